@@ -1,4 +1,4 @@
-"""`python tools/kit_lints.py`: formats and lints of the kits and cells of Go, C# and Java.
+"""`python tools/kit_lints.py`: formats and lints of the kits and cells of some languages.
 
 A language whose tools are missing is skipped with the reason; the exit code is 1 where a tool has
 something to say. A cell depends on its language's kit at `_kit`, which exists only in a build, so
@@ -168,6 +168,42 @@ def lint_java() -> list[str]:
     sources += (java / "kit" / "web").glob("*.java")
     if not passes([*command, *map(str, sources)], ROOT):
         failed.append("javac: languages/java/kit")
+
+
+def install_javascript_lints() -> Path:
+    """Install what the lock file in languages/javascript/lint names; return the folder."""
+    source = ROOT / "languages" / "javascript" / "lint"
+    folder = WORKSHOP / "javascript"
+    installed = folder / "node_modules" / ".package-lock.json"
+    lock = source / "package-lock.json"
+    is_new = not installed.is_file() or lock.read_bytes() != (folder / lock.name).read_bytes()
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in source.iterdir():
+        shutil.copy(path, folder)
+    if is_new:
+        flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--cache", str(CACHE / "npm")]
+        if not passes(["npm", "ci", *flags], folder):
+            (folder / lock.name).unlink()  # so that the next run installs again
+    return folder
+
+
+def lint_javascript() -> list[str]:
+    """Return which of node --check, prettier and eslint has something to say."""
+    names = tracked(".js", "languages", "middleware", "bench")
+    failed = [
+        f"node --check: {name}" for name in names if not passes(["node", "--check", name], ROOT)
+    ]
+    folder = install_javascript_lints()
+    programs = folder / "node_modules" / ".bin"
+    if not (programs / "eslint").exists():
+        print("lint: prettier and eslint skipped: npm could not install them", file=sys.stderr)
+        return failed
+    prettier = [str(programs / "prettier"), "--config", str(folder / "prettier.json")]
+    if not passes([*prettier, "--check", "--log-level", "warn", *names], ROOT):
+        failed.append("prettier")
+    config = str(folder / "eslint.config.js")
+    if not passes([str(programs / "eslint"), "--config", config, *names], ROOT):
+        failed.append("eslint")
     return failed
 
 
@@ -175,6 +211,7 @@ LINTS = {
     "Go": (lint_go, ("go", "gofmt")),
     "C#": (lint_csharp, ("mcs", "pkg-config")),
     "Java": (lint_java, ("javac", "java", "mvn")),
+    "JavaScript": (lint_javascript, ("node", "npm")),
 }
 
 

@@ -12,12 +12,12 @@ module.exports = async function client(kit) {
   const Calls = calls();
   const { DEADLINE_EXCEEDED } = grpc.status;
   const credentials = isTls(spec)
-    ? grpc.credentials.createSsl(fs.readFileSync(spec['tls.authority']))
+    ? grpc.credentials.createSsl(fs.readFileSync(spec.tlsAuthority))
     : grpc.credentials.createInsecure();
   // A global pool would keep a channel that was closed for the next one to the same address.
   const options = { 'grpc.use_local_subchannel_pool': 1 };
-  const open = () => new Calls(spec['peers.endpoints'][0], credentials, options);
-  const isKept = spec['settings.keep_alive'] !== 'off';
+  const open = () => new Calls(spec.peersEndpoints[0], credentials, options);
+  const isKept = spec.settings.keep_alive !== 'off';
   const kept = isKept ? open() : null;
 
   async function call(message, timeoutMs) {

@@ -16,11 +16,11 @@ function calls() {
 
 /** The method of a run, and how its messages become the kit's and the reverse. */
 function methodOf(spec) {
-  if (spec['payload.encoding'] === 'record') {
+  if (spec.payloadEncoding === 'record') {
     const same = (record) => record;
     return { name: 'Record', toKit: same, toWire: same };
   }
-  if (spec['payload.encoding'] === 'text' || spec['payload.literal'] !== '') {
+  if (spec.payloadEncoding === 'text' || spec.payloadLiteral !== '') {
     const toKit = ({ data }) => Buffer.from(data);
     return { name: 'Text', toKit, toWire: (message) => ({ data: message.toString() }) };
   }

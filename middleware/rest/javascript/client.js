@@ -40,12 +40,13 @@ module.exports = async function client(kit) {
     });
   }
 
-  const call = (message, timeoutMs) => timed(timeoutMs, (resolve, reject) => {
-    const request = post(options, (response) => take(response, resolve, reject));
-    request.on('error', reject);
-    request.end(isRecord ? JSON.stringify(message) : message);
-    return () => request.destroy();
-  });
+  const call = (message, timeoutMs) =>
+    timed(timeoutMs, (resolve, reject) => {
+      const request = post(options, (response) => take(response, resolve, reject));
+      request.on('error', reject);
+      request.end(isRecord ? JSON.stringify(message) : message);
+      return () => request.destroy();
+    });
 
   const discoveryNs = await kit.probe(call);
   const { node: version, llhttp } = process.versions;

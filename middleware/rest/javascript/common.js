@@ -5,7 +5,7 @@ const VERSION = '1.1'; // of HTTP: what node:http speaks
 
 /** What a run's bodies are: bytes, text or record. */
 function bodyOf(spec) {
-  return spec['payload.literal'] ? 'text' : spec['payload.encoding'];
+  return spec.payloadLiteral === '' ? spec.payloadEncoding : 'text';
 }
 
 module.exports = { bodyOf, VERSION };

@@ -40,14 +40,14 @@ function application(kit) {
 }
 
 module.exports = async function serve(kit) {
-  const nodelay = kit.spec['settings.tcp_nodelay'];
+  const nodelay = kit.spec.settings.tcp_nodelay;
   const options = secrets(kit.spec);
   if (nodelay !== 'default') options.noDelay = nodelay === 'on';
   const { createServer } = isTls(kit.spec) ? https : http;
   const server = createServer(options, application(kit));
   await listen(kit, server, '/echo');
   const library = { name: 'express', version, build: `Node.js ${process.version}` };
-  const tls = isTls(kit.spec) ? server.maxVersion ?? 'TLSv1.3' : 'none';
+  const tls = isTls(kit.spec) ? (server.maxVersion ?? 'TLSv1.3') : 'none';
   const about = { server: `express ${version}`, server_workers: 1 };
   ready(kit, library, { http_version: VERSION, ...about, tls });
   await kit.drain();

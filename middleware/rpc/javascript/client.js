@@ -8,14 +8,19 @@ const { library } = require('./common');
 module.exports = async function client(kit) {
   // jayson hands its options on to http.request.
   const server = jayson.client[isTls(kit.spec) ? 'https' : 'http'](requestOptions(kit.spec));
-  const isRecord = kit.spec['payload.encoding'] === 'record';
+  const isRecord = kit.spec.payloadEncoding === 'record';
   const method = isRecord ? 'echo_record' : 'echo';
   const noAnswer = isRecord ? undefined : Buffer.alloc(0);
   let tls = 'none';
   let last = null;
-  server.on('http request', (request) => { last = request; });
-  if (isTls(kit.spec))
-    server.on('http response', (response) => { tls = response.socket.getProtocol(); });
+  server.on('http request', (request) => {
+    last = request;
+  });
+  if (isTls(kit.spec)) {
+    server.on('http response', (response) => {
+      tls = response.socket.getProtocol();
+    });
+  }
 
   /** The reply in what the library hands over; throws where the call failed (C-36). */
   function replyOf(request, error, response) {
@@ -27,18 +32,19 @@ module.exports = async function client(kit) {
     return typeof response.result === 'string' ? Buffer.from(response.result) : noAnswer;
   }
 
-  const call = (message, timeoutMs) => timed(timeoutMs, (resolve, reject) => {
-    const params = [isRecord ? message : message.toString()];
-    const request = server.request(method, params, (error, response) => {
-      try {
-        resolve(replyOf(request, error, response));
-      } catch (failure) {
-        reject(failure);
-      }
+  const call = (message, timeoutMs) =>
+    timed(timeoutMs, (resolve, reject) => {
+      const params = [isRecord ? message : message.toString()];
+      const request = server.request(method, params, (error, response) => {
+        try {
+          resolve(replyOf(request, error, response));
+        } catch (failure) {
+          reject(failure);
+        }
+      });
+      const sent = last; // what the library made of the statement above
+      return () => sent.destroy();
     });
-    const sent = last; // what the library made of the statement above
-    return () => sent.destroy();
-  });
 
   const discoveryNs = await kit.probe(call);
   const keepAlive = server.options.agent.keepAlive ? 'on' : 'off';

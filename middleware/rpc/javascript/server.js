@@ -10,14 +10,16 @@ const FOREIGN = -32000;
 
 /** The methods of ../README.md; what has the wrong type is counted where it is a record. */
 function methods(kit) {
-  const isRecord = kit.spec['payload.encoding'] === 'record';
+  const isRecord = kit.spec.payloadEncoding === 'record';
   const answer = (params, callback) => {
     const isOne = Array.isArray(params) && params.length === 1;
-    if (!isOne || (!isRecord && typeof params[0] !== 'string'))
+    if (!isOne || (!isRecord && typeof params[0] !== 'string')) {
       return callback({ code: INVALID_PARAMS, message: 'Invalid params' });
+    }
     const found = kit.serve(isRecord ? params[0] : Buffer.from(params[0]));
-    if (found.reply === null && found.isForeign)
+    if (found.reply === null && found.isForeign) {
       return callback({ code: FOREIGN, message: 'a request of another run' });
+    }
     if (found.reply === null) return callback({ code: INVALID_PARAMS, message: 'Invalid params' });
     callback(null, isRecord ? found.reply : found.reply.toString());
     return kit.served(found); // the response was written by then
@@ -29,8 +31,9 @@ module.exports = async function serve(kit) {
   const { spec } = kit;
   const server = new jayson.Server(methods(kit));
   const listener = isTls(spec) ? server.https(secrets(spec)) : server.http();
-  if (spec['settings.tcp_nodelay'] === 'off')
+  if (spec.settings.tcp_nodelay === 'off') {
     listener.on('connection', (socket) => socket.setNoDelay(false));
+  }
   await listen(kit, listener, '/');
   const tls = isTls(spec) ? 'TLSv1.3' : 'none';
   ready(kit, library, { server: `jayson ${library.version}`, server_workers: 1, tls });

@@ -11,7 +11,7 @@ module.exports = async function client(kit) {
   };
   const ended = () => {
     const error = new Error('the server closed the connection');
-    for (const call of waiting.values()) call.reject(error);
+    for (const pending of waiting.values()) pending.reject(error);
   };
   const [server] = await connectAll(kit, handle, ended);
 

@@ -14,12 +14,12 @@ class Frames {
   constructor(kit, socket, handle, ended) {
     this.socket = socket;
     this.handle = handle;
-    this.hasTwoWrites = kit.spec['settings.writes'] === 2;
-    this.timeoutMs = Math.min(kit.spec.timeout_ns / 1e6, 2 ** 31 - 1);
+    this.hasTwoWrites = kit.spec.settings.writes === 2;
+    this.timeoutMs = Math.min(kit.spec.timeoutNs / 1e6, 2 ** 31 - 1);
     this.chunks = [];
     this.have = 0;
     this.need = HEAD_BYTES;
-    socket.setNoDelay(kit.spec['settings.tcp_nodelay']);
+    socket.setNoDelay(kit.spec.settings.tcp_nodelay);
     socket.on('data', (chunk) => this.take(chunk));
     socket.on('error', () => {}); // 'close' follows
     socket.on('close', ended);
@@ -42,7 +42,7 @@ class Frames {
       this.socket.write(head, payload.length > 0 ? undefined : done);
       if (payload.length > 0) this.socket.write(payload, done);
       this.socket.uncork();
-      const late = () => this.socket.destroy(new Error('the peer\'s buffer stayed full'));
+      const late = () => this.socket.destroy(new Error("the peer's buffer stayed full"));
       if (this.socket.writableLength > 0) alarm = setTimeout(late, this.timeoutMs);
     });
   }
@@ -75,10 +75,10 @@ class Frames {
 /** Frames to each of peers.endpoints, in their order. */
 async function connectAll(kit, handle = () => {}, ended = () => {}) {
   const all = [];
-  for (const endpoint of kit.spec['peers.endpoints']) {
+  for (const endpoint of kit.spec.peersEndpoints) {
     const [, host, port] = /^(.+):([0-9]{1,5})$/.exec(endpoint) ?? [];
     const socket = net.connect({ host, port: Number(port) });
-    const signal = AbortSignal.timeout(kit.spec.ready_timeout_ms);
+    const signal = AbortSignal.timeout(kit.spec.readyTimeoutMs);
     try {
       await once(socket, 'connect', { signal });
     } catch (error) {
@@ -97,10 +97,15 @@ async function acceptAll(kit, handler) {
   let accepted = 0;
   const server = net.createServer((socket) => {
     accepted += 1;
-    const frames = new Frames(kit, socket, (...frame) => handle(...frame), () => {});
+    const frames = new Frames(
+      kit,
+      socket,
+      (...frame) => handle(...frame),
+      () => {},
+    );
     const handle = handler(frames);
   });
-  const host = kit.spec['settings.bind_address'];
+  const host = kit.spec.settings.bind_address;
   try {
     server.listen({ host, port: 0 });
     await once(server, 'listening');
@@ -108,23 +113,19 @@ async function acceptAll(kit, handler) {
     throw nodeError(4, `listen on ${host}: ${error.message}`);
   }
   line('LISTENING', { endpoints: [`${host}:${server.address().port}`] });
-  const discovery_ns = await kit.matched(() => accepted >= kit.spec['peers.count']);
-  ready(kit, accepted, discovery_ns);
+  const discoveryNs = await kit.matched(() => accepted >= kit.spec.peersCount);
+  ready(kit, accepted, discoveryNs);
   await kit.drain();
 }
 
 /** READY; Node.js cannot be asked what is in force, so `effective` is what was set. */
-function ready(kit, matched, discovery_ns) {
+function ready(kit, matched, discoveryNs) {
   const { node: version, uv } = process.versions;
-  const settings = Object.entries(kit.spec).filter(([key]) => key.startsWith('settings.'));
   kit.ready({
     matched,
-    discovery_ns,
+    discoveryNs,
     library: { name: 'node:net', version, build: `libuv ${uv}` },
-    effective: {
-      ...Object.fromEntries(settings.map(([key, value]) => [key.slice(9), value])),
-      transport: 'tcp/ipv4',
-    },
+    effective: { ...kit.spec.settings, transport: 'tcp/ipv4' },
     guarantee: { delivery: 'reliable', ordering: 'per_sender', overload: 'block' },
   });
 }

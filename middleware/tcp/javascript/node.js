@@ -21,6 +21,16 @@ run({
     receive_buffer_bytes: [0],
     send_buffer_bytes: [0],
   },
-  capabilities: ['encoding.bytes', 'encoding.text', 'pacing.kit', 'loop.open', 'loop.closed',
-    'reply.echo', 'reply.ack', 'reply.literal', 'literal', 'async_client'],
+  capabilities: [
+    'encoding.bytes',
+    'encoding.text',
+    'pacing.kit',
+    'loop.open',
+    'loop.closed',
+    'reply.echo',
+    'reply.ack',
+    'reply.literal',
+    'literal',
+    'async_client',
+  ],
 });

@@ -3,23 +3,40 @@
 // Byte strings are hexadecimal; "-" stands for none.
 
 const fs = require('node:fs');
-const { now, readSpec } = require('../wattwire');
-const { messagesOf, Samples, ROLES, OK, CORRUPT } = require('../wattwire/formats');
+const { now } = require('../wattwire');
+const { messagesOf } = require('../wattwire/kit');
+const { Arrival, CORRUPT, OK } = require('../wattwire/messages');
+const { Samples } = require('../wattwire/samples');
+const { readSpec } = require('../wattwire/spec');
+
+const VERDICTS = { [OK]: 'ok', [CORRUPT]: 'corrupt' };
+
+const nodeOf = (seq) => Number(BigInt(seq) >> 48n);
+const counterOf = (seq) => Number(BigInt.asUintN(48, BigInt(seq)));
 
 function shape(encoding, bytes, seed, node, verify) {
-  const spec = { 'payload.encoding': encoding, 'payload.bytes': Number(bytes), verify };
-  Object.assign(spec, { 'payload.seed': BigInt(seed), 'payload.literal': '' });
-  return messagesOf({ ...spec, reply: 'echo', 'reply.literal': '' }, [Number(node)]);
+  const spec = {
+    payloadEncoding: encoding,
+    payloadBytes: Number(bytes),
+    payloadSeed: BigInt(seed),
+    payloadLiteral: '',
+    reply: 'echo',
+    replyLiteral: '',
+    verify,
+  };
+  return messagesOf(spec, [Number(node)]);
 }
 
-function stamped(made, seq, sendNs) {
-  const old = made.stamp(1n, 2, null); // what stood there before must not shine through
-  return made.stamp(BigInt(seq), Number(sendNs), old);
+function stamped(messages, seq, sendNs) {
+  const message = messages.stamp(0, 1, 2); // its bytes must not remain in the next one
+  return messages.stamp(nodeOf(seq), counterOf(seq), Number(sendNs), message);
 }
 
-function verdict(made, message) {
-  const found = made.arrival(message);
-  return `${{ [OK]: 'ok', [CORRUPT]: 'corrupt' }[found.verdict] ?? 'foreign'} ${found.seq ?? '-'}`;
+function verdict(messages, message) {
+  const arrival = new Arrival();
+  const name = VERDICTS[messages.check(message, arrival)] ?? 'foreign';
+  const seq = (BigInt(arrival.node) << 48n) | BigInt(arrival.counter);
+  return `${name} ${arrival.isReadable ? seq : '-'}`;
 }
 
 function decoded(text) {
@@ -31,7 +48,8 @@ function decoded(text) {
 }
 
 function add(samples, seq, intendedNs, beginNs, endNs, bytes, peer, kind, flags) {
-  samples.add({ seq, intendedNs, beginNs, bytes }, peer, endNs, kind, flags);
+  const message = { node: nodeOf(seq), counter: counterOf(seq), intendedNs, beginNs, bytes };
+  samples.add(message, endNs, peer, kind, flags);
 }
 
 const answers = {
@@ -40,8 +58,8 @@ const answers = {
     return stamped(shape(encoding, bytes, seed, 0, 'full'), seq, sendNs).toString('hex');
   },
   check(seed, encoding, bytes, node, verify, hex) {
-    const made = shape(encoding, bytes, seed, node, verify);
-    return verdict(made, Buffer.from(hex.replace('-', ''), 'hex'));
+    const messages = shape(encoding, bytes, seed, node, verify);
+    return verdict(messages, Buffer.from(hex.replace('-', ''), 'hex'));
   },
   record(seed, seq, sendNs, bytes) {
     return JSON.stringify(stamped(shape('record', bytes, seed, 0, 'full'), seq, sendNs));
@@ -52,14 +70,15 @@ const answers = {
   },
   samples(path, role, node, seed, capacity, ...numbers) {
     const samples = new Samples(Number(capacity));
-    for (let at = 0; at + 7 < numbers.length; at += 8)
-      add(samples, BigInt(numbers[at]), ...numbers.slice(at + 1, at + 8).map(Number));
-    samples.write(path, ROLES[role], Number(node), BigInt(seed));
+    for (let at = 0; at + 7 < numbers.length; at += 8) {
+      add(samples, numbers[at], ...numbers.slice(at + 1, at + 8).map(Number));
+    }
+    samples.write(path, Number(role), Number(node), Number(seed));
     return `${samples.recorded} ${samples.overflow}`;
   },
   spec(path) {
     try {
-      readSpec(path, {});
+      readSpec(path, []);
       return 'ok';
     } catch (error) {
       if (error.exitCode === 2) return error.key;

@@ -1,176 +1,185 @@
 'use strict';
-// One node of one run; ../../README.md says what a cell calls.
-const { once } = require('node:events');
-const fs = require('node:fs');
-const readline = require('node:readline');
-const { setImmediate: turn, setTimeout: timer } = require('node:timers/promises');
-const { messagesOf, Samples, UNKNOWN_NS, CORRUPT, FOREIGN } = require('./formats');
+// What a cell's roles call; ../../README.md describes it.
 
-const PROBE = 2n ** 48n - 1n;
-const [WARM_UP, FAILED, TIMEOUT] = [1, 2, 4];
-const never = new Int32Array(new SharedArrayBuffer(4));
-const line = (keyword, fields) => fs.writeSync(3, `${keyword} ${JSON.stringify(fields)}\n`);
-const nodeError = (exitCode, reason, key) => Object.assign(new Error(reason), { exitCode, key });
+const { setTimeout: timer } = require('node:timers/promises');
+const { Calls } = require('./calls');
+const { now } = require('./clock');
+const {
+  KINDS,
+  PROBE_COUNTER,
+  ROLES,
+  SENDERS,
+  UNKNOWN_NS,
+  UNKNOWN_PEER,
+  WARM_UP,
+} = require('./constants');
+const { Dialogue, line, nodeError } = require('./dialogue');
+const { Arrival, CORRUPT, FOREIGN } = require('./messages');
+const { Literal, Payload } = require('./payload');
+const { RecordMessages } = require('./record');
+const { Samples } = require('./samples');
+const { Schedule } = require('./schedule');
 
-/** ns of CLOCK_MONOTONIC as a Number: exact for 104 days of uptime, then within 2 ns. */
-function now() {
-  const [seconds, ns] = process.hrtime();
-  return seconds * 1e9 + ns;
+const PROBE_TIMEOUT_MS = 250;
+
+/** The messages that a spec asks for; `nodes` are those whose arrivals are this run's. */
+function messagesOf(spec, nodes) {
+  if (spec.payloadLiteral !== '') return new Literal(spec);
+  if (spec.payloadEncoding === 'record') return new RecordMessages(spec, nodes);
+  return new Payload(spec, nodes);
 }
 
 class Kit {
   constructor(spec, startedNs) {
-    const { 'peers.nodes': nodes, loop, pattern, role } = spec;
-    const isSender = ['publisher', 'client', 'ping'].includes(role);
-    const slots = Math.max(0, Math.ceil((spec.duration_ns - spec.phase_ns) / spec.period_ns));
-    Object.assign(this, { spec, startedNs, open: new Set(), queue: Promise.resolve() });
-    Object.assign(this, { isClosed: loop === 'closed', isTopic: pattern === 'topic' });
-    this.peer = nodes.length === 1 ? nodes[0] : 65_535;
-    this.messages = messagesOf(spec, isSender ? [spec.node] : nodes);
-    this.samples = new Samples(spec['record.capacity']);
-    this.scheduled = this.isClosed ? spec.count : slots;
-    this.startNs = this.stopNs = Infinity; // until they are heard
-    this.next = this.arrivalNs = this.sent = this.received = 0;
-    this.foreign = this.corrupt = this.probes = 0;
-    const input = readline.createInterface({ input: process.stdin });
-    input.on('line', (text) => input.emit(this.obey(text))).on('close', () => process.exit(5));
-    this.stop = once(input, 'STOP');
-    this.go = Promise.race([once(input, 'GO'), this.stop]);
+    const [peer] = spec.peersNodes;
+    const isSender = SENDERS.includes(spec.role);
+    this.spec = spec;
+    this.startedNs = startedNs;
+    this.peer = spec.peersNodes.length === 1 ? peer : UNKNOWN_PEER;
+    this.isLiteral = spec.payloadLiteral !== '';
+    this.kind = spec.pattern === 'topic' ? KINDS.message : KINDS.call;
+    this.messages = messagesOf(spec, isSender ? [spec.node] : spec.peersNodes);
+    this.samples = new Samples(spec.recordCapacity);
+    this.dialogue = new Dialogue();
+    this.schedule = new Schedule(spec, this.dialogue);
+    this.arrivalNs = 0; // of the last message
+    this.sent = 0;
+    this.received = 0;
+    this.foreign = 0;
+    this.corrupt = 0;
+    this.probes = 0;
   }
-  obey(text) {
-    const [, startNs = 0] = /^GO ([0-9]{1,18})$/.exec(text) ?? [];
-    const nowNs = now();
-    if (text === 'STOP') this.stopNs = nowNs;
-    else if (startNs > nowNs) this.startNs = Number(startNs);
-    else throw nodeError(2, `found ${text}; allowed: GO <after ${nowNs}>, STOP`, 'GO');
-    return text.split(' ')[0];
-  }
-  /** Until `isThere()` says true, but at most ready_timeout_ms; the ns it took. */
+
+  /** Waits until `isThere()` is true, for ready_timeout_ms at most; returns the ns it took. */
   async matched(isThere) {
     const beginNs = now();
-    for (let found; (found = await isThere()) !== true; await timer(1))
-      if (now() - this.startedNs > this.spec.ready_timeout_ms * 1e6)
-        throw nodeError(4, `nobody was there within ready_timeout_ms; the last try: ${found}`);
-    return now() - beginNs;
+    const endNs = this.startedNs + this.spec.readyTimeoutMs * 1e6;
+    for (;;) {
+      const outcome = await isThere();
+      if (outcome === true) return now() - beginNs;
+      if (now() > endNs) {
+        throw nodeError(4, `no peer within ready_timeout_ms; the last attempt: ${outcome}`);
+      }
+      await timer(1);
+    }
   }
-  /** Calls until a reply comes (C-07); the ns it took. */
-  probe(call) {
+
+  /** Calls until a reply comes (C-07); returns the ns it took. */
+  probe(send) {
     return this.matched(async () => {
       this.probes += 1;
-      const message = this.messages.stamp((BigInt(this.spec.node) << 48n) | PROBE, now());
-      const reply = await call(message, 250).catch((error) => error);
-      return reply === null || reply instanceof Error ? reply : true;
+      const message = this.messages.stamp(this.spec.node, PROBE_COUNTER, now());
+      try {
+        const reply = await send(message, PROBE_TIMEOUT_MS);
+        return reply === null ? 'timeout' : true;
+      } catch (error) {
+        return error;
+      }
     });
   }
-  /** READY; `fields`: library, effective, guarantee; matched and discovery_ns if known. */
-  ready(fields) {
-    const startup_ns = now() - this.startedNs;
-    line('READY', { matched: null, discovery_ns: null, ...fields, startup_ns });
+
+  /** Prints READY. */
+  ready({ library, effective, guarantee, matched = null, discoveryNs = null }) {
+    line('READY', {
+      matched,
+      discovery_ns: discoveryNs,
+      startup_ns: now() - this.startedNs,
+      library,
+      effective,
+      guarantee,
+    });
   }
-  /** The schedule: `call(message, timeoutMs)` → reply, null at timeout; rejects if failed. */
-  async calls(call) {
-    await this.go;
-    const length = this.isClosed || this.isTopic ? 1 : this.spec.outstanding_max;
-    const workers = Promise.all(Array.from({ length }, () => this.work(call)));
-    await Promise.race([workers, this.stop]);
-    const isBeyond = this.spec.count_beyond > 0 && this.next > this.scheduled;
-    if (isBeyond) await workers; // the open call may end (C-15)
-    for (const slot of this.open) this.end(slot, null);
-    const { firstNs: begin_ns = null, lastNs: end_ns = null, sent, scheduled } = this;
-    line('SENT', { begin_ns, end_ns, sent, scheduled, skipped: 0 });
-    await this.stop;
+
+  /** Sends what the schedule asks for, from GO to STOP; Calls has what `send` is. */
+  async calls(send) {
+    const calls = new Calls(this, send);
+    await calls.run();
+    this.sent = calls.sent;
   }
-  /** Takes the next slot, waits until it is due, calls, and so on (C-33). */
-  async work(call) {
-    const { isClosed, messages, open, spec, startNs } = this;
-    const most = this.scheduled + spec.count_beyond;
-    for (let message = null, counter; (counter = this.next++) < most;) {
-      const dueNs = isClosed ? startNs : startNs + spec.phase_ns + counter * spec.period_ns;
-      if (!isClosed || this.firstNs === undefined) // a closed loop that has begun is always due
-        this.queue = this.queue.then(() => this.isDue(dueNs)); // in the order of their slots
-      if (!(await this.queue) || this.stopNs !== Infinity) return;
-      if (counter === this.scheduled) line('COUNTED', {});
-      const [seq, beginNs] = [(BigInt(spec.node) << 48n) | BigInt(counter), now()];
-      const slot = { seq, intendedNs: isClosed ? beginNs : dueNs, beginNs, bytes: messages.bytes };
-      open.add(slot);
-      this.firstNs ??= beginNs;
-      message = messages.stamp(seq, beginNs, message);
-      const timeoutMs = Math.min(spec.timeout_ns / 1e6, 2 ** 31 - 1);
-      const reply = await call(message, timeoutMs).catch((error) => error);
-      if (open.has(slot)) this.end(slot, reply, message);
-      if (reply === null) message = null; // the library may still hold it
-      if (reply instanceof Error) await turn(); // so that a dead connection blocks nothing
-    }
-  }
-  /** Waits until then, or until STOP; false where it is too late to send (C-10, C-15). */
-  async isDue(dueNs) {
-    const { duration_ns: durationNs, overrun_ns: overrunNs, spin_ns: spinNs } = this.spec;
-    await turn(); // however late we are
-    for (let leftMs; (leftMs = (dueNs - spinNs - now()) / 1e6) > 0 && this.stopNs === Infinity;) {
-      if (leftMs > 2) await timer(Math.min(leftMs - 1, 100));
-      else if (this.open.size > 0) await timer(Math.ceil(leftMs)); // it has whole milliseconds
-      else Atomics.wait(never, 0, 0, leftMs); // no reply can arrive that would wait
-    }
-    while (now() < dueNs && this.stopNs === Infinity) await turn();
-    return this.isClosed || now() <= this.startNs + durationNs + overrunNs;
-  }
-  end(slot, reply, message) {
-    const endNs = now();
-    let flags = 0;
-    if (reply instanceof Error) flags = FAILED;
-    else if (reply === null || endNs - slot.beginNs > this.spec.timeout_ns) flags = TIMEOUT;
-    else if (!this.isTopic) {
-      flags = this.messages.isDue(reply, message, slot.seq) ? 0 : CORRUPT;
-      this.corrupt += flags / CORRUPT;
-      this.received += 1;
-    }
-    this.sent += flags === FAILED && this.isTopic ? 0 : 1;
-    this.lastNs = endNs;
-    this.open.delete(slot);
-    this.record(slot, this.peer, flags & (FAILED | TIMEOUT) ? UNKNOWN_NS : endNs, flags);
-  }
-  record(slot, peer, endNs, flags) {
-    const isWarmUp = (slot.intendedNs ?? endNs) < this.startNs + this.spec.warmup_ns;
-    this.samples.add(slot, peer, endNs, this.isTopic ? 0 : 1, isWarmUp ? flags | WARM_UP : flags);
-  }
-  /** Counts a request, or a subscriber's message; `reply` is to be answered, null: nothing. */
+
+  /** Counts a request; `reply` of what is returned is to be answered, null: nothing. */
   serve(data) {
     const beginNs = now();
-    const { literal } = this.messages;
-    const found = this.messages.arrival(data);
-    if (literal) found.seq = (BigInt(this.peer) << 48n) | BigInt(this.received);
-    const isForeign = found.verdict === FOREIGN;
-    const isProbe = literal ? beginNs < this.startNs : (found.seq ?? 0n) % 2n ** 48n === PROBE;
-    const isRecorded = !isForeign && !isProbe && found.seq !== null;
-    if (isForeign) this.foreign += 1;
-    else if (isProbe) this.probes += 1;
-    else this.arrivalNs = beginNs;
-    if (isRecorded) this.received += 1;
-    if (found.verdict === CORRUPT && !isProbe) this.corrupt += 1;
-    const reply = isForeign || found.bytes === 0 ? null : this.messages.reply(data);
-    return { ...found, beginNs, isForeign, isRecorded, reply };
+    const request = this.arrive(data, beginNs);
+    if (!request.isForeign && request.bytes > 0) request.reply = this.messages.reply(data);
+    return request;
   }
-  /** The reply to this request was handed over. */
-  served({ isRecorded, ...request }, endNs = now()) {
-    if (isRecorded) this.record(request, Number(request.seq >> 48n), endNs, request.verdict);
+
+  /** Records that the request's reply was handed over. */
+  served(request) {
+    if (request.isRecorded) this.record(request, now(), request.node, request.verdict);
   }
+
+  /** Counts and records a subscriber's message. */
   receive(data) {
-    const message = this.serve(data);
-    this.served({ ...message, beginNs: message.sendNs }, message.beginNs);
+    const nowNs = now();
+    const message = this.arrive(data, nowNs);
+    message.beginNs = message.sendNs;
+    if (message.isRecorded) this.record(message, nowNs, message.node, message.verdict);
   }
-  /** Until STOP, and then until quiet or linger (C-15). */
+
+  arrive(data, nowNs) {
+    const arrival = new Arrival();
+    arrival.beginNs = nowNs;
+    arrival.verdict = this.messages.check(data, arrival);
+    if (this.isLiteral) this.number(arrival);
+    arrival.isForeign = arrival.verdict === FOREIGN;
+    const isProbe = this.isProbe(arrival);
+
+    if (arrival.isForeign) this.foreign += 1;
+    else if (isProbe) this.probes += 1;
+    else this.arrivalNs = nowNs;
+    arrival.isRecorded = !arrival.isForeign && !isProbe && arrival.isReadable;
+    if (arrival.isRecorded) this.received += 1;
+    if (arrival.verdict === CORRUPT && !isProbe) this.corrupt += 1;
+    return arrival;
+  }
+
+  /** A literal has no sequence: its arrivals are counted (C-22). */
+  number(arrival) {
+    arrival.isReadable = true;
+    arrival.node = this.peer;
+    arrival.counter = this.received;
+  }
+
+  isProbe(arrival) {
+    if (this.isLiteral) return arrival.beginNs < this.dialogue.startNs;
+    return arrival.isReadable && arrival.counter === PROBE_COUNTER;
+  }
+
+  /** Adds a record; the warm-up goes by the due time, else by the end (C-13). */
+  record(message, endNs, peer, flags) {
+    const timeNs = message.intendedNs === UNKNOWN_NS ? endNs : message.intendedNs;
+    const isWarmUp = timeNs < this.dialogue.startNs + this.spec.warmupNs;
+    this.samples.add(message, endNs, peer, this.kind, isWarmUp ? flags | WARM_UP : flags);
+  }
+
+  /** Waits for STOP, and then for quiet or linger (C-15). */
   async drain() {
-    await this.stop;
-    const lastNs = this.stopNs + this.spec.linger_ms * 1e6;
-    const quietNs = () => Math.max(this.arrivalNs, this.stopNs) + this.spec.quiet_ms * 1e6;
-    for (let leftNs; (leftNs = Math.min(lastNs, quietNs()) - now()) > 0;) await timer(leftNs / 1e6);
+    await this.dialogue.stop;
+    const { stopNs } = this.dialogue;
+    const lastNs = stopNs + this.spec.lingerMs * 1e6;
+    for (;;) {
+      const quietNs = Math.max(this.arrivalNs, stopNs) + this.spec.quietMs * 1e6;
+      const leftNs = Math.min(lastNs, quietNs) - now();
+      if (leftNs <= 0) return;
+      await timer(leftNs / 1e6);
+    }
   }
+
+  /** Writes the samples and prints DONE. */
   finish(path) {
-    const { spec, samples, sent, received, foreign, corrupt, probes } = this;
-    samples.write(path, spec.role, spec.node, spec['payload.seed']);
-    const { recorded, overflow } = samples;
-    line('DONE', { sent, received, recorded, overflow, foreign, corrupt, probes });
+    this.samples.write(path, ROLES[this.spec.role], this.spec.node, this.spec.payloadSeed);
+    line('DONE', {
+      sent: this.sent,
+      received: this.received,
+      recorded: this.samples.recorded,
+      overflow: this.samples.overflow,
+      foreign: this.foreign,
+      corrupt: this.corrupt,
+      probes: this.probes,
+    });
   }
 }
 
-module.exports = { Kit, line, nodeError, now };
+module.exports = { Kit, messagesOf };

@@ -1,5 +1,5 @@
 'use strict';
-// What cells over HTTP share, no part of the kit. ../../README.md has the table.
+// What cells over HTTP share, no part of the kit; ../../README.md describes it.
 
 const { once } = require('node:events');
 const fs = require('node:fs');
@@ -7,18 +7,18 @@ const http = require('node:http');
 const https = require('node:https');
 const { line } = require('../wattwire');
 
-const isTls = (spec) => spec['tls.authority'] !== '';
+const isTls = (spec) => spec.tlsAuthority !== '';
 
 /** Options of node:http's requests: where a run's go, with an agent of the settings' own. */
 function requestOptions(spec) {
   const library = isTls(spec) ? https : http;
-  const { 'settings.keep_alive': keepAlive, 'settings.tcp_nodelay': nodelay } = spec;
+  const { keep_alive: keepAlive, tcp_nodelay: nodelay } = spec.settings;
   const changes = { ...library.globalAgent.options };
   if (keepAlive !== 'default') changes.keepAlive = keepAlive === 'on';
   if (nodelay !== 'default') changes.noDelay = nodelay === 'on';
-  const { hostname, port, pathname: path } = new URL(spec['peers.endpoints'][0]);
+  const { hostname, port, pathname: path } = new URL(spec.peersEndpoints[0]);
   const options = { hostname, port, path, agent: new library.Agent(changes) };
-  if (isTls(spec)) options.ca = fs.readFileSync(spec['tls.authority']);
+  if (isTls(spec)) options.ca = fs.readFileSync(spec.tlsAuthority);
   return options;
 }
 
@@ -47,22 +47,25 @@ function timed(timeoutMs, begin) {
       end();
     };
     const settle = (how, found) => {
-      if (alarm.ring === ring) { // else this call has ended, and the alarm may be another one's
+      if (alarm.ring === ring) {
+        // else this call has ended, and the alarm may be another one's
         alarm.ring = null;
         alarm.others.push(alarm);
       }
       how(found);
     };
     alarm.ring = ring;
-    const end = begin((found) => settle(resolve, found), (error) => settle(reject, error));
+    const end = begin(
+      (found) => settle(resolve, found),
+      (error) => settle(reject, error),
+    );
   });
 }
 
 /** The server's certificate and its key; without TLS there are none. */
 function secrets(spec) {
   if (!isTls(spec)) return {};
-  const { 'tls.certificate': certificate, 'tls.key': key } = spec;
-  return { cert: fs.readFileSync(certificate), key: fs.readFileSync(key) };
+  return { cert: fs.readFileSync(spec.tlsCertificate), key: fs.readFileSync(spec.tlsKey) };
 }
 
 /** LISTENING, of a server of node:http that is at `path`. */
@@ -74,17 +77,15 @@ async function listen(kit, server, path) {
 }
 
 /** READY; `effective` are the settings as they were asked for, but for what is known better. */
-function ready(kit, library, known, discovery_ns = null) {
-  const asked = {};
-  for (const [key, value] of Object.entries(kit.spec))
-    if (key.startsWith('settings.')) asked[key.slice(9)] = value;
+function ready(kit, library, known, discoveryNs = null) {
+  const settings = { ...kit.spec.settings };
   // Node.js sets it by itself.
-  if ('tcp_nodelay' in asked) asked.tcp_nodelay = asked.tcp_nodelay !== 'off';
+  if ('tcp_nodelay' in settings) settings.tcp_nodelay = settings.tcp_nodelay !== 'off';
   kit.ready({
-    matched: discovery_ns === null ? null : 1,
-    discovery_ns,
+    matched: discoveryNs === null ? null : 1,
+    discoveryNs,
     library,
-    effective: { ...asked, transport: 'tcp/ipv4', ...known },
+    effective: { ...settings, transport: 'tcp/ipv4', ...known },
     guarantee: { delivery: 'reliable', ordering: 'none', overload: 'block' },
   });
 }

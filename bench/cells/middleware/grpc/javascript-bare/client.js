@@ -10,13 +10,14 @@ const definition = protoLoader.loadSync(require.resolve('wattwire.proto'));
 const { Calls } = grpc.loadPackageDefinition(definition).wattwire;
 const stub = new Calls(`${host}:${port}`, grpc.credentials.createInsecure());
 
-const call = () => new Promise((resolve, reject) => {
-  stub.Text({ data: TEXT }, { deadline: Date.now() + 5000 }, (error, reply) => {
-    if (error) reject(error);
-    else if (reply.data === TEXT) resolve();
-    else reject(new Error(`${JSON.stringify(reply)}, not ${TEXT}`));
+const call = () =>
+  new Promise((resolve, reject) => {
+    stub.Text({ data: TEXT }, { deadline: Date.now() + 5000 }, (error, reply) => {
+      if (error) reject(error);
+      else if (reply.data === TEXT) resolve();
+      else reject(new Error(`${JSON.stringify(reply)}, not ${TEXT}`));
+    });
   });
-});
 
 // What is thrown ends the process with 1.
 (async () => {

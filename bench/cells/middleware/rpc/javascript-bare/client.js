@@ -7,13 +7,14 @@ const TEXT = 'Hello World';
 const [host, port, warm, calls] = process.argv.slice(2);
 const client = jayson.client.http({ host, port, timeout: 5000 });
 
-const call = () => new Promise((resolve, reject) => {
-  client.request('echo', [TEXT], (error, response) => {
-    if (error) reject(error);
-    else if (response.result === TEXT) resolve();
-    else reject(new Error(`${JSON.stringify(response)}, not ${TEXT}`));
+const call = () =>
+  new Promise((resolve, reject) => {
+    client.request('echo', [TEXT], (error, response) => {
+      if (error) reject(error);
+      else if (response.result === TEXT) resolve();
+      else reject(new Error(`${JSON.stringify(response)}, not ${TEXT}`));
+    });
   });
-});
 
 // What is thrown ends the process with 1.
 (async () => {
