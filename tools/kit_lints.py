@@ -168,6 +168,7 @@ def lint_java() -> list[str]:
     sources += (java / "kit" / "web").glob("*.java")
     if not passes([*command, *map(str, sources)], ROOT):
         failed.append("javac: languages/java/kit")
+    return failed
 
 
 def install_javascript_lints() -> Path:
