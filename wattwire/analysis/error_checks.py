@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from wattwire.analysis.contrasts import (
 )
 from wattwire.analysis.dataset import Evidence, levels_of
 from wattwire.analysis.responses import Response
-from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.stats.diagnostics import DRAWS
 
@@ -24,9 +24,39 @@ SERIAL_ALARM = 0.01
 SPREAD_MIN = 1.5
 
 
-def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
-    """Return a sentence for each assumption of the intervals that the errors violate."""
-    spreads, outliers, serial = [], [], []
+@dataclass(frozen=True)
+class UnequalVariance:
+    """A level whose runs scatter `ratio` times as much as those of the factor's other levels."""
+
+    response: Response
+    factor: str
+    level: Any
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A run whose error is `size` standard deviations."""
+
+    response: Response
+    run: str
+    size: float
+
+
+@dataclass(frozen=True)
+class Violations:
+    """Where the errors violate an assumption; lag-one correlations are by response."""
+
+    unequal: Sequence[UnequalVariance]
+    outliers: Sequence[Outlier]
+    correlations: Sequence[tuple[Response, float]]
+
+
+def violations(evidence: Evidence, responses: Sequence[Response]) -> Violations:
+    """Return where the errors of the responses' models violate the intervals' assumptions."""
+    unequal: list[UnequalVariance] = []
+    outliers: list[Outlier] = []
+    correlations: list[tuple[Response, float]] = []
     # A report makes many checks: all together may raise a false alarm in one report of twenty.
     checks = max(1, len(responses) * len(evidence.varied))
     for response in responses:
@@ -34,58 +64,30 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
         if not isinstance(fit, stats.Fit):
             continue
         compared = not_compared.compared(evidence, evidence.usable, response)
-        spreads += _spread_phrases(evidence, response, fit, compared, checks)
+        unequal += _unequal_variances(evidence, response, fit, compared, checks)
         outlier = stats.far_out(fit)
         if isinstance(outlier, stats.FarOut):
             run = evidence.usable["run"].to_list()[int(np.flatnonzero(compared)[outlier.run])]
-            size = words.number(outlier.size, 2)
-            outliers.append(f"{run} in {response.title}, {size} standard deviations")
+            outliers.append(Outlier(response, run, outlier.size))
         order = np.arange(compared.size)[compared]
         correlation = stats.serial_correlation(fit, _run_order(evidence)[order])
         if isinstance(correlation, stats.SerialCorrelation) and correlation.p < SERIAL_ALARM:
-            serial.append(
-                f"{response.title}, correlation {words.number(correlation.correlation, 2)}"
-            )
-    sentences = []
-    if evidence.usable.height > stats.RUNS_MAX:
-        sentences.append(
-            "Equal variance of the levels and autocorrelation of the runs were not checked: the "
-            f"checks are limited to {words.count(stats.RUNS_MAX)} runs."
-        )
-    if spreads:
-        sentences.append(
-            f"One level scatters more than the others ({'; '.join(spreads)}): because the error is "
-            "pooled, intervals that involve it may be too narrow, and the others too wide."
-        )
-    if outliers:
-        sentences.append(
-            f"A run is an outlier ({'; '.join(outliers)}): it widens the intervals, and affects "
-            "the rank-based results less."
-        )
-    if serial:
-        sentences.append(
-            f"Consecutive runs have correlated errors ({'; '.join(serial)}): intervals may cover "
-            "the true value less often than their confidence level."
-        )
-    return sentences
+            correlations.append((response, correlation.correlation))
+    return Violations(unequal, outliers, correlations)
 
 
-def _spread_phrases(
+def _unequal_variances(
     evidence: Evidence, response: Response, fit: stats.Fit, compared: Any, checks: int
-) -> list[str]:
-    """Return phrases on the levels that scatter more than the others of their factor."""
+) -> Iterator[UnequalVariance]:
     # A resampling test cannot give a p below 1/(DRAWS + 1).
     alarm = max(ALARM / checks, 1.0 / (DRAWS + 1))
-    phrases = []
     levels = {
         factor: list(itertools.compress(levels_of(evidence.usable, factor), compared))
         for factor in evidence.varied
     }
     for factor, spread in stats.spreads_between(fit, levels).items():
         if isinstance(spread, stats.Spread) and spread.p <= alarm and spread.ratio >= SPREAD_MIN:
-            level, ratio = evidence.title(factor, spread.noisiest), words.number(spread.ratio, 2)
-            phrases.append(f"{level} in {response.title}, {ratio} times as much")
-    return phrases
+            yield UnequalVariance(response, factor, spread.noisiest, spread.ratio)
 
 
 def _run_order(evidence: Evidence) -> FloatArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,6 @@ FAILED_MAX = 0.05
 """Largest share of failed or lost calls at which costs per message are still those of answers."""
 CALLED = ("service", "action", "pingpong")
 """Patterns whose messages are answered; for a topic, loss is a property of its transport."""
-
-TOLD_MAX = 6
-"""Maximum number of these sentences in the report's first lines."""
 
 
 def without_value(frame: pl.DataFrame, response: Response) -> Mask:
@@ -134,48 +132,44 @@ def _reason(frame: pl.DataFrame, response: Response, without: Mask, at_levels: M
     return f"no finite {response.title} in {runs}, where {share_text}"
 
 
-def headline(evidence: Evidence, responses: Sequence[Response]) -> str:
-    """Return the sentences on failed runs, then those on runs without a value; "" for none."""
-    groups = by_treatment(evidence, evidence.usable)
-    sentences = [_outcome_sentence(evidence, group) for group in groups.values()]
-    for response in responses:
-        is_too_few = carried.too_few(evidence.usable, response.column)
-        if is_too_few.any() and is_too_few.all():
-            reason = carried.why_not(evidence.usable, response.column)
-            sentences.append(f"No {response.title}: {reason}.")
-        elif without_value(evidence.usable, response).any():
-            sentences += [
-                _exclusion_sentence(evidence, group, response) for group in groups.values()
-            ]
-    sentences = [sentence for sentence in sentences if sentence]
-    more = words.plural(len(sentences) - TOLD_MAX, "more such statement")
-    return " ".join(
-        [*sentences[:TOLD_MAX], *([f"{more}: see the answers."] * (len(sentences) > TOLD_MAX))]
+@dataclass(frozen=True)
+class Failed:
+    """The runs of a treatment that did not complete: each outcome with its number of runs."""
+
+    levels: Mapping[str, Any]
+    outcomes: Sequence[tuple[str, int]]
+    runs: int
+
+
+def failed(evidence: Evidence) -> list[Failed]:
+    """Return each treatment with usable runs that did not complete, frequent outcomes first."""
+    found = []
+    for group in by_treatment(evidence, evidence.usable).values():
+        counted = Counter(str(outcome) for outcome in group["outcome"].to_list())
+        outcomes = [entry for entry in counted.most_common() if entry[0] != "completed"]
+        if outcomes:
+            found.append(Failed(_levels(evidence, group), outcomes, group.height))
+    return found
+
+
+def too_few_in_all(evidence: Evidence, response: Response) -> stats.TooFew | None:
+    """Return why no run has a reliable value of the response; None where one does."""
+    is_too_few = carried.too_few(evidence.usable, response.column)
+    if not (is_too_few.any() and is_too_few.all()):
+        return None
+    return carried.why_not(evidence.usable, response.column)
+
+
+def excluded(evidence: Evidence, response: Response) -> list[stats.NotComputable]:
+    """Return for each treatment that is excluded from the response's model why it is."""
+    if not without_value(evidence.usable, response).any():
+        return []
+    reasons = (
+        why_not(evidence, evidence.usable, response, _levels(evidence, group))
+        for group in by_treatment(evidence, evidence.usable).values()
     )
+    return [reason for reason in reasons if reason]
 
 
-def _outcome_sentence(evidence: Evidence, group: pl.DataFrame) -> str:
-    """Return a sentence as "CELL died in 4 of 4 runs."; "" if all runs completed."""
-    outcomes = Counter(group["outcome"].to_list())
-    failures = [
-        f"{str(outcome).replace('_', ' ')} in {words.count(count)}"
-        for outcome, count in outcomes.most_common()
-        if outcome != "completed"
-    ]
-    if not failures:
-        return ""
-    return (
-        f"{_treatment_name(evidence, group)} {words.listed(failures)} "
-        f"of {words.plural(group.height, 'run')}."
-    )
-
-
-def _exclusion_sentence(evidence: Evidence, group: pl.DataFrame, response: Response) -> str:
-    levels = {name: levels_of(group, name)[0] for name in evidence.varied}
-    reason = why_not(evidence, evidence.usable, response, levels)
-    return f"{reason}." if reason else ""
-
-
-def _treatment_name(evidence: Evidence, group: pl.DataFrame) -> str:
-    titles = (evidence.title(name, levels_of(group, name)[0]) for name in evidence.varied)
-    return " ".join(titles) or "The only treatment"
+def _levels(evidence: Evidence, group: pl.DataFrame) -> dict[str, Any]:
+    return {name: levels_of(group, name)[0] for name in evidence.varied}

@@ -12,7 +12,6 @@ import numpy as np
 from wattwire.analysis import settling
 from wattwire.analysis.contrasts import Answers
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.error_checks import cautions
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -24,6 +23,7 @@ from wattwire.report.parts import Section, Text
 from wattwire.report.sections import audit
 from wattwire.report.sections.answers import gaps
 from wattwire.report.sections.counts import failed_words
+from wattwire.report.words.error_checks import cautions
 from wattwire.report.words.methods import boots, facts_of
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.store import ImportedCampaign

@@ -24,11 +24,12 @@ from wattwire.analysis.contrasts import (
 )
 from wattwire.analysis.controls import pairs
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.error_checks import ALARM, cautions
+from wattwire.analysis.error_checks import ALARM
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.report.parts import Column, Fold, Table, Text
+from wattwire.report.words.error_checks import cautions
 from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(

@@ -8,7 +8,6 @@ import numpy as np
 from scipy import special
 
 from wattwire import stats
-from wattwire.analysis import not_compared
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.analysis.controls import asked_responses
@@ -18,7 +17,7 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.verdict import ended_unsent
 from wattwire.report.sections.counts import failed_words
-from wattwire.report.words import best_alternative
+from wattwire.report.words import best_alternative, not_compared
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(

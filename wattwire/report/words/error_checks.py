@@ -1,0 +1,68 @@
+"""Cautions where the model's errors violate the assumptions of the intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wattwire import stats
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.error_checks import violations
+from wattwire.analysis.responses import Response
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "error_checks",
+    {
+        "not_checked": (
+            "Equal variance of the levels and autocorrelation of the runs were not checked: the "
+            "checks are limited to {runs_max:count} runs."
+        ),
+        "unequal": (
+            "One level scatters more than the others ({levels}): because the error is pooled, "
+            "intervals that involve it may be too narrow, and the others too wide."
+        ),
+        "unequal_level": "{level} in {response}, {ratio:number 2} times as much",
+        "outlier": (
+            "A run is an outlier ({runs}): it widens the intervals, and affects the rank-based "
+            "results less."
+        ),
+        "outlier_run": "{run} in {response}, {size:number 2} standard deviations",
+        "correlated": (
+            "Consecutive runs have correlated errors ({responses}): intervals may cover the true "
+            "value less often than their confidence level."
+        ),
+        "correlated_response": "{response}, correlation {correlation:number 2}",
+    },
+)
+
+
+def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
+    """Return a sentence for each assumption of the intervals that the errors violate."""
+    found = violations(evidence, responses)
+    levels = [
+        PHRASES(
+            "unequal_level",
+            level=evidence.title(unequal.factor, unequal.level),
+            response=unequal.response.title,
+            ratio=unequal.ratio,
+        )
+        for unequal in found.unequal
+    ]
+    runs = [
+        PHRASES("outlier_run", run=outlier.run, response=outlier.response.title, size=outlier.size)
+        for outlier in found.outliers
+    ]
+    correlations = [
+        PHRASES("correlated_response", response=response.title, correlation=correlation)
+        for response, correlation in found.correlations
+    ]
+    sentences = []
+    if evidence.usable.height > stats.RUNS_MAX:
+        sentences.append(PHRASES("not_checked", runs_max=stats.RUNS_MAX))
+    if levels:
+        sentences.append(PHRASES("unequal", levels=joined(levels, "; ")))
+    if runs:
+        sentences.append(PHRASES("outlier", runs=joined(runs, "; ")))
+    if correlations:
+        sentences.append(PHRASES("correlated", responses=joined(correlations, "; ")))
+    return sentences
