@@ -34,10 +34,11 @@ from bench import (
     syscalls,
     validity,
 )
-from bench.libraries import comparisons, printed_ns, server
+from bench.libraries import comparisons
 from bench.nodes import Bench, bench, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.turns import on_cores
+from wattwire.cli.bare_clients import bare_server, printed_ns
 
 BARE = Path(__file__).with_name("bare")
 BYTES, CALLS = 64, 4000
@@ -88,7 +89,7 @@ def echo(workbench: Bench, pairs: int) -> None:
     subprocess.run(["gcc", "-O2", "-Wall", "-o", program, BARE / "echo.c"], check=True)
 
     def bare_echo() -> float:
-        with server([str(program), "serve"]) as port:
+        with bare_server([str(program), "serve"]) as port:
             return printed_ns([str(program), "ping", port, str(BYTES), str(CALLS)])
 
     results = []

@@ -24,6 +24,7 @@ from contract.conformance.cell import (  # noqa: E402 - the path above comes fir
 from contract.conformance.group import Group, Member  # noqa: E402
 from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE  # noqa: E402
 from wattwire.catalog import Catalog, Cell  # noqa: E402
+from wattwire.cli.bare_clients import cell_round_trip_ns  # noqa: E402
 from wattwire.cli.conformance import _suite, under_test  # noqa: E402
 from wattwire.model.errors import MissingError  # noqa: E402
 from wattwire.rig import AgentClient, Builder, BuildStep  # noqa: E402
@@ -69,25 +70,7 @@ class Bench:
 
     def ping_ns(self, cell: CellUnderTest, count: int, **changes: Any) -> float:
         """Return the median round trip, in ns, of `count` calls back to back."""
-        shared_changes = {
-            **MEASURING,
-            "loop": "closed",
-            "count": count,
-            "period_ns": 0,
-            "duration_ns": 0,
-        }
-        shared_changes |= {"record.capacity": count + 10, "outstanding_max": 1, **changes}
-        members = [Member(cell, "ping", shared_changes), Member(cell, "pong", shared_changes)]
-        with (
-            cell.service() as endpoints,
-            Group(self.folder, "pingpong", members, endpoints) as group,
-        ):
-            group.run()
-            records = group.samples(group.node("ping")).records
-        times = np.array([r.end_ns - r.begin_ns for r in records if not r.flags])
-        if len(times) < 0.9 * count:
-            raise RuntimeError(f"{cell.name}: {len(times)} of {count} calls were answered")
-        return float(np.median(times))
+        return cell_round_trip_ns(cell, self.folder, count, **changes)
 
     def per_message_ns(self, cell: CellUnderTest, role: str, count: int) -> float:
         """Return the kit's cost per message, in ns: the mean time between consecutive records.

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench import libraries, pairs
+from bench import pairs
+from wattwire.cli import bare_clients
 
 HANGS = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -24,7 +25,7 @@ def test_a_client_that_hangs_costs_its_pair_and_the_rest_goes_on(lost: list[str]
     calls = iter(range(4))
 
     def peer() -> float:
-        return libraries.printed_ns(HANGS, timeout_s=0.2) if next(calls) == 1 else 2.0
+        return bare_clients.printed_ns(HANGS, timeout_s=0.2) if next(calls) == 1 else 2.0
 
     ours, theirs = pairs.abba("cell against bare", lambda: 1.0, peer, 4)
     assert (ours, theirs) == ((1.0,) * 3, (2.0,) * 3)
@@ -32,15 +33,15 @@ def test_a_client_that_hangs_costs_its_pair_and_the_rest_goes_on(lost: list[str]
 
 
 def test_a_server_that_prints_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libraries, "START_S", 0.2)
-    with pytest.raises(RuntimeError, match="printed nothing"), libraries.server(HANGS):
+    monkeypatch.setattr(bare_clients, "START_S", 0.2)
+    with pytest.raises(RuntimeError, match="printed nothing"), bare_clients.bare_server(HANGS):
         pass
 
 
 def test_a_client_that_fails_gives_its_reason() -> None:
     program = [sys.executable, "-c", "import sys; sys.exit('no reply to call 3')"]
     with pytest.raises(RuntimeError, match="exit 1: no reply to call 3"):
-        libraries.printed_ns(program)
+        bare_clients.printed_ns(program)
 
 
 def test_a_comparison_of_which_every_pair_is_lost_is_absent(lost: list[str]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import secrets
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +16,12 @@ from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
+from wattwire.cli.bare_clients import (
+    bare_argv,
+    bare_round_trip_ns,
+    cell_round_trip_ns,
+    measured_cost,
+)
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs.doctor import install_command, sources
@@ -23,6 +31,7 @@ from wattwire.model.setting_purposes import NAGLE_OFF, TLS
 from wattwire.model.words import plural
 from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.rig.builds import LackingError
+from wattwire.rig.harness_costs import HarnessCost, note_harness_cost
 from wattwire.run.processes import RunProcesses, start_service
 
 SERVICE_TIMEOUT_S = 10.0
@@ -63,6 +72,59 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
     summary = f"{plural(failed, 'clause')} failed" if failed else all_hold
     print(summary + (f"; absent: {', '.join(check.absent)}" if check.absent else ""))
     return failed
+
+
+def measure_costs(names: list[str]) -> int:
+    """Measure what kits add to a round trip, and keep it beside the builds.
+
+    Return the number of cells that have a bare client and no figure.
+    """
+    failed = measured = 0
+    progress = make_progress(as_json=False, plain=False)
+    with tempfile.TemporaryDirectory(prefix="wattwire-check-") as name:
+        folder = Path(name)
+        agent = AgentClient(folder)
+        try:
+            builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
+            for cell in Catalog().cells_like(names):
+                try:
+                    build = builder.cell(cell)
+                except MissingError as error:
+                    print(searchable(f"{cell.name}: absent: {error}", sys.stdout))
+                    continue
+                cost, reason = _cost(under_test(_suite(), build, agent, folder), folder)
+                measured, failed = measured + (cost is not None), failed + bool(reason)
+                if cost is not None:
+                    note_harness_cost(build.key, cost)
+                print(searchable(f"{cell.name}: {_cost_words(cost, reason)}", sys.stdout))
+        finally:
+            progress.close()
+            agent.close()
+    if not measured and not failed:
+        raise MissingError("nothing was measured: no named cell has a bare client (bare.*) here")
+    return failed
+
+
+def _cost(subject: Any, folder: Path) -> tuple[HarnessCost | None, str]:
+    """Return the cost, or the reason why it has none; neither of a cell without a bare client."""
+    bare = bare_argv(subject.argv)
+    if bare is None or "pingpong" not in subject.patterns:
+        return None, ""
+    broken = importlib.import_module("contract.conformance.cell").Broken
+    try:
+        ours = functools.partial(cell_round_trip_ns, subject, folder)
+        return measured_cost(ours, functools.partial(bare_round_trip_ns, subject, bare)), ""
+    except (broken, OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
+        return None, " ".join(str(error).split())[-300:] or type(error).__name__
+
+
+def _cost_words(cost: HarnessCost | None, reason: str) -> str:
+    if cost is None:
+        return f"not measured: {reason or 'it has no bare client (bare.*)'}"
+    return (
+        f"its kit adds {cost.added_us:.1f} µs to a round trip of {cost.bare_us:.0f} µs (95 % CI "
+        f"{cost.added_us_low:.1f} to {cost.added_us_high:.1f}, {cost.pairs} pairs)"
+    )
 
 
 def _suite() -> Any:

@@ -25,6 +25,7 @@ from wattwire.model.warm_up import AUTO, SETTLING
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.rig.agent import AgentError
 from wattwire.rig.builds import digest_of
+from wattwire.rig.harness_costs import harness_cost
 from wattwire.run.crash import crash_point
 from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
 from wattwire.run.machine import describe_machine, energy_model
@@ -93,7 +94,11 @@ class CampaignRunner:
         campaign.keep(path.resolve(), "study.toml")
         if document.get("published"):
             campaign.keep(path.parent / document["published"], document["published"])
-        campaign.write_json("machine.json", self._machine())
+        costs = {
+            name: asdict(cost) if (cost := harness_cost(build.key)) else None
+            for name, build in sorted(prepared.builds.items())
+        }
+        campaign.write_json("machine.json", {**self._machine(), "harness_costs": costs})
         campaign.freeze("plan.json", self._plan_document(plan, prepared))
         campaign.journal.set("identity", self._identity(document, prepared))
         campaign.journal.write_plan(

@@ -67,6 +67,12 @@ def add_to(verbs: Any) -> None:
         const=Pairs.NONE.value,
         help="the same as --pairs none",
     )
+    verb.add_argument(
+        "--cost",
+        action="store_true",
+        help="measure what the kit adds to a round trip beside the cell's bare client, on this "
+        "machine, instead of the clauses; pages of later runs print it",
+    )
     verb.set_defaults(call=check)
 
 
@@ -145,7 +151,11 @@ def _print_wrapped(text: str, indent: str = "") -> None:
 
 def check(options: argparse.Namespace) -> int:
     """Run the conformance suite; every failure names the clause that is broken."""
-    from wattwire.cli.conformance import check_cells  # noqa: PLC0415 - needs the repository
+    from wattwire.cli.conformance import check_cells, measure_costs  # noqa: PLC0415 - the suite
 
+    if options.cost:
+        if options.clause or options.pairs:
+            raise UsageError("--cost measures no clause and no pair; found it with one of them")
+        return EXIT_BAD_RESULT if measure_costs(options.cells) else EXIT_OK
     failures = check_cells(options.cells, options.clause, Pairs(options.pairs or "all"))
     return EXIT_BAD_RESULT if failures else EXIT_OK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from wattwire.model.metrics import METRICS
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words.phrases import Phrases
+from wattwire.stats import Interval
 
 PHRASES = Phrases(
     "harness",
@@ -20,6 +22,12 @@ PHRASES = Phrases(
         "costs": "Harness cost and disturbance per run",
         "unit_of_shares": "share of all cores",
         "phases": "Duration of a run's phases",
+        "round_trips": "Harness cost per round trip: what a cell's kit adds to a bare client",
+        "round_trips_note": "A bare client of the same library and the cell's ping-pong were "
+        "measured in interleaved pairs of {bytes} B on one core of this machine, before the "
+        "campaign. Latencies of the campaign contain this cost; it is not subtracted.",
+        "not_measured": "Harness cost per round trip: not measured here{which}. `wattwire check "
+        "CELL --cost` measures it for cells with a bare client.",
         "none": "No run recorded the harness's own cost.",
     },
 )
@@ -79,7 +87,49 @@ def section(evidence: Evidence) -> Section:
         )
     if not part.parts:
         part.parts.append(Text(PHRASES("none"), "warning"))
+    part.parts += round_trip_costs(evidence.reader.machine)
     return part
+
+
+def round_trip_costs(machine: Mapping[str, Any]) -> list[Table | Text]:
+    """Return what is known of the kits' cost per round trip, by cell.
+
+    Cells without a figure are named. A campaign of before has nothing about it, and no words.
+    """
+    costs = machine.get("harness_costs")
+    if not isinstance(costs, Mapping) or not costs:
+        return []
+    measured = {cell: cost for cell, cost in sorted(costs.items()) if cost is not None}
+    others = sorted(set(costs) - set(measured))
+    parts: list[Table | Text] = []
+    if measured:
+        rows = [
+            {
+                "cell": cell,
+                "added": Interval(
+                    cost["added_us"], cost["added_us_low"], cost["added_us_high"], 0.95,
+                    cost["pairs"], "mean difference of pairs", cost["pairs"] - 1,
+                ),
+                "bare": cost["bare_us"],
+                "pairs": cost["pairs"],
+                "day": cost["day"],
+            }
+            for cell, cost in measured.items()
+        ]  # fmt: skip
+        columns = [
+            Column("cell", "cell"),
+            Column("added", "added by the kit", "measured", "µs"),
+            Column("bare", "bare client, median round trip", "measured", "µs"),
+            Column("pairs", "pairs", "measured"),
+            Column("day", "measured on"),
+        ]
+        sizes = ", ".join(sorted({f"{cost['payload_bytes']}" for cost in measured.values()}))
+        note = PHRASES("round_trips_note", bytes=sizes)
+        parts.append(Table("harness-round-trips", PHRASES("round_trips"), columns, rows, note))
+    if others:
+        which = f" for {', '.join(others)}" if measured else ""
+        parts.append(Text(PHRASES("not_measured", which=which), "note"))
+    return parts
 
 
 def _wide_table(table_id: str, title: str, rows: list[dict[str, Any]]) -> Table:

@@ -1,7 +1,8 @@
-"""A bare pair of Cyclone DDS topics: `pong DOMAIN` or `ping DOMAIN BYTES COUNT`, on loopback.
+"""A bare pair of Cyclone DDS topics: `pong` or `ping DOMAIN BYTES COUNT`, on loopback.
 
 Request and reply are nested as in the interface definition of the cells, so that the library
-serialises the same. Ping prints the median round trip in ns; pong answers until it is ended.
+serialises the same. Pong prints its domain and answers until it is ended; ping prints the median
+round trip in ns.
 """
 
 import os
@@ -72,9 +73,10 @@ class Side:
         return [sample for sample in taken if sample.sample_info.valid_data]
 
 
-def pong(domain: int) -> None:
+def pong() -> None:
+    domain = 101 + os.getpid() % 100  # apart from those of cells
     side = Side(domain, "bare_reply", "bare_request")
-    print("ready", flush=True)
+    print(domain, flush=True)
     threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     while True:
         for request in side.take(TIMEOUT_NS):

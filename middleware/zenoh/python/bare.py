@@ -1,11 +1,12 @@
-"""A bare Zenoh query and its reply: `pong ENDPOINT` or `ping ENDPOINT BYTES COUNT`, peers over TCP.
+"""A bare Zenoh query and its reply: `pong` or `ping ENDPOINT BYTES COUNT`, peers over TCP.
 
-Ping prints the median round trip in ns; pong answers until it is ended.
+Pong prints its endpoint and answers until it is ended; ping prints the median round trip in ns.
 """
 
 from __future__ import annotations
 
 import json
+import socket
 import sys
 import time
 
@@ -25,12 +26,15 @@ def opened(side: str, endpoint: str) -> zenoh.Session:
     return zenoh.open(config)
 
 
-def pong(endpoint: str) -> None:
+def pong() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        endpoint = f"tcp/127.0.0.1:{probe.getsockname()[1]}"
     session = opened("listen", endpoint)
     queryable = session.declare_queryable(  # noqa: F841 - lives as long as it is referred to
         KEY, lambda query: query.reply(KEY, query.payload.to_bytes())
     )
-    print("ready", flush=True)
+    print(endpoint, flush=True)
     sys.stdin.read()
 
 
@@ -53,5 +57,8 @@ def ping(endpoint: str, length: int, count: int) -> None:
 
 
 if __name__ == "__main__":
-    role, endpoint, *rest = sys.argv[1:]
-    {"pong": pong, "ping": ping}[role](endpoint, *map(int, rest))
+    role, *rest = sys.argv[1:]
+    if role == "pong":
+        pong()
+    else:
+        ping(rest[0], *map(int, rest[1:]))

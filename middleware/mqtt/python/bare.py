@@ -1,6 +1,7 @@
-"""A bare MQTT 5 request and response with paho: `pong HOST PORT` or `ping HOST PORT BYTES COUNT`.
+"""A bare MQTT 5 request and response with paho: `pong BROKER` or `ping BROKER BYTES COUNT`.
 
-Ping prints the median round trip in ns; pong answers until it is ended.
+Pong prints the endpoint for ping and answers until it is ended; ping prints the median round trip
+in ns.
 """
 
 from __future__ import annotations
@@ -16,36 +17,37 @@ from paho.mqtt.properties import Properties
 TIMEOUT_S = 2.0
 
 
-def connected(host: str, port: int, topic: str, on_message: mqtt.CallbackOnMessage) -> mqtt.Client:
+def connected(broker: str, topic: str, on_message: mqtt.CallbackOnMessage) -> mqtt.Client:
     client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5)
     granted: queue.SimpleQueue[bool] = queue.SimpleQueue()
     client.on_message = on_message
     client.on_connect = lambda *_: client.subscribe(topic)
     client.on_subscribe = lambda *_: granted.put(True)
-    client.connect(host, port)
+    host, _, port = broker.rpartition(":")
+    client.connect(host, int(port))
     client.loop_start()
     granted.get(timeout=10)
     return client
 
 
-def pong(host: str, port: int) -> None:
+def pong(broker: str) -> None:
     def on_request(client: mqtt.Client, _: object, request: mqtt.MQTTMessage) -> None:
         properties = Properties(PacketTypes.PUBLISH)
         properties.CorrelationData = request.properties.CorrelationData
         client.publish(request.properties.ResponseTopic, request.payload, properties=properties)
 
-    connected(host, port, "bare/request", on_request)
-    print("ready", flush=True)
+    connected(broker, "bare/request", on_request)
+    print(broker, flush=True)
     sys.stdin.read()
 
 
-def ping(host: str, port: int, length: int, count: int) -> None:
+def ping(broker: str, length: int, count: int) -> None:
     replies: queue.SimpleQueue[tuple[bytes, bytes]] = queue.SimpleQueue()
 
     def on_reply(_client: object, _data: object, reply: mqtt.MQTTMessage) -> None:
         replies.put((reply.properties.CorrelationData, reply.payload))
 
-    client = connected(host, port, "bare/reply", on_reply)
+    client = connected(broker, "bare/reply", on_reply)
     properties = Properties(PacketTypes.PUBLISH)
     properties.ResponseTopic = "bare/reply"
     times = []
@@ -62,5 +64,5 @@ def ping(host: str, port: int, length: int, count: int) -> None:
 
 
 if __name__ == "__main__":
-    role, host, port, *rest = sys.argv[1:]
-    {"pong": pong, "ping": ping}[role](host, int(port), *map(int, rest))
+    role, broker, *rest = sys.argv[1:]
+    {"pong": pong, "ping": ping}[role](broker, *map(int, rest))

@@ -1,0 +1,31 @@
+"""The page prints what a kit adds to a round trip, and names cells without a figure."""
+
+from __future__ import annotations
+
+from wattwire.report.parts import Table, Text
+from wattwire.report.sections.harness import round_trip_costs
+from wattwire.stats import Interval
+
+COST = {
+    "added_us": 5.0, "added_us_low": 3.0, "added_us_high": 7.0, "bare_us": 100.0, "pairs": 10,
+    "payload_bytes": 64, "day": "2026-01-31",
+}  # fmt: skip
+
+
+def test_a_measured_cell_has_its_figure_with_the_interval_and_the_other_is_named() -> None:
+    table, text = round_trip_costs({"harness_costs": {"a/python": COST, "b/python": None}})
+    assert isinstance(table, Table) and isinstance(text, Text)
+    (row,) = table.rows
+    added = row["added"]
+    assert isinstance(added, Interval)
+    assert (row["cell"], added.estimate, added.low, added.high) == ("a/python", 5.0, 3.0, 7.0)
+    assert "not measured here for b/python" in text.words
+
+
+def test_where_nothing_was_measured_the_page_says_so() -> None:
+    (text,) = round_trip_costs({"harness_costs": {"a/python": None}})
+    assert isinstance(text, Text) and "not measured here." in text.words
+
+
+def test_a_campaign_of_before_says_nothing_about_it() -> None:
+    assert round_trip_costs({}) == []

@@ -1,0 +1,60 @@
+"""What a cell's kit adds to a round trip, measured on this machine, in a file for each build.
+
+`wattwire check CELL --cost` measures it; campaigns copy it, and their pages print it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from wattwire.rig import cache
+
+FOLDER = "harness_costs"
+
+
+@dataclass(frozen=True)
+class HarnessCost:
+    """Median round trip of a cell less that of a bare client: the mean over pairs, and its limits.
+
+    `day` is the day of the measurement; `payload_bytes` the payload of every call.
+    """
+
+    added_us: float
+    added_us_low: float
+    added_us_high: float
+    bare_us: float
+    pairs: int
+    payload_bytes: int
+    day: str
+
+
+def harness_cost(build_key: str) -> HarnessCost | None:
+    """Return what was measured of this build on this host; None where nothing was."""
+    try:
+        document = json.loads(_path(build_key).read_text(encoding="utf-8"))
+        if document.pop("host") != platform.node():  # a cache that hosts share
+            return None
+        cost = HarnessCost(**document)
+        numbers = (cost.added_us, cost.added_us_low, cost.added_us_high, cost.bare_us)
+        return cost if all(math.isfinite(number) for number in numbers) else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def note_harness_cost(build_key: str, cost: HarnessCost) -> None:
+    """Keep the cost of a build, in place of an earlier one."""
+    path = _path(build_key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        json.dump({"host": platform.node(), **asdict(cost)}, file)
+    os.replace(file.name, path)
+
+
+def _path(build_key: str) -> Path:
+    return cache.folder() / FOLDER / f"{build_key}.json"
