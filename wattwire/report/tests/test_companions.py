@@ -12,6 +12,7 @@ from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import CPU
 from wattwire.report.parts import Fold, Text, tables_of
 from wattwire.report.tables.sensitivity import companions, interaction_words, parts
+from wattwire.report.tests.phrase_search import keys_in, only
 from wattwire.report.tests.synthetic import CPU_RATIO, Shape, write_campaign
 from wattwire.store import Campaign
 
@@ -76,15 +77,16 @@ def test_an_interaction_that_only_one_scale_sees_is_told_on_both() -> None:
     told = interaction_words(
         CPU, ("language", "clients"), {"log": effect(0.4, 0.41), "plain": effect(0.001)}, "log"
     )
-    assert told is not None
-    assert "no sign that ratios differ (log scale, p = 0.40" in told
-    assert "on the plain scale differences differ (p = 0.0010)" in told
+    said = only(told, "sensitivity.interaction").values
+    assert (said["verdict"].key, said["scale"], said["p"]) == ("sensitivity.no_sign", "log", 0.4)
+    other = only(told, "sensitivity.other_scale").values
+    assert other["verdict"].key == "sensitivity.differences_differ"
+    assert (other["scale"], other["p"]) == ("plain", 0.001)
     both = {"log": effect(0.01, 0.02), "plain": effect(0.01)}
     agreed = interaction_words(CPU, ("language", "clients"), both, "log")
-    assert agreed is not None
-    assert "plain" not in agreed
+    assert keys_in(agreed) == ["sensitivity.interaction", "sensitivity.ratios_differ"]
     torn = {"log": effect(0.01, 0.2), "plain": effect(0.01)}
-    assert "undecided" in (interaction_words(CPU, ("a", "b"), torn, "log") or "")
+    assert only(interaction_words(CPU, ("a", "b"), torn, "log"), "sensitivity.undecided")
     quiet = {"log": effect(0.5, 0.5), "plain": effect(0.6)}
     assert interaction_words(CPU, ("a", "b"), quiet, "log") is None
 
