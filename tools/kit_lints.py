@@ -208,11 +208,37 @@ def lint_javascript() -> list[str]:
     return failed
 
 
+def checked(command: Sequence[str], suffix: str, silence: str) -> list[str]:
+    """Return the files with a suffix about which a syntax check says more than `silence`."""
+    failed = []
+    for name in tracked(suffix, "languages", "middleware", "bench"):
+        done = subprocess.run(
+            [*command, name], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        said = (done.stdout + done.stderr).strip()
+        if done.returncode != 0 or said != silence.format(name=name):
+            print(said, file=sys.stderr)
+            failed.append(f"{' '.join(command)}: {name}")
+    return failed
+
+
+def lint_ruby() -> list[str]:
+    """Return the files in Ruby that do not parse without a warning."""
+    return checked(["ruby", "-wc"], ".rb", "Syntax OK")
+
+
+def lint_php() -> list[str]:
+    """Return the files in PHP that do not parse."""
+    return checked(["php", "-l"], ".php", "No syntax errors detected in {name}")
+
+
 LINTS = {
     "Go": (lint_go, ("go", "gofmt")),
     "C#": (lint_csharp, ("mcs", "pkg-config")),
     "Java": (lint_java, ("javac", "java", "mvn")),
     "JavaScript": (lint_javascript, ("node", "npm")),
+    "PHP": (lint_php, ("php",)),
+    "Ruby": (lint_ruby, ("ruby",)),
 }
 
 
