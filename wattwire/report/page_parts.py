@@ -1,7 +1,7 @@
 """What a file of `sections/` registers: its place, when it is on the page, and how it is made.
 
-The page has no list of its sections: `page.py` finds every module of `sections/` and sorts them by
-place, so that a section is added or removed with its own files alone.
+The page has no list of its sections: `page_parts` collects the PART of every module of `sections/`
+in the order of their places, so that a section is added or removed with its own files alone.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ KEY = "stopping"
 
 
 class Stopping:
-    """Decides whether more blocks are needed.
+    """Keeps the result of the stopping rule, and says which runs it spares.
 
-    The rule is applied once a block and its result kept in the journal, so that a campaign which
+    `analysis/stopping.py` holds the rule. It is applied once a block and its result kept in the journal, so that a campaign which
     stopped does not go on when it is resumed.
     """
 
