@@ -14,8 +14,8 @@ KEY = "stopping"
 class Stopping:
     """Keeps the result of the stopping rule, and says which runs it spares.
 
-    `analysis/stopping.py` holds the rule. It is applied once a block and its result kept in the journal, so that a campaign which
-    stopped does not go on when it is resumed.
+    `analysis/stopping.py` holds the rule. It is applied once a block; its result is kept in the
+    journal, so that a campaign which stopped does not go on when it is resumed.
     """
 
     def __init__(self, plan: Plan, campaign: Campaign) -> None:
