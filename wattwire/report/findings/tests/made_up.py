@@ -155,3 +155,21 @@ NULLS: dict[str, Draw] = {
     draw.__name__: draw
     for draw in (narrow, heavy, wide, two_modes, drifting, clustered, uneven, lossy)
 }
+
+
+SWITCHED: dict[str, tuple[Any, ...]] = {
+    "language": ("one", "other"),
+    "payload_bytes": (64, 1024, 131_072),
+    "settings.at_once": (False, True),
+}
+
+
+def waiting(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+    """Short payloads wait for an acknowledgement unless they are sent at once."""
+    values = narrow(rng, levels, scale)
+    held = not levels.get("settings.at_once", False) and levels["payload_bytes"] < 65_536
+    return values + 40_000.0 * held * np.exp(rng.normal(0.03, 0.02, MESSAGES))
+
+
+def effective_of(levels: Mapping[str, Any]) -> dict[str, Any]:
+    return {"at_once": levels.get("settings.at_once", False)}
