@@ -44,23 +44,7 @@ def response_of(name: str) -> Response:
 CPU = response_of("cpu_us_per_message")
 MEMORY = response_of("memory_kib_per_node")
 LATENCY_P50 = response_of("latency_p50_us")
-OFFERED = (
-    CPU,
-    MEMORY,
-    response_of("wire_bytes_per_message"),
-    LATENCY_P50,
-    response_of("latency_p90_us"),
-    response_of("latency_p99_us"),
-    response_of("latency_mean_us"),
-    response_of("time_us_per_message"),
-    response_of("energy_idle_subtracted_uj_per_message"),
-    response_of("energy_uj_per_message"),
-    response_of("power_above_machine_w"),
-    response_of("loss_share"),
-    response_of("failed_share"),
-    response_of("startup_s_max"),
-    response_of("discovery_s_max"),
-)
+OFFERED = tuple(response_of(name) for name in metrics.metrics_in(metrics.OFFERED))
 """Responses of a report that no question names, in this order."""
 
 

@@ -15,6 +15,9 @@ from wattwire.model.treatment import PATTERN_ROLES
 
 RUN, NODE = "run", "node"
 LOWER, HIGHER = "lower", "higher"
+OFFERED, FIGURES, EVIDENCE, HARNESS = "offered", "figures", "evidence", "harness"
+"""Lists of metrics: the responses that a page offers where no question names any; those of a run
+that a person looks at first; the evidence of a verdict; the harness's own cost and disturbance."""
 ENERGY = "an energy counter"
 SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"
 NUMERIC_KINDS = ("measured", "estimate")
@@ -29,7 +32,8 @@ class Metric:
     {title} of B". `direction` says which of two values is better, LOWER or HIGHER. Shares are
     compared by differences, other metrics by ratios. `also` is a pattern of its synonyms. `of` is
     RUN or NODE. `needs` is its requirement: ENERGY, SYSTEM_CALLS, the name of a quantity that a
-    meter reads, or "" for none.
+    meter reads, or "" for none. `lists` has the lists of metrics that it is in (OFFERED, FIGURES,
+    EVIDENCE, HARNESS), with its place in each.
     """
 
     name: str
@@ -43,6 +47,7 @@ class Metric:
     verb: str = "had"
     direction: str = LOWER
     is_share: bool = False
+    lists: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_number(self) -> bool:
@@ -83,6 +88,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "messages sent; calls made, with any result",
         title="messages sent, or calls made",
+        lists=((FIGURES, 10),),
     ),
     Metric("expected", "messages", "measured", "sent, once for each receiver"),
     Metric(
@@ -98,6 +104,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "calls that ended with an error before their timeout",
         title="calls failed",
+        lists=((FIGURES, 20),),
     ),
     Metric(
         "lost",
@@ -105,15 +112,24 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "gaps in the receivers' sequence numbers; calls timed out",
         title="messages lost, or calls timed out",
+        lists=((FIGURES, 30),),
     ),
     Metric("skipped", "messages", "measured", "slots that a native timer skipped"),
-    Metric("duplicates", "messages", "measured", "receptions beyond the first", title="duplicates"),
+    Metric(
+        "duplicates",
+        "messages",
+        "measured",
+        "receptions beyond the first",
+        title="duplicates",
+        lists=((FIGURES, 50),),
+    ),
     Metric(
         "late",
         "messages",
         "measured",
         "receptions in the second half of the drain",
         title="messages late",
+        lists=((FIGURES, 40),),
     ),
     Metric("corrupt", "messages", "measured", "receptions with a wrong payload"),
     Metric("foreign", "messages", "measured", "messages of another run"),
@@ -124,6 +140,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "messages sent per second of cost_window_s, all senders",
         title="achieved rate",
         direction=HIGHER,
+        lists=((FIGURES, 100),),
     ),
     Metric(
         "latency_samples", "messages", "measured", "latencies after the warm-up, of first arrivals"
@@ -155,6 +172,10 @@ _REGISTRY: tuple[Metric, ...] = (
         "median latency of the run; lost and failed count as infinite",
         also=r"latency(_p50)?(_[nu]s)?",
         title="median latency",
+        lists=(
+            (OFFERED, 40),
+            (FIGURES, 60),
+        ),
     ),
     Metric(
         "latency_p90_us",
@@ -163,6 +184,10 @@ _REGISTRY: tuple[Metric, ...] = (
         "90th percentile of the run's latency",
         also=r"latency_p90(_[nu]s)?",
         title="90th percentile of latency",
+        lists=(
+            (OFFERED, 50),
+            (FIGURES, 70),
+        ),
     ),
     Metric(
         "latency_p99_us",
@@ -171,6 +196,10 @@ _REGISTRY: tuple[Metric, ...] = (
         "99th percentile of the run's latency",
         also=r"latency_p99(_[nu]s)?",
         title="99th percentile of latency",
+        lists=(
+            (OFFERED, 60),
+            (FIGURES, 80),
+        ),
     ),
     Metric(
         "latency_mean_us",
@@ -179,6 +208,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "mean latency of what arrived",
         also=r"latency_mean(_[nu]s)?",
         title="mean latency",
+        lists=((OFFERED, 70),),
     ),
     Metric("response_p50_us", "µs", "measured", "median time from the due time to the reply"),
     Metric(
@@ -190,6 +220,10 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "99th percentile of the senders' lateness",
         title="lateness of sending, 99th percentile of a run",
+        lists=(
+            (FIGURES, 90),
+            (HARNESS, 50),
+        ),
     ),
     Metric(
         "startup_s_max",
@@ -198,6 +232,10 @@ _REGISTRY: tuple[Metric, ...] = (
         "process start to READY, slowest node",
         also=r"startup(_s_max|_[nmu]?s)?",
         title="slowest node's start",
+        lists=(
+            (OFFERED, 140),
+            (FIGURES, 140),
+        ),
     ),
     Metric(
         "discovery_s_max",
@@ -206,6 +244,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "endpoint made to peers matched, slowest node",
         also=r"discovery(_s_max|_[nmu]?s)?",
         title="slowest discovery",
+        lists=((OFFERED, 150),),
     ),
     Metric("window_s", "s", "measured", "length of the window, warm-up included"),
     Metric(
@@ -221,6 +260,10 @@ _REGISTRY: tuple[Metric, ...] = (
         needs="cpu_time",
         title="CPU time per message",
         verb="used",
+        lists=(
+            (OFFERED, 10),
+            (FIGURES, 110),
+        ),
     ),
     Metric(
         "cpu_us_per_message_above_silent",
@@ -253,6 +296,7 @@ _REGISTRY: tuple[Metric, ...] = (
         needs="tx_bytes",
         title="bytes on the wire per message",
         verb="sent",
+        lists=((OFFERED, 30),),
     ),
     Metric(
         "memory_kib",
@@ -269,6 +313,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "resident memory of nodes and services",
         needs="rss",
         title="memory of all nodes",
+        lists=((FIGURES, 120),),
     ),
     Metric(
         "memory_max_kib",
@@ -311,6 +356,7 @@ _REGISTRY: tuple[Metric, ...] = (
         needs=ENERGY,
         title="power in the window",
         verb="drew",
+        lists=((FIGURES, 130),),
     ),
     Metric(
         "energy_standing_j",
@@ -406,6 +452,10 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "share of all cores' time that the hypervisor took",
         title="CPU taken by other virtual machines",
+        lists=(
+            (EVIDENCE, 30),
+            (HARNESS, 20),
+        ),
     ),
     Metric(
         "temperature_celsius",
@@ -423,6 +473,10 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "cores that the agent used while sampling",
         title="CPU of agent and recorder",
+        lists=(
+            (EVIDENCE, 40),
+            (HARNESS, 10),
+        ),
     ),
     Metric(
         "other_load_share",
@@ -430,6 +484,10 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "share of all cores' time that other processes wanted, weighted as the scheduler does",
         title="load of other processes, weighted",
+        lists=(
+            (EVIDENCE, 10),
+            (HARNESS, 30),
+        ),
     ),
     Metric(
         "other_cpu_share",
@@ -437,6 +495,10 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "share of all cores' time that other processes used, at any priority",
         title="CPU of other processes, any priority",
+        lists=(
+            (EVIDENCE, 20),
+            (HARNESS, 40),
+        ),
     ),
     Metric(
         "memory_kib_per_node",
@@ -447,6 +509,7 @@ _REGISTRY: tuple[Metric, ...] = (
         needs="rss",
         title="memory per node",
         verb="held",
+        lists=((OFFERED, 20),),
     ),
     Metric(
         "loss_share",
@@ -456,6 +519,7 @@ _REGISTRY: tuple[Metric, ...] = (
         also=r"loss(_share)?|lost",
         title="share of messages lost",
         is_share=True,
+        lists=((OFFERED, 120),),
     ),
     Metric(
         "failed_share",
@@ -465,6 +529,7 @@ _REGISTRY: tuple[Metric, ...] = (
         also=r"failed(_share)?",
         title="share of calls that failed",
         is_share=True,
+        lists=((OFFERED, 130),),
     ),
     Metric(
         "time_us_per_message",
@@ -474,6 +539,7 @@ _REGISTRY: tuple[Metric, ...] = (
         also=r"time(_[nu]s)?(_per_message)?",
         title="time per message",
         verb="took",
+        lists=((OFFERED, 80),),
     ),
     Metric(
         "energy_uj_per_message",
@@ -484,6 +550,7 @@ _REGISTRY: tuple[Metric, ...] = (
         also=r"energy(_message_j|_[um]?j_per_message)?",
         title="energy per message",
         verb="used",
+        lists=((OFFERED, 100),),
     ),
     Metric(
         "energy_idle_subtracted_uj_per_message",
@@ -494,6 +561,7 @@ _REGISTRY: tuple[Metric, ...] = (
         also=r"energy_idle_subtracted(_[um]?j_per_message)?",
         title="energy per message by idle subtraction",
         verb="used",
+        lists=((OFFERED, 90),),
     ),
     Metric(
         "power_above_machine_w",
@@ -504,9 +572,21 @@ _REGISTRY: tuple[Metric, ...] = (
         also=r"power(_[um]?w)?",
         title="power above the machine's own",
         verb="drew",
+        lists=((OFFERED, 110),),
     ),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}
+
+
+def metrics_in(name: str) -> tuple[str, ...]:
+    """Return the names of the metrics in one of the lists above, in its order."""
+    places = {
+        metric.name: place
+        for metric in _REGISTRY
+        for list_name, place in metric.lists
+        if list_name == name
+    }
+    return tuple(sorted(places, key=lambda metric_name: places[metric_name]))
 
 
 def find(name: str) -> Metric | None:

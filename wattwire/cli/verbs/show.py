@@ -16,20 +16,13 @@ from wattwire.cli import cell_facts, imported_text
 from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
-from wattwire.model.metrics import METRICS
+from wattwire.model.metrics import EVIDENCE, FIGURES, METRICS, metrics_in
 from wattwire.model.validity import conditions_before
 from wattwire.model.words import count, listed, number, percent
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.files import RESTORE
 
 WIDTH = 80
-FIGURES = (
-    "sent", "failed", "lost", "late", "duplicates", "latency_p50_us", "latency_p90_us",
-    "latency_p99_us", "schedule_late_p99_us", "rate_hz_achieved", "cpu_us_per_message",
-    "memory_kib_total", "power_window_w", "startup_s_max",
-)  # fmt: skip
-"""Metrics of a run that a person looks at first."""
-EVIDENCE = ("other_load_share", "other_cpu_share", "steal_share", "harness_cpu_share")
 
 
 def add_to(verbs: Any) -> None:
@@ -189,7 +182,7 @@ def _figures(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     from wattwire.analysis.carried import share_of  # noqa: PLC0415 - statistics are slow to import
     from wattwire.stats import carried_size  # noqa: PLC0415
 
-    for name in FIGURES:
+    for name in metrics_in(FIGURES):
         metric, value = METRICS[name], row.get(name)
         if value is None and name == "sent" and name in row:
             yield metric.words, "unknown: a sender ended without records"
@@ -212,7 +205,7 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
         f"{percent(before['steal_share'])}, waited {before['waited_s']:g} s"
         + ("" if before["quiet"] else "; the machine never became quiet"),
     )
-    for name in EVIDENCE:
+    for name in metrics_in(EVIDENCE):
         if row.get(name) is not None:
             yield METRICS[name].words, percent(row[name])
     sampling = document["sampling"]

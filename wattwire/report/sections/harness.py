@@ -9,7 +9,7 @@ import numpy as np
 
 from wattwire.analysis.dataset import Evidence
 from wattwire.model.derived import column
-from wattwire.model.metrics import METRICS
+from wattwire.model.metrics import HARNESS, METRICS, metrics_in
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words.phrases import Phrases
@@ -32,17 +32,12 @@ PHRASES = Phrases(
     },
 )
 
-OWN = (
-    "harness_cpu_share", "steal_share", "other_load_share", "other_cpu_share",
-    "schedule_late_p99_us",
-)  # fmt: skip
-
 
 def section(evidence: Evidence) -> Section:
     """Return the section on the cost of measuring and the duration of a run's phases."""
     part = Section("harness", PHRASES("title"))
     rows = []
-    for name in OWN:
+    for name in metrics_in(HARNESS):
         metric = METRICS[name]
         values = column(evidence.usable, name)
         values = values[np.isfinite(values)]
