@@ -8,16 +8,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
-from wattwire.analysis.responses import CPU
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.syscalls import SHOWN_MIN, Traced, collect, differing, documents_of
 from wattwire.model import words
-from wattwire.model.derived import column
-from wattwire.model.service_names import service_of
 from wattwire.report.figures.calls import OTHER, calls_chart
 from wattwire.report.figures.style import PALETTE, rounded
 from wattwire.report.page_parts import PagePart
@@ -84,41 +80,6 @@ STRACE = "strace"
 GROUPED_BY = "language"
 """Factor inside whose levels treatments are compared; where it does not vary, the first varied one
 that is not the primary factor."""
-NAMED_MAX = 3
-"""Number of calls named as the difference between two treatments."""
-SHOWN_MIN = 0.005
-"""Calls made less often than this per message are in the sums, not in the table of calls."""
-FIGURES = ("syscall_working_us_per_message", "syscall_waiting_us_per_message",
-           "kernel_us_per_message")  # fmt: skip
-
-
-@dataclass
-class Traced:
-    """One treatment: means over its runs, by role; process trees of one role are summed.
-
-    `calls` is role → call → [calls, µs] per message; `figures` role → response → value;
-    `cpu_us` the CPU time per message of its timed runs, NaN where there is none.
-    """
-
-    levels: tuple[str, ...]
-    title: str
-    calls: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    figures: dict[str, dict[str, float]] = field(default_factory=dict)
-    cpu_us: float = math.nan
-    runs: int = 0
-
-    @property
-    def total(self) -> float:
-        """Calls per message of all its process trees."""
-        return sum(value[0] for calls in self.calls.values() for value in calls.values())
-
-    def merged(self) -> dict[str, float]:
-        """Return call → calls per message, summed over all process trees."""
-        totals: dict[str, float] = defaultdict(float)
-        for calls in self.calls.values():
-            for name, value in calls.items():
-                totals[name] += value[0]
-        return dict(totals)
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -127,8 +88,11 @@ def section(evidence: Evidence) -> Section | None:
     if not planned:
         return None
     part = Section("syscalls", PHRASES("title"))
-    documents = [_document(evidence, row) for row in evidence.traced.iter_rows(named=True)]
-    treatments = collect(evidence, documents)
+    documents = documents_of(evidence)
+    treatments = [
+        replace(traced, title=traced.title or PHRASES("one_treatment"))
+        for traced in collect(evidence, documents)
+    ]
     part.parts.append(Text(_method_text(documents, len(planned))))
     part.parts += [Text(warning, "warning") for warning in _warnings(documents)]
     if not treatments:
@@ -139,79 +103,6 @@ def section(evidence: Evidence) -> Section | None:
     part.parts += _side_by_side(evidence, treatments)
     part.parts.append(Fold(PHRASES("each"), [_every_call(evidence, treatments)]))
     return part
-
-
-def _document(evidence: Evidence, row: Mapping[str, Any]) -> dict[str, Any]:
-    return evidence.reader.run(f"{row['run']}-{row['attempt']}").get("syscalls") or {}
-
-
-def collect(evidence: Evidence, documents: Sequence[Mapping[str, Any]]) -> list[Traced]:
-    """Return the counts of each treatment, in the study's order."""
-    frame = evidence.traced.with_row_index("place")
-    timed = by_treatment(evidence, evidence.usable)
-    treatments = []
-    for levels, rows in by_treatment(evidence, frame).items():
-        raw_levels = {name: levels_of(rows, name)[0] for name in evidence.varied}
-        title = evidence.treatment_title(raw_levels) or PHRASES("one_treatment")
-        sums: dict[str, dict[str, list[float]]] = {}
-        figures: dict[str, dict[str, list[float]]] = {}
-        runs = 0
-        for row in rows.iter_rows(named=True):
-            processes = documents[row["place"]].get("processes") or {}
-            sent = row.get("sent") or 0
-            if not processes or not sent:
-                continue
-            runs += 1
-            for process, counted in processes.items():
-                _add_calls(sums.setdefault(_role(process), {}), counted["calls"], sent)
-            for role in {_role(process) for process in processes}:
-                _add_figures(figures.setdefault(role, {}), row, role, processes)
-        if runs:
-            treatment = Traced(levels, title, runs=runs)
-            treatment.calls = {
-                role: {name: [v / runs for v in value] for name, value in calls.items()}
-                for role, calls in sums.items()
-            }
-            treatment.figures = {
-                role: {name: float(np.mean(values)) for name, values in table.items()}
-                for role, table in figures.items()
-            }
-            if levels in timed:
-                timed_cpu_us = column(timed[levels], CPU.column)
-                timed_cpu_us = timed_cpu_us[np.isfinite(timed_cpu_us)]
-                treatment.cpu_us = float(np.median(timed_cpu_us)) if timed_cpu_us.size else math.nan
-            treatments.append(treatment)
-    return treatments
-
-
-def _add_calls(
-    sums: dict[str, list[float]], calls: Mapping[str, Sequence[float]], sent: int
-) -> None:
-    for name, (count, ns, _errors) in calls.items():
-        call_sums = sums.setdefault(name, [0.0, 0.0])
-        call_sums[0] += count / sent
-        call_sums[1] += ns / 1000 / sent
-
-
-def _add_figures(
-    figures: dict[str, list[float]], row: Mapping[str, Any], role: str, processes: Mapping[str, Any]
-) -> None:
-    """Add a run's figures, summed over a role's process trees; skip those unknown in a tree."""
-    names = [name for name in processes if _role(name) == role]
-    for stem in FIGURES:
-        values = [row.get(f"{stem}.{process.replace('-', '.', 1)}") for process in names]
-        if all(value is not None for value in values):
-            figures.setdefault(stem, []).append(float(sum(v for v in values if v is not None)))
-    kernel_ns = [processes[name].get("kernel_ns") for name in names]
-    user_ns = [processes[name].get("user_ns") for name in names]
-    if None not in kernel_ns and None not in user_ns and sum(kernel_ns) + sum(user_ns):
-        share = sum(kernel_ns) / (sum(kernel_ns) + sum(user_ns))
-        figures.setdefault("kernel_share", []).append(share)
-
-
-def _role(process: str) -> str:
-    role, _, index = process.rpartition("-")
-    return role if index.isdigit() else service_of(process)
 
 
 # -- words -----------------------------------------------------------------------------------
@@ -366,17 +257,6 @@ def _side_by_side(evidence: Evidence, treatments: Sequence[Traced]) -> list[Any]
         Table("syscalls_sides", PHRASES("sides"), columns, rows, PHRASES("sides_note")),
         *(Text(sentence) for sentence in sentences),
     ]
-
-
-def differing(best: Traced, worst: Traced) -> list[tuple[str, tuple[float, float]]]:
-    """Return the calls whose number per message differs most: name, (best's, worst's)."""
-    best_calls, worst_calls = best.merged(), worst.merged()
-    pairs = {
-        name: (best_calls.get(name, 0.0), worst_calls.get(name, 0.0))
-        for name in {*best_calls, *worst_calls}
-    }
-    ranked = sorted(pairs.items(), key=lambda pair: (-abs(pair[1][0] - pair[1][1]), pair[0]))
-    return [(name, pair) for name, pair in ranked[:NAMED_MAX] if abs(pair[0] - pair[1]) > SHOWN_MIN]
 
 
 def _pair_text(pair: tuple[float, float]) -> Phrase:

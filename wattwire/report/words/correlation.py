@@ -12,9 +12,9 @@ from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.metrics_by_role import BOTH, NOT_MEASURED, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
+from wattwire.model.metrics import METRICS, SYSTEM_CALLS
 from wattwire.model.questions import Question
 from wattwire.report.parts import Text
-from wattwire.report.sections import syscalls
 from wattwire.report.sections.proportion import reading
 from wattwire.report.words.phrases import Phrase, Phrases
 from wattwire.stats import association
@@ -48,7 +48,7 @@ PHRASES = Phrases(
 )
 Medians = dict[tuple[str, ...], float]
 TREATMENTS_MIN = 4
-COUNTED = ("syscalls_per_message", *syscalls.FIGURES)
+COUNTED = tuple(name for name, metric in METRICS.items() if metric.needs == SYSTEM_CALLS)
 
 
 def sentences(evidence: Evidence, question: Question) -> list[Text]:
