@@ -1,1 +1,4 @@
-"""A campaign as numbers: contrasts, control runs, stopping, warm-up; independent of any report."""
+"""Numerical analysis of a campaign: contrasts, control runs, stopping, warm-up.
+
+It does not depend on any report.
+"""

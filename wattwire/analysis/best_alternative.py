@@ -1,7 +1,7 @@
 """The best of several alternatives: the lowest in each response, and those equivalent to it.
 
 A study names the factors whose combinations are the alternatives (`answers.best_of`). The page's
-first sentence then names the lowest alternative and its equals, instead of one ratio of many.
+first sentence then names the lowest alternative and its equals, instead of one of many ratios.
 """
 
 from __future__ import annotations

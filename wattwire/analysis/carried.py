@@ -1,8 +1,8 @@
-"""The minimum number of messages that a run needs for its latency percentile to count.
+"""The minimum number of messages that a run needs for its latency percentile to be used.
 
 What: a run's percentile enters an answer, a median over runs or a limit only if the run has at
-least `stats.carried_size` messages, lost ones included. What it leaves out: whether the messages
-are independent. The interval of such an answer is over runs, so their scatter already includes
+least `stats.carried_size` messages, lost ones included. What it misses: whether the messages are
+independent. The interval of such an answer is over runs, so their scatter already includes
 dependence within runs; the percentile of a single run (`stats.percentile`) has the stricter rule.
 """
 
@@ -29,9 +29,9 @@ def share_of(name: str) -> float | None:
 def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
     """Return whether each run has too few messages for column `name`, shape (runs,).
 
-    A run whose messages were not counted (imported data) has enough. So has one of which more
-    messages were lost or failed than the percentile leaves room for, at 95 %: its percentile is
-    infinite, however few messages there were.
+    A run whose messages were not counted (imported data) has enough. So does a run that lost or
+    failed more messages than the percentile allows, at 95 %: its percentile is infinite even with
+    few messages.
     """
     share, counts = share_of(name), after_warmup(frame, "expected")
     if share is None:

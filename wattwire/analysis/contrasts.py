@@ -1,4 +1,4 @@
-"""Answers to the study's questions: contrasts within blocks, simultaneous over their family."""
+"""Answers to the study's questions: contrasts within blocks with simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Answers:
     def outcome(self, answer: Answer) -> str:
         """Return "different", "equivalent", "undecided" or "within noise".
 
-        Within noise: no difference is claimed, since two identical labels may differ by as much.
+        Within noise: no difference is claimed, because identical A/A labels may differ by as much.
         """
         if isinstance(answer.result, stats.Difference):
             return self._difference_outcome(answer)
@@ -84,11 +84,11 @@ class Answers:
         return "within noise" if abs(answer.interval.estimate) <= noise else "different"
 
     def computed(self) -> list[Answer]:
-        """Return the answers that are a ratio."""
+        """Return the answers that are ratios."""
         return [item for item in self.items if isinstance(item.result, stats.Ratio)]
 
     def differences(self) -> list[Answer]:
-        """Return the answers that are a difference, because one of their runs has no logarithm."""
+        """Return the answers that are differences because one of their runs has no logarithm."""
         return [item for item in self.items if isinstance(item.result, stats.Difference)]
 
 
@@ -103,11 +103,11 @@ def planned_baseline(evidence: Evidence, factor: str) -> Any:
 
 
 def baseline_of(evidence: Evidence, factor: str) -> Any:
-    """Return the planned baseline, or if it has no usable run the first level that has one.
+    """Return the planned baseline, or the first level with a valid run if the baseline has none.
 
-    Without data at the baseline, no answer has a number. The fallback is the first level and not
-    the best: a baseline chosen by its response would void the intervals (`lowest` compares with
-    the best).
+    Without data at the baseline, no answer has a number. The fallback is the first level, not the
+    best: choosing the baseline by its response would void the intervals (`lowest` compares with the
+    best).
     """
     if factor not in evidence.baselines:
         planned = planned_baseline(evidence, factor)
@@ -127,8 +127,8 @@ def baseline_of(evidence: Evidence, factor: str) -> Any:
 def baseline_in(evidence: Evidence, factor: str, response: Response) -> Any:
     """Return the baseline level of one response.
 
-    It is the baseline of all responses. If runs of that have no comparable value, it is the first
-    level whose runs all have one, provided that there is a second such level to compare with.
+    It is the baseline of all responses, unless runs of that level have no comparable value. Then it
+    is the first level whose runs all have one, if there is a second such level to compare with.
     """
     baseline = baseline_of(evidence, factor)
     if not not_compared.without_value(evidence.usable, response).any():
@@ -175,9 +175,9 @@ def answer_all(evidence: Evidence) -> Answers:
 
 
 def _family(evidence: Evidence, frame: pl.DataFrame, drafts: Sequence[Answer]) -> int:
-    """Return the number of distinct answers with a number, at least 1.
+    """Return the number of distinct numeric answers, at least 1.
 
-    It depends on the runs and the meters available, not on the values measured.
+    It depends on the available runs and meters, not on the measured values.
     """
     answered = {
         (draft.response.column, draft.factor, str(draft.level))
@@ -218,7 +218,7 @@ def contrast(
     """Return one contrast from the runs of `frame` at confidence `level`, by default a ratio.
 
     `within` holds another factor fixed. If a run has no logarithm, all contrasts of that response
-    are differences; so are those of a share, whose ratio is uninformative near 0.
+    are differences; so are those of shares, whose ratios are uninformative near 0.
     """
     scope = "usable" if frame is evidence.usable else "all"
     if within is not None and frame.height and frame["block"].n_unique() == 1:
@@ -248,7 +248,7 @@ def contrast(
 def _without_run(
     evidence: Evidence, frame: pl.DataFrame, wanted: Answer
 ) -> stats.NotComputable | None:
-    """Return which level of the contrast has no run in `frame`; None if both have some."""
+    """Return the level of the contrast that has no run in `frame`; None if both have runs."""
     run_levels = set(levels_of(frame, wanted.factor)) if frame.height else set()
     for level in (wanted.level, wanted.baseline):
         if run_levels and not any(same_level(level, one) for one in run_levels):
@@ -257,7 +257,7 @@ def _without_run(
 
 
 def _within_shares(result: Result, response: Response) -> Result:
-    """Return the difference with limits between −1 and 1, where it is one of shares."""
+    """Return the difference; for shares, its interval is clipped to −1 … 1."""
     if not response.share or not isinstance(result, stats.Difference):
         return result
     interval = result.interval
@@ -272,11 +272,11 @@ def _typical_difference(
     level: float,
     within: tuple[str, Any] | None,
 ) -> stats.Difference | None:
-    """Return the difference by ranks; a pair is a treatment with both levels in one block.
+    """Return the rank-based difference; a pair is a treatment with both levels in one block.
 
-    Runs of one block that differ in this factor alone are two samples. If there are too few pairs
-    for `level`, the result is the mean over pairs with a t interval, or None if that has none
-    either. An outlier shifts a mean by its whole error, but ranks by one position only.
+    Runs of one block that differ in this factor alone are two samples. With too few pairs for
+    `level`, the result is the mean over pairs with a t interval, or None if it has no interval. An
+    outlier shifts a mean by its whole error, but a rank by one position only.
     """
     compared_levels = [wanted.level, wanted.baseline]
     if within is not None:
@@ -318,7 +318,7 @@ def _typical_difference(
 def rank_companion(
     evidence: Evidence, wanted: Answer, level: float
 ) -> stats.Interval | stats.TooFew | stats.NotComputable:
-    """Return the ratio by ranks: one pair per block, over the treatments with both levels there."""
+    """Return the rank-based ratio: one pair per block, over treatments with both levels in it."""
     refusal = _refusal(evidence.usable, wanted.response)
     refusal = refusal or without_value(evidence, evidence.usable, wanted, None)
     if refusal is not None:
@@ -342,7 +342,7 @@ def block_table(
     """Return the mean log response of each block at each level, shape (blocks, levels).
 
     The mean is over the combinations of the other factors that have every level in that block;
-    a block without such a combination is excluded. +inf is an unbounded response (loss).
+    a block without such a combination is excluded. A value of +inf is an unbounded response (loss).
     """
     means, block_numbers = matched(evidence, evidence.usable, response, factor, levels)
     block_count = int(block_numbers.max()) + 1 if block_numbers.size else 0
@@ -410,7 +410,7 @@ def _refusal(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
 def without_value(
     evidence: Evidence, frame: pl.DataFrame, wanted: Answer, within: tuple[str, Any] | None
 ) -> stats.NotComputable | None:
-    """Return the reason if a side has runs without a comparable value; None if neither has."""
+    """Return the reason if either side has runs without a comparable value, else None."""
     held_levels = {} if within is None else {within[0]: within[1]}
     for level in (wanted.level, wanted.baseline):
         reason = not_compared.why_not(
@@ -428,7 +428,7 @@ def fit_of(
     covariate: FloatArray | None = None,
     scale: str = "log",
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
-    """Return the blocked model of a response over all varied factors, on the log or plain scale.
+    """Return the blocked model of a response over all varied factors, on either scale.
 
     Treatments with a run that has no comparable value are excluded entirely.
     """
@@ -453,14 +453,14 @@ def fit_of(
 def usable_fit(
     evidence: Evidence, response: Response, scale: str = "log"
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
-    """Return the model of one response over the usable runs, fitted once."""
+    """Return the model of one response over the valid runs, fitted once."""
     return _cached_fit(evidence, evidence.usable, response, "usable", scale)
 
 
 def answering_fit(
     evidence: Evidence, response: Response
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
-    """Return the model that the answers use: on the plain scale if a run has no logarithm."""
+    """Return the model that the answers use: untransformed if a run has no logarithm."""
     fit = usable_fit(evidence, response)
     plain = isinstance(fit, stats.NotPositive) or response.share
     return usable_fit(evidence, response, "plain") if plain else fit

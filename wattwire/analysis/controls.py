@@ -1,6 +1,6 @@
-"""Control runs: the differences of two identical labels, and the noise floor of ratios.
+"""Control runs: differences between identical A/A labels, and the noise floor of ratios.
 
-No effect is claimed that is smaller than the A/A difference may be: the end of its interval
+No effect is claimed that is smaller than the possible A/A difference: the end of its interval
 farther from 0, because the estimate may be near zero by chance.
 """
 
@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 def asked_responses(evidence: Evidence, with_shares: bool = False) -> list[Response]:
     """Return the distinct responses of the study's questions that have ratios.
 
-    `with_shares` adds the shares, which have differences only.
+    `with_shares` adds shares, which have only differences.
     """
     names = [name for question in evidence.study.questions for name in question.responses]
     responses = dict.fromkeys(resolve(name) for name in names)
@@ -48,7 +48,7 @@ def differences(evidence: Evidence, response: Response) -> FloatArray:
 def control_pairs(
     evidence: Evidence, response: Response, first: str, second: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Return both control runs' values of each block with two finite ones, shape (pairs,) each."""
+    """Return both control runs' values in blocks where both are finite, shape (pairs,) each."""
     frame = evidence.controls
     values = pl.Series("value", carried(frame, response.column))
     known = frame.select("block", "control").with_columns(values)

@@ -1,4 +1,4 @@
-"""A campaign's data for analysis, read once: factors, usable runs, excluded runs."""
+"""A campaign's data for analysis, read once: factors, valid runs, excluded runs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from wattwire.model.warm_up import SETTLING
 from wattwire.store import ImportedCampaign, Messages
 
 LEVEL_TOLERANCE = 1e-12
-"""Relative difference below which two numbers are the same level, computed in two ways."""
+"""Relative difference below which two numbers are the same level, computed differently."""
 _DECIMAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
 class CampaignReader(Protocol):
-    """The part of the store's campaign that a report reads."""
+    """The subset of the store's campaign that a report reads."""
 
     @property
     def path(self) -> Path: ...
@@ -54,10 +54,10 @@ class Evidence:
 
     `attempts` has a row per run attempt. Of the attempts that count, `usable` has those with
     verdict ok and `excluded` the excluded ones; `controls` has the control runs with verdict ok,
-    which are in neither of the two. `traced` has the usable runs that counted system calls, which
-    are in no other frame, not even in `attempts`. `factors` maps each factor to its planned
-    levels, without those of treatments that were not requested.
-    `levels_seen`, `titles_seen`, `words_seen`, `fits`, `groups` and `baselines` are caches.
+    which are in neither frame. `traced` has the valid runs that counted system calls, which are not
+    in any other frame, including `attempts`. `factors` maps each factor to its planned levels,
+    without those of treatments that were not requested. `levels_seen`, `titles_seen`, `words_seen`,
+    `fits`, `groups` and `baselines` are caches.
     """
 
     reader: CampaignReader
@@ -83,11 +83,11 @@ class Evidence:
     edited: tuple[str, ...] = ()
     """Frozen documents of the campaign that were changed afterwards."""
     validity_changed: str = ""
-    """Limits under which the runs were judged again, as typed; "" for the campaign's own."""
+    """Limits under which the runs were rejudged, as typed; "" for the campaign's own."""
     stopping: dict[str, Any] | None = None
     """Last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
     warm_up: dict[str, Any] | None = None
-    """Result of the settling runs, which are in no frame: `calls`, and each cell's warm-up."""
+    """Result of the settling runs, which are not in any frame: `calls`, and each cell's warm-up."""
 
     @property
     def imported(self) -> bool:
@@ -98,7 +98,7 @@ class Evidence:
     def warmup_calls(self) -> int:
         """Number of warm-up calls of each client in a closed loop.
 
-        0 if every loop is open: such a warm-up is a time, even if the study states calls.
+        0 if every loop is open, where the warm-up is a time even if the study states calls.
         """
         if self.warm_up:
             return int(self.warm_up["calls"])
@@ -143,7 +143,7 @@ class Evidence:
         return [entry for entry in self.planned if entry.get("control")]
 
     def untried(self, entries: Sequence[Mapping[str, Any]]) -> int:
-        """Return how many of these plan entries have no attempt."""
+        """Return the number of these plan entries without an attempt."""
         tried = set(self.attempts["run"].to_list())
         return len({entry["run"] for entry in entries} - tried)
 
@@ -167,7 +167,7 @@ class Evidence:
         return [name for name, levels in self.factors.items() if len(levels) > 1]
 
     def held(self, question: Question) -> list[tuple[str, Any]]:
-        """Return (factor, level) of a question's factors that have a single level here."""
+        """Return (factor, level) for a question's factors with a single level in this campaign."""
         fixed_levels = self.study.fixed
         single_levels: list[tuple[str, Any]] = []
         for name in question.factors:
@@ -182,14 +182,14 @@ class Evidence:
         return counting if is_counting else self.reader.run(f"{run}-{attempt}")
 
     def title(self, factor: str, level: Any) -> str:
-        """Return a level's name for readers."""
+        """Return a level's display name."""
         key = (factor, type(level), str(level))
         if key not in self.titles_seen:
             self.titles_seen[key] = words.level_title(factor, level, self.titles)
         return self.titles_seen[key]
 
     def word(self, factor: str, level: Any) -> str:
-        """Return a level without its unit, as a word that no other level of the factor has.
+        """Return a level without its unit, as a word that is unique among the factor's levels.
 
         If True and "yes" are both levels, each word includes its type.
         """
@@ -209,7 +209,7 @@ class Evidence:
         return self.words_seen[key]
 
     def treatment_title(self, treatment: Mapping[str, Any], without: Sequence[str] = ()) -> str:
-        """Return the names of a treatment's varied levels, in the study's order of factors."""
+        """Return the names of a treatment's varied levels, in the study's factor order."""
         kept = [name for name in self.varied if name not in without and name in treatment]
         return ", ".join([self.title(name, treatment[name]) for name in kept])
 
@@ -280,7 +280,7 @@ def _seen_level_words(frame: pl.DataFrame, factor: str) -> set[str]:
 
 
 def levels_run(evidence: Evidence, factor: str) -> list[Any]:
-    """Return the planned levels of `factor` with a run, in order; all of them without any run."""
+    """Return the planned levels of `factor` with a run, in order; all levels if there is no run."""
     if factor not in evidence.levels_seen:
         run_levels = {*levels_of(evidence.usable, factor), *levels_of(evidence.excluded, factor)}
         seen_words = {evidence.word(factor, level) for level in run_levels if level is not None}
@@ -422,7 +422,7 @@ def _number(level: Any) -> float | None:
 def window_seconds(evidence: Evidence, frame: pl.DataFrame) -> FloatArray:
     """Return the seconds that each run's costs refer to, shape (rows,); NaN if unknown.
 
-    This is the window without warm-up; in older campaigns it is the whole window.
+    This is the window without the warm-up, or the whole window in older campaigns.
     """
     if evidence.imported:
         return column(frame, "window_s")

@@ -86,7 +86,7 @@ def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str,
 
 
 def change_entry(evidence: Evidence, change: Change) -> dict[str, Any]:
-    """Return the entry of a ratio that depends on another factor, with an interval per level."""
+    """Return the entry for a ratio that depends on another factor, with an interval per level."""
     answer = change.answer
     return {
         "question": answer.question,
@@ -127,7 +127,7 @@ def _interval(interval: stats.Interval) -> dict[str, Any]:
 
 
 def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]]:
-    """Yield each treatment's levels, number of valid runs, and centres over runs per response."""
+    """Yield each treatment's levels, number of valid runs, and centre over runs per response."""
     responses = dict.fromkeys(
         (*(answer.response for answer in answers.items), *asked_responses(evidence, True))
     )
@@ -145,7 +145,7 @@ def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]
 
 
 def _controls(evidence: Evidence) -> Iterator[dict[str, Any]]:
-    """Yield per response the ratios of control runs: identical labels, and sampling to none."""
+    """Yield the ratios of control runs per response: A/A, and with sampling over without."""
     for response in asked_responses(evidence):
         if measured(evidence.controls, response):
             pairs = {
@@ -166,9 +166,9 @@ def _paired_ratio(
 
 
 def _values(frame: pl.DataFrame, name: str) -> FloatArray:
-    """Return a column, shape (runs,); empty where a run has too few messages for a percentile.
+    """Return a column, shape (runs,); empty if a run has too few messages for a percentile.
 
-    Runs with enough messages are a selection of the treatment's runs.
+    Using only the runs with enough messages would be a biased selection.
     """
     return np.empty(0) if too_few(frame, name).any() else column(frame, name)
 

@@ -1,4 +1,4 @@
-"""Checks of the model's errors against the assumptions of the intervals."""
+"""Checks whether the model's errors meet the assumptions of the intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPREAD_MIN = 1.5
 
 @dataclass(frozen=True)
 class UnequalVariance:
-    """A level whose runs scatter `ratio` times as much as those of the factor's other levels."""
+    """A level whose runs have `ratio` times the scatter of the factor's other levels."""
 
     response: Response
     factor: str
@@ -45,7 +45,7 @@ class Outlier:
 
 @dataclass(frozen=True)
 class Violations:
-    """Where the errors violate an assumption; lag-one correlations are by response."""
+    """The violated assumptions about errors; lag-one correlations are by response."""
 
     unequal: Sequence[UnequalVariance]
     outliers: Sequence[Outlier]
@@ -53,7 +53,7 @@ class Violations:
 
 
 def violations(evidence: Evidence, responses: Sequence[Response]) -> Violations:
-    """Return where the errors of the responses' models violate the intervals' assumptions."""
+    """Return the violations of the intervals' assumptions by the errors of the models."""
     unequal: list[UnequalVariance] = []
     outliers: list[Outlier] = []
     correlations: list[tuple[Response, float]] = []

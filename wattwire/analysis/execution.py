@@ -1,4 +1,4 @@
-"""Table of an `exec` measurement: a row per process, means over repeats with their intervals."""
+"""Table of an `exec` measurement: one row per process, means over repeats with intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.store import Execution
 
 SAME_NAME_MAX = 3
-"""With more processes of one name per repeat, they become one row: SUMMED, MEANS, HIGHEST."""
+"""If a repeat has more processes of one name, they become one row: SUMMED, MEANS, HIGHEST."""
 REPEATS_MIN = 3
 SUMMED = (
     "cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "voluntary_switches",
@@ -41,7 +41,7 @@ Value = Interval | TooFew | float | None
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table: name, number of processes per repeat, each figure per repeat."""
+    """One row of the table: name, number of processes per repeat, and each quantity per repeat."""
 
     name: str
     count: float
@@ -52,7 +52,7 @@ class Row:
         return sum(values) / len(values) if values else None
 
     def interval(self, figure: str) -> Value:
-        """Return the mean over repeats with its t interval; no interval for one, TooFew for two."""
+        """Return the mean over repeats with its t interval; without it for one, TooFew for two."""
         return mean_of(self.figures.get(figure, []))
 
 
@@ -100,7 +100,7 @@ class Executed:
         )
 
     def _labels(self) -> pl.Series:
-        """Return a label for each process that is the same in every repeat."""
+        """Return a label for each process that does not change between repeats."""
         several = len(set(self._processes["subject"].to_list())) > 1
         names = [
             f"{subject}: {process}" if several else str(process)
@@ -119,13 +119,13 @@ class Executed:
         return pl.Series("label", labels)
 
     def values(self, figure: str) -> list[float]:
-        """Return a figure of all processes together, one value per repeat that has it."""
+        """Return a quantity summed over all processes, one value per repeat that has it."""
         if figure not in self.summary.columns:
             return []
         return [float(v) for v in self.summary[figure].to_list() if v is not None]
 
     def energy_per_message(self) -> Value | BelowResolution | NotComputable:
-        """Return the measured joules per message, or BelowResolution if they are not resolved."""
+        """Return the measured joules per message, or BelowResolution if too small to detect."""
         needed = ("power_window_w", "power_baseline_w", "messages", "window_s")
         if not self.values("energy_j_per_message"):
             return None
@@ -185,7 +185,7 @@ def _plain(value: Any) -> Any:
 
 
 def cell_text(value: Any, factor: float = 1.0) -> str:
-    """Return a table cell's text: a number, one with its interval, or the reason for none."""
+    """Return a table cell's text: a number, with any interval, or the reason for none."""
     if value is None:
         return MISSING
     if isinstance(value, Interval):

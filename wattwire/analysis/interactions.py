@@ -1,4 +1,4 @@
-"""Contrasts at each level of the other factors, to see whether one ratio holds for all levels."""
+"""Contrasts at each level of the other factors, to check whether one ratio holds for all."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers, Result, con
 from wattwire.analysis.dataset import Evidence
 
 CHANGE_MIN = 1.25
-"""Smallest factor between a ratio's largest and smallest level at which it is reported."""
+"""Smallest quotient of a ratio's largest and smallest value over levels that is reported."""
 
 
 @dataclass(frozen=True)
 class AtLevel:
-    """The contrast of `answer` with the factor `other` at `level`; interval at CONFIDENCE."""
+    """The contrast of `answer` with the factor `other` held at `level`; interval at CONFIDENCE."""
 
     answer: Answer
     other: str
@@ -28,7 +28,7 @@ class AtLevel:
 
 @dataclass(frozen=True)
 class Change:
-    """A ratio that depends on another factor: its answer, and its interval per level of `other`."""
+    """A ratio that depends on another factor: the answer, and its interval per level of `other`."""
 
     answer: Answer
     other: str
@@ -63,7 +63,7 @@ def _contrast_at(evidence: Evidence, item: Answer, other: str, level: Any) -> Re
 
 
 def _partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:
-    """Return answers refused because runs have no value; at some other levels they may have one."""
+    """Return answers refused because runs have no value; some other levels may have values."""
     refused = [item for item in answers.items if isinstance(item.result, stats.NotComputable)]
     return [item for item in refused if without_value(evidence, evidence.usable, item, None)]
 

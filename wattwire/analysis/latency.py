@@ -1,4 +1,4 @@
-"""Each run's latencies in due order, with its losses."""
+"""Each run's latencies in order of due time, with its losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wattwire.store import Messages
 
 @dataclass(frozen=True)
 class Series:
-    """Latencies of one run in µs, shape (deliveries,), in due order; lost = +inf.
+    """Latencies of one run in µs, shape (deliveries,), in order of due time; lost = +inf.
 
     `loose` counts losses without a sender's record; they are at the end.
     """
@@ -33,7 +33,7 @@ class Series:
 def series_of(
     messages: Messages, run: Mapping[str, Any], lost: float, with_warm_up: bool = False
 ) -> Series:
-    """Return the latency of every expected delivery of a run, as the summary counts them.
+    """Return the latency of every expected delivery of a run, with the summary's counts.
 
     `lost` is the summary's count over the whole window; for losses beyond the senders' records,
     sender and time are unknown.
@@ -75,7 +75,7 @@ class _Due:
 def _in_due_order(parts: list[_Due]) -> FloatArray:
     """Return all latencies in the order of `deliveries`, shape (n,), from parts in counter order.
 
-    The list of parts is emptied, to free its memory early.
+    The list of parts is emptied to free memory early.
     """
     filled = [part for part in parts if part.due_ns.size]
     is_ordered = all(a.due_ns[-1] < b.due_ns[0] for a, b in itertools.pairwise(filled))
@@ -92,14 +92,14 @@ def _in_due_order(parts: list[_Due]) -> FloatArray:
 
 
 def all_series(evidence: Evidence) -> dict[str, Series]:
-    """Return the latency series of every usable run, by run; empty for imported campaigns."""
+    """Return the latency series of every valid run, by run; empty for imported campaigns."""
     if evidence.imported or not evidence.usable.height:
         return {}
     return dict(_series(evidence, evidence.usable))
 
 
 def excluded_series(evidence: Evidence) -> dict[str, Series]:
-    """Return the series of runs excluded only for the machine's state, whose messages are valid.
+    """Return the series of runs excluded only for the machine's state, with valid messages.
 
     Runs with doubtful counts or clocks and unreadable runs are omitted.
     """

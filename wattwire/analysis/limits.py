@@ -1,4 +1,4 @@
-"""Limits of the study on responses (at most, at least), judged from the runs."""
+"""Limits of the study on responses (at most, at least), judged by the runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Estimate = stats.Interval | stats.TooFew | stats.NotComputable | float
 
 @dataclass(frozen=True)
 class Checked:
-    """One limit at one treatment. `found` is the interval, or the common value of all runs.
+    """One limit at one treatment. `found` is the interval, or the value that all runs share.
 
     `base` is the same treatment in the base variant, which is shown for comparison, not judged.
     """
@@ -46,10 +46,10 @@ class Checked:
 def check_limits(evidence: Evidence) -> list[Checked]:
     """Check every limit of the study at each treatment that it applies to.
 
-    What: whether the typical run keeps the limit. How: a t interval over run summaries (of the
-    geometric mean; of the mean if a run may have 0), all limits together at CONFIDENCE by
-    Bonferroni. Holds: the whole interval keeps it; broken: no part of it does. What it misses: a
-    single run beyond the limit is no breach, and is only visible in the table of runs.
+    What: whether the typical run is within the limit. How: a t interval over run summaries (of the
+    geometric mean; of the mean if a run may have 0), Bonferroni-corrected so that all limits hold
+    at CONFIDENCE. Holds: the whole interval is within the limit; broken: no part of it is. What it
+    misses: a single run beyond the limit is not a breach, and appears only in the table of runs.
     """
     cases = [case for limit in evidence.study.limits for case in _cases(evidence, limit)]
     level = stats.bonferroni(CONFIDENCE, max(1, len(cases)))
@@ -78,9 +78,9 @@ class _Case:
 
 
 def _base_variant(evidence: Evidence, limit: Limit) -> str | None:
-    """Return the base variant, which a limit does not judge.
+    """Return the base variant, to which limits do not apply.
 
-    None without variants, or if the limit names variants itself.
+    None without variants, or if the limit itself names variants.
     """
     variants = [str(level) for level in evidence.factors.get(FACTOR, ())]
     if len(variants) < 2 or FACTOR in limit.where:

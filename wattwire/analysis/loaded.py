@@ -37,21 +37,21 @@ class CampaignData:
 
     @cached_property
     def machine(self) -> dict[str, Any]:
-        """Hardware, kernel, toolchains and meters of the machine that measured."""
+        """Hardware, kernel, toolchains and meters of the measuring machine."""
         return dict(self._campaign.machine)
 
     @cached_property
     def attempts(self) -> pl.DataFrame:
         """One row per attempt of a run: identity, levels (`factor.NAME`), verdict and metrics.
 
-        `units` has the units. A latency percentile among lost messages or failed calls is
+        `units` has the units. A latency percentile that falls on lost messages or failed calls is
         infinite. Settling runs, control runs and excluded attempts are included.
         """
         return with_derived(self._campaign.summary())
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """The rows of `attempts` that answers use: one valid attempt of each design run."""
+        """The rows of `attempts` that answers use: one valid attempt per design run."""
         attempts = self.attempts
         return attempts.filter(pl.col("used")) if "used" in attempts.columns else attempts
 

@@ -1,4 +1,4 @@
-"""Responses of one role's nodes, or of a whole run, as one number per run."""
+"""Responses per run: of one role's nodes or of the whole run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role:
     """Return the response of each run of `frame`, shape (runs,); NaN if it was not measured.
 
     Per message: the sum over the role's nodes, divided by the messages sent. Otherwise: the mean
-    over the role's nodes. Of a whole run (`BOTH`): its own value, else the sum over all nodes.
+    over the role's nodes. For a whole run (`BOTH`): its own value, else the sum over all nodes.
     """
     run_values = column(frame, response.column)
     if role == BOTH and np.isfinite(run_values).any():
@@ -36,7 +36,7 @@ def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role:
 
 
 def is_measured(evidence: Evidence, response: Response, role: str) -> bool:
-    """Return whether any usable run has a value of the response."""
+    """Return whether any valid run has a value of the response."""
     if evidence.usable.height == 0:
         return False
     return bool(np.isfinite(values_of(evidence, evidence.usable, response, role)).any())
@@ -45,7 +45,7 @@ def is_measured(evidence: Evidence, response: Response, role: str) -> bool:
 def _sum(evidence: Evidence, frame: pl.DataFrame, names: list[str], role: str) -> FloatArray:
     """Return the sum over each run's nodes of the role, shape (runs,); NaN if one is unknown.
 
-    A sum over only some of the nodes would be no total.
+    A sum over only some of the nodes would not be a total.
     """
     if not names:
         return np.full(frame.height, np.nan)

@@ -2,7 +2,7 @@
 
 A latency among lost messages is unbounded, a percentile of too few messages is not reliable, and
 costs per message of a server that fails its calls are the costs of failing. Such a run is never
-excluded alone: the rest of its treatment would be its better runs.
+excluded alone, because only the better runs of its treatment would remain.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wattwire.model.verdict import Outcome
 
 Mask = NDArray[np.bool_]
 FAILED_MAX = 0.05
-"""Largest share of failed or lost calls at which costs per message are still those of answers."""
+"""Largest share of failed or lost calls at which costs per message still describe answers."""
 CALLED = ("service", "action", "pingpong")
 """Patterns whose messages are answered; for a topic, loss is a property of its transport."""
 
@@ -34,8 +34,8 @@ CALLED = ("service", "action", "pingpong")
 def without_value(frame: pl.DataFrame, response: Response) -> Mask:
     """Return which runs have no comparable value of a response that they should have, (runs,).
 
-    A run whose nodes died and left no latency is one: without it, only the treatment's better
-    runs would remain.
+    A run whose nodes died without a latency is one: without it, only the treatment's better runs
+    would remain.
     """
     values = column(frame, response.column)
     is_excluded: Mask = np.isposinf(values)
@@ -67,7 +67,7 @@ def _undelivered(frame: pl.DataFrame) -> NDArray[np.float64]:
 
 
 def compared(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mask:
-    """Return which runs a model of the response is fitted to, shape (runs,).
+    """Return the runs to which a model of the response is fitted, as a mask of shape (runs,).
 
     They have the response, and all runs of their treatment have a comparable value.
     """
@@ -142,7 +142,7 @@ class Failed:
 
 
 def failed(evidence: Evidence) -> list[Failed]:
-    """Return each treatment with usable runs that did not complete, frequent outcomes first."""
+    """Return each treatment with valid runs that did not complete, most frequent outcomes first."""
     found = []
     for group in by_treatment(evidence, evidence.usable).values():
         counted = Counter(str(outcome) for outcome in group["outcome"].to_list())
@@ -153,7 +153,7 @@ def failed(evidence: Evidence) -> list[Failed]:
 
 
 def too_few_in_all(evidence: Evidence, response: Response) -> stats.TooFew | None:
-    """Return why no run has a reliable value of the response; None where one does."""
+    """Return the reason no run has a reliable value of the response; None if one has."""
     is_too_few = carried.too_few(evidence.usable, response.column)
     if not (is_too_few.any() and is_too_few.all()):
         return None
@@ -161,7 +161,7 @@ def too_few_in_all(evidence: Evidence, response: Response) -> stats.TooFew | Non
 
 
 def excluded(evidence: Evidence, response: Response) -> list[stats.NotComputable]:
-    """Return for each treatment that is excluded from the response's model why it is."""
+    """Return each treatment excluded from the response's model, with the reason."""
     if not without_value(evidence.usable, response).any():
         return []
     reasons = (

@@ -33,7 +33,7 @@ class Walked:
 
 
 def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
-    """Return the walks, and sentences on those that cannot be answered.
+    """Return the walks, and sentences on those without an answer.
 
     There is one walk for each question's response by each of its factors, and the study may add
     more.
@@ -67,7 +67,7 @@ def key_of(evidence: Evidence, walk: Walk) -> Any:
 
 
 def walked(evidence: Evidence, walk: Walk) -> Walked:
-    """Group the usable runs as `walk` states and apply the paper's decision path to the groups."""
+    """Group the valid runs as `walk` states and apply the paper's decision path to the groups."""
     frame = kept_by(evidence.usable, walk)
     # A factor fixed by a preset has one level and forms no groups.
     by = [name for name in walk.by if levels_run(evidence, name)]
@@ -103,7 +103,7 @@ def kept_by(frame: pl.DataFrame, walk: Walk) -> pl.DataFrame:
 
 
 def _is_allowed(levels: Sequence[Any], allowed: Sequence[Any]) -> NDArray[np.bool_]:
-    """Return which levels are among those allowed, shape (rows,); each is compared once."""
+    """Return whether each row's level is allowed, shape (rows,); each level is compared once."""
     # The type is part of the key: 1 and True are equal, and the text of a list is no list.
     keys = [(type(level), level if isinstance(level, Hashable) else str(level)) for level in levels]
     allowed_by_key = {

@@ -21,7 +21,7 @@ ENERGY_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Aim:
-    """Aim of the planned campaign: an interval's width (share), a margin or None, its blocks."""
+    """Aim of the planned campaign: interval width (share), margin or None, and number of blocks."""
 
     width: float
     margin: float | None
@@ -29,7 +29,10 @@ class Aim:
 
 
 def lines(evidence: Evidence, aim: Aim) -> Iterator[str]:
-    """Yield a line on every answer of the pilot, then on energy; `aim.blocks` are planned."""
+    """Yield a line for each answer of the pilot, then for energy.
+
+    `aim.blocks` blocks are planned.
+    """
     answers = answer_all(evidence)
     computed = _distinct([*answers.computed(), *answers.differences()])
     if not computed:
@@ -110,7 +113,7 @@ def _energy(evidence: Evidence, blocks: int) -> Iterator[str]:
 
 
 def energy_line(name: str, delta_w: np.ndarray, rates_hz: np.ndarray, blocks: int) -> str:
-    """Return a line on the resolution t·SE(ΔP)/r of `blocks` blocks, from one ΔP per block."""
+    """Return a line with the resolution t·SE(ΔP)/r of `blocks` blocks, from one ΔP per block."""
     spread_w, rate_hz = float(np.std(delta_w, ddof=1)), float(np.mean(rates_hz))
     if spread_w == 0:
         return f"J per message, {name}: the pilot's power does not vary"

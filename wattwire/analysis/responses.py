@@ -1,4 +1,4 @@
-"""Responses that a study may name: their names, units and the wording of an answer."""
+"""Responses that a study may name: their names, units and the wording of their answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Response:
     """A number per run: `column` of the summary, in `unit`.
 
     `had` is the verb between two levels in "A {had} 0.5 times the {title} of B". `energy` marks
-    responses that only a measuring meter can give.
+    responses that require an energy meter.
     """
 
     column: str
@@ -45,11 +45,11 @@ CPU = response_of("cpu_us_per_message")
 MEMORY = response_of("memory_kib_per_node")
 LATENCY_P50 = response_of("latency_p50_us")
 OFFERED = tuple(response_of(name) for name in metrics.metrics_in(metrics.OFFERED))
-"""Responses of a report that no question names, in this order."""
+"""Responses that a report shows without a question, in this order."""
 
 
 def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None) -> Response:
-    """Return the response that a study calls `name`; any summary column is a response.
+    """Return the response that a study calls `name`; any summary column may be one.
 
     `described` has the columns of imported data (unit, title, had), which come first.
     """

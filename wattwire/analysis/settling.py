@@ -144,7 +144,7 @@ def sentence(judgement: Mapping[str, Any]) -> str:
 
 
 def unknown(judgement: Mapping[str, Any] | None) -> list[str]:
-    """Return the cells whose settling runs have too few answered calls to be conclusive."""
+    """Return the cells whose settling runs have too few answered calls for a conclusion."""
     return [cell["cell"] for cell in judgement["cells"] if not cell["known"]] if judgement else []
 
 

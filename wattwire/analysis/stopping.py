@@ -18,10 +18,10 @@ from wattwire.stats import sequential
 
 
 def judge(reader: CampaignReader) -> dict[str, Any] | None:
-    """Return one look at a campaign with an up-to-date summary; None without a stopping rule.
+    """Return the result of a look at a campaign with a current summary; None without a rule.
 
-    `finished` names the levels of the primary factor whose contrast is precise enough, at this
-    look or before; `reached` is true if all are.
+    `finished` names the levels of the primary factor whose contrast is precise enough at this or an
+    earlier look; `reached` is true if all are.
     """
     evidence = gather(reader)
     response = primary_response(evidence)
@@ -47,7 +47,7 @@ def judge(reader: CampaignReader) -> dict[str, Any] | None:
 
 
 def primary_of(evidence: Evidence) -> str:
-    """Return the factor whose contrasts decide when to stop: the study's, even for a part of it."""
+    """Return the factor whose contrasts decide when to stop: the whole study's, even for a part."""
     return evidence.study.plan.primary
 
 

@@ -1,4 +1,4 @@
-"""Validity limits after the measurement: rejudged campaigns, and notices on their validity."""
+"""Validity limits after the measurement: rejudged campaigns, and notices about them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from wattwire.store import Campaign, Messages
 from wattwire.store.campaign import used_attempt
 
 JUDGED_AGAIN = "Judged again after the measurement"
-"""Beginning of the notice on a report whose verdicts differ from those in the campaign's files."""
+"""First words of the notice on a report whose verdicts differ from those in the files."""
 
 
 def reasons_at(
     row: Mapping[str, Any], document: Mapping[str, Any], limits: ValidityLimits
 ) -> list[Reason]:
-    """Return the limits that a stored run breaks, by its row of the summary and its run.json."""
+    """Return the limits that a stored run breaks, from its summary row and its run.json."""
     conditions = {**row, MISSED_TICKS: missed_ticks_share(document.get("sampling") or {})}
     return broken_limits(conditions, document.get("resolution") or {}, limits)
 
@@ -55,7 +55,7 @@ class Rejudged:
 
     @cached_property
     def study(self) -> StoredStudy:
-        """The frozen study with the new limits, as if it had stated them."""
+        """The frozen study with the new limits in place of its own."""
         study, default = self._campaign.study, ValidityLimits()
         table, stated = vars(self._limits), study.stated(VALIDITY)
         kept = {k: v for k, v in table.items() if k in stated or v != getattr(default, k)}
@@ -89,7 +89,7 @@ class Rejudged:
         return judged
 
     def _judged_attempt(self, run: str) -> Mapping[str, Any]:
-        """Return the attempt of `run` that counts under the new limits, or that of RUN-ATTEMPT."""
+        """Return the attempt of `run` that counts under the new limits, or RUN-ATTEMPT itself."""
         if run in self._attempts:
             return used_attempt(self._attempts[run])
         name, _, attempt = run.rpartition("-")
@@ -126,7 +126,7 @@ class Rejudged:
 
 
 def stamps(evidence: Evidence) -> list[str]:
-    """Return the report's notices on validity limits: no exclusions, and limits changed later."""
+    """Return the report's notices on validity limits: none applied, or limits changed later."""
     sentences = []
     if evidence.study.validity.look:
         notice = "A look: no run is excluded for the machine's state."
@@ -158,7 +158,7 @@ def _valid_phrase(attempts: pl.DataFrame) -> str:
 
 
 def _default_limits_sentence(evidence: Evidence) -> str:
-    """Return a sentence on the runs that the default limits would exclude; "" without a run."""
+    """Return a sentence on the runs that the default limits would exclude; "" if there are none."""
     if not evidence.attempts.height:
         return ""
     codes: Counter[str] = Counter()

@@ -1,8 +1,8 @@
 """A/A rate: how often identical treatments were called different.
 
-What: alarms among comparisons whose two sides are one treatment under two labels.
-How: k of m, with exact (Clopper–Pearson) limits from TRIALS_MIN pooled comparisons on; below that
-the interval is too wide to show whether the level of 5 % holds, so there is no rate.
+What: alarms among comparisons of a treatment with itself under a second label.
+How: k of m with its exact (Clopper–Pearson) interval, given at least TRIALS_MIN pooled comparisons;
+with fewer, the interval is too wide to show whether the 5 % level holds, so no rate is returned.
 What it misses: the cause of an alarm. Comparisons that share a run are not independent.
 Reference: Kohavi, Tang & Xu, Trustworthy Online Controlled Experiments, ch. 19; Clopper & Pearson
 1934, Biometrika 26:404.

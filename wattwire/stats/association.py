@@ -2,11 +2,11 @@
 
 What: Pearson's r, Spearman's ρ, Kendall's τ-b; the exponent b of y ∝ x^b; the points that no other
 point dominates in two quantities.
-How: intervals by Fisher's z, with Bonett and Wright's variances for ranks; p of ranks exact where
-few values without ties allow it; the exponent by least squares on logs with a t interval.
-What it misses: association is neither proportionality nor cause. Values that are shares of each
-other by construction (energy attributed by CPU time) always correlate. Error in x biases the
-exponent towards zero. Points that share a machine or an hour are not independent.
+How: intervals by Fisher's z, with Bonett and Wright's variances for ranks; rank p exact for few
+values without ties; the exponent by least squares on logs with a t interval.
+What it misses: association is neither proportionality nor cause. Values derived from each other
+(energy attributed by CPU time) always correlate. Error in x biases the exponent towards zero.
+Points that share a machine or an hour are not independent.
 Reference: Fisher 1921, Metron 1:3; Bonett & Wright 2000, Psychometrika 65:23; Kendall 1938,
 Biometrika 30:81; Spearman 1904, American J. of Psychology 15:72.
 """
@@ -36,7 +36,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Association:
-    """A coefficient between −1 and 1 with its two-sided p, and an interval where there is one.
+    """A coefficient between −1 and 1 with its two-sided p, and its interval if it has one.
 
     `count` is the number of points, `p_method` how p was computed.
     """
@@ -52,7 +52,7 @@ class Association:
 def pearson(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
     """Return the linear association of finite x and y (n,), n ≥ 4; interval by Fisher's z.
 
-    What it misses: anything but a straight line; one outlier can cause it.
+    What it misses: any association that is not linear. A single outlier can produce one.
     """
     pair = _pair(x, y)
     if not isinstance(pair, tuple):
@@ -115,10 +115,10 @@ def kendall(x: Values, y: Values, confidence: float = 0.95) -> Association | Una
 def within_groups(
     x: Values, y: Values, groups: Sequence[Hashable], confidence: float = 0.95
 ) -> Association | Unanswered:
-    """Return the linear association of x and y (n,) inside groups, less each group's means.
+    """Return the linear association of x and y (n,) within groups, after subtracting group means.
 
-    What: whether runs of one treatment that used more of x also used more of y. Each group
-    costs one point. What it misses: measurement error in x and y hides it.
+    What: whether runs of one treatment that used more of x also used more of y. Each group costs
+    one degree of freedom. What it misses: associations masked by measurement error in x and y.
     """
     first, second = _arrays(x, y)
     if len(groups) != first.size:
@@ -149,8 +149,7 @@ def within_groups(
 def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unanswered:
     """Return b of y ∝ x^b over points (n,), n ≥ 4, both positive: 1 is proportional.
 
-    What it misses: error in x, which biases b towards 0; a constant part of y that does not
-    depend on x, which does the same.
+    What it misses: error in x and a constant part of y, both of which bias b towards 0.
     """
     pair = _pair(x, y)
     if not isinstance(pair, tuple):
@@ -177,8 +176,8 @@ def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unans
 def pareto_front(first: Values, second: Values) -> NDArray[np.bool_]:
     """Return which points (n,) no other point dominates.
 
-    A point dominates another that it exceeds in neither quantity and is less than in one. A point
-    with a missing or infinite value is on no front.
+    A point dominates another if it is not greater in either quantity and is smaller in at least
+    one. Points with a missing or infinite value are never on the front.
     """
     first_values, second_values = _arrays(first, second)
     finite = np.isfinite(first_values) & np.isfinite(second_values)
@@ -218,7 +217,7 @@ def _pair(x: Values, y: Values, finite: bool = True) -> tuple[FloatArray, FloatA
 
 
 def _unit(values: FloatArray) -> FloatArray:
-    """Return values shifted and scaled into −1 … 1, so that no square overflows.
+    """Return values shifted and scaled into −1 … 1, so that squares cannot overflow.
 
     Correlations do not change.
     """
@@ -241,7 +240,7 @@ def _fisher(
 
 @lru_cache(maxsize=64)
 def _spearman_p(first: tuple[float, ...], second: tuple[float, ...]) -> float:
-    """Return the share of all orders whose |Σ products of centred ranks| is at least as large."""
+    """Return the share of all orders with |Σ products of centred ranks| ≥ the observed one."""
     first_scores, second_scores = np.array(first), np.array(second)
     first_scores, second_scores = (
         2 * (first_scores - first_scores.mean()),

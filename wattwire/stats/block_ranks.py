@@ -1,12 +1,13 @@
 """Rank tests over complete blocks: the tests of Friedman and of Quade.
 
-What: one p over complete blocks, without assuming normal errors: the rank companion of the block
-analysis of variance. Quade's test weights blocks by their spread, Friedman's weights them equally.
-How: p is that of permuting within blocks, ties included: exact by enumeration of all arrangements
-where they are few enough, else from DRAWS seeded ones including the observed one. Chi-squared
-is wrong for the few blocks of a campaign: it is used from CHI_SQUARED_MIN blocks on.
-What it misses: which levels differ, and by how much. With too few blocks for a p below 5 %
-nothing is printed. A block that lacks a level is excluded.
+What: one p over complete blocks without assuming normal errors, the rank counterpart of the block
+analysis of variance. Quade's test weights blocks by their spread; Friedman's weights them equally.
+How: p comes from permutation within blocks, ties included. It is exact, by enumeration, if there
+are few enough arrangements; otherwise it comes from DRAWS seeded permutations, the observed one
+included. Chi-squared is inaccurate for the few blocks of a campaign, so it is used only from
+CHI_SQUARED_MIN blocks on.
+What it misses: which levels differ, and by how much. With too few blocks to reach p < 5 %, nothing
+is printed. A block that lacks a level is excluded.
 Reference: Friedman 1937, JASA 32:675; Quade 1979, JASA 74:680; Conover, Practical Nonparametric
 Statistics, 5.8; Phipson & Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39 (p from drawn
 permutations).
@@ -32,19 +33,19 @@ IntArray = NDArray[np.int64]
 
 ALARM = 0.05
 DRAWS = 39_999
-"""Drawn arrangements; they give a p of 5 % with an error of ± 0.2 % (two standard errors)."""
+"""Number of random permutations; they estimate a p of 5 % to ± 0.2 % (two standard errors)."""
 CHI_SQUARED_MIN = 500
-"""Blocks from which a normal approximation of the score sums suffices; drawing takes minutes."""
+"""Blocks from which a normal approximation of the score sums suffices; permuting takes minutes."""
 STATES_MAX = 100_000
 ARRANGEMENTS_MAX = 120
 CELLS_KEPT_MAX = 120
-"""Blocks times levels up to which drawn orders are cached: 5 MB. Larger ones are drawn again."""
+"""Largest blocks × levels whose drawn permutations are cached (5 MB)."""
 SEED = 1
 
 
 @dataclass(frozen=True)
 class BlockRanks:
-    """A test over complete blocks. `exact` says whether every arrangement was counted."""
+    """A test over complete blocks. `exact` states whether every arrangement was enumerated."""
 
     name: str
     p: float
@@ -57,12 +58,15 @@ Unanswered = TooFew | NotComputable
 
 
 def friedman(table: Sequence[Sequence[float]] | FloatArray) -> BlockRanks | Unanswered:
-    """Return Friedman's test on `table`, shape (blocks, levels), one value a cell in any unit."""
+    """Return Friedman's test on `table`, shape (blocks, levels), one value per cell in any unit."""
     return _test("Friedman", table)
 
 
 def quade(table: Sequence[Sequence[float]] | FloatArray) -> BlockRanks | Unanswered:
-    """Return Quade's test on `table`, shape (blocks, levels), which compares blocks' spreads."""
+    """Return Quade's test on `table`, shape (blocks, levels).
+
+    Blocks are weighted by their spread.
+    """
     return _test("Quade", table)
 
 
@@ -95,8 +99,8 @@ def _test(name: str, table: Sequence[Sequence[float]] | FloatArray) -> BlockRank
 def _chi_squared_p(scores: FloatArray) -> float:
     """Return the chi-squared p of centred scores, shape (blocks, levels).
 
-    Permuted within blocks, the column sums have as covariance the sum of the blocks' mean squares,
-    times levels / (levels - 1) off the mean.
+    Under permutation within blocks, the covariance of the column sums is the sum of the blocks'
+    mean squares, times levels / (levels - 1) off the mean.
     """
     levels = scores.shape[1]
     variance = float(np.sum(scores**2)) / (levels - 1)
@@ -105,7 +109,7 @@ def _chi_squared_p(scores: FloatArray) -> float:
 
 
 def blocks_needed(levels: int) -> int:
-    """Return the fewest blocks with which ranks of `levels` can give p ≤ 5 %."""
+    """Return the fewest blocks with which a rank test of `levels` levels can reach p ≤ 5 %."""
     blocks = 2
     while math.factorial(levels) / math.factorial(levels) ** blocks > ALARM:
         blocks += 1
@@ -113,7 +117,7 @@ def blocks_needed(levels: int) -> int:
 
 
 def friedman_scores(data: FloatArray) -> IntArray:
-    """Return twice the centred ranks within each block, shape as `data`: integers, also of ties."""
+    """Return twice the centred ranks in each block, shape as `data`: integers even with ties."""
     ranks = scipy_stats.rankdata(data, axis=1)
     return np.rint(2 * ranks - (data.shape[1] + 1)).astype(np.int64)
 
@@ -127,7 +131,7 @@ def quade_scores(data: FloatArray) -> IntArray:
 
 @lru_cache(maxsize=512)
 def null_distribution(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, FloatArray, bool]:
-    """Return possible sums of squared column sums, ascending, their chances, and whether exact.
+    """Return possible sums of squared column sums, ascending, their probabilities, and exactness.
 
     Both statistics grow with that sum; their other terms are the same in every arrangement.
     """
@@ -151,7 +155,7 @@ def null_distribution(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, Floa
 def _drawn_orders(blocks: int, levels: int) -> Iterable[NDArray[np.int8] | IntArray]:
     """Return seeded orders of the levels, shape (DRAWS, levels) for each block.
 
-    They depend on the number of levels only, so all tests of as many levels share them.
+    They depend only on the number of levels, so all tests with the same number share them.
     """
     if blocks * levels > CELLS_KEPT_MAX:
         return itertools.islice(_draw_orders(levels), blocks)
@@ -165,7 +169,7 @@ def _drawn_orders(blocks: int, levels: int) -> Iterable[NDArray[np.int8] | IntAr
 
 @lru_cache(maxsize=4)
 def _kept_orders(levels: int) -> tuple[list[NDArray[np.int8]], Iterator[IntArray]]:
-    """Return the list of orders drawn so far, and the generator of further ones."""
+    """Return the orders drawn so far and the generator that draws more."""
     return [], _draw_orders(levels)
 
 
@@ -176,10 +180,10 @@ def _draw_orders(levels: int) -> Iterator[IntArray]:
 
 
 def _every_arrangement(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, FloatArray] | None:
-    """Return the exact values and their chances, or None where there are too many states.
+    """Return the exact values and their probabilities, or None if there are too many states.
 
-    Columns are exchangeable in the blocks still to come, so states that differ only by the order
-    of their columns are merged, which keeps them few.
+    Columns are exchangeable in the remaining blocks, so states that differ only in column order are
+    merged, which keeps their number small.
     """
     if math.factorial(len(rows[0])) > ARRANGEMENTS_MAX:
         return None
@@ -201,7 +205,7 @@ def _every_arrangement(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, Flo
 
 
 def _sorted_columns(rows: list[IntArray]) -> IntArray:
-    """Return `rows` with each column ascending: for few rows faster than a call of sort."""
+    """Return `rows` with each column sorted in ascending order; faster than `sort` for few rows."""
     rows = list(rows)
     for end in range(len(rows) - 1, 0, -1):
         for index in range(end):
@@ -214,7 +218,7 @@ def _sorted_columns(rows: list[IntArray]) -> IntArray:
 def _unique_columns(columns: IntArray) -> tuple[IntArray, IntArray]:
     """Return the distinct columns in ascending order, and the index of each column among them.
 
-    Each column is encoded as one integer with its entries as digits, which is many times as fast.
+    Each column is encoded as one integer with its entries as digits, which is many times faster.
     """
     low = int(columns.min())
     base = int(columns.max()) - low + 1

@@ -1,16 +1,16 @@
 """Contrasts of treatments inside blocks: log-scale linear model, ratios with t intervals.
 
 What: geometric-mean ratios between levels of one factor, from one positive number per run.
-How: ordinary least squares on log(response) with fixed block effects, which are removed by
-centring every column and the response within each block (the estimates are the same, and there may
-be any number of blocks). With two or more blocks each treatment has its own mean and the error is
-the remainder (pooled over treatments); with one block there is no repetition, so the model has main
-effects only and the other factors act as replication: their interactions are part of the error.
+How: ordinary least squares on log(response) with fixed block effects, which are removed by centring
+every column and the response within each block (the estimates do not change, and the number of
+blocks is unlimited). With two or more blocks each treatment has its own mean and the error is the
+residual, pooled over treatments. With one block there is no repetition, so the model has main
+effects only, and the other factors serve as replication: their interactions are part of the error.
 What it misses: unequal variances between treatments (the error is pooled); with one block,
 interactions and drift, which are confounded with the effects.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4 (blocks, incomplete blocks
 through the general linear model); Frisch & Waugh 1933, Econometrica 1:387, and Lovell 1963, JASA
-58:993 (effects that are partialled out); Searle, Linear Models, ch. 5 (estimable functions);
+58:993 (partialled-out effects); Searle, Linear Models, ch. 5 (estimable functions);
 Dunn 1961, JASA 56:52 (Bonferroni's simultaneous intervals).
 """
 
@@ -42,13 +42,13 @@ DESIGN_MAX = 30_000_000
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted block model, from which contrasts are taken.
+    """A fitted block model from which contrasts are computed.
 
     `design` has shape (runs, columns), a column per treatment (or per level of each factor) and per
     covariate, centred within blocks; `residuals` has shape (runs,), in input order, as
-    `block_of_run`, which numbers blocks from 0; `block_sizes` has shape (blocks,), in runs.
-    `kind` is "treatments" (a mean per treatment) or "main effects"; `scale` is "log" or "plain",
-    and residuals and variance are on it.
+    `block_of_run`, which numbers blocks from 0; `block_sizes` has shape (blocks,), in runs. `kind`
+    is "treatments" (a mean per treatment) or "main effects". `scale`, the scale of residuals and
+    variance, is "log" or "plain" (untransformed).
     """
 
     design: FloatArray
@@ -78,14 +78,14 @@ class Fit:
     def linked(self) -> FloatArray:
         """Return the projection on estimable contrasts, shape (columns, columns).
 
-        A contrast is estimable where the projection leaves its weights unchanged.
+        A contrast is estimable if the projection leaves its weights unchanged.
         """
         return np.asarray(self.design.T @ self.design @ self.covariance_base, dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two levels of a factor compared.
+    """A comparison of two levels of a factor.
 
     `strata` is the number of combinations of the other factors that hold both levels and over
     which contrasts are averaged with equal weight (1 under main effects).
@@ -117,8 +117,9 @@ def fit_log(
     """Fit log(response) on blocks and factors; every sequence has one entry per run.
 
     `covariate`, shape (runs,) or (runs, columns), adds a slope per column, last in the design (see
-    `slope`). The response is in any unit, positive and finite; otherwise `NotComputable` says how
-    many runs are not. Incomplete blocks are used as they are: nothing is deleted.
+    `slope`). The response is in any unit, positive and finite; otherwise the result is
+    `NotComputable` with the number of runs that are not. Incomplete blocks are used as they are; no
+    run is deleted.
     """
     values = np.asarray(response, dtype=np.float64)
     refusal = _refusal(values)
@@ -132,7 +133,7 @@ def fit_plain(
     blocks: Sequence[Hashable],
     factors: Mapping[str, Sequence[Level]],
 ) -> Fit | Unanswered:
-    """Fit the model of `fit_log` on the response itself, in its unit: for differences."""
+    """Fit the model of `fit_log` to the untransformed response, in its unit, for differences."""
     values = np.asarray(response, dtype=np.float64)
     if values.size < 2:
         return TooFew(values.size, 2, "runs")
@@ -171,7 +172,7 @@ def _fit(
 
 
 def centred(matrix: FloatArray, block_of_run: NDArray[np.int64]) -> FloatArray:
-    """Return `matrix`, shape (runs, columns), less each column's mean within each block."""
+    """Return `matrix`, shape (runs, columns), with each column centred within each block."""
     sizes = np.bincount(block_of_run)
     result = np.empty_like(matrix)
     for index, column in enumerate(matrix.T):
@@ -277,9 +278,9 @@ def ratio(
 ) -> Ratio | Unanswered:
     """Return the geometric-mean ratio of `level` to `baseline`, at `confidence` for this interval.
 
-    `within` = (other factor, its level) averages over the combinations at that level only; it
-    needs a mean per treatment, hence two blocks or more. `names` are the two levels' names in
-    reasons. Raises ValueError for a plain fit.
+    `within` = (other factor, its level) averages over the combinations at that level only; it needs
+    a mean per treatment, hence two or more blocks. `names` are the two levels' names in error
+    reasons. Raises ValueError for a fit that is not on the log scale.
     """
     if fit.scale != "log":
         raise ValueError(f"fit: {fit.scale} scale found; ratios are taken on the log scale")
@@ -307,7 +308,7 @@ def contrast_of(
     within: tuple[str, Level] | None = None,
     names: tuple[str, str] | None = None,
 ) -> tuple[FloatArray, int] | Unanswered:
-    """Return the `contrast_weights` of two levels, or why the fit gives no error for them."""
+    """Return the `contrast_weights` of two levels, or the reason the fit has no error for them."""
     if within is not None and fit.kind != "treatments":
         return TooFew(fit.block_count, 2, "blocks to separate one treatment from another")
     level, baseline = levels
@@ -326,7 +327,7 @@ def contrast_of(
 
 
 def _not_linked(fit: Fit, factor: str, upper: str, lower: str) -> str:
-    """Return why a contrast is not estimable: other factors change with it, or blocks split it."""
+    """Return the reason a contrast is not estimable: confounded with other factors or blocks."""
     factor_index = list(fit.factors).index(factor)
     confounded = [factor.removeprefix("settings.")]
     for other_index, other in enumerate(fit.factors):
@@ -344,7 +345,7 @@ def _not_linked(fit: Fit, factor: str, upper: str, lower: str) -> str:
 def contrast_weights(
     fit: Fit, factor: str, level: Level, baseline: Level, within: tuple[str, Level] | None
 ) -> tuple[FloatArray, int]:
-    """Return a contrast's weights on the coefficients, shape (columns,), and how many strata."""
+    """Return a contrast's weights on the coefficients, shape (columns,), and its strata count."""
     weights = np.zeros(fit.design.shape[1])
     if fit.kind == "main effects":
         offset = 0
@@ -383,7 +384,7 @@ def is_estimable(fit: Fit, weights: FloatArray) -> bool:
 def slope(fit: Fit, step: float, confidence: float = 0.95) -> Interval | Unanswered:
     """Return the factor by which the response changes when the covariate grows by `step`.
 
-    For a fit with a covariate: with the position in run order it shows carry-over and drift.
+    The fit needs a covariate; the position in run order, for example, shows carry-over and drift.
     """
     weights = np.zeros(fit.design.shape[1])
     weights[-1] = step
@@ -395,7 +396,7 @@ def slope(fit: Fit, step: float, confidence: float = 0.95) -> Interval | Unanswe
 
 
 def contrast_interval(fit: Fit, weights: FloatArray, confidence: float) -> Interval:
-    """Return a contrast with its limits by t, on the scale of the fit."""
+    """Return a contrast with its t confidence interval, on the scale of the fit."""
     centre = float(weights @ fit.coefficients)
     error = float(np.sqrt(fit.variance * (weights @ fit.covariance_base @ weights)))
     margin = float(special.stdtrit(fit.degrees, 0.5 + confidence / 2)) * error
@@ -412,7 +413,7 @@ def _exponential_interval(fit: Fit, weights: FloatArray, confidence: float) -> I
 
 
 def bonferroni(confidence: float, family_size: int) -> float:
-    """Return each interval's level so that all `family_size` hold together with `confidence`.
+    """Return the per-interval level at which all `family_size` intervals hold with `confidence`.
 
     Raises ValueError for a family below 1.
     """
@@ -436,8 +437,8 @@ def geometric_mean(
 ) -> Interval | Unanswered:
     """Return the geometric mean of run summaries with a t interval on the log scale.
 
-    Needs three runs or more. Reference: measurement by run summaries; t keeps its level from n = 3
-    on.
+    Needs three or more runs. Reference: measurement by run summaries; the t interval keeps its
+    level from n = 3 on.
     """
     data = np.asarray(values, dtype=np.float64)
     refusal = _refusal(data) if data.size >= 3 else TooFew(data.size, 3, "runs")
@@ -462,10 +463,10 @@ def geometric_mean(
 def mean_interval(
     values: Sequence[float] | FloatArray, confidence: float = 0.95
 ) -> Interval | float:
-    """Return the mean of run summaries with a t interval; of fewer than three the mean alone.
+    """Return the mean of run summaries with a t interval, or the mean alone for fewer than three.
 
-    What it misses: skew. For ratios and latencies the geometric mean is the better centre.
-    Raises ValueError without a value.
+    What it misses: skew. For ratios and latencies the geometric mean describes the centre better.
+    Raises ValueError for an empty input.
     """
     data = np.asarray(values, dtype=np.float64)
     if data.size == 0:

@@ -1,11 +1,11 @@
-"""A bootstrap interval for a statistic that has no formula, over whole runs or whole blocks.
+"""Bootstrap interval for a statistic without a formula, over whole runs or whole blocks.
 
-What: limits of any statistic of run summaries, such as a median or a trimmed mean.
+What: the confidence interval of any statistic of run summaries, such as a median or trimmed mean.
 How: bias-corrected and accelerated percentiles of seeded resamples of whole runs (or of blocks,
 one value each).
-What it misses: below RUNS_MIN runs it does not keep its level (.74 to .90 at a nominal .95 with 3
-to 10 runs), so there is no interval; messages of a run are never resampled, as they are not
-replicates.
+What it misses: below RUNS_MIN runs the interval does not keep its level (coverage .74 to .90 at a
+nominal .95 with 3 to 10 runs), so none is returned. Messages within a run are never resampled,
+because they are not replicates.
 Reference: Efron 1987, JASA 82:171; Efron & Tibshirani, An Introduction to the Bootstrap, ch. 14.
 """
 
@@ -33,9 +33,9 @@ def bootstrap_interval(
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Interval | TooFew | NotComputable:
-    """Return `statistic` of one finite value per run, with BCa limits, in the values' unit.
+    """Return `statistic` of one finite value per run, with its BCa interval, in the values' unit.
 
-    `statistic` takes an array and `axis`, like numpy's own functions.
+    `statistic` takes an array and `axis`, as NumPy functions do.
     """
     data = np.asarray(values, dtype=np.float64)
     if data.size < RUNS_MIN:

@@ -1,13 +1,14 @@
-"""Joules per second of CPU time from steps of load, in blocks.
+"""Joules per second of CPU time, calibrated with load steps in blocks.
 
-What: the range of c in P = idle + c x busy, where P (W) is the machine's power and busy (cores) the
-CPU time that it uses per second.
+What: the range of c in P = idle + c × busy, where P (W) is the machine's power and busy (cores) is
+its CPU time per second.
 How: least squares within each block, so that drift between blocks cannot become a slope; a t
-interval over the blocks' slopes. In addition each level of load against its own block's idle steps:
-one busy core and all of them cost differently, and the range covers both. An interval above 0 does
-not prove that a counter responds, because chance gives one counter in forty such an interval: the
-common slope must also exceed the scatter of the steps around it, by a t test at 0.1 %.
-What it misses: the cost of work other than the load's; drift inside a block.
+interval over the blocks' slopes. In addition, each load level is compared with the idle steps of
+its block: the cost per core differs between one busy core and all of them, and the range covers
+both. An interval above 0 does not prove that a counter responds, because one unresponsive counter
+in forty has such an interval by chance. The common slope must therefore also pass a one-sided t
+test at 0.1 % against the scatter of the steps.
+What it misses: the cost of work other than the load's; drift within a block.
 Reference: Draper & Smith, Applied Regression Analysis, ch. 1; JCGM 100:2008 (GUM), 4.2.
 """
 
@@ -25,7 +26,7 @@ from wattwire.stats.results import BelowResolution, Interval, NotComputable, Too
 BLOCKS_MIN = 3
 RESPONSE_P_MAX = 0.001
 RISE_CORES_MIN = 0.2
-"""Least rise of the busy CPU time at which a level has an estimate of its own."""
+"""Smallest rise of busy CPU time at which a level has its own estimate."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,9 @@ def _slope(load: np.ndarray, power: np.ndarray) -> float:
 
 
 def _slope_p(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
-    """Return the one-sided p of so steep a slope where power does not depend on load.
+    """Return the one-sided p of the slope under the hypothesis that power does not depend on load.
 
-    Both are centred within their blocks; the scatter is that around the common slope.
+    Both are centred within their blocks; the scatter is taken around the common slope.
     """
     freedom = len(load) - blocks - 1
     slope = _slope(load, power)

@@ -1,15 +1,15 @@
-"""Steps of a quantity between two neighbouring sizes that the size does not explain.
+"""Steps of a quantity between neighbouring sizes that are not explained by the size.
 
-What: for each pair of neighbouring sizes, the log of the measured over the expected value.
-How: the expected value is the value at the smaller size plus the growth that the neighbouring
-pairs show, with half as much again, since costs per byte grow where caches end; it never falls. A
-neighbour that spans less than a quarter of the pair is ignored: extrapolated that far, its slope
-is mostly noise. Where no larger size shows the growth, growth in proportion to the size is
-expected: no fixed and per-byte cost together can grow faster. A measured value below the smaller
+What: for each pair of neighbouring sizes, the log ratio of the measured to the expected value.
+How: the expected value is the value at the smaller size plus 1.5 times the growth observed in the
+neighbouring pairs, since costs per byte grow beyond cache sizes; it never falls. A neighbouring
+pair that spans less than a quarter of the pair is ignored: extrapolated that far, its slope is
+mostly noise. If no larger size shows the growth, growth in proportion to the size is expected,
+because a fixed cost plus a cost per byte cannot grow faster. A measured value below the smaller
 size's value is a step down. Loss is expected to grow in proportion too, as it does where every
 fragment may be lost.
-What it misses: at the last pair any step up that is less than the sizes' ratio; two adjacent steps
-hide each other; sizes far apart hide any step between them.
+What it misses: at the last pair, any step up smaller than the ratio of the sizes; two adjacent
+steps, which mask each other; steps between sizes that are far apart.
 Reference: secant slopes as in Press et al., Numerical Recipes, 3.3; a bound, not a fit.
 """
 
@@ -32,9 +32,9 @@ def step_logs(
 ) -> tuple[FloatArray, FloatArray]:
     """Return log(value/expected) and log(value/previous value), shape (n − 1,) each.
 
-    Each entry belongs to one pair of neighbouring sizes. `sizes` ascend, `values` are positive. The
-    first above zero is a step up, the second below zero a step down. Raises ValueError for fewer
-    than SIZES_MIN sizes, or where they do not ascend.
+    Each entry belongs to one pair of neighbouring sizes. `sizes` ascend, `values` are positive. A
+    positive first value is a step up; a negative second value is a step down. Raises ValueError for
+    fewer than SIZES_MIN sizes, or if they do not ascend.
     """
     size_array, measured = np.asarray(sizes, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if (
@@ -65,7 +65,7 @@ def step_logs(
 def loss_excess(
     sizes: Sequence[float] | FloatArray, shares: Sequence[float] | FloatArray
 ) -> FloatArray:
-    """Return each larger size's lost share less the share expected from growth, shape (n − 1,)."""
+    """Return each larger size's lost share minus the share expected from growth, shape (n − 1,)."""
     size_array, lost = np.asarray(sizes, dtype=np.float64), np.asarray(shares, dtype=np.float64)
     expected = np.minimum(1.0, lost[:-1] * size_array[1:] / np.maximum(size_array[:-1], 1.0))
     return np.asarray(lost[1:] - expected, dtype=np.float64)

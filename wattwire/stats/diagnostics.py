@@ -1,15 +1,15 @@
 """Checks of a block model's assumptions about its errors: spread, outliers, serial correlation.
 
-What: whether levels of a factor scatter unequally, whether single runs are outliers, and whether
-neighbours in run order resemble each other.
-How: residuals of the fitted model. Spread: each level's own error variance from the squares of the
-residuals, solved for the part of each other's errors that a block's runs share; p is the share of
-samples drawn from the pooled residuals that give as large a ratio (seeded). Outliers: the largest
-residual against the size that FAR_OUT_SHARE of normal samples of that many runs exceed. Order: the
+What: whether the levels of a factor have unequal variances, whether single runs are outliers, and
+whether residuals of neighbours in run order are correlated.
+How: residuals of the fitted model. Spread: each level's error variance, solved from the squared
+residuals, since each residual contains part of the errors of all runs in its block; p is the share
+of seeded samples from the pooled residuals with at least as large a ratio. Outliers: the largest
+residual against the size that FAR_OUT_SHARE of normal samples of as many runs exceed. Order: the
 lag-one correlation in run order against its normal limit.
 What it misses: with two treatments both have the same absolute residual in every block, so their
-spreads cannot be distinguished, nor need they be: their contrast is one difference a block. Few
-runs give little power: no alarm proves nothing.
+spreads cannot be distinguished. They need not be: their contrast is one difference per block. With
+few runs the power is low, so the absence of an alarm proves nothing.
 Reference: Rao 1970, JASA 65:161 (variances in a linear model); Grubbs 1948, JASA 43:243 (the same
 in blocks); Davison & Hinkley, Bootstrap Methods and their Application, 4.4; Barnett & Lewis,
 Outliers in Statistical Data, 6.3; Anderson 1942, Annals of Mathematical Statistics 13:1.
@@ -35,7 +35,7 @@ LEVEL_RUNS_MIN = 5
 DEGREES_MIN = 8
 TREATMENTS_MIN = 3
 RUNS_MAX = 5_000
-"""Most runs: beyond it DRAWS samples of as many runs take more memory than a page may."""
+"""Most runs: with more, DRAWS samples of that many runs exceed the memory limit of a page."""
 FAR_OUT_SHARE = 0.01
 DRAWS = 499
 SEED = 1
@@ -43,7 +43,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviation of the noisiest level over that of all others together, with its p."""
+    """Standard deviation of the noisiest level over that of all others pooled, with its p."""
 
     ratio: float
     noisiest: Hashable
@@ -79,7 +79,10 @@ def spreads_between(
 
 
 def _spread(fit: Fit, levels: Sequence[Hashable], squares: FloatArray) -> Spread | Unanswered:
-    """Compare one factor's levels; `squares`, shape (draws, runs), are of the drawn residuals."""
+    """Compare one factor's levels.
+
+    `squares`, shape (draws, runs), are the squared drawn residuals.
+    """
     level_index = {level: index for index, level in enumerate(dict.fromkeys(levels))}
     if len(level_index) < 2:
         return NotComputable("one level: nothing to compare")
@@ -101,12 +104,12 @@ def _spread(fit: Fit, levels: Sequence[Hashable], squares: FloatArray) -> Spread
 
 
 def _mixing(fit: Fit, member: FloatArray) -> FloatArray:
-    """Return the weight of each level's error variance in each level's sum of squared residuals.
+    """Return each level's weight in each level's expected sum of squared residuals.
 
     The result has shape (levels, levels). Its entries are the sums over pairs of levels of the
     squared entries of the matrix that turns errors into residuals, 1 - B - D C Dᵀ: B takes the mean
-    of a block's runs, D is the centred design. Multiplied out, each sum needs matrices of blocks by
-    columns and of columns by columns only; the matrix of runs by runs is never formed.
+    of a block's runs, D is the centred design. Multiplied out, each sum needs only blocks × columns
+    and columns × columns matrices; the runs × runs matrix is never formed.
     """
     groups = [np.flatnonzero(in_level) for in_level in member.T]
     base, blocks, sizes = fit.covariance_base, fit.block_count, fit.block_sizes
@@ -133,10 +136,11 @@ def _mixing(fit: Fit, member: FloatArray) -> FloatArray:
 def _noisiest(
     squares: FloatArray, membership: FloatArray, mixing: FloatArray
 ) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return per row the noisiest level's variance over the others' mean, and that level's index.
+    """Return, per row, the noisiest level's variance over the mean of the others, and its index.
 
     `squares`, shape (rows, runs), are squared residuals. A residual contains a part of every error
-    of its block; `mixing` says how much, and solving for the levels' own variances removes it.
+    in its block; `mixing` gives the weights, and solving for the levels' variances removes the
+    mixing.
     """
     variances = np.linalg.solve(mixing, (squares @ membership).T).T
     noisiest = np.argmax(variances, axis=1)
@@ -149,7 +153,7 @@ def _noisiest(
 
 @dataclass(frozen=True)
 class FarOut:
-    """The run with the largest residual, in standard deviations, and the limit for one."""
+    """The run with the largest residual, in standard deviations, and the outlier threshold."""
 
     run: int
     size: float
@@ -157,7 +161,7 @@ class FarOut:
 
 
 def far_out(fit: Fit) -> FarOut | None | Unanswered:
-    """Return the run (index in the fit's order) that no normal error explains, or None."""
+    """Return the run (index in the fit's order) with a residual too large to be normal, or None."""
     residuals = _scaled_residuals(fit)
     if not isinstance(residuals, np.ndarray):
         return residuals
@@ -181,10 +185,10 @@ class SerialCorrelation:
 def serial_correlation(
     fit: Fit, order: Sequence[float] | FloatArray
 ) -> SerialCorrelation | Unanswered:
-    """Test whether neighbours in `order` (one position per run) have similar residuals.
+    """Test whether neighbours in `order` (one position per run) have correlated residuals.
 
-    Residuals of a fit are correlated even where the errors are not: the expected correlation,
-    known from the design, is subtracted.
+    Residuals of a fit are correlated even if the errors are not; the expected correlation, known
+    from the design, is subtracted.
     """
     residuals = _scaled_residuals(fit)
     if not isinstance(residuals, np.ndarray):
@@ -207,8 +211,7 @@ def _lag_one_traces(fit: Fit, places: NDArray[np.int64]) -> tuple[float, float]:
 
     P = 1 - B - D C Dᵀ: B takes the mean of a block's runs, D is the centred design, both with the
     runs in the order of `places`; L has ½ next to its diagonal. Multiplied out, each trace needs
-    matrices of blocks by columns and of columns by columns only; the matrix of runs by runs is
-    never formed.
+    only blocks × columns and columns × columns matrices; the runs × runs matrix is never formed.
     """
     design, base = fit.design[places], fit.covariance_base
     block, sizes = fit.block_of_run[places], fit.block_sizes

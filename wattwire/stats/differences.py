@@ -1,11 +1,11 @@
-"""Contrasts of treatments inside blocks on the plain scale: differences of means.
+"""Contrasts of treatments within blocks on the untransformed scale: differences of means.
 
 What: the difference between two levels of one factor, in the response's own unit.
-How: the contrast of `blocked.ratio` on a plain fit: arithmetic means, blocks taken out, the error
-pooled over treatments, limits by t.
-What it misses: where runs scatter in proportion to their size (ratios account for it), small levels
-borrow the error of large ones, and the reverse; one outlier moves a mean.
-`ranks.paired_shift_by_ranks` is the robust companion.
+How: the contrast of `blocked.ratio` on an untransformed fit: arithmetic means, block effects
+removed, the error pooled over treatments, a t confidence interval.
+What it misses: if scatter grows with the response (ratios account for that), the pooled error is
+too large for small levels and too small for large ones; one outlier moves a mean.
+`ranks.paired_shift_by_ranks` is the robust counterpart.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4; Searle, Linear Models, ch. 5.
 """
 
@@ -35,7 +35,7 @@ def difference(
     within: tuple[str, Level] | None = None,
     names: tuple[str, str] | None = None,
 ) -> Difference | Unanswered:
-    """Return `level` − `baseline` at `confidence` for this one interval.
+    """Return `level` − `baseline`, with `confidence` for this interval alone.
 
     The other parameters are those of `blocked.ratio`.
     Raises ValueError for a fit on the log scale.

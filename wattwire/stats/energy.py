@@ -1,11 +1,11 @@
 """Joules per message, and additivity of attributed costs.
 
-What: energy per message from the power above the connected-silent baseline, paired in blocks;
-the error of attributing two loads that ran together.
-How: mean of ΔP over blocks with a t interval, divided by the achieved rate. Where the interval
-reaches zero there is no estimate, only the upper limit. Additivity: cost together against the
-sum of costs alone, run by run, as a ratio with a t interval.
-What it misses: drift inside a block; a wake-up cost that saturates makes J per message depend
+What: energy per message from the power above the baseline of connected, silent nodes, paired by
+block; the error of attributing energy to two loads that ran together.
+How: mean of ΔP over blocks with a t interval, divided by the achieved rate. If the interval
+includes zero, there is no estimate, only an upper limit. Additivity: the joint cost over the sum of
+the separate costs, block by block, as a ratio with a t interval.
+What it misses: drift within a block; a wake-up cost that saturates makes J per message depend
 on the rate, so no slope over rates is taken.
 Reference: Taylor, An Introduction to Error Analysis, ch. 4; JCGM 100:2008 (GUM), 5.1.
 """
@@ -26,7 +26,7 @@ def joules_per_message(
 ) -> Interval | BelowResolution | TooFew | NotComputable:
     """Return J per message from one ΔP (W) and one achieved rate (1/s) per block, paired.
 
-    Needs three blocks or more. Below t·SE(ΔP)/r the result is `BelowResolution` with its limit.
+    Needs three or more blocks. Below t·SE(ΔP)/r the result is `BelowResolution` with its limit.
     """
     power_w = np.asarray(power_above_silent_w, dtype=np.float64)
     rates_hz = np.asarray(rate_hz, dtype=np.float64)
@@ -56,10 +56,10 @@ def joules_per_message(
 def additivity(
     together: Sequence[float], alone_sums: Sequence[float], confidence: float = 0.95
 ) -> Interval | TooFew | NotComputable:
-    """Return the joint cost of loads over the sum of their lone costs, paired by block.
+    """Return the joint cost of loads over the sum of their separate costs, paired by block.
 
     A ratio of 1 means that costs add up. Both are in the same unit (ns of CPU time, J). Needs three
-    blocks or more.
+    or more blocks.
     """
     joint_costs = np.asarray(together, dtype=np.float64)
     lone_costs = np.asarray(alone_sums, dtype=np.float64)

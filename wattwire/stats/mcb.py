@@ -1,15 +1,15 @@
 """Multiple comparisons with the best: which of many alternatives may be the lowest.
 
-What: for each combination of levels of some factors, whether it may be the lowest of all, and the
-upper limit of its ratio to the lowest, with one confidence for all of these statements.
+What: for each combination of levels of the given factors, whether it may be the lowest, and the
+upper limit of its ratio to the lowest, all with one simultaneous confidence level.
 How: each alternative in turn is assumed to be the lowest and compared with all others by one-sided
-t limits on the model's pooled error (Bonferroni over them, so for any design). The alternatives
-that no other is shown to be below form a set that contains the lowest one; an alternative's limit
-is its largest distance to a member of that set. Only comparisons with the true lowest have to hold,
-so the correction is for k − 1 of them and not for all pairs.
-What it misses: unequal variances between treatments (the error is pooled). Bonferroni's limits
-are a little wider than Dunnett's would be. Where several are lowest and exactly equal, only one of
-them is sure to be in the set.
+t limits with the model's pooled error (Bonferroni-corrected, so valid for any design). The
+alternatives not shown to be higher than another form a set that contains the lowest one; an
+alternative's limit is its largest distance to a member of that set. Only comparisons with the true
+lowest must hold, so the correction is for k − 1 comparisons, not for all pairs.
+What it misses: unequal variances between treatments (the error is pooled). Bonferroni's limits are
+a little wider than Dunnett's would be. If several alternatives are exactly equal and lowest, only
+one of them is certain to be in the set.
 Reference: Hsu 1984, Annals of Statistics 12:1136; Hsu 1996, Multiple Comparisons: Theory and
 methods, ch. 4; Edwards & Hsu 1983, JASA 78:965 (unequal variances of differences); Dunn 1961,
 JASA 56:52.
@@ -31,7 +31,7 @@ from wattwire.stats.results import NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
 ALTERNATIVES_MAX = 200
-"""Most alternatives: the pairs of more take longer than a reader waits."""
+"""Most alternatives; computing the pairs of more would take too long."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Alternative:
     """One combination of levels; `over_lowest` and `at_most` are ratios, 1 or more.
 
     `over_lowest` is the estimate over that of the lowest one, `at_most` the upper limit of its
-    ratio to the true lowest one. `may_be_lowest` says that no other is shown to be below it.
+    ratio to the true lowest one. `may_be_lowest` is true if no other is shown to be lower.
     """
 
     levels: tuple[Level, ...]
@@ -50,7 +50,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Alternatives from the lowest estimate up; every statement holds together with `level`."""
+    """Alternatives in ascending order of estimates; all statements hold together with `level`."""
 
     factors: tuple[str, ...]
     alternatives: tuple[Alternative, ...]
@@ -122,7 +122,7 @@ def _farthest(
 
 
 def _combinations(fit: Fit, factors: Sequence[str]) -> list[tuple[Level, ...]]:
-    """Return the combinations of levels that any treatment has, in order of appearance."""
+    """Return the combinations of levels that occur in treatments, in order of appearance."""
     places = [list(fit.factors).index(name) for name in factors]
     return list(
         dict.fromkeys(tuple(treatment[place] for place in places) for treatment in fit.treatments)
@@ -132,7 +132,7 @@ def _combinations(fit: Fit, factors: Sequence[str]) -> list[tuple[Level, ...]]:
 def _differences(
     fit: Fit, factors: Sequence[str], combinations: Sequence[tuple[Level, ...]]
 ) -> tuple[FloatArray, FloatArray] | NotComputable:
-    """Return estimated log differences, row less column, and standard errors, shape (k, k) each."""
+    """Return the log differences, row minus column, and standard errors, shape (k, k) each."""
     differences, errors = (np.zeros((len(combinations), len(combinations))) for _ in range(2))
     for row, column in itertools.combinations(range(len(combinations)), 2):
         weights, strata = _weights(fit, factors, combinations[row], combinations[column])
@@ -149,7 +149,7 @@ def _differences(
 def _weights(
     fit: Fit, factors: Sequence[str], upper: tuple[Level, ...], lower: tuple[Level, ...]
 ) -> tuple[FloatArray, int]:
-    """Return weights on the fit's coefficients, and the number of strata that have both sides.
+    """Return weights on the fit's coefficients, and the number of strata with both sides.
 
     A stratum is a combination of levels of the other factors.
     """

@@ -1,9 +1,9 @@
-"""Contrasts inside blocks, many at once: their means with t intervals, and the sign test.
+"""Groups of contrasts within blocks: their means with t intervals, and the sign test.
 
-What: for each group of contrasts (one number per block), its mean with limits.
-How: t with the error pooled over the groups, as in a block analysis of variance, but never less
-than the group's own. Where the groups' variances differ by more than chance allows (Bartlett's
-test), each group uses its own: noisy groups do not borrow the others' precision.
+What: for each group of contrasts (one number per block), its mean with a confidence interval.
+How: a t interval with the error pooled over the groups, as in a block analysis of variance, but
+never less than the group's own. Where the groups' variances differ by more than chance allows
+(Bartlett's test), each group uses its own: noisy groups do not borrow the others' precision.
 What it misses: with fewer than BLOCKS_MIN blocks there is no interval; heavy tails widen it.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4; Conover, Practical
 Nonparametric Statistics, 3.4 (sign test); Bartlett 1937, Proc. Royal Society A 160:268.
@@ -28,7 +28,7 @@ DIFFERENT_P = 0.2
 def block_intervals(
     groups: Sequence[Sequence[float] | FloatArray], confidence: float
 ) -> list[Interval | TooFew]:
-    """Return each group's mean with a t interval at `confidence` for that one interval.
+    """Return each group's mean with a t interval, each at `confidence`.
 
     A group has one finite value per block.
     """
@@ -54,9 +54,9 @@ def block_intervals(
 
 
 def _pooled(groups: Sequence[FloatArray]) -> tuple[float, int]:
-    """Return the pooled variance within groups and its degrees; 0, 0 where variances differ.
+    """Return the pooled variance within groups and its degrees; 0, 0 if variances differ.
 
-    A group without any scatter carries no information about that of the others, and is excluded.
+    A group without scatter carries no information about the scatter of the others and is excluded.
     """
     groups = [group for group in groups if float(np.ptp(group)) > 0]
     if len(groups) < 2 or float(scipy_stats.bartlett(*groups).pvalue) < DIFFERENT_P:
@@ -67,7 +67,7 @@ def _pooled(groups: Sequence[FloatArray]) -> tuple[float, int]:
 
 
 def sign_p(higher: int, pairs: int) -> float:
-    """Return the exact one-sided p of `higher` or more of `pairs`; ties count as not higher.
+    """Return the exact one-sided p of at least `higher` of `pairs`; ties count as not higher.
 
     Raises ValueError unless 0 ≤ higher ≤ pairs.
     """

@@ -1,12 +1,13 @@
-"""Number of blocks that a question needs, from the errors of a pilot campaign.
+"""Number of blocks that a question needs, estimated from the errors of a pilot campaign.
 
 What: blocks for an interval of a given width, blocks for showing equivalence within a margin, and
-the least difference in joules per message that a given number of blocks resolves.
+the smallest difference in joules per message that a given number of blocks resolves.
 How: the pilot's residual variance inside blocks and the contrast's own weights give the variance of
-one block's log ratio; t intervals shrink with the root of the blocks. The power of equivalence is
-the chance that the whole interval is within the margin where the true ratio is 1, averaged over the
-distribution of a sample's standard deviation. Since a pilot estimates its variance imprecisely, the
-same is computed with the variance's upper PILOT_CONFIDENCE limit.
+one block's log ratio; t intervals shrink with the square root of the number of blocks. The power of
+an equivalence test is the probability that the whole interval is within the margin if the true
+ratio is 1, averaged over the distribution of the sample standard deviation. Since a pilot estimates
+the variance imprecisely, the number of blocks is also computed with the variance's upper
+PILOT_CONFIDENCE limit.
 What it misses: machines and days other than the pilot's; heavy tails; incomplete blocks.
 Reference: Kieser & Wassmer 1996, Biometrical Journal 38:941 (upper limit of a pilot's variance);
 Schuirmann 1987, J. Pharmacokinetics and Biopharmaceutics 15:657 (two one-sided tests); Phillips
@@ -31,12 +32,12 @@ PILOT_CONFIDENCE = 0.8
 POWER = 0.8
 BLOCKS_MAX = 1_000_000
 SPREADS = 2_000
-"""Number of quantiles of a sample's standard deviation over which the power is averaged."""
+"""Number of quantiles of the sample standard deviation over which the power is averaged."""
 
 
 @dataclass(frozen=True)
 class Pilot:
-    """A pilot's estimate for one contrast: the variance of a block's log ratio, and its degrees.
+    """A pilot's estimate for one contrast: variance of a block's log ratio, and degrees of freedom.
 
     A campaign of n blocks has (n − 1)·`block_degrees` degrees of freedom for its error.
     """
@@ -83,7 +84,7 @@ def blocks_for_width(pilot: Pilot, width: float, confidence: float = 0.95) -> in
 
 
 def equivalence_power(pilot: Pilot, margin: float, blocks: int, confidence: float = 0.95) -> float:
-    """Return the chance that the interval is within 1/(1 + margin) … 1 + margin at a ratio of 1.
+    """Return the probability of an interval within 1/(1 + margin) … 1 + margin at a ratio of 1.
 
     `confidence` is that of the two-sided interval; 0.90 is Schuirmann's test at 5 %.
     """
@@ -99,7 +100,7 @@ def equivalence_power(pilot: Pilot, margin: float, blocks: int, confidence: floa
 def blocks_for_equivalence(
     pilot: Pilot, margin: float, confidence: float = 0.95, power: float = POWER
 ) -> int | NotComputable:
-    """Return the fewest blocks that show equivalence with chance `power` at a true ratio of 1."""
+    """Return the fewest blocks that show equivalence with probability `power` at a ratio of 1."""
     if not margin > 0:
         raise ValueError(f"margin: {margin} found, above 0 is allowed")
     return _fewest(lambda blocks: equivalence_power(pilot, margin, blocks, confidence) >= power)
@@ -110,8 +111,8 @@ def message_resolution_j(
 ) -> float:
     """Return the least detectable joules per message: t·SE(ΔP)/r.
 
-    One ΔP per block has standard deviation `delta_sd_w`; where power has a standard deviation of
-    `s` watts between replicates, the difference of two runs has √2·s.
+    The standard deviation of the ΔP of one block is `delta_sd_w`. If that of power between
+    replicates is `s` watts, the difference of two runs has √2·s.
     """
     quantile = float(special.stdtrit(blocks - 1, 0.5 + confidence / 2))
     return quantile * delta_sd_w / math.sqrt(blocks) / rate_hz
@@ -128,7 +129,7 @@ def blocks_for_message_energy(
 
 
 def _fewest(enough: Callable[[int], bool]) -> int | NotComputable:
-    """Return the least number of blocks, 2 or more, from which on `enough` holds."""
+    """Return the smallest number of blocks, at least 2, from which `enough` holds."""
     low, high = 1, 2
     while not enough(high):
         low, high = high, high * 2

@@ -1,8 +1,8 @@
-"""Shares k of m with exact limits, and an exact comparison of two such shares.
+"""Shares k of m with exact confidence intervals, and an exact comparison of two shares.
 
 What: a rate of rare events (losses, rejections) with an interval that keeps its level.
 How: Clopper–Pearson from the beta distribution; Fisher's exact test for two shares.
-What it misses: messages inside one run are not independent; use it over runs.
+What it misses: messages within one run are not independent; use it over runs.
 Reference: Clopper & Pearson 1934, Biometrika 26:404; Fisher 1922, JRSS 85:87.
 """
 
@@ -15,7 +15,7 @@ from wattwire.stats.results import Interval
 
 
 def share_interval(hits: int, trials: int, confidence: float = 0.95) -> Interval:
-    """Return the share hits/trials with Clopper–Pearson limits.
+    """Return the share hits/trials with its Clopper–Pearson interval.
 
     Raises ValueError unless 0 ≤ hits ≤ trials and trials ≥ 1.
     """
@@ -29,6 +29,6 @@ def share_interval(hits: int, trials: int, confidence: float = 0.95) -> Interval
 
 
 def same_share_p(hits: int, trials: int, other_hits: int, other_trials: int) -> float:
-    """Return the two-sided exact p of equal shares, by Fisher's test."""
+    """Return the two-sided p of Fisher's exact test of equal shares."""
     table = np.array([[hits, trials - hits], [other_hits, other_trials - other_hits]])
     return float(scipy_stats.fisher_exact(table).pvalue)

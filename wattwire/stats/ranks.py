@@ -1,11 +1,11 @@
-"""Rank companion of blocked contrasts: Hodges–Lehmann with its rank-inversion interval.
+"""Rank counterpart of blocked contrasts: the Hodges–Lehmann estimate with its exact interval.
 
-What: the typical difference of paired values (one pair per block), or their ratio, without
-assuming normal errors.
-How: median of the Walsh averages of the differences (for a ratio: of the logs); limits are the
-Walsh averages at the ranks where the signed-rank test changes its decision, so the printed level
-is exact. Above EXACT_MAX pairs the level comes from the normal distribution, whose error is 2e-4 at
-most there.
+What: the typical difference or ratio of paired values (one pair per block), without assuming normal
+errors.
+How: the median of the Walsh averages of the differences (for a ratio: of the logs). The confidence
+limits are the Walsh averages at the ranks where the signed-rank test changes its decision, so the
+printed level is exact. Above EXACT_MAX pairs the level comes from the normal distribution, with an
+error of at most 2e-4.
 What it misses: below six pairs no useful level exists; asymmetry of the differences.
 Reference: Hodges & Lehmann 1963, Annals of Mathematical Statistics 34:598; Hollander, Wolfe &
 Chicken, Nonparametric Statistical Methods, 3.2 and 3.3.
@@ -27,7 +27,8 @@ FloatArray = NDArray[np.float64]
 PAIRS_MIN = 6
 EXACT_MAX = 300
 PAIRS_MAX = 2_000
-"""Most pairs: their 2 million Walsh averages are sorted, and more would dominate a page's time."""
+"""Most pairs: their 2 million Walsh averages are sorted; more would dominate a page's build time.
+"""
 
 
 def signed_rank_distribution(count: int) -> FloatArray:
@@ -45,8 +46,8 @@ def signed_rank_distribution(count: int) -> FloatArray:
 def rank_cut(count: int, confidence: float) -> tuple[int, float]:
     """Return the limits' rank from either end of `count` pairs' Walsh averages, and the level.
 
-    The level is the smallest attainable one that is at least `confidence`, or the widest
-    interval's where none is.
+    The level is the smallest attainable one that is at least `confidence`, or the widest interval's
+    if there is none.
     """
     if count <= EXACT_MAX:
         # P(T+ <= k) for k = 0, 1, …: the (k+1)-th Walsh average from either end excludes k each.
@@ -69,7 +70,7 @@ def paired_shift_by_ranks(
     """Return the typical difference upper − lower over pairs, shape (blocks,) each, in their unit.
 
     The interval's `level` is exact: the smallest attainable one that is at least `confidence`,
-    or the widest interval's where none is. Raises ValueError where the shapes differ.
+    or the widest interval's if there is none. Raises ValueError if the shapes differ.
     """
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     if above.shape != below.shape:

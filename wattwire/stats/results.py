@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate between two limits, in the unit of the data it came from.
+    """An estimate with its confidence limits, in the unit of the data.
 
     `level` is the exact confidence level of this one interval (0 to 1), `count` the number of
     independent values behind it, `degrees` the degrees of freedom (None for order statistics).
@@ -32,7 +32,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class TooFew:
-    """No estimate because the data are too few: `count` of the `needed`, counted in `what`."""
+    """No estimate because there are too few data: `count` of the `needed`, counted in `what`."""
 
     count: float
     needed: float
@@ -45,7 +45,7 @@ class TooFew:
 
     @property
     def brief(self) -> str:
-        """Return a text short enough for a table's cell: found out of needed."""
+        """Return a text short enough for a table cell: available out of needed."""
         return f"too few ({self.count:,.0f} of {self.needed:,.0f})"
 
 

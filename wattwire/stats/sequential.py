@@ -1,11 +1,11 @@
 """Stopping rule of a campaign: the width of its primary contrast's interval, never its p.
 
-What: after a whole block, whether a primary contrast is known precisely enough. Such a contrast is
-dropped from the blocks to come, in which the others continue, both sides in each block; the last
-contrast ends the campaign.
-How: the t interval of the paired log ratios, one a block, at INNER_CONFIDENCE: repeated looks cost
-coverage, and the higher inner level compensates for it, so that the printed interval holds 95 %.
-From BLOCKS_MIN blocks on; target, least and most blocks are fixed before the first.
+What: after a whole block, whether a primary contrast is known precisely enough. A precise contrast
+is dropped from the remaining blocks, while both sides of the others continue in each block; the
+campaign ends with the last contrast.
+How: the t interval of the paired log ratios, one per block, at INNER_CONFIDENCE. Repeated looks
+reduce coverage; the higher inner level compensates, so that the printed interval covers 95 %. The
+rule applies from BLOCKS_MIN blocks on; target, fewest and most blocks are fixed before the first.
 What it misses: contrasts other than the primary; below BLOCKS_MIN blocks only a fixed plan keeps
 its level. Correlated neighbouring blocks make the width appear smaller than it is.
 Reference: Chow & Robbins 1965, Annals of Mathematical Statistics 36:457 (fixed-width intervals);
@@ -32,8 +32,8 @@ BLOCKS_MIN = 10
 class Look:
     """One look at one contrast: `width` is half its interval's width, as a share of the ratio.
 
-    A width of 0.05 means that the true ratio may be 1.05 times the estimate. It is infinite where
-    the contrast has fewer than two blocks.
+    A width of 0.05 means that the true ratio may be 1.05 times the estimate. It is infinite if the
+    contrast has fewer than two blocks.
     """
 
     block_count: int
@@ -59,7 +59,7 @@ def look(
 
 
 def half_width(log_ratios: FloatArray) -> FloatArray:
-    """Return half the interval's length on the log scale, shape (series,), of (series, blocks)."""
+    """Return half the interval's log-scale length, shape (series,), from (series, blocks)."""
     count = log_ratios.shape[1]
     if count < 2 or not np.isfinite(log_ratios).all():
         return np.full(log_ratios.shape[0], np.inf)

@@ -1,11 +1,11 @@
 """Two groups of runs from two occasions: the ratio of their geometric means.
 
-What: the typical value of one group over that of the other, from one positive number a run.
+What: the typical value of one group over that of the other, from one positive number per run.
 How: Welch's t interval for the difference of the means of the logarithms; neither equal variances
 nor equal numbers of runs are assumed.
 What it misses: every difference between the two occasions other than the intended one. The scatter
-inside each group carries no information about it. With two or three runs a group the interval is
-wide, as it should be. Differences inside blocks: see `paired` and `blocked`.
+within each group carries no information about them. With two or three runs per group the interval
+is wide, as it should be. For differences within blocks see `paired` and `blocked`.
 Reference: Welch 1947, Biometrika 34:28; Satterthwaite 1946, Biometrics Bulletin 2:110.
 """
 
@@ -32,7 +32,7 @@ def welch_ratio(
 ) -> Interval | TooFew | NotComputable:
     """Return the geometric mean of `upper` over that of `lower`, shapes (runs,), (other runs,).
 
-    Both are positive and finite, in the same unit; otherwise `NotComputable` says how many are not.
+    Both are positive and finite, in the same unit; otherwise the result is `NotComputable`.
     What, How, What it misses, Reference: see above.
     """
     groups = [np.asarray(values, dtype=np.float64) for values in (upper, lower)]
@@ -64,8 +64,10 @@ def welch_difference(
 ) -> Interval | TooFew | NotComputable:
     """Return the mean of `upper` minus that of `lower`, in their unit.
 
-    The shapes are (runs,) and (other runs,). For shares, which may be zero: a ratio to zero has no
-    meaning. Refuses groups of fewer than RUNS_MIN runs, and two groups without any scatter.
+    The shapes are (runs,) and (other runs,). It is meant for shares, which may be zero, where a
+    ratio has no meaning. Refuses groups of fewer than RUNS_MIN runs, and two groups without
+    scatter.
+
     What, How, What it misses, Reference: see above, without logarithms.
     """
     test = welch_t(np.asarray(upper), np.asarray(lower), confidence)

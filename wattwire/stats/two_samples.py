@@ -1,14 +1,14 @@
 """Two unpaired samples by ranks: the Hodges–Lehmann shift or ratio, and Cliff's delta.
 
-What: by how much (or how many times) one sample typically exceeds the other, and how often: delta
-is P(upper > lower) − P(upper < lower).
-How: the shift is the median of all pairwise differences; its limits are the differences at the
-ranks where the exact rank-sum test changes its decision, so the printed level is exact, and a lower
-bound where values are tied. Delta's limits solve the score-like equation with Hanley and McNeil's
-variance, in which the mean of both sample sizes replaces each.
-What it misses: blocks. Where the runs of a block share its level, the limits are wider than those
-of a paired contrast. For samples of different shapes the shift has no simple meaning. At five and
-six runs the limits cover a delta near ±1 a little less often than the level says.
+What: the difference (or ratio) by which one sample typically exceeds the other, and how often it
+does: delta is P(upper > lower) − P(upper < lower).
+How: the shift is the median of all pairwise differences; its confidence limits are the differences
+at the ranks where the exact rank-sum test changes its decision, so the printed level is exact, or a
+lower bound if values are tied. Delta's limits solve the score-like equation with Hanley and
+McNeil's variance, in which the mean of both sample sizes replaces each.
+What it misses: blocks. If the runs of a block share its level, the interval is wider than that of a
+paired contrast. For distributions of different shapes the shift has no simple meaning. At five and
+six runs the interval's coverage of a delta near ±1 is slightly below its level.
 Reference: Hodges & Lehmann 1963, Annals of Mathematical Statistics 34:598; Hollander, Wolfe &
 Chicken, Nonparametric Statistical Methods, 4.2 and 4.3; Cliff 1993, Psychological Bulletin
 114:494; Newcombe 2006, Statistics in Medicine 25:559 (method 5).
@@ -31,7 +31,7 @@ Unanswered = TooFew | NotComputable
 SHIFT_RUNS_MIN = 4
 DELTA_RUNS_MIN = 5
 EXACT_PAIRS_MAX = 10_000
-"""Pairs of values above which the rank sum's normal limit is as good as exact."""
+"""Pairs of values above which the normal approximation of the rank sum is practically exact."""
 BISECTIONS = 60
 TOO_LARGE = "the two differ by more than a number can say"
 
@@ -76,7 +76,7 @@ def shift_by_ranks(
     """Return the typical difference upper − lower of two independent samples, in their unit.
 
     The interval's `level` is exact: the smallest attainable one that is at least `confidence`, or
-    the widest interval's where none is. With tied values the level is a lower bound.
+    the widest interval's if there is none. With tied values the level is a lower bound.
     """
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     refusal = _refusal(above, below, SHIFT_RUNS_MIN, "for a rank interval")
@@ -144,7 +144,7 @@ def cliffs_delta(
 
 
 def superiority(above: FloatArray, below: FloatArray) -> float:
-    """Return the share of pairs in which `above` is greater, ties counted half: (delta + 1)/2."""
+    """Return the share of pairs in which `above` is greater, ties counting half: (delta + 1)/2."""
     # A difference of infinities is NaN, so values are compared and not subtracted.
     greater = float(np.mean(above[:, None] > below[None, :]))
     equal = float(np.mean(above[:, None] == below[None, :]))

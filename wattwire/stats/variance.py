@@ -1,19 +1,19 @@
 """Main effects and interactions of factors: F tests and partial omega squared.
 
-What: for a factor, whether any of its levels differs; for a pair, whether one factor's contrasts
-change with the other's level. On the log scale of `fit_log`: whether ratios differ; on the plain
-scale of `fit_plain`: whether differences differ. The two need not agree, so both are available.
+What: for a factor, whether any of its levels differ; for a pair, whether one factor's contrasts
+change with the other's level. On the log scale of `fit_log` the contrasts are ratios; on the
+untransformed scale of `fit_plain` they are differences. The two need not agree, so both are
+available.
 How: the fitted block model's own contrasts, each averaged with equal weight over the combinations
 that have both levels, tested together by F against the pooled error. Omega squared is the effect's
-share of its own variance and the error's; its limits are those noncentralities at which the
-observed F becomes improbable. For the limits the error has TAIL_DEGREES degrees of freedom at most,
-because heavy tails leave it that uncertain however many runs there are: plain limits cover .78 at a
-nominal .95 under t errors of 3 degrees. An interaction is also tested without normal errors:
-residuals of the model without it are permuted within blocks (seeded) and the share of larger F is
-its second p.
+variance over the sum of its own and the error's; its confidence limits are the noncentralities at
+which the observed F becomes improbable. For the limits the error has at most TAIL_DEGREES degrees
+of freedom, because heavy tails leave it that uncertain regardless of the number of runs:
+uncorrected limits cover .78 at a nominal .95 under t errors with 3 degrees of freedom. An
+interaction is also tested without normal errors: residuals of the model without it are permuted
+within blocks (seeded), and the share of larger F is its second p.
 What it misses: unequal spread between treatments; with one block no interaction is estimable;
-interactions of three factors. Omega squared's estimate may be below zero: then it is printed as
-zero.
+interactions of three factors. A negative estimate of omega squared is printed as zero.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4 and 5; Searle, Linear Models, 5;
 Steiger 2004, Psychological Methods 9:164 (noncentral limits); Olejnik & Algina 2003, Psychological
 Methods 8:434 (partial omega squared); Freedman & Lane 1983, JBES 1:292 (permuted residuals).
@@ -36,8 +36,9 @@ Unanswered = TooFew | NotComputable
 
 PERMUTATIONS = 499
 PERMUTED_RUNS_MAX = 5_000
-"""Most runs whose residuals are permuted: more need no check of their normality, and the
-permutations would take gigabytes."""
+"""Most runs whose residuals are permuted; more runs need no check of normality, and permuting them
+would take gigabytes.
+"""
 SEED = 1
 RELATIVE_RANK = 1e-9
 TAIL_DEGREES = 10.0
@@ -154,10 +155,10 @@ def omega_squared(
     confidence: float = 0.95,
     known: float | None = None,
 ) -> Interval:
-    """Return partial omega squared of an F `statistic`, with limits by the noncentral F.
+    """Return partial omega squared of an F `statistic`, with an interval from the noncentral F.
 
-    `known` is the error's degrees of freedom for the limits; the default, `error_degrees`, is right
-    for normal errors.
+    `known` is the error's degrees of freedom for the interval; the default, `error_degrees`, is
+    correct for normal errors.
     """
     excess = degrees * (statistic - 1.0)
     estimate = max(0.0, excess / (excess + run_count)) if excess + run_count > 0 else 0.0
@@ -179,7 +180,7 @@ def omega_squared(
 
 
 def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: float) -> float:
-    """Return the noncentrality at which P(F ≤ `statistic`) is `share`; 0 where there is none."""
+    """Return the noncentrality at which P(F ≤ `statistic`) is `share`; 0 if there is none."""
 
     def excess(noncentrality: float) -> float:
         if noncentrality <= 0.0:
@@ -210,10 +211,11 @@ def _orders(blocks: bytes, permutations: int) -> NDArray[np.int64]:
 
 
 def _permuted_p(fit: Fit, rows: FloatArray, statistic: float, permutations: int) -> float:
-    """Return the share of within-block permutations of the reduced residuals with as large an F.
+    """Return the share of within-block permutations whose F is at least as large.
 
-    The reduced model's fitted values are in the full model's column space and have a zero contrast:
-    both parts of F depend on the permuted residuals only, and the sum of their squares is constant.
+    The reduced model's fitted values are in the full model's column space and have a zero contrast,
+    so both parts of F depend only on the permuted residuals, and the sum of their squares is
+    constant.
     """
     covariance = fit.covariance_base
     inverse, degrees = _inverse(rows @ covariance @ rows.T)

@@ -1,4 +1,4 @@
-"""Parts common to all comparisons: treatments of a campaign, its responses, its noise floor."""
+"""Code shared by all comparisons: a campaign's treatments, its responses and its noise floor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wattwire.model.errors import UsageError
 from wattwire.model.study import DEFAULT_LEVELS
 
 DEFAULTS = ("cpu_us_per_message", "wire_bytes_per_message", "system_calls_per_message")
-"""Default responses of a comparison: costs with little scatter, and no tail percentiles."""
+"""Default responses of a comparison: costs with low scatter, and no tail percentiles."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Runs:
-    """One treatment's usable runs in summary order: row numbers and blocks."""
+    """One treatment's valid runs in summary order: row numbers and blocks."""
 
     levels: Mapping[str, Any]
     rows: tuple[int, ...]
@@ -45,7 +45,7 @@ class Runs:
 
 
 def treatments_of(evidence: Evidence) -> dict[str, Runs]:
-    """Return the usable runs of every planned treatment, by `treatment_key`; some have none."""
+    """Return the valid runs of every planned treatment, by `treatment_key`; some have none."""
     levels_by_run = {entry["run"]: all_levels(entry) for entry in evidence.designed}
     rows_by_key: dict[str, list[tuple[int, int]]] = {
         treatment_key(levels): [] for levels in levels_by_run.values()
@@ -73,7 +73,7 @@ def treatment_key(levels: Mapping[str, Any], without: Sequence[str] = ()) -> str
 
 
 def values_of(evidence: Evidence, runs: Runs, response: Response) -> FloatArray:
-    """Return the response of the treatment's usable runs, shape (runs,).
+    """Return the response of the treatment's valid runs, shape (runs,).
 
     NaN where a run has no value, or too few messages for a percentile.
     """
@@ -83,13 +83,16 @@ def values_of(evidence: Evidence, runs: Runs, response: Response) -> FloatArray:
 def too_few_messages(
     evidence: Evidence, runs: Sequence[Runs], response: Response
 ) -> stats.TooFew | None:
-    """Return why a percentile of these runs counts nowhere; None if all have enough messages."""
+    """Return the reason a percentile of these runs is not used.
+
+    None if all have enough messages.
+    """
     rows = [row for one_side in runs for row in one_side.rows]
     return carried_why_not(evidence.usable[rows], response.column) if rows else None
 
 
 def outcomes_of(evidence: Evidence, runs: Runs) -> list[str]:
-    """Return the outcome of each of the treatment's usable runs."""
+    """Return the outcome of each of the treatment's valid runs."""
     outcomes = evidence.usable["outcome"].to_list()
     return [str(outcomes[row]) for row in runs.rows]
 
@@ -110,9 +113,9 @@ def first_reason(*sides: tuple[Evidence, Runs]) -> str:
 def chosen_responses(
     sides: Sequence[Evidence], wanted: Wanted, defaults: Sequence[str] = DEFAULTS
 ) -> list[Response]:
-    """Return the responses to compare: the requested ones, else the measured ones of `defaults`.
+    """Return the responses to compare: those requested, else the measured ones of `defaults`.
 
-    Raises UsageError for a requested response that no side has, or if no default one is measured.
+    Raises UsageError for a requested response that neither side has, or if no default was measured.
     """
     available = sorted(set().union(*(_numeric_columns(side) for side in sides)))
     if wanted.responses:
@@ -160,12 +163,12 @@ def _positive(evidence: Evidence, response: Response) -> bool:
 
 
 def noise_of(evidence: Evidence, response: Response) -> float | None:
-    """Return the noise floor as a |log ratio|; None without a pair of identical labels."""
+    """Return the noise floor as a |log ratio|; None without A/A control runs."""
     return noise_floor(np.log(pairs(evidence, response, "b", "a")))
 
 
 def noise_words(name: str, evidence: Evidence, response: Response) -> str:
-    """Return a phrase on how much two identical labels may differ in one campaign."""
+    """Return a phrase that states the A/A difference in one campaign."""
     floor = noise_of(evidence, response)
     if floor is None:
         return f"{name} has no pair of identical labels"
@@ -179,14 +182,14 @@ def constant(values: FloatArray) -> bool:
 
 
 def single_level(family: int, looks: int) -> float:
-    """Return the confidence of each interval at which `family` of them hold over all looks."""
+    """Return the confidence per interval at which all `family` intervals hold over all looks."""
     return stats.bonferroni(stats.bonferroni(CONFIDENCE, looks), max(1, family))
 
 
 def margin_of(wanted: Wanted, sides: Sequence[Evidence]) -> tuple[float, str]:
     """Return the margin and a sentence on its source.
 
-    The source is the request, else the margin that all studies state alike, else the default.
+    The margin is the requested one, else the one that all studies share, else the default.
     """
     if wanted.margin is not None:
         return wanted.margin, f"The margin of {margin_words(wanted.margin)} was given."

@@ -1,4 +1,4 @@
-"""Verdicts of a comparison (worse, not worse, cannot tell), of one response and of all together."""
+"""Verdicts of a comparison (worse, not worse, cannot tell), per response and overall."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARGIN = 0.05
 COMPLETED = Response("completed", "runs completed", "", share=True)
 NAMED_MAX = 3
 SHARE_MARGIN = 0.01
-"""Largest increase of a share of losses or failures that is not worse, whatever the margin is."""
+"""Largest increase of a loss or failure share that is not worse, regardless of the margin."""
 Estimate = stats.Interval | stats.TooFew | stats.NotComputable
 NO_RATIO = stats.NotComputable("a share, not a ratio")
 
@@ -26,10 +26,10 @@ NO_RATIO = stats.NotComputable("a share, not a ratio")
 class Item:
     """One response of one treatment: the head's runs over the base's.
 
-    `ratio` is head over base; whether more is better depends on the response. `noise` is the
-    |log ratio| of two identical labels, None without control runs. `exact` is the ratio of two
-    sides without any scatter, for which there is no interval. `verdict` is one of the three;
-    `why` gives the reason that the numbers do not show.
+    `ratio` is head over base; whether more is better depends on the response. `noise` is the |log
+    ratio| of the A/A control runs, None without them. `exact` is the ratio of two sides without
+    scatter, which has no interval. `verdict` is one of the three; `why` gives a reason that the
+    numbers do not show.
     """
 
     treatment: str
@@ -45,23 +45,23 @@ class Item:
     verdict: str = UNCLEAR
     why: str = ""
     all_completed: bool = True
-    """Whether every run of both sides completed; only set for items on completion."""
+    """Whether every run of both sides completed; set for completion items only."""
     shares: tuple[float, float] | None = None
     """Means of base and head if the response is a share, which has a difference and no ratio."""
     difference: Estimate | None = None
 
     @property
     def unremarkable(self) -> bool:
-        """Whether the item only states that every run of both sides completed."""
+        """Whether the item reports only that every run of both sides completed."""
         is_good = self.verdict == NOT_WORSE and self.all_completed
         return self.response == COMPLETED and is_good
 
     def detectable_share(self, margin: float) -> float | None:
-        """Return the smallest harmful change that would have been worse: 0.12 is a change of 12 %.
+        """Return the smallest harmful change that would be detected: 0.12 is a change of 12 %.
 
         The harm is an increase, or a decrease where more is better. It is computed for an interval
-        as wide as this one, and exceeds the noise floor of two identical labels. None without an
-        interval, or if no change of any size would have been worse.
+        as wide as this one, and exceeds the A/A noise floor. None without an interval, or if no
+        change of any size would be detected.
         """
         if self.shares is not None:
             difference = self.difference
@@ -81,7 +81,7 @@ class Item:
         return 1.0 - 1.0 / smallest_factor if flip else smallest_factor - 1.0
 
     def ratio_words(self) -> str:
-        """Return the ratio (of shares, the difference) with its limits, or the reason for none."""
+        """Return the ratio, or difference of shares, with its interval, or the reason for none."""
         if self.shares is not None:
             return self._share_words(self.shares)
         if isinstance(self.ratio, stats.Interval):
@@ -103,11 +103,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Judged:
-    """Every item of a comparison with the confidence of its intervals.
+    """All items of a comparison with the confidence of their intervals.
 
     `level` is the confidence of each of the `family` of intervals and tests, so that all of them
-    hold together with CONFIDENCE over all `looks`. `notes` state what the numbers can show and
-    what they cannot; `before` is the prefix of the first line.
+    hold together with CONFIDENCE over all `looks`. `notes` state what the numbers can and cannot
+    show; `before` is the prefix of the first line.
     """
 
     base: str
@@ -123,7 +123,7 @@ class Judged:
 
     @property
     def shown(self) -> list[Item]:
-        """The items that are listed and counted: all except those on completion of every run."""
+        """The items that are listed and counted: all but those on completion of every run."""
         return [item for item in self.items if not item.unremarkable]
 
     def of(self, verdict: str) -> list[Item]:
@@ -143,7 +143,7 @@ class Judged:
         return not any(min(item.base_runs, item.head_runs) for item in self.items)
 
     def detectable(self) -> dict[Response, list[float | None]]:
-        """Return by response the smallest detectable change of each treatment, as a share."""
+        """Return the smallest detectable change of each treatment, as a share, by response."""
         by_response: dict[Response, list[float | None]] = {}
         for item in self.items:
             if item.response != COMPLETED:
@@ -151,7 +151,7 @@ class Judged:
         return by_response
 
     def detectable_words(self) -> str:
-        """Return a sentence on the detectable changes by response; "" if nothing was compared."""
+        """Return a sentence with the detectable changes by response; "" if nothing was compared."""
         phrases = [
             _detectable_phrase(response, shares) for response, shares in self.detectable().items()
         ]
@@ -198,7 +198,7 @@ class Judged:
         return " ".join([f"{self.before}{sentence}.", *self.undelivered(besides=WORSE)])
 
     def undelivered(self, besides: str = "") -> list[str]:
-        """Return sentences on shares that increased, except items with the verdict `besides`."""
+        """Return sentences for shares that increased, except items with the verdict `besides`."""
         increased = [item for item in self.items if item.shares and item.shares[1] > item.shares[0]]
         phrases = [_item_phrase(item) for item in increased if item.verdict != besides]
         return [f"{phrase[:1].upper()}{phrase[1:]}." for phrase in phrases[:NAMED_MAX]]
@@ -236,7 +236,7 @@ def _points(share: float) -> str:
 
 
 def share_margin(margin: float) -> float:
-    """Return the increase of a share that is not yet worse: 0.01 is one percentage point."""
+    """Return the largest increase of a share that is not worse: 0.01 is one percentage point."""
     return min(margin, SHARE_MARGIN)
 
 
@@ -290,7 +290,7 @@ def _item_json(item: Item) -> dict[str, Any]:
 
 
 def factor(value: float) -> str:
-    """Return a ratio as text; infinity is "∞", which is an overflow here and not a loss."""
+    """Return a ratio as text; infinity is "∞", which means overflow here, not loss."""
     return "∞" if math.isinf(value) else words.number(value)
 
 
@@ -302,8 +302,8 @@ def margin_words(margin: float) -> str:
 def judged(item: Item, margin: float) -> Item:
     """Return the item with its verdict.
 
-    Worse: the whole interval exceeds the margin, and the effect exceeds the noise floor of two
-    identical labels. Not worse: no part of the interval exceeds the margin.
+    Worse: the whole interval exceeds the margin, and the effect exceeds the A/A noise floor. Not
+    worse: no part of the interval exceeds the margin.
     """
     flip = item.response.more_is_better
     if item.exact is not None:
@@ -334,7 +334,7 @@ def completion(
     level: float,
     reason: str = "",
 ) -> Item:
-    """Return the item on whether fewer of the head's runs complete than of the base's.
+    """Return the item that tests whether fewer of the head's runs complete than of the base's.
 
     `sides` are the outcomes of base and head.
 

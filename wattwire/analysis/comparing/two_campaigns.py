@@ -1,4 +1,4 @@
-"""Comparison of two campaigns of one machine: their runs are from two occasions and unpaired."""
+"""Comparison of two campaigns on one machine, with unpaired runs from two occasions."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
 
 
 def equal_facts(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts that must be equal for two machines to be the same, by host and key."""
+    """Return the facts that identify a machine, by host and key."""
     return {
         f"{host} {fact['key']}" if len(machine.get("hosts", {})) > 1 else str(fact["key"]): fact[
             "value"
@@ -140,7 +140,7 @@ def equal_facts(machine: Mapping[str, Any]) -> dict[str, Any]:
 def _refuse_machines(base: Source, head: Source, across: bool) -> str:
     """Return the prefix of the first line, "" for one machine.
 
-    Raises UsageError for two different machines, unless `across` is set.
+    Raises UsageError for different machines unless `across` is set.
     """
     facts = [equal_facts(source.reader.machine) for source in (base, head)]
     unknown = [

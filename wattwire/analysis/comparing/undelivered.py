@@ -1,7 +1,8 @@
-"""Shares of lost messages and failed calls, compared by their difference and not by a ratio.
+"""Shares of lost messages and failed calls, compared by differences instead of ratios.
 
 Costs and latency do not show losses: a head that drops a tenth of its messages may be as fast as
-its base and cheaper. A comparison therefore always includes these shares if any occurred.
+its base and cheaper. A comparison therefore always includes these shares if any message was lost or
+any call failed.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ def difference_of_occasions(base: FloatArray, head: FloatArray, level: float) ->
 
 
 def _without_scatter(first: FloatArray, second: FloatArray, level: float) -> stats.Interval | None:
-    """Return an interval of width zero if no side has scatter; None if one has.
+    """Return an interval of width zero if neither side has scatter, else None.
 
-    Each side needs RUNS_MIN runs for that, or all values are 0.
+    Each side needs RUNS_MIN runs, unless all values are 0.
     """
     if not first.size or np.ptp(first) > 0 or np.ptp(second) > 0:
         return None
@@ -77,12 +78,12 @@ def _without_scatter(first: FloatArray, second: FloatArray, level: float) -> sta
 
 
 def has_width(estimate: Estimate) -> bool:
-    """Return whether `estimate` is an interval of some width, which counts in the family."""
+    """Return whether `estimate` is an interval of nonzero width, which counts in the family."""
     return isinstance(estimate, stats.Interval) and estimate.low < estimate.high
 
 
 def judged_share(item: Item, noise: float | None, margin: float) -> Item:
-    """Return the item with its verdict, by the rules of ratios.
+    """Return the item with its verdict, by the rules for ratios.
 
     `noise` is the noise floor as a difference of shares.
     """
@@ -105,7 +106,7 @@ def noise_of_share(evidence: Evidence, response: Response) -> float | None:
 
 
 def notes(compared: Sequence[Response], margin: float) -> list[str]:
-    """Return a note on how shares were compared, or that there are none to compare."""
+    """Return a note on the method for shares, or that there are none to compare."""
     if not compared:
         return [NOTHING]
     most = f"{100 * share_margin(margin):.4g}"

@@ -1,4 +1,4 @@
-"""Comparison of one campaign's variants within blocks, where their runs are neighbours."""
+"""Comparison of one campaign's variants within blocks, in which their runs are neighbours."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ METHOD = (
 
 @dataclass(frozen=True)
 class Pairing:
-    """One treatment with its runs as base and as one of the heads."""
+    """One treatment with its base runs and its runs as one of the heads."""
 
     title: str
     head_name: str
@@ -72,14 +72,14 @@ class Pairing:
 def compare_variants(
     reader: CampaignReader, wanted: Wanted, identity: Mapping[str, Any] | None = None
 ) -> Judged:
-    """Compare every other variant of a campaign with the first; see `compare_inside`."""
+    """Compare each other variant of a campaign with the first one; see `compare_inside`."""
     return compare_inside(gather(reader), wanted, identity)
 
 
 def compare_inside(
     evidence: Evidence, wanted: Wanted, identity: Mapping[str, Any] | None = None
 ) -> Judged:
-    """Compare every other variant with the first, treatment by treatment, paired by block.
+    """Compare each other variant with the first one, treatment by treatment, paired by block.
 
     `identity` is the journal's record of the builds of each variant's cells.
 
@@ -146,7 +146,7 @@ def suspects(judged_: Judged) -> set[tuple[str, str]]:
 
 
 def suspect_keys(reader: CampaignReader, judged_: Judged) -> list[str]:
-    """Return the plan's keys of the treatments to measure again: each suspect head and its base."""
+    """Return the plan keys of the treatments to measure again: each suspect head and its base."""
     evidence = gather(reader)
     wanted = suspects(judged_)
     keys: dict[str, None] = {}
@@ -205,7 +205,10 @@ def _paired_values(
 def _estimates(
     evidence: Evidence, pairings: Sequence[Pairing], response: Response, level: float
 ) -> list[Estimate]:
-    """Return the ratio of each pairing; errors are pooled if the pairings scatter alike."""
+    """Return the ratio of each pairing.
+
+    Errors are pooled if the pairings' variances are similar.
+    """
     values = [_paired_values(evidence, pairing, response) for pairing in pairings]
     refusals = [
         too_few_messages(evidence, (pairing.base, pairing.head), response)
@@ -280,7 +283,7 @@ def _share(
 def _share_intervals(
     evidence: Evidence, pairings: Sequence[Pairing], shares: Sequence[Response]
 ) -> int:
-    """Return how many differences of shares have an interval of some width."""
+    """Return the number of share differences with an interval of nonzero width."""
     return sum(
         has_width(difference_of_blocks(*_paired_values(evidence, pairing, response), 0.95))
         for pairing in pairings
@@ -345,7 +348,7 @@ def _unchanged_notes(
 
 
 def _builds(identity: Mapping[str, Any], variant: str) -> dict[str, Any]:
-    """Return the builds that a variant runs with, by cell: its own, else the shared one."""
+    """Return the builds that a variant uses, by cell: its own, else the shared one."""
     prefix = f"cell {variant}: "
     own_builds = {
         key.removeprefix(prefix): build for key, build in identity.items() if key.startswith(prefix)

@@ -1,1 +1,1 @@
-"""Detectors of known causes of unusual latencies: numbers only, put in words by report/findings."""
+"""Detectors of known causes of unusual latencies; report/findings puts their numbers into words."""

@@ -1,12 +1,12 @@
-"""Latency modes at 40 ms or twice that: Nagle's algorithm and delayed acknowledgements.
+"""Latency modes at 40 or 80 ms: Nagle's algorithm and delayed acknowledgements.
 
-What: treatments with a mode of latency at 36 to 56 ms or 80 to 104 ms (one wait or two, each
-rounded up to the kernel's timer tick, and the call itself, which in some libraries takes 5 ms).
-How: `stats.mode_between` on each treatment's latencies; where settings of the right purposes vary,
+What: treatments with a mode of latency at 36 to 56 ms or 80 to 104 ms (one or two waits, each
+rounded up to the kernel's timer tick, plus the call itself, which takes 5 ms in some libraries).
+How: `stats.mode_between` on each treatment's latencies; if settings with a relevant purpose vary,
 the share of messages in the mode is compared between neighbouring runs of a block.
-What it misses: a mode of less than 1 % of the messages. It reports nothing if nodes report
-another transport, or that the delay is switched off. A handler that takes 40 ms by itself has
-the same mode: without a contrast the cause remains a suspicion.
+What it misses: a mode of less than 1 % of the messages. It reports nothing if nodes report another
+transport, or that the delay is off. A handler that takes 40 ms has the same mode: without a
+contrast the cause remains a suspicion.
 Reference: RFC 896; RFC 9293 §3.7.4 and §3.8.6.3; Linux include/net/tcp.h, TCP_DELACK_MIN.
 """
 
@@ -52,7 +52,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Contrast of two levels of a setting: share of messages in the mode, by pairs of runs."""
+    """Contrast between two levels of a setting: share of messages in the mode, by pairs of runs."""
 
     setting: str
     purpose: str
@@ -65,12 +65,12 @@ class Contrast:
 
     @property
     def p(self) -> float:
-        """p of the sign test: probability of at least as many falling pairs by chance."""
+        """The sign test's p: the probability of at least as many decreasing pairs by chance."""
         return stats.sign_p(self.fell, self.pairs)
 
     @property
     def proves(self) -> bool:
-        """Whether the mode nearly disappears with the setting: at most LEFT_OVER_MAX remains."""
+        """Whether the setting nearly removes the mode: at most LEFT_OVER_MAX remains."""
         is_gone = self.without_it <= LEFT_OVER_MAX * self.with_it
         return self.purpose != WRITES_PER_MESSAGE and is_gone and self.p <= P_MAX
 
@@ -126,7 +126,7 @@ def contrasts(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> l
 
 
 def _contrasted_levels(purpose: str, levels: Sequence[Any]) -> tuple[str, str]:
-    """Return the level expected to be without the mode, and the level expected to have it."""
+    """Return the level expected to remove the mode, and the level expected to have it."""
     if set(levels) <= set(SWITCH):
         return "on", next(level for level in SWITCH if level in levels and level != "on")
     extremes = words.plain(levels[0]), words.plain(levels[-1])

@@ -1,10 +1,10 @@
-"""Latency that falls as the rate rises: the cost of waking up between messages.
+"""Latency that decreases as the rate increases: the cost of waking up between messages.
 
-What: groups of runs that differ in the rate alone, whose median latency is lower at the highest
-rate than at the lowest, and does not rise in between.
-How: log ratio of the medians inside each block, `stats.block_intervals` over blocks, Bonferroni
-over the groups. The ratio must exceed RATIO_MIN and the noise floor of two identical labels.
-What it misses: which part wakes up. Idle states of the CPU, its frequency, cold caches and
+What: groups of runs that differ only in the rate, whose median latency is lower at the highest rate
+than at the lowest and does not increase in between.
+How: log ratio of the medians within each block, `stats.block_intervals` over blocks, Bonferroni
+over the groups. The ratio must exceed RATIO_MIN and the A/A noise floor.
+What it misses: the component that wakes up. Idle states of the CPU, its frequency, cold caches and
 interrupt batching all have this effect; contrasts over rates cannot separate them, so the cause
 remains a suspicion.
 Reference: Linux Documentation/admin-guide/pm/cpuidle.rst; measurement by run summaries.
@@ -37,7 +37,7 @@ BLOCKS_MIN = 3
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ in the rate alone: log ratio of medians, lowest over highest, by block."""
+    """Runs that differ only in the rate: log ratio of medians, lowest over highest, by block."""
 
     treatment: Treatment
     logs: tuple[float, ...]
@@ -45,7 +45,7 @@ class Group:
 
     @property
     def falls(self) -> bool:
-        """Whether the median never rises by more than RISE_ALLOWED from one rate to the next."""
+        """Whether the median never increases by more than RISE_ALLOWED between rates."""
         pairs = zip(self.medians_us, self.medians_us[1:], strict=False)
         return all(later <= RISE_ALLOWED * earlier for earlier, later in pairs)
 
@@ -78,7 +78,7 @@ def _groups(
 
 @dataclass(frozen=True)
 class Falls:
-    """Groups whose latency falls as the rate rises, with the interval of each on the log scale."""
+    """Groups whose latency decreases as the rate increases, each with its log-scale interval."""
 
     factor: str
     rates: tuple[str, ...]
@@ -92,7 +92,10 @@ class Falls:
 
 
 def falls_of(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]) -> Falls | None:
-    """Return the groups of the rate; None where it is one. `noise` is the floor by response."""
+    """Return the groups, and those whose latency falls; None if no rate varies.
+
+    `noise` is by response.
+    """
     factor = next((name for name in RATE_FACTORS if name in evidence.varied), None)
     if factor is None:
         return None

@@ -34,16 +34,16 @@ class Run:
     loss_share: float
     nodes: Sequence[Mapping[str, Any]] = field(repr=False, default=())
     excluded: bool = False
-    """Whether the answers exclude the run because of the machine's state."""
+    """Whether the run is excluded from answers because of the machine's state."""
 
     def treatment(self, varied: Iterable[str], without: Sequence[str] = ()) -> Treatment:
-        """Return the varied levels of this run as words, except the factors in `without`."""
+        """Return the varied levels of this run as words, without the factors in `without`."""
         return tuple(
             (name, words.plain(self.levels.get(name))) for name in varied if name not in without
         )
 
     def in_force(self, name: str) -> set[str]:
-        """Return the levels of a setting that nodes reported at READY, as words; may be empty."""
+        """Return the levels of a setting that nodes reported at READY, as words; possibly empty."""
         effective = [(node.get("ready") or {}).get("effective") or {} for node in self.nodes]
         return {words.plain(levels[name]) for levels in effective if name in levels}
 
@@ -59,7 +59,7 @@ class Run:
 
 
 def runs_of(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
-    """Return every usable run with latencies, in run order."""
+    """Return every valid run with latencies, in run order."""
     return list(_runs(evidence, series, evidence.usable, excluded=False))
 
 
@@ -99,7 +99,7 @@ def _distinct(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def setting_purposes(evidence: Evidence) -> Mapping[str, Mapping[str, str]]:
-    """Return middleware → setting → purpose, as the campaign's manifests had them."""
+    """Return middleware → setting → purpose, from the campaign's copies of the manifests."""
     machine = evidence.reader.machine
     # Campaigns of an earlier version call them roles.
     return machine.get("setting_purposes") or machine.get("setting_roles") or {}

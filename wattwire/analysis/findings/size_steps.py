@@ -1,11 +1,11 @@
-"""Steps at a payload size: jumps of latency or loss by more than the size explains.
+"""Steps at a payload size: jumps of latency or loss that the size does not explain.
 
-What: neighbouring payload sizes between which the median latency or the lost share jumps, in
-runs that differ in the payload alone.
-How: `stats.step_logs` and `stats.loss_excess` inside each block, `stats.block_intervals` over
+What: neighbouring payload sizes between which the median latency or the lost share jumps, in runs
+that differ only in the payload.
+How: `stats.step_logs` and `stats.loss_excess` within each block, `stats.block_intervals` over
 blocks, Bonferroni over all pairs of sizes in all groups. A step of latency must exceed
 STEP_MIN, one of loss LOSS_MIN. Candidate causes are sizes at which something is known to change
-between the two payloads, and the 40 ms mode where it is on one side only.
+between the two payloads, and the 40 ms mode if only one side has it.
 What it misses: the limits stated in `stats.steps`; which of several candidates is the cause.
 Reference: RFC 791, RFC 894 (a frame of 1,500 B); Linux drivers/net/loopback.c (its MTU, 64 KiB).
 """
@@ -44,7 +44,7 @@ KINDS = {
     "fall": (-1.0, math.log(STEP_MIN)),
     "loss": (1.0, LOSS_MIN),
 }
-"""Kind of a step → the sign that makes it positive, and the smallest step reported."""
+"""Kind of step → the sign that makes it positive, and the smallest reported step."""
 
 
 BLOCKS_MIN = 3
@@ -52,7 +52,7 @@ BLOCKS_MIN = 3
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ in the payload alone.
+    """Runs that differ only in the payload.
 
     `rise`, `fall` and `loss` have shape (blocks, pairs of sizes): the log of latency over the
     expected one, the log of the larger size's latency over the smaller's, and the lost share
@@ -122,7 +122,7 @@ def groups_of(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
 
 
 def steps_of(groups: Sequence[Group]) -> list[Step]:
-    """Return every step significant at the simultaneous level over all pairs in all groups."""
+    """Return every step that is significant at the simultaneous level over all pairs and groups."""
     group_places = [(group, place) for group in groups for place in range(len(group.sizes) - 1)]
     level = stats.bonferroni(CONFIDENCE, max(1, len(KINDS) * len(group_places)))
     steps = []
@@ -138,7 +138,7 @@ def steps_of(groups: Sequence[Group]) -> list[Step]:
 
 
 def mode_differs(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit]) -> bool:
-    """Return whether in every group of the step exactly one of the two sizes has the 40 ms mode."""
+    """Return whether exactly one of the two sizes has the 40 ms mode in every group of the step."""
     hit_treatments = {hit.treatment for hit in hits}
     for step in steps:
         sides = [
@@ -158,7 +158,7 @@ def mode_differs(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit])
 class SettingComparison:
     """A step compared with groups at other levels of one setting, otherwise the same.
 
-    In `clear` of the `compared` groups the difference inside blocks is significant.
+    In `clear` of the `compared` groups the difference within blocks is significant.
     """
 
     setting: str

@@ -1,4 +1,4 @@
-"""A percentile of too few messages enters no answer, no limit and no median."""
+"""A percentile of too few messages is not used for answers, limits or medians."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STUDY = {
 
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory: Any) -> Evidence:
-    """Runs of 200 messages: enough for p90 (100), too few for p99 (1,000)."""
+    """Return runs of 200 messages: enough for p90 (100), too few for p99 (1,000)."""
     shape = Shape(
         blocks=4, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=10.0,
         study=STUDY,

@@ -1,4 +1,4 @@
-"""report/analysis.json: it keeps its schema, and holds the numbers of the page."""
+"""report/analysis.json matches its schema and contains the numbers of the page."""
 
 import json
 from importlib import resources

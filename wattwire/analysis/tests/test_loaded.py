@@ -1,4 +1,4 @@
-"""What `wattwire.load` gives: valid runs apart from attempts, units, and words for bad folders."""
+"""`wattwire.load` separates valid runs from attempts, has units, and explains errors in folders."""
 
 import math
 

@@ -1,4 +1,7 @@
-"""Treatments without a value to compare: named and left out whole, the others answered."""
+"""Treatments without a comparable value are named and excluded entirely.
+
+The others are answered.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ DEAD = {"language": SLOW, "clients": 4}
 
 
 def changed(folder: Path, where: dict[str, Any], count: int, **columns: Any) -> tuple[Any, int]:
-    """The campaign with `columns` in the first `count` runs at `where`, and how many it has."""
+    """Return the campaign with `columns` in the first `count` runs at `where`, and their number."""
     done = 0
     for path in sorted(folder.glob("runs/*/summary.json")):
         frame = row_of(path)
@@ -182,7 +185,7 @@ def test_lost_messages_of_a_topic_leave_its_costs_compared(tmp_path: Path) -> No
 def test_a_run_that_died_without_a_latency_takes_its_treatment_out(
     tmp_path: Path, counted: dict[str, float]
 ) -> None:
-    """Else the treatment's better runs alone would be compared."""
+    """Otherwise only the treatment's better runs would be compared."""
     gone = {"latency_p50_us": None, "outcome": "died", "lost": 0.0} | counted
     folder, _ = changed(campaign(tmp_path / "c"), DEAD, 1, **gone)
     _, answers = answers_of(folder)

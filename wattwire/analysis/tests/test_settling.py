@@ -1,4 +1,4 @@
-"""The warm-up of a campaign: one number for all, from the settling runs of every program."""
+"""The warm-up of a campaign is one number for all, from every program's settling runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def judged(slow_calls: dict[str, int], **plan: Any) -> dict[str, Any]:
 
 
 class Settled:
-    """A campaign's settling runs in memory: `slow_calls` of each variant begin slowly."""
+    """A campaign's settling runs in memory.
+
+    The first `slow_calls` calls of each variant are slow.
+    """
 
     def __init__(self, slow_calls: dict[str, int], plan: dict[str, Any] | None = None) -> None:
         document = {**DOCUMENT, "plan": {**DOCUMENT["plan"], **(plan or {})}}
@@ -54,7 +57,7 @@ class Settled:
         ]  # fmt: skip
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every settling run as one attempt; those of the base ran beside other load."""
+        """Return one attempt per settling run; those of the base ran under other load."""
         return [
             {"run": run.run, "control": run.control,
              "verdict": "invalid" if self._of[run.run]["variant"] == "base" else "valid"}

@@ -1,4 +1,4 @@
-"""A look at a campaign that stops by width, and what its page says of it."""
+"""Looks at a campaign that stops by width, and the page's sentence about them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def copied(folder, tmp_path) -> Path:
-    """A copy of the campaign that a test may change."""
+    """Return a copy of the campaign that a test may change."""
     return Path(shutil.copytree(folder, tmp_path / "campaign"))
 
 

@@ -1,6 +1,6 @@
-"""Methods of the paper: its tests, its decision path, and that path's false alarm rates.
+"""Methods common in papers: tests, the decision path, and its false-positive rates.
 
-`import wattwire.stats` imports nothing from here: the answers do not depend on it.
+`import wattwire.stats` imports nothing from here: answers do not depend on these methods.
 """
 
 from wattwire.stats.paper.aligned import aligned_ranks

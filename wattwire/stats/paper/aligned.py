@@ -2,12 +2,12 @@
 
 What: an F test for each main effect and interaction of a full factorial, on ranks that were
 aligned for that effect.
-How: each value is reduced by its cell's mean, and the estimate of the one effect is added; the
-results are ranked together, and from a full factorial analysis of variance (type III, deviations
-from the grand mean) of those ranks only that effect is used.
-What it misses: it does not test ratios. It takes main effects that multiply for an interaction:
-with main effects of ×3 and ×5 and none on the log scale it reports one in every trial. Blocks.
-Data that are nearly all ties: refused where most values, or those of most combinations, are equal.
+How: each value minus its cell's mean, plus the estimate of the one effect, is ranked with all
+others; of a full factorial analysis of variance of those ranks (type III, sum-to-zero coding) only
+that effect is used.
+What it misses: ratios: it reports multiplicative main effects as an interaction (with main effects
+of ×3 and ×5 and no interaction on the log scale, in every trial). Blocks. Data that are nearly all
+ties: refused if most values, or those of most combinations, are equal.
 Reference: Higgins & Tashtoush 1994, Nonlinear World 1:201; Wobbrock et al. 2011, CHI '11:143.
 """
 
@@ -41,8 +41,8 @@ def aligned_ranks(
 ) -> dict[tuple[str, ...], Significance] | Unanswered:
     """Return each effect's F test, by the tuple of its factors' names; all shapes are (runs,).
 
-    Needs two to four factors of two levels or more, at least one value for every combination of
-    levels, and more values than combinations.
+    Needs two to four factors with at least two levels each, at least one value for every
+    combination of levels, and more values than combinations.
     """
     values = np.asarray(response, dtype=np.float64).ravel()
     refusal = _refusal(values, factors)
@@ -98,11 +98,12 @@ def _refusal(values: FloatArray, factors: Mapping[str, Sequence[Hashable]]) -> U
 def _nearly_constant(
     values: FloatArray, cells: np.ndarray, counts: np.ndarray
 ) -> NotComputable | None:
-    """Return the refusal where a few differing values would decide every effect alone, or None.
+    """Return a refusal if a few differing values alone would decide every effect, else None.
 
-    One value that differs moves the estimate of each effect alike, and ranks give it as much weight
-    as scatter everywhere. With eight combinations of three values a true null was rejected in 22 %
-    of simulated tests at 5 % where four of five values were equal, always where all but one were.
+    A single differing value moves the estimates of all effects equally, and ranks give it as much
+    weight as scatter in all values. With eight combinations of three values, a true null hypothesis
+    was rejected at 5 % in 22 % of simulated tests if four of five values were equal, and in all of
+    them if all but one were.
     """
     rounded = np.round(values, 10)
     equal_values = int(np.unique(rounded, return_counts=True)[1].max())
@@ -127,7 +128,7 @@ def _coded(levels: Sequence[Hashable]) -> np.ndarray:
 
 
 def _effect(table: FloatArray, axes: Sequence[int]) -> FloatArray:
-    """Return the effect's estimate in every cell: means over other factors less lower effects."""
+    """Return the effect in every cell: means over the other factors minus lower-order effects."""
     estimate = np.zeros_like(table)
     for size in range(len(axes) + 1):
         for kept_axes in combinations(axes, size):

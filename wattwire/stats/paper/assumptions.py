@@ -1,6 +1,6 @@
 """Checks before a test: normality, a transformation, outliers, equal variances.
 
-Each function says what it misses; `decide` (path.py) calls them in order.
+Each docstring states what the check misses; `decide` (path.py) calls the checks in order.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def shapiro_wilk(values: Values) -> Significance | Unanswered:
 
     What: W, the squared correlation of the sorted values with normal scores, and its p.
     How: Royston's approximation, 3 to 5,000 values.
-    What it misses: with few values it hardly ever rejects (at n = 3 to 5 a lognormal sample passes
-    most of the time); with hundreds, it rejects harmless departures.
+    What it misses: with few values it rarely rejects (at n = 3 to 5 a lognormal sample usually
+    passes); with hundreds, it rejects harmless departures.
     Reference: Shapiro & Wilk 1965, Biometrika 52:591; Royston 1995, Applied Statistics 44:547.
     """
     data = np.asarray(values, dtype=np.float64).ravel()
@@ -59,8 +59,8 @@ def shapiro_wilk(values: Values) -> Significance | Unanswered:
 class BoxCox:
     """A power transformation: `power` (λ) and the groups on the transformed scale.
 
-    Transformed values are (z^λ − 1)/λ, log z at λ = 0, with z the value over the geometric mean
-    of all: they have no unit.
+    Transformed values are (z^λ − 1)/λ, log z at λ = 0, where z is the value over the geometric mean
+    of all values; they have no unit.
     """
 
     power: float
@@ -68,7 +68,7 @@ class BoxCox:
 
 
 def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
-    """Return the power that makes groups of positive values most nearly normal, one for all.
+    """Return the one power that makes all groups of positive values most nearly normal.
 
     What: λ by maximum likelihood under a mean per group and one variance.
     How: the profile likelihood, maximised over −5 … 5.
@@ -112,7 +112,7 @@ def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
 def _transformed(logs: FloatArray, power: float) -> FloatArray:
     """Return the Box–Cox transform, computed from the logarithm.
 
-    In that form no power below the limit overflows.
+    In this form no power below the limit overflows.
     """
     return logs if power == 0 else np.asarray(np.expm1(power * logs) / power, dtype=np.float64)
 
@@ -120,7 +120,7 @@ def _transformed(logs: FloatArray, power: float) -> FloatArray:
 def _negative_log_likelihood(power: float, logs: Sequence[FloatArray]) -> float:
     """Return the negative log likelihood of `power`, up to a constant.
 
-    The values' geometric mean is 1, so the Jacobian's term is zero.
+    The values' geometric mean is 1, so the Jacobian term is zero.
     """
     transformed = [_transformed(group, power) for group in logs]
     squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in transformed)
@@ -143,11 +143,11 @@ class Outliers:
 
 
 def iqr_outliers(values: Values, whisker: float = WHISKER) -> Outliers | Unanswered:
-    """Mark values (n,) further than `whisker` interquartile ranges outside the quartiles.
+    """Mark values (n,) more than `whisker` interquartile ranges outside the quartiles.
 
     What: the fences of a box plot. How: quartiles by linear interpolation (R's type 7).
-    What it misses: in normal data of 20 values one sample in three has such a value; removing
-    them before a test raises its false alarms to 8–16 %.
+    What it misses: one in three normal samples of 20 values has an outlier by this rule; removing
+    outliers before a test raises its false-positive rate to 8–16 %.
     Reference: Tukey 1977, Exploratory Data Analysis, 2D; Frigge, Hoaglin & Iglewicz 1989, The
     American Statistician 43:50.
     """
@@ -175,7 +175,7 @@ def levene(groups: Sequence[Values], centre: str = "median") -> Significance | U
 
     What: analysis of variance of the distances from each group's centre: its mean (Levene) or
     its median (Brown–Forsythe, the more robust). `centre` is "mean" or "median".
-    What it misses: with five values a group it detects a ratio of standard deviations of 3 in about
+    What it misses: with five values per group it detects a threefold standard deviation in about
     one case in five.
     Reference: Levene 1960, in Contributions to Probability and Statistics; Brown & Forsythe
     1974, JASA 69:364.

@@ -1,14 +1,14 @@
-"""Kruskal–Wallis with exact p for small groups, by enumeration where it is feasible.
+"""Kruskal–Wallis test with exact p for small groups, by enumeration if feasible.
 
 What: whether groups come from one distribution, by the ranks of all their values together. For
 two groups it is the two-sided rank-sum test.
-How: up to 10 values a group, p is the share of all assignments of the ranks (ties as they are) to
-the groups that give an H at least as large. The assignments are counted value by value, equal rank
-sums merged; where that takes too many states, p is the share among 99,999 seeded permutations
-(plus one, over 100,000). Above 10 values in any group: the χ² approximation, which for three
-values a group rejects at 5 % in 10 % of trials with two groups and in 1 % with three.
-What it misses: differences in spread that leave mean ranks alone; blocks. Two groups of three
-cannot reach p < .05 at all: `Significance.powerless` says so.
+How: up to 10 values per group, p is the share of all assignments of the ranks (ties included) to
+the groups with an H at least as large. The assignments are counted value by value, merging equal
+rank sums; if that takes too many states, p is the share among 99,999 seeded permutations (plus one,
+over 100,000). Above 10 values in any group, the χ² approximation is used; with three values per
+group it would reject at 5 % in 10 % of trials with two groups and in 1 % with three.
+What it misses: differences in spread that do not change mean ranks; blocks. Two groups of three
+cannot reach p < .05: `Significance.powerless` is then true.
 Reference: Kruskal & Wallis 1952, JASA 47:583; Pagano & Tritchler 1983, JASA 78:435 (counting);
 Phipson & Smyth 2010, Statistical Applications in Genetics 9:39 (plus one).
 """
@@ -36,7 +36,7 @@ SEED = 20_250_402
 
 
 def kruskal_wallis(groups: Sequence[Values]) -> Significance | Unanswered:
-    """Test two groups or more by H, each of one value or more; +∞ and −∞ count as the extremes."""
+    """Test two or more groups of at least one value each by H; +∞ and −∞ count as the extremes."""
     data = arrays(groups)
     refusal = refuse_groups(data, 1, finite=False)
     if refusal is not None:
@@ -72,7 +72,7 @@ def _exact(doubled: Sequence[IntArray], sizes: tuple[int, ...]) -> tuple[float, 
 
 @dataclass(frozen=True)
 class _Null:
-    """Distribution of the spread of rank sums when nothing differs; `upper` is P(≥ value)."""
+    """Null distribution of the spread of rank sums; `upper` is P(≥ value)."""
 
     values: IntArray
     upper: NDArray[np.float64]
@@ -120,7 +120,10 @@ def _null(doubled: tuple[int, ...], sizes: tuple[int, ...]) -> _Null:
 
 
 def _rounded(whole: int) -> str:
-    """Format `whole` as two digits and a power of ten; with many groups it exceeds a float."""
+    """Format `whole` as two digits and a power of ten.
+
+    With many groups it exceeds the float range.
+    """
     return f"{Decimal(whole):.1e}"
 
 
@@ -140,7 +143,7 @@ def _spread(sums: IntArray, sizes: tuple[int, ...]) -> IntArray:
 def _enumerated(
     doubled: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[IntArray, NDArray[np.float64]] | None:
-    """Return every reachable spread with its number of ways; None where the states are too many.
+    """Return every possible spread and its number of arrangements; None for too many states.
 
     A state holds the number of values and their rank sum for each group. Groups of equal size are
     exchangeable, so their states are kept sorted.

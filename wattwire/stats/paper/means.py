@@ -1,6 +1,6 @@
 """Tests on means: Student's and Welch's t, one-way and Welch's analysis of variance.
 
-All take unpaired groups: in blocked data they ignore what the blocks explain.
+All take unpaired groups: in blocked data they ignore the variation that blocks explain.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from wattwire.stats.results import Interval
 
 
 def student_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
-    """Return Student's t-test for two groups with one variance.
+    """Return Student's t-test for two groups with a common variance.
 
-    What: difference of means over its standard error, variance pooled; two values each or more.
+    What: difference of means over its standard error, variance pooled; at least two values each.
     What it misses: unequal variances with unequal sizes; skew in small samples.
     Reference: Student 1908, Biometrika 6:1.
     """
@@ -39,10 +39,10 @@ def student_t(first: Values, second: Values, confidence: float = 0.95) -> Signif
 
 
 def welch_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
-    """Return Welch's t-test for two groups with a variance each.
+    """Return Welch's t-test for two groups with separate variances.
 
     What: difference of means over its standard error; Satterthwaite's degrees of freedom.
-    What it misses: below five values a group it is conservative; skew.
+    What it misses: with fewer than five values per group it is conservative; skew.
     Reference: Welch 1947, Biometrika 34:28.
     """
     return _two_sample_t(first, second, confidence, pooled=False)
@@ -100,9 +100,9 @@ def _error(scaled: Sequence[FloatArray], pooled: bool) -> tuple[float, float]:
 def anova(groups: Sequence[Values]) -> Significance | Unanswered:
     """Return a one-way analysis of variance.
 
-    What: variance between the groups' means over the variance inside them.
-    What it misses: unequal variances (with unequal sizes it may alarm at several times its
-    level); blocks.
+    What: variance between the groups' means over the variance within groups.
+    What it misses: unequal variances (with unequal sizes the false-positive rate may be several
+    times the level); blocks.
     Reference: Fisher 1925, Statistical Methods for Research Workers, ch. 7.
     """
     data = arrays(groups)
@@ -123,10 +123,10 @@ def anova(groups: Sequence[Values]) -> Significance | Unanswered:
 
 
 def welch_anova(groups: Sequence[Values]) -> Significance | Unanswered:
-    """Return Welch's analysis of variance: groups with a variance each.
+    """Return Welch's analysis of variance for groups with separate variances.
 
-    What: variance of the groups' means, each weighted by how exactly it is known.
-    What it misses: groups of fewer than five values, where it alarms too often; skew.
+    What: variance of the groups' means, each weighted by its precision.
+    What it misses: skew; with fewer than five values per group its false-positive rate is too high.
     Reference: Welch 1951, Biometrika 38:330.
     """
     data = arrays(groups)

@@ -1,11 +1,11 @@
-"""Decision path of a paper from groups of runs to a p, each decision recorded with its number.
+"""Decision path of a paper from groups of runs to a p; each decision is recorded with its number.
 
-What: Shapiro–Wilk in each group → Box–Cox where a group is not normal → interquartile outliers →
+What: Shapiro–Wilk in each group → Box–Cox if a group is not normal → interquartile outliers →
 Levene → t, ANOVA, Welch's or Kruskal–Wallis → pairs. All tests are unpaired.
-How: where there are outliers, everything from Levene on is done twice, with all values and without
-the outliers; both results are reported and neither is called the result.
-What it misses: the data choose the test, so its level is not the nominal one (`rates`); blocks
-are ignored (`Path.blocks` says how much of the scatter they explain).
+How: if there are outliers, every step from Levene on is done with and without them; both results
+are reported with equal rank.
+What it misses: the data choose the test, so its level is not the nominal one (`rates`); blocks are
+ignored (`Path.blocks` is the share of the scatter that they explain).
 Reference: Rochon, Gondan & Kieser 2012, BMC Medical Research Methodology 12:81 (testing
 normality first); Zimmerman 2004, British J. of Mathematical and Statistical Psychology 57:173.
 """
@@ -48,9 +48,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Branch:
-    """The path from equal variances on: `test` over all groups, then `pairs` where it rejected.
+    """The path from the test of equal variances on: `test` over all groups, `pairs` if it rejected.
 
-    `pairs` is None where pairs were not compared: not requested, two groups, or no rejection.
+    `pairs` is None if pairs were not compared: not requested, two groups, or no rejection.
     """
 
     counts: Mapping[str, int]
@@ -61,7 +61,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class BlockShare:
-    """Share of the scatter inside groups that blocks explain, and the share expected by chance.
+    """Share of the scatter within groups that blocks explain, and the share expected by chance.
 
     Both are shares of the sum of squares; `degrees` are the blocks' degrees of freedom.
     """
@@ -73,10 +73,10 @@ class BlockShare:
 
 @dataclass(frozen=True)
 class Path:
-    """A whole path. `scale` is "as measured" or "Box–Cox"; `level` the level of every decision.
+    """A whole path. `scale` is "as measured" or "Box–Cox"; `level` is the level of every decision.
 
-    `missing` counts the excluded values, which were not measured, by group. `without_outliers` is
-    None where no value is outside the fences; `removed` counts those that are, by group.
+    `missing` counts the values excluded as not measured, by group. `without_outliers` is None if no
+    value is outside the fences; `removed` counts the outliers by group.
     """
 
     level: float
@@ -92,13 +92,13 @@ class Path:
 
     @property
     def removed_share(self) -> float:
-        """Return the share of all values that are outside the fences."""
+        """Return the share of values outside the fences."""
         total = sum(self.counts.values())
         return sum(self.removed.values()) / total if total else 0.0
 
     @property
     def disagrees(self) -> bool:
-        """Check whether removing outliers changes the verdict; False without a test of both."""
+        """Check whether removing outliers changes the verdict; False unless both tests exist."""
         if self.without_outliers is None:
             return False
         before, after = self.with_all.test, self.without_outliers.test
@@ -125,10 +125,10 @@ def decide(
 ) -> Path:
     """Return the decision path over named groups of run values, shape (runs of the group,) each.
 
-    `blocks` gives each value's block, in the same shapes, to report what unpaired tests ignore.
-    Missing values (NaN) are excluded and counted; infinite ones leave only ranks. `pairs` says
-    whether pairs are compared after a rejection (simulations do not need them).
-    Raises ValueError where blocks and values do not match, or `level` is not between 0 and 1.
+    `blocks` gives each value's block, in the same shapes, to report the variation that unpaired
+    tests ignore. Missing values (NaN) are excluded and counted; infinite values permit rank tests
+    only. `pairs` enables comparisons of pairs after a rejection (simulations do not need them).
+    Raises ValueError if blocks and values do not match, or `level` is not between 0 and 1.
     """
     if not 0 < level < 1:
         raise ValueError(f"level: {level} found, allowed: between 0 and 1")
@@ -259,9 +259,9 @@ def _pairs(groups: Named, normal: bool, equal: bool) -> tuple[Pair, ...] | Unans
 def _block_share(
     groups: Named, blocks: Mapping[str, Sequence[Hashable]]
 ) -> BlockShare | Unanswered:
-    """Return the blocks' share of the sum of squares inside groups.
+    """Return the blocks' share of the sum of squares within groups.
 
-    Least squares with a mean per group, without and with a mean per block.
+    It compares least-squares fits with a mean per group, without and with a mean per block.
     """
     values = np.concatenate([*groups.values(), np.zeros(0)])
     if not np.isfinite(values).all():

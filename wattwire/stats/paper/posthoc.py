@@ -1,7 +1,7 @@
 """Comparisons of all pairs of groups, after a test over all groups rejected.
 
-Each function takes groups by name, compares all pairs in the given order, and returns p already
-corrected for the number of comparisons (Dunn's: raw, Bonferroni and Holm).
+Each function takes groups by name, compares all pairs in the given order, and returns p corrected
+for the number of comparisons (Dunn's also raw).
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ from wattwire.stats.results import Interval, NotComputable, TooFew
 
 
 def adjusted_bonferroni(p: Sequence[float]) -> list[float]:
-    """Return each p times their number, at most 1. Reference: Dunn 1961, JASA 56:52."""
+    """Return each p times the number of comparisons, at most 1.
+
+    Reference: Dunn 1961, JASA 56:52.
+    """
     return [min(1.0, raw * len(p)) for raw in p]
 
 
@@ -78,7 +81,7 @@ def games_howell(
 
     The rest is as in `tukey_hsd`.
 
-    What it misses: groups of fewer than about six values, where it alarms too often.
+    What it misses: with fewer than about six values per group its false-positive rate is too high.
     Reference: Games & Howell 1976, J. of Educational Statistics 1:113.
     """
     data = arrays(list(groups.values()))
@@ -154,8 +157,8 @@ def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
 
     What: z for each pair, with the variance of ranks corrected for ties; p raw ("none"), by
     Bonferroni and by Holm. `estimate` is the difference of mean ranks.
-    What it misses: normal approximation, too coarse below about five values a group; a pair's p
-    depends on the groups that are not in it.
+    What it misses: the normal approximation is too coarse below about five values per group; a
+    pair's p depends on the other groups, too.
     Reference: Dunn 1964, Technometrics 6:241.
     """
     data = arrays(list(groups.values()))

@@ -1,9 +1,9 @@
-"""False alarm rates of the decision path of `decide`.
+"""False-positive rates of the decision path of `decide`.
 
-What: the share of simulated campaigns without any difference in which the test over all groups
+What: the share of simulated campaigns without a true difference in which the test over all groups
 rejects at 5 %, with all values and with interquartile outliers removed.
-How: simulated once for the sizes and models of `rates_table.py`, which `tools/paper_rates.py`
-writes, seeds and trials included.
+How: `tools/paper_rates.py` simulated the rates once and wrote `rates_table.py` with sizes, models,
+seeds and numbers of trials.
 What it misses: data that fit none of the models; pairs after a rejection.
 Reference: the decision path itself; measurement of its parts in Rochon, Gondan & Kieser 2012, BMC
 Medical Research Methodology 12:81.
@@ -27,7 +27,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Rate:
-    """Shares of false alarms over `trials` for `groups` of `runs` each, simulated from `model`.
+    """False-positive rates over `trials` for `groups` of `runs` each, simulated from `model`.
 
     `turned` is the share of trials in which removing outliers changed the verdict.
     """

@@ -1,4 +1,4 @@
-"""Written by tools/paper_rates.py: how often the walk alarms without a difference."""
+"""Written by tools/paper_rates.py: false-positive rates of the decision path."""
 
 TRIALS = 5_000
 SEED = 20_250_402

@@ -23,10 +23,10 @@ ROUNDING = 1e-12
 class Significance:
     """A test's outcome: `statistic` (called `symbol`) and its two-sided `p`.
 
-    `counts` are the values per group, `degrees` the degrees of freedom (numerator first),
-    `method` says how p was computed. `p_least` is the smallest p that the test can give for
-    these sizes and ties, where p is exact: where it is not below the level, the test cannot reject.
-    `interval` is the difference of means in the data's unit, where the test has one.
+    `counts` are the values per group, `degrees` the degrees of freedom (numerator first), `method`
+    says how p was computed. `p_least` is the smallest p that the test can give for these sizes and
+    ties, where p is exact: unless it is below the level, the test cannot reject. `interval` is the
+    difference of means in the data's unit, if the test has one.
     """
 
     name: str
@@ -44,15 +44,15 @@ class Significance:
         return self.p < level
 
     def powerless(self, level: float) -> bool:
-        """Check whether no data of these sizes can give a p below `level`."""
+        """Check whether p cannot be below `level` for any data of these sizes."""
         return self.p_least is not None and self.p_least >= level
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two groups compared after a test over all: `estimate` is first minus second.
+    """A comparison of two groups after a test over all: `estimate` is first minus second.
 
-    `p` maps a way of correcting for several comparisons to the p under it.
+    `p` maps each correction for multiple comparisons to its p.
     """
 
     first: str
@@ -74,9 +74,9 @@ def refuse_groups(
 ) -> Unanswered | None:
     """Return the reason why these groups cannot be tested, or None.
 
-    A test needs two groups or more of `least` values each. Missing values are refused, not dropped:
-    excluding them is the caller's decision. Infinite ones are refused where `finite` (ranks can
-    represent them).
+    A test needs at least two groups of at least `least` values each. Missing values are refused,
+    not dropped: excluding them is the caller's decision. Infinite values are refused if `finite` is
+    set (ranks can represent them).
     """
     if len(groups) < 2:
         return TooFew(len(groups), 2, "groups")
@@ -96,7 +96,7 @@ def refuse_groups(
 def standardised(groups: Sequence[FloatArray]) -> list[FloatArray]:
     """Return finite groups shifted and scaled together into −1 … 1, so that no square overflows.
 
-    Statistics that do not change with shift and scale are computed on these.
+    Statistics that are invariant to shift and scale are computed on these.
     """
     largest, centre, spread = _scaling(groups)
     if spread <= ROUNDING:
@@ -118,12 +118,12 @@ def _scaling(groups: Sequence[FloatArray]) -> tuple[float, float, float]:
 
 
 def scatters(groups: Sequence[FloatArray]) -> bool:
-    """Check whether values of a standardised group differ by more than rounding, in any group."""
+    """Check whether the values of any standardised group differ by more than rounding error."""
     return any(float(np.ptp(group)) > ROUNDING for group in groups)
 
 
 def f_ratio(groups: Sequence[FloatArray]) -> tuple[float, float]:
-    """Return F of a one-way analysis of variance and its p; values must scatter inside groups."""
+    """Return F of a one-way analysis of variance and its p; values must vary within groups."""
     degrees = (len(groups) - 1, sum(group.size for group in groups) - len(groups))
     means = [float(np.mean(group)) for group in groups]
     centre = float(np.mean(np.concatenate(groups)))
@@ -134,5 +134,5 @@ def f_ratio(groups: Sequence[FloatArray]) -> tuple[float, float]:
 
 
 def no_scatter() -> NotComputable:
-    """Return the result for groups in each of which all values are equal."""
+    """Return the result for groups without scatter: within each, all values are equal."""
     return NotComputable("no scatter inside the groups: every value equals its group's others")

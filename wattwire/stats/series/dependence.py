@@ -1,14 +1,14 @@
 """Effective sample size of a series of dependent values, and its number of separate bursts.
 
 What: the effective sample size of a series, and the number of clusters above a threshold.
-How: integrated autocorrelation time by the initial positive sequence (sums of neighbouring
-pairs of autocorrelations until one is negative), autocovariances by FFT; clusters by runs
-declustering. Of a series longer than SEGMENT_MAX, autocovariances are means over adjacent
-segments of equal length, about the mean of the whole: time and memory of each are bounded.
-What it misses: dependence longer than the series, or than a segment (then all of a segment counts
-as dependent, so that the size is about the number of segments or more); a trend counts as
-dependence. The remainder at the end, fewer values than there are segments, enters the mean and
-the variance only.
+How: integrated autocorrelation time by the initial positive sequence (sums of neighbouring pairs of
+autocorrelations until one is negative), autocovariances by FFT; clusters by runs declustering. Of a
+series longer than SEGMENT_MAX, autocovariances are means over adjacent segments of equal length,
+about the mean of the whole series, which bounds time and memory.
+What it misses: dependence longer than the series, or than a segment (a whole segment then counts as
+dependent, and the size is at least about the number of segments); a trend counts as dependence. The
+remainder at the end, with fewer values than there are segments, enters only the mean and the
+variance.
 Reference: Geyer 1992, Statistical Science 7:473; Coles 2001, An Introduction to Statistical
 Modeling of Extreme Values, 5.3.2 (runs declustering).
 """
@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 SEGMENT_MAX = 1 << 20
-"""Most values in one computation of autocovariances: some 100 MB."""
+"""Most values in one computation of autocovariances: about 100 MB."""
 
 
 def effective_size(series: FloatArray | NDArray[np.bool_]) -> float:
     """Return the effective number of independent values in `series` (n,), between 1 and n.
 
-    A constant series shows no dependence: it counts in full. Infinite values are replaced by the
-    largest finite one.
+    A constant series shows no dependence, so every value counts. Infinite values are replaced by
+    the largest finite one.
     """
     values = bounded(series)
     count = values.size
@@ -57,7 +57,7 @@ def effective_size(series: FloatArray | NDArray[np.bool_]) -> float:
 
 
 def bounded(series: FloatArray | NDArray[np.bool_]) -> FloatArray:
-    """Return `series` with +inf replaced by the largest finite value (1.0 where there is none)."""
+    """Return `series` with +inf replaced by the largest finite value (1.0 if there is none)."""
     values = np.asarray(series, dtype=np.float64)
     finite = np.isfinite(values)
     if finite.all():
@@ -69,7 +69,8 @@ def bounded(series: FloatArray | NDArray[np.bool_]) -> FloatArray:
 def clusters_above(series: FloatArray | NDArray[np.bool_], threshold: float, gap: int) -> int:
     """Return the number of clusters of values above `threshold`.
 
-    More than `gap` values below it separate two clusters. Raises ValueError for a gap below 1.
+    Two clusters are separated by more than `gap` values below it. Raises ValueError for a gap below
+    1.
     """
     if gap < 1:
         raise ValueError(f"gap: {gap} found, at least 1 is allowed")

@@ -1,9 +1,9 @@
 """Empirical distribution with losses, thinned for drawing.
 
-What: share of expected messages that had arrived within a time.
-How: step function over sorted finite values; the denominator includes lost messages (+inf), so
-the curve ends at the share that arrived. Thinning keeps evenly spaced ranks and both ends, and
-spends a fifth of the points on the uppermost percent.
+What: the share of expected messages that arrived within a given time.
+How: step function over sorted finite values; the denominator includes lost messages (+inf), so the
+curve ends at the share that arrived. Thinning keeps evenly spaced ranks and both ends, with a fifth
+of the points in the top percent.
 What it misses: detail between kept ranks (each kept point is exact).
 Reference: van der Vaart, Asymptotic Statistics, ch. 19.
 """
@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ecdf:
-    """Points (value, share at or below it), ascending; `expected` includes losses."""
+    """Points (value, share of values ≤ it), ascending; `expected` includes losses."""
 
     values: FloatArray
     shares: FloatArray

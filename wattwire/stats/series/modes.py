@@ -1,13 +1,13 @@
-"""Modes of latencies between two limits, as of calls that wait for a timer.
+"""Modes of latencies between two limits, such as those of calls that wait for a timer.
 
 What: a mode of a treatment's latencies inside a band: its share, its centre, its evidence.
-How: the band's count against those of its two neighbours of the same width on the log scale,
-pooled over runs. A smooth density gives the band about as many as its fuller neighbour; here it
-must hold CONCENTRATION times as many, and more than odds of two to one explain by an exact
-binomial test. One stall is no mode: the band must be hit in half of the runs or more, and there
-in SLICES_MIN of SLICES parts of the series.
+How: the band's count against those of its two neighbours of the same width on the log scale, pooled
+over runs. With a smooth density the band's count is close to that of its fuller neighbour; a mode
+must have CONCENTRATION times as many, and more than odds of two to one explain by an exact binomial
+test. A single stall is not a mode: at least half of the runs must have values in the band, in
+SLICES_MIN of SLICES parts of the series.
 What it misses: modes of less than SHARE_MIN of the messages, modes wider than the band, and the
-cause of a mode: a handler that always takes that long has one too.
+cause of a mode: a handler that always takes that long has the same mode.
 Reference: Silverman, Density Estimation, 6.4 (bumps); Clopper & Pearson 1934 for the binomial tail.
 """
 
@@ -31,9 +31,9 @@ SLICES, SLICES_MIN = 8, 3
 
 @dataclass(frozen=True)
 class Mode:
-    """A mode: `inside` of `total` values (lost ones included), geometric median `centre`.
+    """A mode with `inside` of `total` values (lost ones included); `centre` is a geometric median.
 
-    `neighbours` is the count of values in the fuller neighbouring band; `runs_hit` of `runs` hold
+    `neighbours` is the number of values in the fuller neighbouring band; `runs_hit` of `runs` have
     the mode.
     """
 
@@ -46,7 +46,7 @@ class Mode:
 
     @property
     def share(self) -> float:
-        """Return the share of all values (0 … 1) that are in the band."""
+        """Return the share of all values (0 … 1) within the band."""
         return self.inside / self.total
 
 
@@ -88,7 +88,7 @@ def _count(values: FloatArray, low: float, high: float) -> int:
 
 
 def _holds(series: FloatArray, low: float, high: float) -> bool:
-    """Check whether one run holds the mode, in more than one slice of its series."""
+    """Check whether one run has the mode in enough slices of its series."""
     in_band = (series >= low) & (series < high)
     if in_band.mean() < SHARE_MIN:
         return False

@@ -1,11 +1,11 @@
-"""Percentiles for which a series is long enough, with order-statistic intervals.
+"""Percentiles of sufficiently long series, with order-statistic intervals.
 
-What: one percentile of one run's series, in time order, lost messages entered as +inf.
+What: one percentile of one run's series in time order; lost messages are +inf.
 How: nearest rank. The effective size is the smaller of that of the series and that of the indicator
-of exceeding the percentile; an interval is printed from the size at which an order statistic
-limits each side at 95 %, called stable from the size at which the tail's count is known to
-a quarter, and refused with fewer than ten clusters above the percentile.
-What it misses: it describes this run only; a treatment's interval is over its runs.
+of exceeding the percentile; an interval is printed from the size at which order statistics bound
+both sides at 95 %. It is called stable from the size at which the tail's count is known to ± 25 %,
+and refused with fewer than ten clusters above the percentile.
+What it misses: scatter between runs; a treatment's interval is over its runs.
 Reference: Hahn & Meeker, Statistical Intervals, 5.2; thresholds 368 / 3,688 / 36,888 and
 6,086 / 61,405 / 614,595 for p99 / p99.9 / p99.99.
 """
@@ -57,7 +57,7 @@ def stable_size(share: float) -> int:
 
 
 def carried_size(share: float) -> int:
-    """Return the fewest independent messages from which `percentile` gives percentile `share`.
+    """Return the fewest independent messages for which `percentile` returns percentile `share`.
 
     Both limits must exist; a percentile above the median needs CLUSTERS_MIN messages beyond it.
     """
@@ -71,7 +71,7 @@ def _odds(share: float) -> float:
 
 
 def nearest_rank(sorted_values: FloatArray, share: float) -> float:
-    """Return the ceil(share·n)-th smallest of ascending values; +inf where that is a loss."""
+    """Return the ceil(share·n)-th smallest of ascending values; +inf if that is a loss."""
     count = sorted_values.size
     rank = min(count, max(1, math.ceil(round(share * count, 9))))
     return float(sorted_values[rank - 1])
@@ -82,8 +82,8 @@ def percentile(
 ) -> Percentile | TooFew:
     """Return percentile `share` (0 … 1) of `series` (n,) in time order, if the samples suffice.
 
-    Return `TooFew` with the number there is where they do not. Raises ValueError for a share
-    outside (0, 1) or NaN in the series.
+    Otherwise return `TooFew` with the number of samples. Raises ValueError for a share outside (0,
+    1) or NaN in the series.
     """
     if not 0.0 < share < 1.0:
         raise ValueError(f"share: {share} found, between 0 and 1 is allowed")
@@ -113,7 +113,7 @@ def percentile(
 def _limits(
     ordered: FloatArray, share: float, size: float, confidence: float
 ) -> tuple[float, float, float]:
-    """Return the low and the high limit and their level.
+    """Return the lower limit, the upper limit and their level.
 
     The limits are order statistics at the binomial ranks of an independent sample of `size` values.
     """

@@ -1,16 +1,15 @@
 """Warm-up of a cell, in calls, from its settling runs.
 
-What: the smallest of STEPS from which on the median latency of every stretch between two of EDGES
-is within TOLERANCE of the run's last quarter, in the median over the runs. A cell has not settled
-where the last stretch before that quarter still differs by more than that, in one direction, in
-every run.
+What: the smallest of STEPS after which the median latency of every stretch between neighbouring
+EDGES is within TOLERANCE of the run's last quarter, as the median over the runs. A cell has not
+settled if the last stretch before that quarter differs by more, in the same direction in every run.
 How: medians of logarithms, so that single slow calls have no influence. Each difference is reduced
-by what chance explains with so few calls: NOISES standard deviations of medians over as many calls
-in the last quarter, neighbours' dependence included. The result is one of a few round numbers, so
-that a repeat gives the same one. No changepoint decides it: changepoints only classify.
-What it misses: cells that settle later than three quarters of a settling run, or that change the
-mean and not the median; a machine that becomes slower or faster during all the runs looks like a
-cell that settles.
+by its chance variation: NOISES standard deviations of medians over as many calls in the last
+quarter, with the dependence of neighbours included. The result is one of a few round numbers, so
+that it is repeatable. Changepoints do not determine it; they only classify.
+What it misses: cells that settle after three quarters of a settling run, or whose mean changes but
+not their median. A machine that becomes slower or faster during every run looks like a cell that
+settles.
 Reference: Barrett et al. 2017, Proc. ACM Program. Lang. 1:52 (warm-up is to be shown, not guessed);
 Georges, Buytaert & Eeckhout 2007, OOPSLA (start-up and steady state distinguished, over several
 invocations).
@@ -44,8 +43,8 @@ STRETCH_MIN = 5
 class Settled:
     """Result of the settling runs of one cell.
 
-    `calls` is the length of the warm-up, one of STEPS; the last of them where the cell had not
-    `settled` by the end; None where the runs are too short to decide.
+    `calls` is the length of the warm-up, one of STEPS; the last of them if the cell had not
+    `settled` by the end; None if the runs are too short to decide.
     """
 
     calls: int | None
@@ -55,7 +54,7 @@ class Settled:
 def settle(runs: Sequence[Sequence[float] | FloatArray]) -> Settled:
     """Return the warm-up that a cell needs, from each run's latencies (calls,) in time order.
 
-    A call without a latency is NaN in its place.
+    A call without a latency is NaN.
     """
     offsets = [by_edge for by_edge in map(_offsets, runs) if by_edge]
     if not offsets:
@@ -76,12 +75,12 @@ def settle(runs: Sequence[Sequence[float] | FloatArray]) -> Settled:
 
 
 def drifts(windows: Sequence[FloatArray]) -> bool:
-    """Check whether a cell's latency still falls, or rises, in its windows.
+    """Check whether a cell's latency still falls or rises within its windows.
 
-    Each window has shape (calls,), in time order. The latency drifts where the median of a window's
+    Each window has shape (calls,), in time order. The latency drifts if the median of a window's
     first half differs by more than TOLERANCE from that of its last quarter, in one direction, in
-    AGREEING_SHARE of the windows. A machine whose speed changes occasionally moves windows either
-    way, which is no warm-up.
+    AGREEING_SHARE of the windows. Occasional changes of the machine's speed move windows in both
+    directions, which is not a warm-up.
     """
     limit = math.log1p(TOLERANCE)
     offsets = []
@@ -96,9 +95,9 @@ def drifts(windows: Sequence[FloatArray]) -> bool:
 
 
 def _offsets(run: Sequence[float] | FloatArray) -> dict[int, float]:
-    """Return, by edge, the log median up to the next edge less that of the last quarter.
+    """Return, by edge, the log median up to the next edge minus that of the last quarter.
 
-    Each offset is moved towards 0 by what chance explains, at most to 0. Empty for a run that is
+    Each offset is reduced towards 0 by its chance variation, at most to 0. Empty for a run that is
     too short.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -119,7 +118,7 @@ def _offsets(run: Sequence[float] | FloatArray) -> dict[int, float]:
 
 
 def _noise(data: FloatArray, size: int) -> float:
-    """Return the standard deviation of medians over `size` neighbours, estimated from `data`."""
+    """Return the standard deviation of medians of `size` neighbours, estimated from `data`."""
     width = max(1, min(size, data.size // PARTS_MIN))
     stretches = data[: data.size - data.size % width].reshape(-1, width)
     medians = np.array(

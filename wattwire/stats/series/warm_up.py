@@ -1,15 +1,16 @@
-"""Warm-up and steady state of a series: the class of one run's course, a cell's consensus.
+"""Warm-up and steady state of a series: the class of one run's course, and a cell's consensus.
 
 What: whether a run's values in time order are "flat", show a "warm-up" (settle lower), a "slowdown"
-(settle higher) or reach "no steady state"; else "cannot tell". It only classifies: the cut itself
-is fixed per cell from pilot runs before a campaign.
-How: the correlation of neighbours is estimated so that jumps do not move it and removed from the
-series, and the whitened series is cut into pieces of constant mean that minimise the sum of squares
-plus a penalty per cut. Long series are first averaged into POINTS_MAX points. Pieces whose means
-differ from the last one's by less than one standard deviation count as settled; a series is settled
-if the last settled stretch is SETTLED_SHARE of it or more. Runs agree where AGREEING_SHARE do.
-What it misses: slow trends below the penalty; dependence of longer range than a neighbour's. A
-plain changepoint search without the correlation alarms on nearly every such series.
+(settle higher) or reach "no steady state"; else "cannot tell". It only classifies; the warm-up that
+is discarded is fixed per cell by settling runs before a campaign.
+How: the correlation of neighbours is estimated robustly against jumps and removed from the series.
+The whitened series is then cut into pieces of constant mean that minimise the sum of squares plus a
+penalty per cut. Long series are first averaged into POINTS_MAX points. Pieces whose means differ
+from the last one's by less than one standard deviation count as settled; a series is settled if the
+last settled stretch is SETTLED_SHARE of it or more. Runs agree if at least AGREEING_SHARE of them
+have the same class.
+What it misses: slow trends below the penalty; dependence of longer range than between neighbours. A
+changepoint search that ignores the correlation finds changes in nearly every series.
 Reference: Chakar, Lebarbier, Lévy-Leduc & Robin 2017, Bernoulli 23:1408 (robust AR(1));
 Jackson et al. 2005, IEEE Signal Processing Letters 12:105 (optimal partitioning); Killick,
 Fearnhead & Eckley 2012, JASA 107:1590 (pruning); Barrett et al. 2017, Proc. ACM Program. Lang. 1:52
@@ -30,7 +31,7 @@ FloatArray = NDArray[np.float64]
 POINTS_MIN, POINTS_MAX = 60, 300
 PIECE_MIN = 5
 PENALTY = 6.0
-"""Per cut, times the logarithm of the length and the whitened variance."""
+"""Penalty per cut, in units of the logarithm of the length times the whitened variance."""
 CORRELATION_MAX = 0.9
 CORRELATION_ERRORS = 1.5
 """Standard errors (1/√n) added to the correlation: too low a value turns noise into cuts."""
@@ -83,7 +84,7 @@ def consensus(names: Sequence[str]) -> str:
 def neighbour_correlation(points: FloatArray) -> float:
     """Return the AR(1) coefficient, 0 … 1.
 
-    It comes from median absolute differences, which a few jumps do not move.
+    It is estimated from median absolute differences, which a few jumps do not affect.
     """
     lag_one = float(np.median(np.abs(np.diff(points))))
     lag_two = float(np.median(np.abs(points[2:] - points[:-2])))

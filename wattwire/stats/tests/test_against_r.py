@@ -1,7 +1,7 @@
-"""The default path's statistics against values that R 4 computed from the same numbers.
+"""The default statistics agree with values that R 4 computed from the same numbers.
 
-Each test names the call. Friedman's and Quade's statistics are R's; their p are not, for R takes
-them from chi-squared and F, and here they come from permutation.
+Each test names the R call. Friedman's and Quade's statistics equal R's, but their p do not: R takes
+them from chi-squared and F, wattwire from permutation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Multiple comparisons with the best: against a textbook's formula, and against planted truths."""
+"""Multiple comparisons with the best agree with a textbook formula and recover planted truths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = ("a", "b", "c", "d", "e", "f")
 def fitted(
     logs: dict[str, float], blocks: int, sigma: float, seed: int, missing: int | None = None
 ) -> Fit:
-    """A fit of made-up runs: each name once a block around its planted mean."""
+    """Return a fit of simulated runs: each name once per block around its planted mean."""
     rng = np.random.default_rng(seed)
     drift = rng.normal(0, 1, blocks)
     rows = [(block, name) for block in range(blocks) for name in logs]
@@ -33,7 +33,7 @@ def fitted(
 
 
 def test_a_balanced_design_gives_the_textbook_limits() -> None:
-    """Hsu's upper limits: (m_i − m_j + d s √(2/n))⁺ over the set that holds the lowest."""
+    """Hsu's upper limits: (m_i − m_j + d s √(2/n))⁺ over the set that contains the lowest."""
     blocks = 5
     fit = fitted({"a": 0.0, "b": 0.05, "c": 3.0}, blocks, 0.1, 4)
     found = stats.lowest_of(fit, ["cell"])
@@ -57,7 +57,7 @@ def test_a_clear_lowest_stands_alone_and_lies_no_distance_above_itself() -> None
 
 
 def held(found: stats.Ranking, logs: dict[str, float]) -> bool:
-    """Whether a ranking's statements are true of the planted means; of equal ones "a" is lowest."""
+    """Check a ranking's statements against the planted means; of equal ones "a" is the lowest."""
     least = min(logs.values())
     for one in found.alternatives:
         if one.levels == ("a",) and not one.may_be_lowest:
@@ -70,7 +70,7 @@ def held(found: stats.Ranking, logs: dict[str, float]) -> bool:
 @pytest.mark.parametrize("gap", [0.0, 0.05, 0.15])
 @pytest.mark.parametrize("missing", [None, 3])
 def test_all_statements_hold_together_as_often_as_promised(gap: float, missing: int | None) -> None:
-    """200 campaigns a case: at 95 % fewer than 178 true ones come once in some thousand cases."""
+    """At 95 % coverage, fewer than 178 of 200 campaigns hold once in several thousand cases."""
     logs = {name: gap * at for at, name in enumerate(NAMES)}
     true = 0
     for seed in range(200):

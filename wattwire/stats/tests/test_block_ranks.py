@@ -1,4 +1,4 @@
-"""Null distributions of rank tests: kept orders and quick sorting change no number."""
+"""Null distributions of rank tests: cached orders and fast sorting change no number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wattwire.stats import block_ranks
 
 
 def drawn_plainly(rows):
-    """Sums of squared column sums, each row shuffled as a whole in its turn."""
+    """Return sums of squared column sums, with the rows shuffled one by one."""
     rng = np.random.default_rng(block_ranks.SEED)
     sums = np.zeros((block_ranks.DRAWS, len(rows[0])), dtype=np.int64)
     for row in rows:

@@ -1,4 +1,4 @@
-"""The blocked log-scale model against numbers worked by hand, and what must not move it."""
+"""The blocked log-scale model agrees with hand-computed numbers, and has the right invariances."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ratio_of(fit, *args, **more) -> stats.Ratio:
 
 
 def campaign(rng, blocks, noise=0.05, patterns="xyz"):
-    """Runs of a full factorial language × pattern in each block, with drift between blocks."""
+    """Return runs of a full factorial language × pattern in each block, with block drift."""
     rows = [
         (
             (0.5 if a == "fast" else 1.0) * math.exp(0.3 * b + 0.2 * i + rng.normal(0, noise)),

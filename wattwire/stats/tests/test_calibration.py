@@ -1,4 +1,4 @@
-"""A planted c comes out of load steps, whatever drifts; what does not respond gives no number."""
+"""Load steps recover a planted c despite drift; a counter that does not respond gives no number."""
 
 import numpy as np
 import pytest

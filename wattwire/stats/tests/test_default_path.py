@@ -1,4 +1,4 @@
-"""The default path's ranks, shares of variance and block tests, against known values."""
+"""The default ranks, shares of variance and block tests agree with known values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RNG = np.random.default_rng(20_060_101)
 
 
 def blocked(effects: dict[tuple[str, int], float], blocks: int, seed: int = 1):
-    """Runs of two factors in blocks: response, blocks, factors."""
+    """Return runs of two factors in blocks: response, blocks, factors."""
     rng = np.random.default_rng(seed)
     rows = [(block, *key) for block in range(blocks) for key in effects]
     level = rng.normal(0.0, 0.05, blocks)

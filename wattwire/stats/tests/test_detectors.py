@@ -1,4 +1,4 @@
-"""Modes, steps and contrasts inside blocks: what they promise on data with known truth."""
+"""Modes, steps and contrasts within blocks keep their promised rates on data with known truth."""
 
 from __future__ import annotations
 

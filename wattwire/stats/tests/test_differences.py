@@ -1,4 +1,4 @@
-"""Differences where no logarithm can be taken: right numbers, right reasons."""
+"""Differences of responses without a logarithm: correct numbers and correct reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of two occasions: the ratio is Welch's on logarithms, and refuses what means nothing."""
+"""Runs of two occasions: Welch's interval on logarithms; degenerate data are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Percentiles by the rule of enough samples, losses, dependence and curves."""
+"""Percentiles: required sample sizes, losses, dependence, and the distribution's curve."""
 
 from __future__ import annotations
 

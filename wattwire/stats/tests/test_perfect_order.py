@@ -1,4 +1,4 @@
-"""Ranks in perfect order: an answer, and no division by zero on the way."""
+"""Perfectly ordered ranks give an answer without a division by zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planning, stopping and the course of a run, against figures found by simulation elsewhere."""
+"""Planning, stopping and the course of a run agree with figures from independent simulations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of every statistic of the default path, whatever the numbers are."""
+"""Invariants of every default statistic, for arbitrary numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TWO_SAMPLES = (stats.shift_by_ranks, stats.ratio_by_ranks, stats.cliffs_delta)
 
 
 def numbers(found) -> list[float]:
-    """The numbers of an answer that has any."""
+    """Return the numbers of a result, or an empty sequence."""
     if isinstance(found, stats.Ratio):
         found = found.interval
     if isinstance(found, stats.Effect):

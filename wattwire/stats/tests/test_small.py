@@ -1,4 +1,4 @@
-"""Shares, ranks, energy per message and additivity against known values."""
+"""Shares, ranks, energy per message and additivity agree with known values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How errors scatter, worked out without the matrix of runs by runs, against that matrix."""
+"""Error variances computed without the runs × runs matrix equal those computed with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RUNS = 70
 
 @pytest.fixture(params=[1, 7], ids=["one block", "incomplete blocks"])
 def case(request):
-    """A fit of three factors, with runs missing here and there, and the factors' levels."""
+    """Return a fit of three factors with some runs missing, and the factors' levels."""
     rng = np.random.default_rng(3)
     factors = {
         "language": rng.choice(["a", "b", "c"], RUNS).tolist(),

@@ -1,4 +1,4 @@
-"""The permuted p of an interaction, against fitting the model anew to every permutation."""
+"""The permutation p of an interaction equals that of refitting the model to every permutation."""
 
 from __future__ import annotations
 

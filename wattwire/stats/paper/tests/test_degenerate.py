@@ -1,4 +1,4 @@
-"""Data that carry no answer get none: no crash, and no number that means nothing."""
+"""Degenerate data give a reason instead of a crash or a meaningless number."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _every_warning_is_an_error():
 
 
 def sound(found) -> None:
-    """A reason, or numbers that are numbers and probabilities that are probabilities."""
+    """Check that a result is a reason, or has finite numbers and probabilities within 0 … 1."""
     if isinstance(found, NONE):
         assert str(found)
         return

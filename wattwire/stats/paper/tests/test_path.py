@@ -1,4 +1,4 @@
-"""The walk: which test which data lead to, and what it says beside the result."""
+"""The decision path chooses the test that fits the data, and reports each decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What must not change when rows are permuted, shifted or scaled; and what small groups can do."""
+"""Results are invariant to permuted, shifted or scaled rows.
+
+The power of small groups is limited.
+"""
 
 from __future__ import annotations
 
