@@ -1,4 +1,4 @@
-"""Steps of known load against an energy counter, from which a calibration is computed."""
+"""Load steps measured with an energy counter, from which a calibration is computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wattwire.run.results.resources import Readings
 
 TICK_HZ = 20.0
 SETTLE_S = 0.3
-"""Wait after a load begins or ends, until its processes run or are gone."""
+"""Wait (s) after a load begins or ends, until its processes have started or ended."""
 
 LOAD = """
 import sys, time
@@ -33,12 +33,15 @@ while True:
     due = max(due + period_s, time.monotonic() - period_s)
     time.sleep(max(0.0, due - time.monotonic()))
 """
-"""Uses a share of a core; its period is no multiple of a clock tick, against aliasing."""
+"""Uses a share of a core; to avoid aliasing, its period is not a multiple of a clock tick."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One step: its block, its requested load, and what machine and load used. Power in watts."""
+    """One step: its block, requested load, and the measured use of machine and load.
+
+    Power is in W.
+    """
 
     block: int
     asked_cores: float
@@ -48,14 +51,14 @@ class Measured:
 
 
 def ranked_meters(meters: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the meters that have an energy source, whether they can be read here or not."""
+    """Return the meters that have an energy source, readable here or not."""
     return [m for m in meters if any(q.get("rank") is not None for q in m["quantities"])]
 
 
 def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]:
     """Return the names of the meters to calibrate against: the named one, else all readable ones.
 
-    Raises MissingError where there is none, with what each meter needs.
+    Raises MissingError, with each meter's requirements, if there is none.
     """
     ranked = {m["name"]: m for m in ranked_meters(meters)}
     if named is not None and named not in ranked:
@@ -73,7 +76,7 @@ def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]
 
 
 class LoadSteps:
-    """Holds loads constant for `step_s` each, in random order with idle steps between."""
+    """Holds each load constant for `step_s`, in random order with idle steps between loads."""
 
     def __init__(
         self,

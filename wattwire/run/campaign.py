@@ -46,27 +46,27 @@ from wattwire.store.redact import note_names
 
 Skipped = tuple[Treatment, str]
 AGAIN = "measured_again"
-"""Journal key of the treatments that were given more blocks than the study has."""
+"""Journal key of the treatments with more blocks than the study has."""
 FULL_DISK_BYTES = 64 << 10
-"""With less free space than this, the disk is the cause of a failed attempt."""
+"""With less free space than this, a failed attempt is attributed to the disk."""
 MACHINERY_FAILURES_MAX = 3
-"""Failures of the harness in a row, within one run, that stop the campaign."""
+"""Number of consecutive harness failures within one run that stops the campaign."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of a campaign's execution that its study does not hold."""
+    """Settings of a campaign's execution that are not part of its study."""
 
     accept: tuple[str, ...] = ()
     """Fingerprint keys whose change is accepted on resume."""
     choose: Callable[[Treatment], bool] | None = None
     """Selects the requested treatments; the others are neither built nor listed."""
     only: str = ""
-    """The option that excluded the other treatments, as it was given, for the page."""
+    """The option that excluded the other treatments, as typed, for the page."""
 
 
 class CampaignRunner:
-    """Executes a campaign in its directory; holds its lock for as long as it lives."""
+    """Executes a campaign in its directory and holds its lock throughout."""
 
     def __init__(self, campaign: Campaign, catalog: Catalog, progress: Progress) -> None:
         self.campaign = campaign
@@ -81,7 +81,7 @@ class CampaignRunner:
     # -- beginning ---------------------------------------------------------------------------
 
     def begin(self, name: str, path: Path, document: dict[str, Any], options: Options) -> Study:
-        """Freeze the study read from `path`, build the cells, write the plan. Nothing runs yet."""
+        """Freeze the study read from `path`, build the cells and write the plan; run nothing."""
         study = parse_study(name, document, f"study {name}")
         document = study.document
         prepared = self._prepare(study, options.choose)
@@ -184,7 +184,7 @@ class CampaignRunner:
         return self._agent
 
     def _remake_plan(self, study: Study, prepared: Prepared) -> list[PlannedRun]:
-        """Return the plan as it was written, without treatments that could not be run then."""
+        """Return the plan as written, without treatments that could not be run at that time."""
         kept_keys = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
         treatments = [t for t in prepared.treatments if t.key in kept_keys]
         # Campaigns older than control runs continue without them.
@@ -203,7 +203,7 @@ class CampaignRunner:
         return plan
 
     def _with_recorded_warm_up(self, study: Study) -> Study:
-        """Return the study without settling runs where the campaign is older than these."""
+        """Return the study, without settling runs if the campaign predates them."""
         if any(row.get("control") == SETTLING for row in self.campaign.plan):
             return study
         if study.plan.warmup_calls != AUTO:
@@ -211,7 +211,7 @@ class CampaignRunner:
         return replace(study, plan=replace(study.plan, warmup_calls=0))
 
     def measure_again(self, keys: Collection[str]) -> None:
-        """Plan further blocks, as many as the study has, of the treatments with these keys only."""
+        """Plan as many further blocks as the study has, only for the treatments with these keys."""
         chosen = [t for t in self._prepared.treatments if t.key in keys]
         added = more_blocks(self._plan, chosen, self._study.plan)
         rows = ((run.run, run.block, run.position, run.treatment.key) for run in added)
@@ -225,7 +225,7 @@ class CampaignRunner:
         )
 
     def _recover(self) -> None:
-        """Clear what a killed controller left: processes, half-written folders, open attempts."""
+        """Remove leftovers of a killed controller: processes, incomplete folders, open attempts."""
         agent = self._connect()
         for attempt in self.campaign.journal.attempts():
             if attempt.state == "begun":
@@ -265,7 +265,7 @@ class CampaignRunner:
     # -- running -----------------------------------------------------------------------------
 
     def execute(self) -> None:
-        """Run everything that is not done. KeyboardInterrupt ends the run in flight cleanly."""
+        """Execute all remaining runs. KeyboardInterrupt ends the current run cleanly."""
         self._exceptions: dict[str, str] = {}  # run → folder and exception of its last attempt
         stopping = Stopping(self._study.plan, self.campaign)
         last_runs = {planned.block: planned.run for planned in self._plan}
@@ -286,7 +286,7 @@ class CampaignRunner:
         self._progress.event("finished", path=str(self.campaign.path))
 
     def _report_exceptions(self) -> None:
-        """Report how many runs have only attempts that ended in an exception."""
+        """Report the number of runs whose attempts all ended in an exception."""
         broken = [planned.run for planned in self._plan if planned.run in self._exceptions]
         if broken:
             count = "all" if len(broken) == len(self._plan) else str(len(broken))
@@ -297,7 +297,7 @@ class CampaignRunner:
             self._progress.event("note", text=text)
 
     def _set_warm_up(self) -> None:
-        """Take the warm-up from the settling runs, once, so that all later runs have the same."""
+        """Set the warm-up from the settling runs, once, so that all later runs share it."""
         plan, journal = self._study.plan, self.campaign.journal
         if plan.warmup_calls != AUTO or not any(r.control == SETTLING for r in self._plan):
             return
@@ -324,7 +324,7 @@ class CampaignRunner:
         return spent or any(a.verdict == Verdict.VALID.value for a in done)
 
     def _run_with_retries(self, planned: PlannedRun) -> None:
-        """Attempt a run, in its place in the block, until one is ok or retries are spent."""
+        """Attempt a run in its place in the block until it is valid or retries are spent."""
         lost_in_a_row = 0
         while not self._is_done(planned):
             try:
@@ -385,7 +385,7 @@ class CampaignRunner:
     ) -> Collected:
         """Execute one attempt and write its results.
 
-        An exception fails this attempt, whatever the cause: the next attempt may be valid.
+        Any exception fails this attempt only, because the next attempt may be valid.
         """
         run = self._one_run(agent, planned, token, folder)
         try:
@@ -411,9 +411,9 @@ class CampaignRunner:
         return collected
 
     def _require_room(self, folder: Path) -> None:
-        """Raise OSError where the disk is full.
+        """Raise OSError if the disk is full.
 
-        A node that finds the disk full ends or writes half a file, through no fault of its own.
+        A full disk makes a node end or write an incomplete file, which is not the node's fault.
         """
         if host.free_disk_bytes(folder) < FULL_DISK_BYTES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.campaign.path))
@@ -436,7 +436,7 @@ class CampaignRunner:
         )
 
     def _abandon(self, agent: AgentClient, planned: PlannedRun, number: int, token: str) -> None:
-        """Remove what an attempt left that broke off; its note in the journal stays."""
+        """Remove the files of an interrupted attempt; its journal entry remains."""
         if agent.lost.is_set():
             agent = self._connect()
         try:

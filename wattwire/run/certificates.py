@@ -1,4 +1,4 @@
-"""Certificates for runs over TLS (clause C-35): an authority and a server for one run."""
+"""Certificates for runs over TLS (clause C-35): an authority and a server certificate per run."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Named crash points, so that the promise to survive kill -9 can be tested at each of them.
+"""Named crash points, at each of which tests check that a campaign survives kill -9.
 
 `WATTWIRE_CRASH=VICTIM@POINT` kills VICTIM (controller, agent, guard, node) with SIGKILL the first
-time POINT (ready, window, drain, convert, commit) is reached in this process. Unset, it costs one
-dictionary look-up a phase.
+time POINT (ready, window, drain, convert, commit) is reached in this process. If it is unset, the
+cost is one dictionary look-up per phase.
 """
 
 from __future__ import annotations

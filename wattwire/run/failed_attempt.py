@@ -1,4 +1,4 @@
-"""Attempts that end in an exception: which end the campaign, and what is kept of the others."""
+"""Attempts that end in an exception: those that end the campaign, and the logs that are kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENVIRONMENT_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 
 
 def ends_campaign(error: BaseException) -> bool:
-    """Return whether an exception concerns the machine or the campaign, not the attempt."""
+    """Return whether an exception concerns the machine or campaign and not only the attempt."""
     if isinstance(error, OSError):
         return error.errno in ENVIRONMENT_ERRNOS
     machinery = (AgentLostError, GuardLostError, AgentError, MissingError, sqlite3.Error)
@@ -27,7 +27,7 @@ def ends_campaign(error: BaseException) -> bool:
 
 
 def keep_only_logs(folder: Path, error: Exception) -> Reason:
-    """Empty an attempt's folder except for its logs, write the traceback there, return the reason.
+    """Empty an attempt's folder except for logs, write the traceback there, return the reason.
 
     The exception may be due to a file that a node put in the folder.
     """

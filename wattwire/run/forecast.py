@@ -1,6 +1,6 @@
-"""Forecasts of a plan before it is run: time, disk, and the window that each meter needs.
+"""Forecasts for a plan before it is run: time, disk space, and the window that each meter needs.
 
-No measurement and no verdict uses them.
+Measurements and verdicts do not use them.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from wattwire.rig.observed import observed
 from wattwire.run.node_specs import SECOND_NS, nodes_record_bytes, scheduled_per_sender
 
 START_S = 1.5
-"""Starting, matching and ending nodes: between 0.3 s (native) and 4 s (a slow discovery).
-The start of a runtime comes on top (`start_cpu_s` of a manifest)."""
+"""Starting, matching and ending nodes: 0.3 s (native) to 4 s (slow discovery). The start of a
+runtime is added (`start_cpu_s` of a manifest).
+"""
 CLOSED_CALL_S = 0.001
-"""A call back to back: between 20 µs and some milliseconds."""
+"""A back-to-back call: between 20 µs and several milliseconds."""
 
 WARM_UP_CALLS = 1000
-"""Guess of what settling runs find: between 10 calls and 5,000 (a virtual machine compiles)."""
+"""Guess of the settling runs' result: 10 to 5,000 calls (in a virtual machine that compiles)."""
 
 RECORD_BYTES = 16
-"""A record in messages.parquet, compressed; random times need 12, long runs of flags nothing."""
+"""Bytes per record in messages.parquet, compressed; random times need 12, constant flags 0."""
 READING_BYTES = 10
 SERIES_PER_TICK = 12
 RUN_BYTES = 100_000
-"""Documents, logs, events and half-filled disk blocks of one run."""
+"""Bytes for documents, logs, events and partly filled disk blocks of one run."""
 PAGE_BYTES = 5_000_000
 
 TICK_S = {"second": 1.0}
 STEPS_PER_WINDOW = 100
-"""A counter that is constant for one step between updates is known to 1 % over 100 steps."""
+"""A counter that changes only once per step is known to 1 % over 100 steps."""
 READINGS_PER_WINDOW = 2
-"""A gauge that is read less than twice in a window has no mean over it."""
+"""A gauge needs at least two readings in a window for a mean."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Expected:
     """Expected time of a treatment's run beyond what the plan states.
 
     `start_s` is for starting, matching and ending nodes, `call_s` for a call in a closed loop;
-    `observed` says for each of the two whether runs on this machine showed it.
+    `observed` states for each of the two whether it was observed on this machine.
     """
 
     start_s: float = START_S
@@ -60,7 +61,7 @@ GUESS = Expected()
 
 @dataclass(frozen=True)
 class Forecast:
-    """Seconds and bytes of a whole plan; `basis` says in words what they are based on."""
+    """Seconds and bytes of a whole plan; `basis` describes the basis of the forecast."""
 
     seconds: float
     run_seconds: float
@@ -70,7 +71,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class MeterWindow:
-    """The shortest window in which a meter's figure is useful, and why."""
+    """The shortest window in which a meter's result is useful, and the reason."""
 
     meter: str
     window_s: float
@@ -82,9 +83,8 @@ def expectations(
 ) -> dict[str, Expected]:
     """Return the expected time of each treatment's run beyond its plan, by the treatment's key.
 
-    It comes from runs of the same cells on this machine where there are any, else from the CPU
-    seconds that their manifests state, spread over the cores. `cells` maps treatment key → role →
-    cell.
+    It comes from runs of the same cells on this machine if there are any, else from the CPU seconds
+    stated in their manifests, spread over the cores. `cells` maps treatment key → role → cell.
     """
     cached_observed = functools.cache(observed)
     expected = {}
@@ -125,7 +125,7 @@ def forecast(
 def run_seconds(
     study: Study, treatment: Treatment, expected: Expected = GUESS, control: str = ""
 ) -> float:
-    """Return the seconds of one run: those that the plan states and those expected beyond."""
+    """Return the seconds of one run: those of the plan plus those expected beyond it."""
     plan = study.plan
     window_s = expected_window_s(study, treatment, expected)
     if control == SETTLING:
@@ -137,7 +137,7 @@ def run_seconds(
 
 
 def expected_warm_up_calls(study: Study) -> int:
-    """Return a client's warm-up calls in closed loop: stated, or a guess until they are known."""
+    """Return a client's warm-up calls in closed loop: stated, or guessed until known."""
     calls = study.plan.warmup_calls
     return WARM_UP_CALLS if calls == AUTO else calls
 
@@ -154,7 +154,7 @@ def window_words(
     treatments: Iterable[Treatment],
     expected: Mapping[str, Expected] | None = None,
 ) -> str:
-    """Return these treatments' windows in words: seconds in open loop, calls in closed loop."""
+    """Return a text with these treatments' windows: seconds in open loop, calls in closed loop."""
     all_treatments = list(treatments)
     closed = [t for t in all_treatments if _closed(t)]
     windows = [f"{study.plan.duration_s:g} s"] if len(all_treatments) > len(closed) else []
@@ -178,13 +178,13 @@ def _closed(treatment: Treatment) -> bool:
 
 
 def _range(values: Iterable[float], form: str = "{:.3g}") -> str:
-    """Return the lowest and the highest value in words, or the only one."""
+    """Return a text with the lowest and the highest value, or the only one."""
     ordered = sorted(values)
     return " to ".join(dict.fromkeys(form.format(end) for end in (ordered[0], ordered[-1])))
 
 
 def _basis_words(from_runs: Iterable[bool]) -> str:
-    """Return in words whether an expectation comes from runs on this machine or is a guess."""
+    """Return a text: an expectation was observed on this machine, or is a guess."""
     kinds = set(from_runs)
     if kinds == {True}:
         return "as in earlier runs here"
@@ -216,7 +216,7 @@ def node_memory_bytes(study: Study, runs: Iterable[PlannedRun]) -> int:
 
 
 def _with_warm_up(plan: Plan) -> Plan:
-    """Return the plan with a guess where settling runs have not found the warm-up yet."""
+    """Return the plan, with a guess of the warm-up until settling runs have determined it."""
     return replace(plan, warmup_calls=WARM_UP_CALLS) if plan.warmup_calls == AUTO else plan
 
 
@@ -234,10 +234,10 @@ def _run_bytes(study: Study, treatment: Treatment, control: str) -> int:
 
 
 def meter_window(name: str, manifest: Mapping[str, Any], tick_hz: float) -> MeterWindow | None:
-    """Return the window that a meter needs, from its manifest; None if it is read at the ends only.
+    """Return the window that a meter needs, from its manifest; None if it is read only at the ends.
 
-    A counter is read at the window's own edges, so its step matters and its period does not; a
-    gauge is known only where it was read.
+    A counter is read at the window's edges, so its step matters and its period does not; a gauge is
+    known only at the times of its readings.
     """
     tier = str(manifest.get("tier", "second"))
     period_s = 1.0 / tick_hz if tier == "tick" else TICK_S.get(tier)

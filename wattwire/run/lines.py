@@ -1,4 +1,4 @@
-"""The lines that a node prints (contract C-05), checked before anything relies on them."""
+"""The lines that a node prints (contract C-05), validated before use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLAUSES = {
     "ERROR": "C-05",
 }
 LINE_CHARACTERS_MAX = 60_000
-"""The agent passes on a line of up to 64 KiB in one piece."""
+"""The agent passes on lines of up to 64 KiB without splitting them."""
 STRING_CHARACTERS_MAX = 8_192
 DEPTH_MAX = 8
 COUNT_MAX = 2**53
@@ -40,7 +40,7 @@ class BadLineError(WattwireError):
 def parse_line(text: str, seen: Collection[str]) -> tuple[str, dict[str, Any]]:
     """Return the keyword and the fields of one line; `seen` holds the keywords printed before.
 
-    Raises BadLineError where the line breaks the contract in its form, its types or its order.
+    Raises BadLineError if the line's form, types or order break the contract.
     """
     match = LINE.fullmatch(text)
     if len(text) > LINE_CHARACTERS_MAX:
@@ -78,7 +78,7 @@ def excerpt(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a node's own text with characters escaped that would control a terminal."""
+    """Return a node's text with terminal control characters escaped."""
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
@@ -94,7 +94,7 @@ def _finite(word: str) -> float:
 
 
 def _problem_in(value: Any, depth: int) -> str:
-    """Return a problem that no field of any line may have, at any depth; "" without one."""
+    """Return a problem that no field of any line may have at any depth, or ""."""
     if depth < 0:
         return f"nested more than {DEPTH_MAX} deep"
     if isinstance(value, str):
@@ -120,13 +120,13 @@ def _validator(keyword: str) -> Draft202012Validator:
 
 
 def _schema_problem(keyword: str, fields: dict[str, Any]) -> str:
-    """Return up to three breaches of the keyword's schema; "" without one."""
+    """Return up to three breaches of the keyword's schema, or ""."""
     errors = sorted(_validator(keyword).iter_errors(fields), key=lambda error: error.json_path)
     return "; ".join(f"{error.json_path}: {error.message[:200]}" for error in errors[:3])
 
 
 def _limit_problem(fields: dict[str, Any]) -> str:
-    """Return the first number beyond its limit; "" without one."""
+    """Return the first number beyond its limit, or ""."""
     for key, value in fields.items():
         limit = TIME_NS_MAX if key.endswith("_ns") else COUNT_MAX
         if isinstance(value, (int, float)) and value > limit:
@@ -135,5 +135,5 @@ def _limit_problem(fields: dict[str, Any]) -> str:
 
 
 def _as_integer(value: Any) -> Any:
-    """Return a float such as 3.0, which JSON does not tell from 3, as an integer."""
+    """Return a float such as 3.0, which JSON does not distinguish from 3, as an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,4 +1,4 @@
-"""The machine as the agent describes it: facts, meters, rights, versions, and its energy model."""
+"""The agent's description of the machine: facts, meters, rights, versions, energy model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOST = "local"
 
 
 def describe_machine(agent: AgentClient) -> dict[str, Any]:
-    """Return machine.json: facts, meters, rights and versions, in the form of a campaign's."""
+    """Return machine.json: facts, meters, rights and versions, in a campaign's format."""
     hello = agent.hello
     return {
         "hosts": {
@@ -32,7 +32,7 @@ def describe_machine(agent: AgentClient) -> dict[str, Any]:
 
 
 def energy_model(agent: AgentClient) -> dict[str, float] | None:
-    """Return the range of joules per CPU second that a present model states; None without one."""
+    """Return the range of joules per CPU second of the machine's energy model; None without one."""
     keys = ("joules_per_cpu_second_low", "joules_per_cpu_second_high")
     for meter in agent.hello["meters"]:
         info: Mapping[str, Any] = meter.get("info") or {}

@@ -20,12 +20,12 @@ from wattwire.model.warm_up import SETTLING, SETTLING_CALLS
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
 CAPACITY_MARGIN = 1.5
-"""Factor of room for duplicates and feedback beyond the scheduled messages."""
+"""Factor by which room for records exceeds the scheduled messages: duplicates and feedback."""
 BEYOND_FACTOR = 4
 BEYOND_CALLS = 100_000
 """Limits of the calls that may follow a client's count: BEYOND_FACTOR times the count, but at most
-BEYOND_CALLS, or once the count where that is more. A client that is faster than the slowest one by
-more ends sooner."""
+BEYOND_CALLS or the count, whichever is larger. Clients that exceed this end before the slowest.
+"""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def needs(treatment: Treatment) -> list[str]:
 
 
 def period_ns(treatment: Treatment) -> int:
-    """Return the open loop's period (ns); 0 in closed loop."""
+    """Return the period (ns) of an open loop; 0 for a closed loop."""
     if treatment["loop"] == "closed":
         return 0
     interval_s = treatment.get("interval_s") or 1.0 / float(treatment["rate_hz"])
@@ -77,12 +77,12 @@ def period_ns(treatment: Treatment) -> int:
 
 
 def warm_up_calls(treatment: Treatment, plan: Plan) -> int:
-    """Return each client's warm-up calls; 0 where the warm-up is not counted in calls."""
+    """Return each client's warm-up calls; 0 unless the warm-up is counted in calls."""
     return max(0, plan.warmup_calls) if treatment["loop"] == "closed" else 0
 
 
 def scheduled_per_sender(treatment: Treatment, plan: Plan, control: str = "") -> int:
-    """Return how many messages a sender is to send (C-10, C-11) at phase 0, warm-up included."""
+    """Return the scheduled messages of a sender (C-10, C-11) at phase 0, warm-up included."""
     if control == SETTLING:
         return SETTLING_CALLS
     if treatment["loop"] == "closed":
@@ -92,7 +92,7 @@ def scheduled_per_sender(treatment: Treatment, plan: Plan, control: str = "") ->
 
 
 def calls_beyond(treatment: Treatment, scheduled: int) -> int:
-    """Return how many calls may follow the schedule until the slowest client is done (C-11)."""
+    """Return the calls allowed beyond the schedule until the slowest client is done (C-11)."""
     if treatment["loop"] == "open" or int(treatment["clients"]) == 1:
         return 0
     return max(scheduled, min(BEYOND_FACTOR * scheduled, BEYOND_CALLS))
@@ -142,9 +142,9 @@ def _validator() -> Draft202012Validator:
 
 
 def check_spec(spec: dict[str, Any]) -> None:
-    """Refuse a spec that the contract does not allow (C-02), because no node checks values again.
+    """Refuse a spec that the contract does not allow (C-02), because nodes do not check values.
 
-    Raises UsageError with every key, the value found and the values allowed.
+    Raises UsageError with each wrong key, its value and the allowed values.
     """
     faults = [f"{e.json_path}: {e.message}" for e in _validator().iter_errors(spec)]
     if faults:
@@ -152,7 +152,7 @@ def check_spec(spec: dict[str, Any]) -> None:
 
 
 def payload_seed(token: str) -> int:
-    """Return the seed of the payload's fill, from the run's token: a foreign payload shows."""
+    """Return the seed of the payload's fill, from the run's token, to detect foreign payloads."""
     return int.from_bytes(hashlib.sha256(token.encode()).digest()[:8], "little") >> 11
 
 
@@ -210,7 +210,7 @@ def nodes_record_bytes(treatment: Treatment, scheduled: int) -> int:
 
 
 def _capacity(treatment: Treatment, messages: int, role: str, clients: int) -> int:
-    """Return the records that one node may need: of its own `messages`, or of all clients'."""
+    """Return the records that one node may need: for its own `messages` or all clients'."""
     per_message = 1
     if treatment["pattern"] == "action":
         per_message = 2 + int(treatment["action_feedback"])

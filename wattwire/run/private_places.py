@@ -1,4 +1,4 @@
-"""Folders of this machine whose paths a campaign's commands hold, and their replacements."""
+"""Folders of this machine whose paths occur in a campaign's commands, and their replacements."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from wattwire.model.paths import cache_folder
 
 
 def private_places(folder: Path, roots: Sequence[Path]) -> dict[str, str]:
-    """Return path → replacement for the folders that a bundle of the campaign in `folder` omits.
+    """Return path → replacement for the folders to redact in a bundle of the campaign in `folder`.
 
-    Commands, environments and logs hold these paths, and with them whatever names are part of them.
+    Commands, environments and logs contain these paths, and with them the names in them.
     """
     replacements = {str(Path.cwd()): "[folder]", sys.prefix: "[python]"}
     replacements |= {str(root.absolute()): "[wattwire]" for root in roots}

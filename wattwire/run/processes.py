@@ -25,7 +25,7 @@ SERVICE_TRIES = 3
 
 
 class NodeEndedError(WattwireError):
-    """A node ended, or stayed silent, where it should not have; `process` names it."""
+    """A node ended or stayed silent unexpectedly; `process` names it."""
 
     def __init__(self, process: str, problem: str, timed_out: bool = False) -> None:
         super().__init__(f"{process} {problem}")
@@ -34,21 +34,21 @@ class NodeEndedError(WattwireError):
 
 
 class BrokenContractError(NodeEndedError):
-    """A node printed what the contract does not allow: its attempt ends there."""
+    """A node printed a line that the contract does not allow, which ends its attempt."""
 
 
 class GuardLostError(WattwireError):
-    """A guard died: a failure of the harness, so the run cannot be used."""
+    """A guard died, which is a failure of the harness: the run is not valid."""
 
 
 @dataclass
 class ProcessState:
-    """State of one process: the fields of each line that it printed, and its exit."""
+    """State of one process: the fields of its printed lines, and its exit."""
 
     spawned_ns: int = 0
-    """CLOCK_MONOTONIC before the start: nothing that the process did can be earlier."""
+    """CLOCK_MONOTONIC before the start: the earliest possible time of the process's actions."""
     breach: str = ""
-    """The first breach of the contract by a line, in words; later lines were not read."""
+    """Text of the first breach of the contract by a line; later lines were not read."""
     lines: dict[str, dict[str, Any]] = field(default_factory=dict)
     exit: dict[str, Any] | None = None
     pid: int | None = None
@@ -58,7 +58,7 @@ class ProcessState:
 
 
 class RunProcesses:
-    """The processes of one run. Every wait is bounded and ends when a process dies."""
+    """The processes of one run. Every wait is bounded and ends if a process dies."""
 
     def __init__(self, agent: AgentClient, token: str, folder: Path) -> None:
         self._agent = agent
@@ -67,10 +67,10 @@ class RunProcesses:
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.states: dict[str, ProcessState] = {}
         self.ending = False
-        """Set when the run is being ended: from then on a lost guard is no error."""
+        """Set when the run is being ended; a lost guard is not an error after that."""
 
     def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
-        """Start a process through its guard; with `lines` a node, whose lines are read."""
+        """Start a process through its guard; with `lines` it is a node whose lines are read."""
         state = ProcessState(argv=argv, env=env, spawned_ns=time.monotonic_ns())
         self.states[process] = state
         self._agent.subscribe(process, self._events)
@@ -93,9 +93,9 @@ class RunProcesses:
         state.pid, state.guard_pid = reply.get("pid"), reply.get("guard_pid")
 
     def write(self, process: str, text: str) -> None:
-        """Write a line to a process; write nothing to one that has died.
+        """Write a line to a process, or nothing if it has died.
 
-        Its end is a result, and reported to the caller that waits for its answer.
+        Its end is a result, reported to the caller that waits for its answer.
         """
         try:
             self._agent.request("write", process=process, text=text + "\n")
@@ -108,7 +108,7 @@ class RunProcesses:
     ) -> list[str]:
         """Wait until each process has printed `keyword`; return those that have not.
 
-        With `strict`, a process that ends without it, or the deadline, raises NodeEndedError.
+        With `strict`, raise NodeEndedError if a process ends without it or the deadline passes.
         """
         return self.wait_for_any((keyword,), processes, deadline_s, strict)
 
@@ -119,7 +119,7 @@ class RunProcesses:
         deadline_s: float,
         strict: bool = True,
     ) -> list[str]:
-        """Wait as `wait_for` does, for any one of several keywords."""
+        """Wait, as `wait_for` does, for any of several keywords."""
 
         def unanswered() -> list[str]:
             return [p for p in processes if self.states[p].lines.keys().isdisjoint(keywords)]
@@ -184,7 +184,7 @@ class RunProcesses:
         state.lines[keyword] = {**fields, "seen_ns": event.get("t_ns")}
 
     def describe_exit(self, process: str) -> str:
-        """Return in words how a process ended, with its own reason where it gave one."""
+        """Return a text on how a process ended, with the reason that it gave, if any."""
         state = self.states[process]
         exit_status = state.exit or {}
         how = (
@@ -196,7 +196,7 @@ class RunProcesses:
         return f"{how} ({reason})" if reason else how
 
     def end_all(self) -> list[str]:
-        """Kill and forget every process left of this run; return what had to be killed."""
+        """Kill and forget all remaining processes of this run; return the killed ones."""
         alive = [p for p, s in self.states.items() if s.exit is None and s.pid is not None]
         for process in alive:
             with contextlib.suppress(AgentError):  # it ended by itself meanwhile
@@ -218,9 +218,9 @@ def start_service(
     token: str,
     timeout_s: float,
 ) -> list[str]:
-    """Start one service process, wait until it serves, and return its endpoints.
+    """Start one service process, wait until it is ready, and return its endpoints.
 
-    A port that another process took between choosing and binding is replaced, a few times.
+    A port taken by another process between choosing and binding is replaced, a few times.
     """
     problem, timed_out = "", False
     for attempt in range(SERVICE_TRIES):
@@ -254,7 +254,7 @@ def start_service(
 
 
 def _with_sbin(argv: list[str]) -> list[str]:
-    """Return the command with the full path of a daemon that only sbin has."""
+    """Return the command, with the full path if the daemon is only in sbin."""
     path = shutil.which(argv[0]) or shutil.which(argv[0], path="/usr/local/sbin:/usr/sbin")
     return [path or argv[0], *argv[1:]]
 
@@ -297,7 +297,7 @@ def _serves(process: str, ready: dict[str, Any], words: dict[str, str], folder: 
 
 
 def _tail(folder: Path, process: str) -> str:
-    """Return the last two lines of each log of a process, in words for an error message."""
+    """Return the last two lines of each log of a process, as text for an error message."""
     lines: list[str] = []
     for path in sorted((folder / "logs").glob(f"{process}.*")):
         lines += path.read_text(errors="replace").strip().splitlines()[-2:]

@@ -1,4 +1,4 @@
-"""Events of a running campaign; the CLI decides how they look."""
+"""Events of a running campaign; the CLI decides how to display them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of each treatment before the first run: used, built, or skipped with the reason."""
+"""Cells of each treatment before the first run: found, built, or skipped with the reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORD_BYTES_MIN = 96
 
 @dataclass(frozen=True)
 class Prepared:
-    """Treatments that can be run, with their cells, and the others with their reasons."""
+    """Treatments that can be run, with their cells, and the others with the reasons."""
 
     treatments: list[Treatment]
     cells: dict[str, dict[str, Cell]]
@@ -33,7 +33,7 @@ class Prepared:
     builds: dict[str, CellBuild]
     """`Cell.known_as` → the build of that cell."""
     unasked: int = 0
-    """Number of treatments that `choose` excluded from the design; no other field holds them."""
+    """Number of treatments that `choose` excluded from the design; not in any other field."""
 
 
 def prepare(
@@ -45,8 +45,8 @@ def prepare(
     """Choose and build the cells of a study.
 
     Without a builder, or with one that only looks, nothing is built. For treatments that `choose`
-    refuses, no cell is looked up or built. Raises UsageError for a name that the catalogue does not
-    have, MissingError where no treatment can be run.
+    refuses, no cell is looked up or built. Raises UsageError for a name that is not in the
+    catalogue, MissingError if no treatment can be run.
     """
     for name in study.meters.use:
         if name not in catalog.meters:
@@ -96,14 +96,14 @@ def prepare(
 
 
 def counts_system_calls(catalog: Catalog, meter: str) -> bool:
-    """Return whether a meter counts system calls, and so is read in runs of its own only."""
+    """Return whether a meter counts system calls and is therefore read only in separate runs."""
     path = catalog.meters[meter] / "meter.toml"
     quantities = read_toml(path).get("quantity", []) if path.exists() else []
     return any(quantity.get("name") == CALLS for quantity in quantities)
 
 
 def _awaited_gap(treatment: Treatment, study: Study, catalog: Catalog) -> str | None:
-    """Return why a middleware or language that the study awaits is missing; None otherwise."""
+    """Return why a middleware or language that the study awaits is missing, else None."""
     for key, known in (("middleware", catalog.middleware), ("language", catalog.languages)):
         name = str(treatment.get(key, ""))
         if name in study.awaits and name not in known:
@@ -114,7 +114,7 @@ def _awaited_gap(treatment: Treatment, study: Study, catalog: Catalog) -> str | 
 def _role_cells(
     treatment: Treatment, catalog: Catalog, builder: Builder | None, builds: dict[str, CellBuild]
 ) -> tuple[dict[str, Cell] | None, str | None]:
-    """Return role → cell, or None and the reason.
+    """Return role → cell, or None with the reason.
 
     One cell plays all roles, unless `server_language` names another language for the hub: then
     both cells must have the same wire format.
@@ -202,9 +202,10 @@ def _choose(
 
 
 def _build(cell: Cell, builder: Builder | None, builds: dict[str, CellBuild]) -> str | None:
-    """Build a cell, or check that it can be built; return why not, None where it can.
+    """Build a cell, or check that it can be built; return the reason if not, else None.
 
-    A builder that only looks raises NotBuiltError for a cell that it would build: no gap.
+    A builder that only looks raises NotBuiltError for a cell that it would build, which is not a
+    gap.
     """
     try:
         if builder is None:
@@ -224,7 +225,7 @@ def _sequence_bytes(treatment: Treatment) -> int:
 
 
 def _reply_match_gap(treatment: Treatment, cell: Cell) -> str | None:
-    """Return why nothing tells replies of overlapping calls apart (C-33); None otherwise."""
+    """Return why replies of overlapping calls cannot be distinguished (C-33), else None."""
     matched_by = cell.middleware.replies_told_by(str(treatment["pattern"]))
     is_record = treatment["payload_encoding"] == "record"
     if matched_by != "sequence" or is_record or "async_client" not in needs(treatment):

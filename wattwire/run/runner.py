@@ -33,14 +33,14 @@ GO_LEAD_PER_NODE_NS = 5_000_000
 EXIT_PATIENCE_S = 5.0
 REASON_PATIENCE_S = 5.0
 SKIPPED_SHARE_MAX = 0.02
-"""Slots that a native timer may skip; beyond it the run is saturated."""
+"""Slots that a native timer may skip; with more, the run is saturated."""
 REFUSED = 2
 CLOSED_WINDOW_MAX_S = 600.0
 
 
 @dataclass
 class RunRecord:
-    """Record of one attempt: all that later stages compute from, besides the files."""
+    """Record of one attempt: all input of later stages, apart from the files."""
 
     token: str
     nodes: list[NodePlan]
@@ -57,15 +57,15 @@ class RunRecord:
     sampling: dict[str, Any] = field(default_factory=dict)
     clocks: dict[str, Any] = field(default_factory=dict)
     tracing: syscalls.Way | None = None
-    """How this run counts system calls; None for every run that is not made for it."""
+    """How this run counts system calls; None for all other runs."""
     cpus: int = 1
-    """Number of CPUs of the host that the nodes ran on."""
+    """Number of CPUs of the host on which the nodes ran."""
     tick_ns: int = TICK_NS
     """Clock tick (ns) of that host, in which it counts steal."""
 
 
 class OneRun:
-    """Executes one attempt in `folder`. Whatever happens, no process of it is left."""
+    """Executes one attempt in `folder`. In any event, all its processes are ended."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class OneRun:
         return int(self._agent.request("mark", name=name)["t_ns"])
 
     def _baseline(self, name: str) -> None:
-        """Keep still for a baseline's length; machine: before services, silent: before GO."""
+        """Wait for a baseline: the machine's before services start, the silent one before GO."""
         self._enter(f"{name} baseline")
         begin_ns = self._mark(f"{name}_begin")
         time.sleep(self._plan.baseline_s)
@@ -185,7 +185,7 @@ class OneRun:
         return endpoints
 
     def _start_nodes(self, service_endpoints: list[str]) -> None:
-        """Start the nodes that listen, then those that connect, with the endpoints they need."""
+        """Start the listening nodes, then the connecting ones with the endpoints that they need."""
         self._enter("starting")
         record = self.record
         deadline_s = time.monotonic() + self._plan.ready_timeout_s
@@ -256,10 +256,10 @@ class OneRun:
             record.outcome = Outcome.DIED if exited else Outcome.TIMED_OUT
 
     def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:
-        """Wait until the window is over and every sender is done; return the senders that are not.
+        """Wait for the end of the window and of all senders; return the senders that did not end.
 
-        A client that has made its count may go on until STOP (C-11), so that all clients are active
-        until the window's end.
+        A client that has made its `count` calls may continue until STOP (C-11), so that all clients
+        are active until the end of the window.
         """
         processes = self.record.processes
         spec = self.record.nodes[0].spec
@@ -289,7 +289,7 @@ class OneRun:
         return unfinished
 
     def _drain(self) -> None:
-        """Send STOP to senders, then to receivers, which go on until it is quiet."""
+        """Send STOP to senders, then to receivers, which continue until no message arrives."""
         self._enter("drain")
         record = self.record
         record.stop_ns = time.monotonic_ns()
@@ -306,7 +306,7 @@ class OneRun:
             record.processes.wait_exit(alive, time.monotonic() + EXIT_PATIENCE_S)
 
     def _judge_exits(self) -> None:
-        """Set the outcome where a node died, hangs or saturated: a result, no harness failure."""
+        """Set the outcome if a node died, hung or saturated: a result, not a harness failure."""
         record = self.record
         if record.outcome is not Outcome.COMPLETED:
             return
@@ -336,7 +336,7 @@ class OneRun:
                 return
 
     def _note_refusals(self) -> None:
-        """Note each node that refused its spec or a late GO: a failure of the harness."""
+        """Record each node that refused its spec or a late GO: a failure of the harness."""
         for process, state in self.record.processes.states.items():
             error = state.lines.get("ERROR", {})
             if error.get("code") == REFUSED:
@@ -344,7 +344,7 @@ class OneRun:
                 self.record.reasons.append(Reason(Verdict.FAILED, "refused", text))
 
     def _note_breaches(self) -> None:
-        """Note each node that broke the contract: what it did is not known."""
+        """Record each node that broke the contract: its actions are unknown."""
         for state in self.record.processes.states.values():
             if state.breach:
                 self.record.reasons.append(Reason(Verdict.FAILED, "contract", state.breach))
@@ -364,7 +364,7 @@ class OneRun:
         self._enter("converting")
 
     def _end_processes(self) -> None:
-        """Ask services to stop, then kill every process that is left."""
+        """Ask services to stop, then kill all remaining processes."""
         record = self.record
         for service in reversed(record.services):
             if record.processes.states[service].exit is None:

@@ -1,4 +1,4 @@
-"""The rule by which a campaign ends before its last block, and its record in the journal."""
+"""The stopping rule of a campaign, and its record in the journal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ KEY = "stopping"
 
 
 class Stopping:
-    """Keeps the result of the stopping rule, and says which runs it spares.
+    """Stores the result of the stopping rule, and determines which runs it makes unnecessary.
 
-    `analysis/stopping.py` holds the rule. It is applied once a block; its result is kept in the
-    journal, so that a campaign which stopped does not go on when it is resumed.
+    `analysis/stopping.py` holds the rule. It is applied once per block; its result is stored in the
+    journal, so that a stopped campaign does not continue when it is resumed.
     """
 
     def __init__(self, plan: Plan, campaign: Campaign) -> None:
@@ -24,9 +24,9 @@ class Stopping:
         self._result: dict[str, Any] = campaign.journal.get(KEY) or {}
 
     def spares(self, planned: PlannedRun) -> bool:
-        """Return whether this run is no longer needed: all contrasts are known, or its level's is.
+        """Return whether this run is unnecessary because all contrasts, or its level's, are known.
 
-        Blocks beyond the plan's were added for another reason and always run.
+        Blocks beyond the plan's were added for another reason and are always run.
         """
         if planned.block > self._plan.blocks or not self._result:
             return False
@@ -44,7 +44,10 @@ class Stopping:
         return bool(self._plan.stop_width) and first <= block <= self._plan.blocks
 
     def look(self, block: int) -> str | None:
-        """Apply the rule after `block` and keep its result; return a note if the campaign stops."""
+        """Apply the rule after `block` and store its result.
+
+        Return a note if the campaign stops.
+        """
         from wattwire.analysis import stopping  # noqa: PLC0415 - statistics are slow to import
 
         result = stopping.judge(self._campaign)

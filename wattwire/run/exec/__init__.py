@@ -1,1 +1,1 @@
-"""`wattwire exec`: any command or running system, measured in repeats."""
+"""`wattwire exec`: repeated measurement of any command or running system."""

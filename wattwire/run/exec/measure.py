@@ -1,4 +1,4 @@
-"""One repeat of `exec`: baseline, window over a command or a running system, end, baseline."""
+"""One repeat of `exec`: baseline, window with a command or a running system, end, baseline."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ LOOK_MS = 100
 POLL_S = 0.1
 MARK_FIRST_S = 0.5
 MARK_PERIOD_S = 10.0
-"""Proportional memory is read at marks only: a reading walks all pages of each process."""
+"""Proportional memory is read at marks only, because a reading walks all pages of each process."""
 ALIVE_PERIOD_S = 1.0
 BASELINE_MIN_S, BASELINE_MAX_S, BASELINE_UNMETERED_S = 2.0, 60.0, 0.5
 STOPS = (("INT", 12.0), ("TERM", 5.0), ("KILL", 5.0))
 """Signals that end a command, and the wait (s) after each.
 
-As at a terminal, a launcher gets time to stop its own nodes before the next signal.
+As at a terminal, a launcher has time to stop its nodes before the next signal.
 """
 
 
 @dataclass(frozen=True)
 class Request:
-    """A measurement to make: a command or targets, and how to measure them."""
+    """A requested measurement: a command or targets, and the measuring options."""
 
     command: tuple[str, ...]
     targets: tuple[Target, ...] = ()
@@ -51,15 +51,15 @@ class Request:
 
     @property
     def subjects(self) -> list[str]:
-        """Return the agent's names of what is measured."""
+        """Return the agent's names of the measured subjects."""
         names = [COMMAND] if self.command else []
         return names + [attached_name(i) for i in range(len(self.targets))]
 
 
 def check_program(request: Request) -> None:
-    """Refuse a command whose program is missing, before anything is measured or written.
+    """Refuse a command whose program is missing before measuring or writing anything.
 
-    Raises UsageError where it does not exist, MissingError where it may not be executed.
+    Raises UsageError if it does not exist, MissingError if it is not executable by this user.
     """
     if not request.command:
         return
@@ -79,20 +79,20 @@ def attached_name(index: int) -> str:
 
 @dataclass
 class Repeat:
-    """Record of one repeat; rows are computed from it and from the sampler's readings."""
+    """Record of one repeat; rows are computed from it and the sampler's readings."""
 
     token: str
     window: tuple[int, int] = (0, 0)
     baselines: list[tuple[int, int]] = field(default_factory=list)
     before: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Subject → the agent's table of its processes at the window's begin."""
+    """Subject → the agent's table of its processes at the start of the window."""
     after: dict[str, dict[str, Any]] = field(default_factory=dict)
     exit: dict[str, Any] | None = None
     ended_by: str = "itself"
-    """itself, --for, Ctrl-C, or the signal that ended the command."""
+    """The cause of the end: "itself", "--for", "Ctrl-C", or the signal that ended the command."""
     messages: float | None = None
     totals: Totals | None = None
-    """Running totals of messages in the output, where the command prints any."""
+    """Running totals of messages in the output, if the command prints any."""
     notes: list[str] = field(default_factory=list)
     sampling: dict[str, Any] = field(default_factory=dict)
 
@@ -121,7 +121,7 @@ class OneExecution:
         self.repeat = Repeat("ww" + secrets.token_hex(5))
 
     def execute(self) -> Repeat:
-        """Run all phases. KeyboardInterrupt ends the window; what was measured is kept."""
+        """Run all phases. KeyboardInterrupt ends the window; measurements so far are kept."""
         repeat, agent = self.repeat, self._agent
         self._start_sampling()
         try:
@@ -165,7 +165,7 @@ class OneExecution:
             self.repeat.baselines.append((begin_ns, end_ns))
 
     def _is_metered(self) -> bool:
-        """Return whether an energy counter can be read; else a long baseline is useless."""
+        """Return whether an energy counter can be read; without one, a long baseline is useless."""
         return any(
             meter["state"] == "present"
             and any(
@@ -187,7 +187,7 @@ class OneExecution:
         return min(BASELINE_MAX_S, max(BASELINE_MIN_S, half_s))
 
     def _baseline_after_s(self) -> float:
-        """Return the length (s) with which both baselines last as long as the window, bounded."""
+        """Return the length (s), bounded, with which both baselines together equal the window."""
         before_s = self._baseline_before_s()
         if self._request.baseline_s is not None or not self._is_metered():
             return before_s
@@ -237,14 +237,14 @@ class OneExecution:
             self._agent.request("write", process=COMMAND, close=True)
 
     def _members(self, name: str) -> dict[str, Any]:
-        """Return the agent's table of a subject's processes; empty for one too short to be seen."""
+        """Return the agent's table of a subject's processes; empty for short-lived ones."""
         try:
             return self._agent.request("members", process=name, period_ms=LOOK_MS)
         except AgentError:
             return {"members": [], "unfollowed": 0}
 
     def _wait(self, begin_ns: int) -> None:
-        """Wait until the command ends, the time is up, or no attached process is left."""
+        """Wait until the command ends, the time is up, or all attached processes have ended."""
         request = self._request
         end_s = begin_ns / SECOND_NS + request.for_s if request.for_s else None
         next_mark_s = begin_ns / SECOND_NS + MARK_FIRST_S
@@ -284,7 +284,7 @@ class OneExecution:
             self.repeat.notes.append("the guard of the command was killed: its totals are unknown")
 
     def _stop(self) -> None:
-        """Send INT, as a terminal does, then TERM, then KILL, each to the whole tree."""
+        """Send INT, as a terminal does, then TERM, then KILL, to the whole process tree."""
         for signal, patience_s in STOPS:
             try:
                 with contextlib.suppress(AgentError):  # it ended by itself meanwhile
@@ -303,7 +303,7 @@ class OneExecution:
                 return
 
     def _clean_up(self) -> None:
-        """Kill what is left of the command; attached systems go on."""
+        """Kill the command's remaining processes; attached systems keep running."""
         if self._request.command and self.repeat.exit is None:
             with contextlib.suppress(AgentError):
                 self._agent.request("signal", process=COMMAND, signal="KILL", tree=True)
@@ -326,7 +326,7 @@ class OneExecution:
             repeat.totals = self._counter.totals(POLL_S)
 
     def document(self) -> dict[str, Any]:
-        """Return run.json of this repeat."""
+        """Return the content of this repeat's run.json."""
         repeat = self.repeat
         return {
             "token": repeat.token,

@@ -16,7 +16,7 @@ _TAKES_CODE = "-c"
 
 
 def process_name(argv: Sequence[str], command: str) -> str:
-    """Return a process's table name from its arguments; `command` is the kernel's name for it."""
+    """Return a process's table name from its arguments; `command` is its name in the kernel."""
     nodes = _matches(_NODE, argv)
     if nodes:
         namespaces = _matches(_NAMESPACE, argv)
@@ -34,12 +34,12 @@ def process_name(argv: Sequence[str], command: str) -> str:
 
 
 def _matches(pattern: re.Pattern[str], argv: Sequence[str]) -> list[str]:
-    """Return the first group of `pattern` from each argument that matches."""
+    """Return the first group of `pattern` for each matching argument."""
     return [match[1] for word in argv if (match := pattern.search(word))]
 
 
 def _script(arguments: Sequence[str]) -> str:
-    """Return what an interpreter runs: a script's file name, `-m MODULE`, `-c`, or nothing."""
+    """Return the code that an interpreter runs: a script's file name, `-m MODULE`, `-c`, or ""."""
     for index, word in enumerate(arguments):
         if word == _TAKES_MODULE and index + 1 < len(arguments):
             return f"-m {arguments[index + 1]}"

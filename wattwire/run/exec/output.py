@@ -1,4 +1,4 @@
-"""Output of a command: passed on as it arrives, and searched for a count of messages."""
+"""Output of a command: passed on as it arrives and searched for message counts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ CHUNK_BYTES = 1 << 16
 class Totals:
     """Running totals of messages: the first and the last reading, each as (s monotonic, messages).
 
-    `seen_every_s` is the period at which output is read: a total may be older than its time by
-    that much.
+    `seen_every_s` is the period at which output is read; a total may be that much older than its
+    time.
     """
 
     first: tuple[float, float]
@@ -33,22 +33,25 @@ class Totals:
 
     @property
     def per_s(self) -> float | None:
-        """Return messages per second between both readings; None where they are too close."""
+        """Return messages per second between both readings; None if they are too close."""
         if self.readings < 2 or self.span_s <= 2 * self.seen_every_s:
             return None
         return (self.last[1] - self.first[1]) / self.span_s
 
     @property
     def resolution_share(self) -> float | None:
-        """Return the relative error of the rate due to the reading times; None without a rate."""
+        """Return the relative error of the rate caused by the reading times.
+
+        None without a rate.
+        """
         return None if self.per_s is None else self.seen_every_s / self.span_s
 
 
 class MessageCounter:
     """Counts messages in lines of text by a regular expression.
 
-    Without a group each match is one message. `(?P<n>…)` is a running total, of which the last
-    value counts; `(?P<add>…)` is an amount, and the count is the sum of all amounts.
+    Without a group, each match is one message. `(?P<n>…)` is a running total, whose last value
+    counts; `(?P<add>…)` is an amount, and the count is the sum of the amounts.
     """
 
     def __init__(self, expression: str) -> None:
@@ -69,7 +72,7 @@ class MessageCounter:
     def line(self, text: str, at_s: float = 0.0) -> None:
         """Count the messages in one line, read at `at_s` (monotonic).
 
-        Raises UsageError where a group holds no number.
+        Raises UsageError if a group is not a number.
         """
         for match in self._pattern.finditer(text):
             self._matches += 1
@@ -83,7 +86,7 @@ class MessageCounter:
                 self._last = (at_s, value)
 
     def totals(self, seen_every_s: float) -> Totals | None:
-        """Return the running totals; None where the output holds none."""
+        """Return the running totals; None if the output has none."""
         if self._first is None or self._last is None:
             return None
         return Totals(self._first, self._last, self._matches, seen_every_s)
@@ -98,12 +101,12 @@ class MessageCounter:
 
     @property
     def count(self) -> float | None:
-        """Return the messages counted so far; None where nothing has matched."""
+        """Return the messages counted so far; None if nothing has matched."""
         return self._count if self._matches else None
 
 
 class Tail:
-    """Follows a growing log file: passes its bytes on, and its whole lines to a counter."""
+    """Follows a growing log file: passes on its bytes, and its complete lines to a counter."""
 
     def __init__(
         self, path: Path, show: Callable[[bytes], None], counter: MessageCounter | None
@@ -112,7 +115,7 @@ class Tail:
         self._offset = 0
         self._partial = b""
         self.truncated = False
-        """Whether the log reached its size limit: messages after that were not counted."""
+        """Whether the log reached its size limit, after which messages were not counted."""
 
     def take(self) -> None:
         """Read everything written since the last call."""

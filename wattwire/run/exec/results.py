@@ -22,7 +22,7 @@ from wattwire.run.results.resources import (
 UNSEEN = "(ended between two looks)"
 UNSEEN_MIN_NS = 1_000_000
 BIRTH_STEP_NS = 20_000_000
-"""Uncertainty of a birth: it is known in clock ticks, and converted by readings of two clocks."""
+"""Uncertainty of a process's start: it is in clock ticks, converted with readings of two clocks."""
 
 COLUMNS: dict[str, tuple[str, str, str]] = {
     "repeat": ("", "identity", "repeat, from 1"),
@@ -105,7 +105,7 @@ class ExecRows:
         return self._readings.increase(CPU_TIME, "process", subject, *self._repeat.window)
 
     def _power(self) -> tuple[float | None, float | None]:
-        """Return the machine's power (W) in the baselines and in the window; None where unknown.
+        """Return the machine's power (W) in the baselines and in the window; None if unknown.
 
         The baselines are weighted by their lengths.
         """
@@ -125,7 +125,7 @@ class ExecRows:
     def _subject_energies(self) -> dict[str, float | None]:
         """Return measured energy and the model's range (J) by column.
 
-        Only a command that was started here has a baseline, and so a measured energy.
+        Only a command that was started here has a baseline and hence a measured energy.
         """
         repeat, names = self._repeat, self._request.subjects
         energies = energy_estimates(self._readings, names, repeat.window, self._model)
@@ -215,8 +215,8 @@ class ExecRows:
     def _memory(self, name: str, member: dict[str, Any] | None) -> dict[str, float | None]:
         """Return resident and proportional memory in KiB.
 
-        `member` is given only for a process born in the window: then the kernel's peak counts, too.
-        The kernel's peak of an older process may date from before the window.
+        `member` is given only for a process that started in the window; its peak in the kernel is
+        then used too. The peak of an older process may precede the window.
         """
         begin_ns, end_ns = self._repeat.window
         columns: dict[str, float | None] = {}
@@ -278,7 +278,7 @@ class ExecRows:
         return row
 
     def _rate(self) -> dict[str, float]:
-        """Return the message rate between the first and the last running total, if there is one."""
+        """Return the message rate between the first and the last running total, if any."""
         totals = self._repeat.totals
         if totals is None or totals.per_s is None or totals.resolution_share is None:
             return {}
@@ -293,7 +293,7 @@ class ExecRows:
     def _user_share(self) -> float | None:
         """Return the share of CPU time in user space, over all subjects.
 
-        It comes from the usage that the guard reaped where that is known, else from the rows.
+        It comes from the usage that the guard reaped if known, else from the rows.
         """
         usage = (self._repeat.exit or {}).get("rusage")
         if usage and self._request.subjects == [COMMAND]:
@@ -304,7 +304,7 @@ class ExecRows:
         return user_s / (user_s + system_s) if user_s + system_s else None
 
     def _total_memory(self) -> dict[str, float | None]:
-        """Return the memory (KiB) of all subjects together; None where one of them is unknown."""
+        """Return the total memory (KiB) of all subjects; None if any is unknown."""
         memories = [self._memory(name, None) for name in self._request.subjects]
         return {key: total(memory[key] for memory in memories) for key in memories[0]}
 
@@ -327,9 +327,9 @@ def _per(value: float | None, messages: float | None, factor: float = 1.0) -> fl
 
 
 def _with_births(quantities: pl.DataFrame, repeat: Repeat) -> pl.DataFrame:
-    """Add a reading of 0 at the birth of each process born in the window.
+    """Add a reading of 0 at the start of each process that started in the window.
 
-    Its CPU time was 0 then, which no reading shows.
+    Its CPU time was 0 then, but no reading shows it.
     """
     begin_ns, end_ns = repeat.window
     births = {

@@ -1,1 +1,1 @@
-"""Tables, verdict and summary row of a run, computed from what nodes and meters recorded."""
+"""Tables, verdict and summary row of a run, computed from the records of nodes and meters."""

@@ -1,4 +1,4 @@
-"""Tables with one meaning per column, from the binary files that processes wrote."""
+"""Tables with one meaning per column, from the binary files of the processes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ QUANTITY_SCHEMA = {
 
 
 def open_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[Samples]]:
-    """Return node number → samples, one per file, of nodes that left any.
+    """Return node number → samples, one per file, for nodes that wrote any.
 
     Raises SampleFileError.
     """
@@ -68,7 +68,7 @@ def open_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[Samp
 
 
 def sample_files(folder: Path, process: str) -> list[Path]:
-    """Return the sample files that a node left (C-24), of any type. Raises SampleFileError."""
+    """Return the sample files that a node wrote (C-24), of any type. Raises SampleFileError."""
     out = folder / "out" / process
     if out.is_symlink():
         raise SampleFileError(f"{out}: C-24: the node put a link where its folder was")
@@ -129,7 +129,7 @@ def _order(files: Sequence[Samples]) -> npt.NDArray[np.int64]:
 
 
 def _records_at(files: Sequence[Samples], indices: npt.NDArray[np.int64]) -> Records:
-    """Return the records at these indices. Files are nearly in order, so few chunks are read."""
+    """Return the records at these indices. Files are almost in order, so few chunks are read."""
     selected = np.empty(len(indices), MESSAGE_RECORD)
     first = 0
     for file in files:

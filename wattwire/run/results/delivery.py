@@ -19,7 +19,7 @@ from wattwire.store import Messages
 CALL_KINDS = ("call", "result")
 LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
 RESTING_ON_SENT = ("sent", "expected", "received_unique", "failed", "lost", "duplicates", "late")
-"""Counts that are unknown where a sender left no records."""
+"""Counts that are unknown if a sender left no records."""
 AFTER_WARMUP = ("expected_after_warmup", "failed_after_warmup", "lost_after_warmup")
 """The same counts without the warm-up."""
 NONE_FAILED = np.empty(0, dtype=np.uint64)
@@ -27,9 +27,9 @@ NONE_FAILED = np.empty(0, dtype=np.uint64)
 
 @dataclass(frozen=True)
 class Pair:
-    """One expected stream: `sent` messages of `sender` that `receiver` should get.
+    """One expected stream: `sent` messages from `sender` to `receiver`.
 
-    sent = unique + failed + lost. Only calls fail: they end with an error before their timeout.
+    sent = unique + failed + lost. Only calls can fail: they end with an error before their timeout.
     """
 
     sender: int
@@ -43,7 +43,10 @@ class Pair:
 
 
 def count_pairs(messages: pl.DataFrame, nodes: list[NodePlan]) -> list[Pair]:
-    """Return the loss per (sender, receiver). Of a call's reply the sender is the receiver."""
+    """Return the loss per (sender, receiver).
+
+    For a call's reply, the sender is also the receiver.
+    """
     pairs: list[Pair] = []
     for node in nodes:
         if not node.sends:
@@ -77,7 +80,7 @@ def _pair(
     arrived: pl.DataFrame,
     failed: npt.NDArray[np.uint64] = NONE_FAILED,
 ) -> Pair:
-    """Return the counts of one stream from the counters sent and the records that arrived."""
+    """Return the counts of one stream from the sent counters and the received records."""
     unique = _counters(arrived)
     in_range = np.intersect1d(unique, sent, assume_unique=True)
     missing = np.setdiff1d(sent, unique, assume_unique=True)
@@ -97,7 +100,7 @@ def _pair(
 def expected_deliveries(
     messages: pl.DataFrame, nodes: list[NodePlan], known_senders: frozenset[int] | None = None
 ) -> pl.DataFrame:
-    """Return the deliveries that latency and loss are computed from, warm-up included.
+    """Return the deliveries from which latency and loss are computed, warm-up included.
 
     See `model/deliveries.py`.
     """
@@ -122,9 +125,9 @@ class LatencyTally:
         self._response_us.append(kept["response_us"].drop_nulls())
 
     def summary(self) -> dict[str, float | None]:
-        """Return the summary of all parts; to be called once, at the end.
+        """Return the summary of all parts; call it once, at the end.
 
-        A quantile among lost messages and failed calls is null (infinite).
+        A quantile that falls on lost messages or failed calls is null (infinite).
         """
         values = _concatenated(self._values_us)
         values.sort()
@@ -148,7 +151,7 @@ class LatencyTally:
 
 
 def _concatenated(parts: list[pl.Series]) -> npt.NDArray[np.float64]:
-    """Return one array of all parts, and empty `parts` so that their memory can be freed."""
+    """Return one array of all parts, and empty `parts` to free their memory."""
     values = np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)])
     parts.clear()
     return values
@@ -168,11 +171,11 @@ def cost_window_start_ns(
     warmup_ns: int,
     closed: bool,
 ) -> int:
-    """Return when (ns) the warm-up is over for every sender; costs count from here on.
+    """Return the time (ns) from which costs count: the end of every sender's warm-up.
 
-    In open loop, by time. In closed loop, by the flags of the callers' records, whatever set them:
-    the begin of the first call without the flag, of the caller that was last to make one. A caller
-    whose calls are all warm-up delays it until its last one ends. `parts` are of one run's records.
+    In open loop it is a fixed time. In closed loop it comes from the flags of the callers' records:
+    the latest, over callers, of the begin of the first call without the flag. A caller whose calls
+    are all warm-up delays it until its last call ends. `parts` are parts of one run's records.
     """
     time_ns = start_ns + warmup_ns
     last_ns: dict[int, int] = {}
@@ -194,11 +197,11 @@ def cost_window_start_ns(
 
 
 Span = tuple[int, int | None]
-"""Begin, inclusive, and end, exclusive, in CLOCK_MONOTONIC ns; None: the end of the run."""
+"""Begin (inclusive) and end (exclusive) in CLOCK_MONOTONIC ns; None is the end of the run."""
 
 
 def sent_within(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: Span) -> int:
-    """Return how many messages or calls the senders handed over within this time."""
+    """Return the number of messages or calls that senders handed over within this time."""
     return sum(
         len(_counters(_within(_sent_records(part, node), span_ns)))
         for part in parts
@@ -208,7 +211,7 @@ def sent_within(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: S
 
 
 def calls_that_count(parts: Iterable[pl.DataFrame], nodes: list[NodePlan]) -> int:
-    """Return how many calls of the clients are not flagged as warm-up."""
+    """Return the number of client calls that are not flagged as warm-up."""
     counts = (pl.col("flags") & FLAG_WARM_UP) == 0
     return sum(
         len(_counters(_sent_records(part, node).filter(counts)))
@@ -227,11 +230,11 @@ def _within(messages: pl.DataFrame, span_ns: Span) -> pl.DataFrame:
 def clients_active_mean(
     parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: Span
 ) -> float | None:
-    """Return how many callers were active at once, on average, within `span_ns`.
+    """Return the mean number of simultaneously active callers within `span_ns`.
 
-    A caller is active from its first call in the span to the end of its last one, or of the span. A
-    caller that has made all the calls that it may make (C-11) ends sooner: the last calls of the
-    others are then measured with fewer active callers than the study has. None if no call counts.
+    A caller is active from its first call in the span to the end of its last call or of the span. A
+    caller that has made all its allowed calls (C-11) ends earlier; the last calls of the others are
+    then measured with fewer active callers than the study specifies. None if no call counts.
     """
     first_ns: dict[int, int] = {}
     last_ns: dict[int, int] = {}
@@ -253,7 +256,7 @@ def clients_active_mean(
 
 
 def _sent_records(messages: pl.DataFrame, node: NodePlan) -> pl.DataFrame:
-    """Return a sender's own records of what it sent: accepted messages; calls, accepted or not."""
+    """Return a sender's records of its sent messages: accepted messages, and all calls."""
     records = messages.filter(pl.col("node") == node.node)
     if node.role == "publisher":
         return records.filter((pl.col("flags") & FLAG_FAILED) == 0)
@@ -261,7 +264,7 @@ def _sent_records(messages: pl.DataFrame, node: NodePlan) -> pl.DataFrame:
 
 
 def schedule_lateness_us(parts: Iterable[pl.Series]) -> dict[str, float | None]:
-    """Return how late senders began by their schedule: p50 and p99 (µs).
+    """Return the senders' lateness relative to their schedule: p50 and p99 (µs).
 
     `parts` are from `lateness_us`.
     """
@@ -289,7 +292,7 @@ def count_summary(
 ) -> dict[str, Any]:
     """Return the counts of one run, warm-up included.
 
-    `late` counts first arrivals in the drain's second half.
+    `late` counts first arrivals in the second half of the drain.
     """
     senders = {p.sender: p.sent for p in pairs}
     corrupt = messages.filter((pl.col("flags") & FLAG_CORRUPT) != 0)
@@ -307,7 +310,7 @@ def count_summary(
 
 @dataclass(frozen=True)
 class Tallied:
-    """Counts of one run, and its latency and lateness by names of responses."""
+    """Counts of one run, and its latency and lateness by response name."""
 
     counts: dict[str, int]
     latency: dict[str, float | None]
@@ -317,7 +320,7 @@ class Tallied:
 def tallied(messages: Messages, nodes: list[NodePlan], late_after_ns: int) -> Tallied:
     """Return the counts of a run's records.
 
-    They are counted part by part; of each part only sums and latencies stay in memory.
+    They are counted part by part; only the sums and latencies of each part stay in memory.
     """
     known_senders = announced(messages.origins, {node.node: node.role for node in nodes})
     counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Verdicts: evidence for or against a run that is independent of what it measured."""
+"""Verdicts: evidence for or against a run that is independent of its measured responses."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SUSPEND_NS = 10_000_000
 
 
 def wait_until_quiet(agent: AgentClient, limits: ValidityLimits, wait_s: float) -> dict[str, Any]:
-    """Wait, at most `wait_s`, until the machine is quiet; return the conditions.
+    """Wait at most `wait_s` until the machine is quiet; return the conditions.
 
-    A machine that stays busy is no error.
+    A machine that stays busy is not an error.
     """
     began_s = time.monotonic()
     while True:
@@ -48,7 +48,7 @@ def judge(
     limits: ValidityLimits,
     done: list[dict[str, Any]],
 ) -> tuple[list[Reason], dict[str, float | None]]:
-    """Return all reasons against a run, and their figures as responses of the summary."""
+    """Return all reasons against a run, and their values as responses of the summary."""
     reasons = list(record.reasons)
     reasons += _judge_counts(done)
     reasons += _judge_suspend(record)
@@ -61,10 +61,10 @@ def judge(
 
 
 def resolution(record: RunRecord) -> dict[str, float]:
-    """Return by how much a share of the window may be too high because of its counting step.
+    """Return the amount by which the counting step may inflate a share of the window.
 
-    Steal: a clock tick of each CPU, since the last one may have begun before the window. Ticks of
-    the sampler: one.
+    Steal: one clock tick per CPU, since a tick may have begun before the window. Sampler: one
+    tick.
     """
     steps = {}
     window_ns = record.window.get("end_ns", 0) - record.window.get("start_ns", 0)

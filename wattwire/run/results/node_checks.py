@@ -1,7 +1,7 @@
-"""Checks of a node's lines and records against what is possible in its run.
+"""Checks that a node's lines and records are possible in its run.
 
-A fault here is the node's breach of the contract, so its attempt fails, with the clause in the
-reason. Losses, delays and timeouts are results, not faults.
+A fault is a breach of the contract by the node, so its attempt fails and the reason names the
+clause. Losses, delays and timeouts are results, not faults.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ ROLE_KINDS = {
 }
 """Kinds of records that a role writes (C-27); no role writes `relay` yet."""
 CLOCK_TOLERANCE_NS = 10_000
-"""By how much (ns) the later of two readings of one clock may seem earlier."""
+"""Largest time (ns) by which the later of two readings of one clock may appear earlier."""
 SEQ_SHIFT = np.uint64(48)
 ACK_BYTES = 8
 RECORD_HEAD_BYTES, RECORD_SAMPLE_BYTES = 96, 16
 
 
 def scheduled(spec: dict[str, Any]) -> int:
-    """Return how many messages the contract demands of a sender (C-10, C-11)."""
+    """Return the number of messages that the contract requires of a sender (C-10, C-11)."""
     if spec["loop"] == "closed":
         return int(spec["count"])
     return max(0, -((int(spec["phase_ns"]) - int(spec["duration_ns"])) // int(spec["period_ns"])))
@@ -54,7 +54,7 @@ def scheduled(spec: dict[str, Any]) -> int:
 def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int) -> Iterator[str]:
     """Yield each impossible value or order in a node's lines, with its clause.
 
-    `start_ns` and `stop_ns` are those of GO and STOP, 0 where the node was not sent one.
+    `start_ns` and `stop_ns` are those of GO and STOP, 0 if the node did not receive one.
     """
     lines, spawned_ns = state.lines, state.spawned_ns
     ready, sent, done = (lines.get(keyword) for keyword in ("READY", "SENT", "DONE"))
@@ -76,7 +76,7 @@ def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int
 
 
 def count_faults(done: dict[str, Any] | None, parts: Sequence[Samples]) -> Iterator[str]:
-    """Yield where DONE and the headers of the files differ on records without room (C-26)."""
+    """Yield each mismatch of dropped records between DONE and the file headers (C-26)."""
     overflow = sum(part.overflow for part in parts)
     if done is not None and parts and done["overflow"] != overflow:
         yield f"C-26: DONE says overflow {done['overflow']}; its files say {overflow}"
@@ -102,9 +102,9 @@ def _sent_faults(
 
 
 def record_faults(node: NodePlan, samples: Samples, first_ns: int, last_ns: int) -> Iterator[str]:
-    """Yield each kind of impossible record of one file: its clause, how many there are, the first.
+    """Yield each kind of impossible record of one file: its clause, its count, the first record.
 
-    `first_ns` and `last_ns` bound the life of the run's processes.
+    `first_ns` and `last_ns` bound the lifetime of the run's processes.
     """
     counts: Counter[tuple[str, str]] = Counter()
     firsts: dict[tuple[str, str], str] = {}
@@ -122,13 +122,13 @@ def record_faults(node: NodePlan, samples: Samples, first_ns: int, last_ns: int)
 
 
 Masked = tuple[str, str, npt.NDArray[np.bool_]]
-"""Clause, text, and which of the records are wrong."""
+"""Clause, text, and the mask of wrong records."""
 
 
 def _wrong_records(
     node: NodePlan, records: Records, first_ns: int, last_ns: int
 ) -> Iterator[Masked]:
-    """Yield the result of each check: clause, text, and which of the records are wrong."""
+    """Yield the result of each check: clause, text, and the mask of wrong records."""
     kinds, flags = records["kind"], records["flags"]
     allowed = [KINDS.index(kind) for kind in ROLE_KINDS[node.role]]
     yield "C-27", f"have a kind that no {node.role} has", ~np.isin(kinds, allowed)
@@ -183,10 +183,10 @@ def _lengths(spec: dict[str, Any]) -> list[int]:
 def sequence_faults(
     nodes: list[NodePlan], samples: Mapping[int, Sequence[Samples]]
 ) -> Iterator[str]:
-    """Yield which nodes recorded what is impossible in their run.
+    """Yield each impossible sequence number in the records of the run's nodes.
 
-    This is a message that its sender sent twice (C-17), and an arrival that its sender never began
-    to send (C-21). Nothing is known of a sender that left no records, or not all of them.
+    Impossible are a message that its sender sent twice (C-17) and an arrival that its sender never
+    began to send (C-21). Senders with missing or incomplete records are not checked.
     """
     sent_by_node = {}
     for node in nodes:
@@ -214,7 +214,7 @@ def sequence_faults(
 
 
 def _sent_sequences(node: NodePlan, parts: Sequence[Samples]) -> npt.NDArray[np.uint64]:
-    """Return what a sender sent, ascending, by the records that it writes once a message."""
+    """Return a sender's sent sequence numbers, ascending, from its one record per message."""
     kind = KINDS.index(ROLE_KINDS[node.role][-1])
     parts_sent = [
         records["seq"][records["kind"] == kind] for part in parts for records in part.chunks()
@@ -227,7 +227,7 @@ def _sent_sequences(node: NodePlan, parts: Sequence[Samples]) -> npt.NDArray[np.
 def _unsent_sequences(
     part: Samples, senders: list[int], sent_sequences: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Return, once each, sound arrivals from `senders` that `sent_sequences` (ascending) lacks."""
+    """Return distinct intact arrivals from `senders` that are not in `sent_sequences` (sorted)."""
     unsent = np.empty(0, np.uint64)
     for records in part.chunks():
         from_senders = np.isin(records["seq"] >> SEQ_SHIFT, senders)

@@ -1,6 +1,6 @@
-"""Energy source of a run, and the machine's power by it.
+"""Energy source of a run, and the machine's power measured by it.
 
-A machine shows the same energy in several places; sources are ranked by their meters' manifests
+A machine reports the same energy in several places; sources are ranked by their meters' manifests
 and exactly one is used (docs/manifests.md), so that no energy is counted twice.
 """
 
@@ -16,10 +16,10 @@ from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results.resources import Readings
 
 EDGE_NS = 250_000_000
-"""A source must have been read this close to both ends of a span, or within EDGE_SHARE of it."""
+"""A source must be read this close to both ends of a span, or within EDGE_SHARE of it."""
 EDGE_SHARE = 0.05
 HOLE_NS = 2_500_000_000
-"""A gauge is unknown between readings further apart than this and than HOLE_SHARE of the span."""
+"""A gauge is unknown between readings further apart than both this and HOLE_SHARE of the span."""
 HOLE_SHARE = 0.1
 
 Span = tuple[int, int]
@@ -27,7 +27,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Source:
-    """A ranked quantity: its subjects together are the machine's energy, without overlap."""
+    """A ranked quantity whose subjects add up to the machine's energy, without overlap."""
 
     meter: str
     quantity: str
@@ -42,7 +42,7 @@ class Source:
 
 
 def sources(series: Iterable[dict[str, Any]]) -> list[Source]:
-    """Return every energy source among a sampling's series, the preferred one first."""
+    """Return every energy source among the sampled series, the preferred one first."""
     subjects_by_source: dict[tuple[int, str, str, bool], set[str]] = {}
     for table in series:
         if table.get("rank") is not None:
@@ -57,7 +57,7 @@ def sources(series: Iterable[dict[str, Any]]) -> list[Source]:
 def choose(
     readings: Readings, series: Iterable[dict[str, Any]], spans: Sequence[Span]
 ) -> Source | None:
-    """Return the source of the lowest rank that has a power in every one of `spans` (ns)."""
+    """Return the source with the lowest rank that has a power in every one of `spans` (ns)."""
     for source in sources(series):
         if all(mean_w(readings, source, span) is not None for span in spans):
             return source
@@ -67,7 +67,7 @@ def choose(
 def mean_w(readings: Readings, source: Source | None, span: Span) -> float | None:
     """Return the mean power (W) of all subjects of `source` in a span (ns).
 
-    None without a source, or where one subject was not read throughout the span.
+    None without a source, or if one subject was not read throughout the span.
     """
     if source is None or span[1] <= span[0]:
         return None

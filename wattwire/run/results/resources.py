@@ -17,11 +17,14 @@ OF_LIFE = (
     ("faults_minor", "minor_faults", 1.0),
     ("switches_voluntary", "voluntary_switches", 1.0),
 )
-"""Quantities of a process that has ended: column, quantity, factor to the column's unit."""
+"""Quantities of an ended process: column, quantity, factor to the column's unit."""
 
 
 class Readings:
-    """Interpolating access to one run's quantities. Counters are monotonic, values per series."""
+    """Interpolated access to one run's quantities.
+
+    Counters are monotonic; values are per series.
+    """
 
     def __init__(self, quantities: pl.DataFrame) -> None:
         self._frame = quantities
@@ -61,7 +64,7 @@ class Readings:
         end_ns: int,
         between: bool = False,
     ) -> Any:
-        """Return a gauge's values in an interval; each covers the time since the reading before.
+        """Return a gauge's values in an interval; each covers the time since the previous reading.
 
         The reading at the interval's end is included; the one at its begin is not, unless the
         interval begins `between` two readings.
@@ -83,8 +86,8 @@ class Readings:
         """Return a counter's increase from begin to end, linear between readings; None if unread.
 
         A mark's time is just before its readings, so a counter whose first reading is after
-        `begin_ns` counts from that reading: what a process used to start is not in the interval.
-        A counter whose process ended before `end_ns` keeps its last value.
+        `begin_ns` counts from that reading, which excludes the process's start. A counter whose
+        process ended before `end_ns` keeps its last value.
         """
         times, values = self._series(quantity, scope, subject, kind)
         if len(times) < 2:
@@ -96,7 +99,7 @@ class Readings:
     def mean(
         self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int
     ) -> float | None:
-        """Return a gauge's mean in the interval, or its nearest reading where none is in it."""
+        """Return a gauge's mean in the interval, or its nearest reading if none is in it."""
         times, values = self._series(quantity, scope, subject, "measured")
         if not len(times):
             return None
@@ -113,7 +116,7 @@ class Readings:
 
     @property
     def end_ns(self) -> int | None:
-        """Return the time (ns) of the last reading of all; None where there is none."""
+        """Return the time (ns) of the last reading; None without readings."""
         times = self._frame["t_ns"]
         return None if times.is_empty() else int(times.max())  # type: ignore[arg-type]
 
@@ -131,7 +134,7 @@ def column(stem: str, process: str) -> str:
 
 
 def total(values: Iterable[float | None]) -> float | None:
-    """Return the sum, or None if any value is unknown: a sum of the known ones is no total."""
+    """Return the sum, or None if any value is unknown, because a partial sum is not a total."""
     summed = 0.0
     for value in values:
         if value is None:
@@ -168,9 +171,9 @@ def cpu_costs(
 def wire_costs(
     readings: Readings, window: tuple[int, int], sent: int | None
 ) -> dict[str, float | None]:
-    """Return bytes per message that the host's interfaces sent in the window; None where unread.
+    """Return bytes per message that the host's interfaces sent in the window; None if not read.
 
-    An interface does not say whose bytes they are: other programs' traffic is included.
+    An interface does not identify the sender, so other programs' traffic is included.
     """
     interfaces = readings.subjects(SENT_BYTES, "interface")
     sent_bytes = total(
@@ -195,10 +198,10 @@ def memory_costs(
 
 
 def life_costs(readings: Readings, processes: list[str]) -> dict[str, float | None]:
-    """Return the largest memory, page faults and switches of each process, over its whole life.
+    """Return each process's peak memory, page faults and context switches over its lifetime.
 
-    They are known once it has ended, of the process with all its descendants; the largest memory
-    is that of a single process among these.
+    They are known after its end, for the process with all its descendants; the peak memory is that
+    of the largest single process among these.
     """
     costs: dict[str, float | None] = {}
     for stem, quantity, factor in OF_LIFE:
@@ -214,7 +217,7 @@ def energy_estimates(
     window: tuple[int, int],
     model: dict[str, float] | None,
 ) -> dict[str, float | None]:
-    """Return the estimate's range (J): the model's joules per CPU second times CPU time."""
+    """Return the estimated range (J): the model's joules per CPU second times CPU time."""
     costs: dict[str, float | None] = {}
     if model is None:
         return costs
@@ -236,8 +239,8 @@ def attributed_energy(
 ) -> dict[str, float | None]:
     """Return each process's share of measured dynamic energy, by CPU time above the silent rate.
 
-    The denominator is the machine's busy time, background included (measurement, 2): what other
-    processes used is not attributed to the nodes.
+    The denominator is the machine's busy time, background included (measurement, 2): energy used by
+    other processes is not attributed to nodes.
     """
     seconds = (window[1] - window[0]) / SECOND_NS
     busy_ns = readings.increase("busy_time", "machine", "machine", *window)

@@ -1,4 +1,4 @@
-"""Meaning of each summary column: unit, kind, words. A node's columns end in .ROLE.N."""
+"""Meaning of each summary column: unit, kind, description. A node's columns end in .ROLE.N."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def with_derived(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the metrics that follow from others (`model/derived.py`); None where unknown."""
+    """Add the metrics derived from others (`model/derived.py`); None if unknown."""
     if not rows:
         return []
     columns = {name: values.tolist() for name, values in derived(frame_of(rows)).items()}
@@ -44,11 +44,11 @@ def with_derived(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add standing, message and total energy, with the machine's power pooled over a block.
+    """Add standing, message and total energy, with the machine's baseline pooled over a block.
 
-    The machine baseline of one run is short; all baselines of a block together are at least as long
-    as a window, and they bracket every run of the block. The energy of the whole run minus one idle
-    power of the campaign is added, too, for comparison with papers that subtract so.
+    The machine baseline of one run is short; all baselines of a block together last at least as
+    long as a window and bracket every run of the block. The energy of the whole run minus the
+    campaign's idle power is also added, for comparison with papers that subtract idle power.
     """
     powers: dict[tuple[Any, Any], list[float]] = {}
     for row in rows:
@@ -77,11 +77,11 @@ def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def subtract_idle(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the energy of each whole run minus one idle power, the same for the whole campaign.
+    """Add the energy of each whole run minus the idle power of the whole campaign.
 
-    It is energy above idle as papers with a meter at the mains compute it, start-up included. It
-    ignores drift of the machine's own power, and does not separate what nodes use while they are
-    silent from what messages use. It is never an answer's only energy.
+    Papers with a mains power meter compute energy above idle in this way, start-up included. It
+    ignores drift of the machine's power, and does not separate the standing cost of silent nodes
+    from the message cost. It is never the only energy of an answer.
     """
     idle_powers_w: dict[Any, list[float]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""One row per run: every response with its unit and kind."""
+"""One summary row per run: every response with its unit and kind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from wattwire.store.files import discard, write_batches, write_new, write_table
 class Collected:
     """Everything computed from one attempt; `write` stores its files in the attempt's folder.
 
-    The messages are written before, because there may be more of them than memory holds.
+    Messages are written earlier, because they may exceed the memory.
     """
 
     def __init__(
@@ -95,7 +95,10 @@ class Collected:
     # -- reading -----------------------------------------------------------------------------
 
     def _messages(self) -> tuple[Messages, list[Reason]]:
-        """Check the nodes' records, write them as one table in batches; return it and reasons."""
+        """Check the nodes' records and write them in batches as one table.
+
+        Return it and the reasons.
+        """
         record, reasons = self.record, []
         samples: dict[int, list[Samples]] = {}
         try:
@@ -121,7 +124,7 @@ class Collected:
         return self.folder / "messages.parquet"
 
     def _batches(self, samples: dict[int, list[Samples]]) -> Iterator[pl.DataFrame]:
-        """Return batches of all records in their order, calls that do not count flagged."""
+        """Return batches of all records in order, with the calls that do not count flagged."""
         nodes, warm_up, end_ns = self.record.nodes, self._warm_up_calls(), self._counted_end_ns()
         identity = self.planned.run, str(self.planned.treatment["pattern"]), HOST
         batches = message_batches(*identity, samples)
@@ -134,18 +137,18 @@ class Collected:
         return (flag_calls(batch, counted) for batch in batches)
 
     def _counted_end_ns(self) -> int | None:
-        """Return when (ns) what counts ended while clients went on (C-11); None if none did."""
+        """Return the end of what counts (ns) if clients continued after it (C-11), else None."""
         goes_on = any(node.sends and node.spec["count_beyond"] for node in self.record.nodes)
         return (self.record.window.get("end_ns") or None) if goes_on else None
 
     def _warm_up_calls(self) -> int:
-        """Return each client's warm-up calls in closed loop; a settling run has none."""
+        """Return each client's warm-up calls in closed loop; 0 for a settling run."""
         if self.planned.control == SETTLING:
             return 0
         return warm_up_calls(self.planned.treatment, self.study.plan)
 
     def _faults(self, samples: dict[int, list[Samples]]) -> Iterator[str]:
-        """Yield what is impossible in the nodes' lines and records, in words."""
+        """Yield a sentence for each impossible line or record of the nodes."""
         record, states = self.record, self.record.processes.states
         present = [node for node in record.nodes if node.process in states]
         first_ns = min((states[node.process].spawned_ns for node in present), default=0)
@@ -228,11 +231,11 @@ class Collected:
         return row | self._costs((begin_ns, window["end_ns"]), sent, model)
 
     def _sent_is_unknown(self) -> bool:
-        """Return whether a sender was told to begin but left no records of what it sent."""
+        """Return whether a sender received GO but left no records of its messages."""
         return bool(self.record.window.get("start_ns") and self._without_records)
 
     def _cost_window_start_ns(self) -> int:
-        """Return when (ns) costs begin to count: after the warm-up, by time or by calls."""
+        """Return the time (ns) from which costs count: after the warm-up, by time or by calls."""
         if self._warm_up_calls():
             counted_ns = first_counted_ns(self.messages.parts(), self.record.nodes)
             if counted_ns is not None:
@@ -246,7 +249,7 @@ class Collected:
         )
 
     def _system_calls(self) -> dict[str, Any]:
-        """Return `syscalls` of run.json: how calls were counted, and the counts by process tree."""
+        """Return `syscalls` of run.json: the counting method, and the counts by process tree."""
         record = self.record
         way, nodes = record.tracing, [n.process for n in record.nodes]
         if way is None:
@@ -273,7 +276,7 @@ class Collected:
         }  # fmt: skip
 
     def _rate(self, sent: int | None, begin_ns: int) -> float | None:
-        """Return messages per second after the warm-up, during which `sent` were sent."""
+        """Return messages per second after the warm-up, given the number `sent` in that time."""
         sent_lines = [
             s.lines["SENT"]
             for s in self.record.processes.states.values()
@@ -294,9 +297,9 @@ class Collected:
     def _costs(
         self, window: power.Span, sent: int | None, model: dict[str, float] | None
     ) -> dict[str, Any]:
-        """Return CPU, memory, bytes, power and energy of `window`, with `sent` messages sent in it.
+        """Return CPU, memory, bytes, power and energy of `window`, with its `sent` messages.
 
-        Where `sent` is None, nothing per message is known.
+        If `sent` is None, costs per message are unknown.
         """
         record, readings = self.record, self.readings
         silent = _span(record.baselines["silent"])
@@ -318,7 +321,7 @@ class Collected:
         return row
 
     def _power(self, window: power.Span, silent: power.Span) -> dict[str, Any]:
-        """Return the machine's power in both baselines and the window, by one source."""
+        """Return the machine's power in both baselines and the window, from one source."""
         machine_span = _span(self.record.baselines["machine"])
         series = self.record.sampling.get("series", [])
         source = power.choose(self.readings, series, [machine_span, silent, window])
@@ -333,7 +336,7 @@ class Collected:
         }
 
     def _check_sums(self, done: list[dict[str, Any]]) -> list[Reason]:
-        """Return reasons where the nodes' own counts differ from what their files hold."""
+        """Return a reason for each difference between a node's counts and its files."""
         record, row, reasons = self.record, self.row, []
         if self._sent_is_unknown():
             return []
@@ -388,7 +391,7 @@ class Collected:
         return pl.DataFrame(rows, schema=schema)
 
     def document(self) -> dict[str, Any]:
-        """Return run.json: what was run, what happened, what may be trusted."""
+        """Return the content of run.json: the treatment, the events and the verdict."""
         planned, record = self.planned, self.record
         states = record.processes.states
         nodes = []
@@ -446,6 +449,6 @@ def _span(baseline: dict[str, int]) -> tuple[int, int]:
 
 
 def _maximum_s(values: list[int | None]) -> float | None:
-    """Return the highest known value (ns) in seconds; None without one."""
+    """Return the highest known value (ns) in seconds; None if there is none."""
     known = [v for v in values if v is not None]
     return max(known) / SECOND_NS if known else None

@@ -1,6 +1,6 @@
-"""System calls of a run's process trees: how they are counted, and their responses.
+"""System calls of a run's process trees: counting methods and responses.
 
-Runs that count them are control runs of their own kind; no timed value is taken from them.
+Runs that count them are separate control runs, from which no timed value is taken.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TABLE = "syscalls.txt"
 V2_RUNGS = ("v2", "scope")
 TABLE_BYTES_MAX = 1 << 20
 TABLE_FIELDS = (5, 6)
-"""Fields of a line of strace's table: the column of errors is empty where there were none."""
+"""Fields of a line of strace's table; the errors column is empty if there were none."""
 
 WAIT_LIKE = frozenset(
     {"clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "futex", "futex_wait",
@@ -32,14 +32,14 @@ WAIT_LIKE = frozenset(
      "pselect6", "restart_syscall", "rt_sigsuspend", "rt_sigtimedwait", "select", "semtimedop",
      "wait4", "waitid"}
 )  # fmt: skip
-"""Calls whose purpose is to wait, "wait-like"; all others count as working."""
+"""Calls whose purpose is to wait ("wait-like"); all others count as work."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """How calls are counted here: by KERNEL_PROGRAM, by TRACER or, if the name is "", not at all.
+    """The counting method: KERNEL_PROGRAM, TRACER, or none if the name is "".
 
-    `meter` is the agent's meter to read; `because` says why the first way is not used.
+    `meter` is the agent's meter to read; `because` is the reason against the first method.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Way:
 
 
 def choose(hello: Mapping[str, Any]) -> Way:
-    """Return the way to count on the host of the agent that said `hello`."""
+    """Return the counting method on the host of the agent whose greeting is `hello`."""
     because = "the agent has no meter for them"
     for meter in hello["meters"]:
         if CALLS not in {quantity["name"] for quantity in meter.get("quantities", [])}:
@@ -71,7 +71,7 @@ def traced(argv: list[str], out: Path) -> list[str]:
 
 
 def parse_table(text: str) -> dict[str, list[float]]:
-    """Return call → [calls, ns of CPU time in the kernel, errors] from what `strace -c` writes."""
+    """Return call → [calls, ns of CPU time in the kernel, errors] from `strace -c` output."""
     table: dict[str, list[float]] = {}
     for line in text.splitlines():
         fields = line.split()
@@ -88,7 +88,7 @@ def parse_table(text: str) -> dict[str, list[float]]:
 
 
 def from_tables(folder: Path, processes: Iterable[str]) -> dict[str, Any]:
-    """Return the counts of strace by process; a process without a table is left out."""
+    """Return strace's counts by process; a process without a table is omitted."""
     counts = {}
     for process in processes:
         path = folder / "out" / process / TABLE
@@ -103,7 +103,7 @@ def from_tables(folder: Path, processes: Iterable[str]) -> dict[str, Any]:
 
 
 def first_reading(quantities: pl.DataFrame, meter: str, span: tuple[int, int]) -> int | None:
-    """Return when (ns) the meter was first read in `span`, its end excluded; None if never."""
+    """Return the time (ns) of the meter's first reading in `span`, end excluded; None if never."""
     times = quantities.filter(pl.col("meter") == meter)["t_ns"]
     first_ns = times.filter((times >= span[0]) & (times < span[1])).min()
     return None if first_ns is None else int(first_ns)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Calls of a closed loop that count, where the contract's nodes cannot know it (C-13).
+"""Calls of a closed loop that count, which nodes cannot know (C-13).
 
-Nodes know a warm-up by time only. Records of a warm-up that is counted in calls, and of calls that
-several clients make after the end of what counts, are flagged here, after the run.
+Nodes know only a warm-up by time. A warm-up counted in calls, and calls that clients make after the
+end of what counts, are flagged here, after the run.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ CALL_KINDS = ("call", "goal")
 NEVER = 2**62
 
 Batches = Callable[[], Iterable[pl.DataFrame]]
-"""Returns the records in batches, from the first one at each call."""
+"""Returns the records in batches, starting again from the first at each call."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The counters of one client's calls that count: from `first` to the one before `stop`."""
+    """The counters of one client's calls that count: from `first` up to but excluding `stop`."""
 
     first: int
     stop: int
@@ -32,12 +32,13 @@ class Counted:
 def counted_calls(
     batches: Batches, nodes: list[NodePlan], warm_up: int, end_ns: int | None = None
 ) -> dict[int, Counted]:
-    """Return each client's calls that count, by node; a client without any is missing.
+    """Return each client's calls that count, by node; clients without any are omitted.
 
-    The warm-up is every call that began before each client had made `warm_up` calls, with its
-    records. That time splits the run for all clients: from there on costs count, too. A client that
-    was faster than the last one has more than `warm_up` of its calls excluded. If any client makes
-    fewer, nothing counts. With `end_ns` (CLOCK_MONOTONIC), calls count that began before it.
+    The warm-up consists of all calls that began before every client had made `warm_up` calls, with
+    their records. That time splits the run for all clients, and costs count from there, too. Of a
+    client that was faster than the last one, more than `warm_up` calls are excluded. If any client
+    makes fewer, nothing counts. With `end_ns` (CLOCK_MONOTONIC), only calls that began before it
+    count.
     """
     callers = [node.node for node in nodes if node.sends]
     first = dict.fromkeys(callers, 0)
@@ -68,7 +69,8 @@ def _first_counters(batches: Batches, callers: list[int], warm_up: int) -> dict[
 def _stop_counters(batches: Batches, callers: list[int], end_ns: int) -> dict[int, int]:
     """Return the counter of each client's first call that began at `end_ns` or later.
 
-    A call that was open then counts, however long it took: otherwise the longest would be missing.
+    A call that is open at `end_ns` counts regardless of its duration; otherwise the longest calls
+    would be missing.
     """
     stop = _minimum_by_sender(
         calls.filter(pl.col("begin_ns") >= end_ns).group_by("sender").agg(pl.min("counter"))
@@ -79,7 +81,7 @@ def _stop_counters(batches: Batches, callers: list[int], end_ns: int) -> dict[in
 
 
 def flag_calls(messages: pl.DataFrame, counted: Mapping[int, Counted]) -> pl.DataFrame:
-    """Flag records whose call does not count by `counted_calls`, at server and client alike."""
+    """Flag the records of calls that do not count by `counted_calls`, at server and client."""
     counter = messages.schema["counter"]
     limits = pl.DataFrame(
         {
@@ -102,7 +104,7 @@ def flag_calls(messages: pl.DataFrame, counted: Mapping[int, Counted]) -> pl.Dat
 
 
 def first_counted_ns(parts: Iterable[pl.DataFrame], nodes: list[NodePlan]) -> int | None:
-    """Return when (ns) the first call began that `flag_calls` did not flag; None without one."""
+    """Return the begin (ns) of the first call that `flag_calls` did not flag; None without one."""
     callers = [node.node for node in nodes if node.sends]
     counted = (pl.col("flags") & FLAG_WARM_UP) == 0
     begins_ns = [
@@ -123,7 +125,7 @@ def _own_calls(batches: Iterable[pl.DataFrame], callers: list[int]) -> Iterator[
 
 
 def _minimum_by_sender(frames: Iterable[pl.DataFrame]) -> dict[int, int | None]:
-    """Return each sender's minimum over all frames; None where all its values are unknown."""
+    """Return each sender's minimum over all frames; None if all its values are unknown."""
     minima: dict[int, int | None] = {}
     for frame in frames:
         for sender, value in frame.iter_rows():

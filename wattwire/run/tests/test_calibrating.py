@@ -1,4 +1,4 @@
-"""Steps of load against a simulated machine: what is planted comes out."""
+"""Load steps on a simulated machine recover the planted energy per CPU second."""
 
 import json
 import struct
@@ -18,7 +18,7 @@ SERIES = [
 
 
 class SimulatedMachine:
-    """An agent whose machine uses what its loads ask for; time passes at marks only."""
+    """An agent whose simulated machine uses the power of its loads; time passes only at marks."""
 
     def __init__(self, responds=True):
         self.t_ns, self.busy_ns, self.energy_uj = 10**9, 0.0, 0.0
@@ -104,7 +104,7 @@ def test_a_counter_that_was_not_read_throughout_is_said(tmp_path, monkeypatch):
 
 
 class _Short(list):
-    """Keeps the readings of the first steps only."""
+    """Keeps only the readings of the first steps."""
 
     def append(self, record):
         if len(self) < 8:

@@ -1,4 +1,4 @@
-"""What the table of runs adds to each run: energies against pooled and against one idle power."""
+"""Columns that the table of runs adds: energies above the pooled baseline and above idle power."""
 
 from types import SimpleNamespace
 
@@ -13,7 +13,7 @@ S = 10**9
 
 
 def test_shares_of_all_cores_have_no_unit_and_amounts_of_cores_are_cores():
-    """The host took one of four cores, the agent used another whole one."""
+    """The host took one of four cores; the agent used another one entirely."""
     rows = [
         {"meter": "m", "quantity": quantity, "subject": subject, "scope": scope, "kind": "measured",
          "t_ns": t_ns, "value": float(value)}

@@ -1,4 +1,4 @@
-"""Counting: gaps are losses, duplicates are apart, the sums agree."""
+"""Counts: gaps are losses, duplicates are counted separately, the sums agree."""
 
 import polars as pl
 import pytest
@@ -144,7 +144,7 @@ def test_a_duplicate_counts_once_with_its_first_arrival():
 
 
 def calls_of(client, begins_ns, cold):
-    """Calls back to back of one client, the first `cold` of them warm-up."""
+    """Return back-to-back calls of one client, the first `cold` of them warm-up."""
     return [{"node": client, "sender": client, "counter": c, "kind": "call", "begin_ns": begin_ns,
              "intended_ns": begin_ns, "end_ns": begin_ns + 90, "flags": FLAG_WARM_UP * (c < cold)}
             for c, begin_ns in enumerate(begins_ns)]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Every limit of [validity] sets a run aside when it is passed, and only then."""
+"""A run is excluded if and only if it breaks a limit of [validity]."""
 
 from types import SimpleNamespace
 
@@ -54,7 +54,7 @@ def test_a_share_of_one_is_never_passed_and_a_look_passes_over_every_limit():
 
 
 def test_a_share_counted_in_steps_is_beyond_its_limit_only_by_more_than_a_step():
-    """Five ticks of 10 ms are 5 % of two cores in half a second; so few may be chance."""
+    """Five ticks of 10 ms are 5 % of two cores in half a second, within the counting resolution."""
     half_s = SimpleNamespace(
         window={"start_ns": 0, "end_ns": 500_000_000}, tick_ns=10_000_000,
         sampling={"ticks": 10, "missed": 2},
@@ -91,7 +91,7 @@ def test_a_suspend_and_a_step_of_the_clock_are_told_apart():
 
 
 class Host:
-    """Answers `load`: others want `wanted` of 4 CPUs' time at each look, however busy they are."""
+    """Answers `load`: other processes demand `wanted` of the time of 4 CPUs at each look."""
 
     def __init__(self, *wanted):
         self.wanted, self.looks, self.total_ns, self.demand_ns = list(wanted), 0, 0, 0

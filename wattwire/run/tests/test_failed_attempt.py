@@ -1,4 +1,4 @@
-"""Which exceptions end a campaign, and what an attempt that ended in another one leaves."""
+"""Some exceptions end a campaign; an attempt that ends in another one leaves its logs."""
 
 from __future__ import annotations
 

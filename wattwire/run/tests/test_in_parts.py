@@ -1,4 +1,4 @@
-"""A run taken in parts gives what the run taken as a whole gives, to the last bit."""
+"""A run processed in parts gives bit-identical results to the run processed as a whole."""
 
 import random
 import struct
@@ -22,7 +22,7 @@ SPEC = {"payload.encoding": "binary", "payload.literal": "", "payload.bytes": 64
 
 
 def adversarial(seed, pattern):
-    """Records in the order of a run's table, with ties in time and counters that nobody sent."""
+    """Return records in a run table's order, with ties in time and some unsent counters."""
     nodes, messages = sent_and_received(seed, pattern, count=90, nodes_beside=3)
     roll = random.Random(seed)
     # Equal times at several senders and counters: only the order of identities parts them.
@@ -72,7 +72,7 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
 
 
 def test_a_publishers_records_in_another_part_still_count_as_its_own(monkeypatch):
-    """An arrival whose counter nobody sent is not due where its publisher left any record."""
+    """An arrival with an unsent counter is not due if its publisher left any record."""
     monkeypatch.setattr(parts_of_runs, "COUNTERS_PER_BUCKET", 1)
     base = {"sender": 0, "kind": "message", "begin_ns": 5, "end_ns": 9, "flags": 0}
     rows = [{**base, "node": n, "counter": c} for n in (0, 1) for c in range(3)]
@@ -117,7 +117,10 @@ def plans():
 
 
 def files(folder, seed, strange=0):
-    """Two nodes' files, the server's of several processes, nothing in order; `strange` unsent."""
+    """Return two nodes' unordered files, the server's from several processes.
+
+    `strange` is unsent.
+    """
     roll = random.Random(seed)
     pong, ping = plans()
     calls = [

@@ -1,4 +1,4 @@
-"""Lines of a node: taken when the contract allows them, refused by their clause when not."""
+"""Lines of a node are accepted if the contract allows them, else refused with the clause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What processes are called, and how their output is counted."""
+"""Names of processes, and message counts from their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records and figures that cannot be: refused by their clause; results that only are bad: taken."""
+"""Impossible records and values are refused with their clause; merely bad results are accepted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SENDERS = ("publisher", "client", "ping", "action_client")
 
 @dataclass
 class Node:
-    """What the checks need of a planned node."""
+    """The fields of a planned node that the checks need."""
 
     node: int
     role: str
@@ -58,7 +58,7 @@ def node(role: str, **changes: Any) -> Any:
 
 
 def samples(role: str, *changes: dict[str, int], kind: str = "message") -> NodeSamples:
-    """A record for each table of changes, otherwise sound: of node 1, counters from 0."""
+    """Return one valid record of node 1 per table, with these changes; counters begin at 0."""
     records = np.zeros(len(changes), MESSAGE_RECORD)
     for counter, table in enumerate(changes):
         record = {

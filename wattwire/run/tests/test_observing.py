@@ -1,4 +1,4 @@
-"""What a run took beyond its plan: starting and ending, and a call in a closed loop."""
+"""Time of a run beyond its plan: starting and ending nodes, and a call in a closed loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summary's latency and the page's are one: of each run, whatever its records hold."""
+"""The summary's latency equals the page's for every run, with arbitrary records."""
 
 import math
 import random
@@ -34,7 +34,7 @@ def frame(rows):
 
 
 def sent_and_received(seed, pattern, count=120, nodes_beside=2):
-    """Nodes and records in which everything happens that can: loss, duplicates, warm-up, …"""
+    """Return nodes and records with every possible event: loss, duplicates, warm-up, …"""
     roll = random.Random(seed)
     hub, leaf = PAIRS[pattern]
     nodes = [node(0, hub)] + [node(n, leaf) for n in range(1, 1 + nodes_beside)]

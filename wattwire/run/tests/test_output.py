@@ -1,4 +1,4 @@
-"""Messages counted in a command's output, and their rate by running totals."""
+"""Messages counted in a command's output, and their rate from running totals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ EVERY_S = 0.1
 
 
 def test_a_rate_by_totals_does_not_fall_by_what_comes_after_the_last():
-    """A total once a second, read when it is looked for; 99.6 messages a second are sent."""
+    """A total is printed once per second and read periodically.
+
+    99.6 messages per second are sent.
+    """
     counter = MessageCounter(r"sent (?P<n>\d+)")
     for second in range(1, 5):
         counter.line(f"sent {round(99.6 * second)}", 7.0 + second + 0.05)

@@ -1,4 +1,4 @@
-"""One source of energy is used, the best that covers a run, and nothing is added twice."""
+"""One energy source is used, the best that covers a run, and no energy is counted twice."""
 
 import polars as pl
 import pytest
@@ -17,7 +17,7 @@ def source(meter, quantity, rank, subjects, counter=True):
 
 
 def readings(*series):
-    """Each series: meter, quantity, subject, [(t_ns, value)]."""
+    """Return readings of these series: meter, quantity, subject, [(t_ns, value)]."""
     rows = [
         {"meter": m, "quantity": q, "subject": s, "scope": "machine", "kind": "measured",
          "t_ns": t, "value": float(v)}
@@ -28,7 +28,7 @@ def readings(*series):
 
 
 def steady(watts, seconds=10, hz=10, begin=0):
-    """Readings of a counter in µJ of so many watts."""
+    """Return the readings of a counter in µJ at a constant power in W."""
     return [(begin + k * S // hz, watts * 1e6 * k / hz) for k in range(seconds * hz + 1)]
 
 

@@ -1,4 +1,4 @@
-"""Which treatments are left out before the first run, and with which reason."""
+"""Treatments that are skipped before the first run, and the reasons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ capabilities = ["encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "l
 
 
 def left_out(folder, told_by, factor="payload_bytes", levels=(7, 8, 15, 16, 64), **fixed):
-    """The reasons why treatments are left out, by their level of `factor`."""
+    """Return the reasons for skipped treatments, by their level of `factor`."""
     for path, text in {
         "languages/lang/language.toml": LANGUAGE,
         "middleware/mmm/middleware.toml": 'title = "M"\n[patterns.service]\n'
@@ -70,7 +70,7 @@ def test_a_middleware_that_numbers_its_calls_takes_any_payload(tmp_path):
 
 
 def awaiting(folder, awaits, **factors):
-    """A study of one cell that is there, asking for `factors`."""
+    """Return a study of one existing cell that varies `factors`."""
     left_out(folder, "sequence")
     fixed = {"middleware": "mmm", "language": "lang", "pattern": "service"}
     document = {
@@ -99,7 +99,10 @@ def test_a_name_that_is_not_awaited_is_still_refused_as_unknown(tmp_path):
 
 
 def of_three_languages(folder, **fixed):
-    """One middleware: `one` and `two` speak alike, `mute` another wire; `one` cannot wait."""
+    """Return one middleware: `one` and `two` share a wire format, `mute` does not.
+
+    `one` cannot wait.
+    """
     for path, text in {
         **{f"languages/{name}/language.toml": LANGUAGE for name in ("one", "two", "mute")},
         "middleware/mmm/middleware.toml": 'title = "M"\n[patterns.service]\n[patterns.topic]\n'
@@ -169,7 +172,7 @@ def test_a_meter_of_system_calls_is_refused_in_timed_runs_with_the_way_to_have_i
 
 
 class Builder:
-    """Notes what it was asked to build; nothing can be built in `lacking`."""
+    """Records the requested builds; cells in `lacking` cannot be built."""
 
     def __init__(self, lacking=()):
         self.asked, self.lacking = [], lacking
@@ -182,7 +185,7 @@ class Builder:
 
 
 def part_of_three(folder, wanted, builder):
-    """What is prepared of a design over three languages, of which `wanted` were asked for."""
+    """Return the prepared part of a design over three languages, with `wanted` requested."""
     of_three_languages(folder)
     document = {
         "title": "T",

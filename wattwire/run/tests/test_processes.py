@@ -1,4 +1,4 @@
-"""What a run does with a process that ends at an unlucky moment."""
+"""A run handles a process that ends at an unfavourable moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node that refuses what it was asked is our failure, never the cell's result."""
+"""A node's refusal is a failure of the harness, never a result of the cell."""
 
 from wattwire.model.verdict import Outcome, Verdict
 from wattwire.run.processes import ProcessState

@@ -1,4 +1,4 @@
-"""How system calls are counted, and what their counts come to."""
+"""Counting methods for system calls, and the responses computed from the counts."""
 
 from __future__ import annotations
 

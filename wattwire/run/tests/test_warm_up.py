@@ -1,4 +1,4 @@
-"""The first calls of each client are flagged, and one moment parts the run for all of them."""
+"""The first calls of each client are flagged, and one time splits the run for all clients."""
 
 import polars as pl
 import pytest
@@ -21,7 +21,7 @@ def calls(sender, count, each_ns, kind="call", **more):
 
 
 def flag_calls(frame: pl.DataFrame, nodes, calls: int, end_ns: int | None = None) -> pl.DataFrame:
-    """By all records at once and by pieces of two, which must not differ."""
+    """Flag calls in all records at once and in pieces of two, and check that the results agree."""
     of_all = warm_up.counted_calls(lambda: [frame], nodes, calls, end_ns)
     flagged = warm_up.flag_calls(frame, of_all)
     pieces = [frame[place : place + 2] for place in range(0, len(frame), 2)]

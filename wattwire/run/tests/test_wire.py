@@ -1,4 +1,4 @@
-"""Bytes on the wire: what all interfaces sent in the window, for each message."""
+"""Bytes on the wire: bytes sent by all interfaces in the window, per message."""
 
 import polars as pl
 import pytest
@@ -9,7 +9,7 @@ S = 10**9
 
 
 def readings(**interfaces):
-    """Each interface: [(t_s, bytes sent so far)]."""
+    """Return readings for each interface: [(t_s, bytes sent so far)]."""
     rows = [
         {"meter": "m", "quantity": "tx_bytes", "subject": name, "scope": "interface",
          "kind": "measured", "t_ns": round(t * S), "value": float(value)}
