@@ -19,7 +19,7 @@ from wattwire.model.treatment import Level
 
 SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
 REPLIES_TOLD_BY = ("number", "sequence")
-"""The middleware's own call number, which is the default, or the sequence alone."""
+"""The middleware's own call number (default), or only the sequence number."""
 
 
 def _has_type(value: object, required: type) -> bool:
@@ -60,7 +60,7 @@ class Middleware:
         return error_replies
 
     def listens(self, pattern: str) -> str:
-        """Return the role that listens in a pattern, or "none" where roles discover each other."""
+        """Return the role that listens in a pattern, or "none" if roles discover each other."""
         return self.document.get("patterns", {}).get(pattern, {}).get("listens", "none")
 
     def replies_told_by(self, pattern: str) -> str:
@@ -104,7 +104,8 @@ class Cell:
     middleware: Middleware
     document: dict[str, Any] = field(hash=False)
     variant: str = ""
-    """The study's variant whose root has the cell; two variants may have a cell of one name."""
+    """The study's variant whose root has the cell; several variants may have a cell of that name.
+    """
 
     @property
     def known_as(self) -> str:
@@ -113,7 +114,7 @@ class Cell:
 
     @property
     def settings_allowed(self) -> dict[str, list[Level]]:
-        """Return the settings of which this cell supports some values only, with these values."""
+        """Return the settings of which this cell supports only some values, with these values."""
         tables = self.document.get("settings", {})
         return {name: table["allowed"] for name, table in tables.items() if "allowed" in table}
 
@@ -124,7 +125,7 @@ class Cell:
         payload_bytes: int | None = None,
         settings: Mapping[str, Level] | None = None,
     ) -> str | None:
-        """Return why this cell cannot take part, or None where it can."""
+        """Return why this cell cannot take part, or None if it can."""
         if pattern not in self.document["patterns"]:
             available = ", ".join(self.document["patterns"]) or "none"
             return f"{self.name} has no {pattern} (it has: {available})"
@@ -242,7 +243,7 @@ class Catalog:
         }
 
     def setting_purposes(self) -> dict[str, dict[str, str]]:
-        """Return settings' purposes where a manifest has them: middleware → setting → purpose."""
+        """Return the purposes of settings in manifests: middleware → setting → purpose."""
         return {
             name: {
                 key: str(table["purpose"])
@@ -299,7 +300,7 @@ class Catalog:
     def of_variant(self, name: str, root: str) -> Catalog:
         """Return a variant's catalogue, in which `root` precedes the roots of this one.
 
-        Raises UsageError where `root` has none of the folders middleware/ and languages/.
+        Raises UsageError if `root` has neither middleware/ nor languages/.
         """
         folder = Path(root)
         kinds = [kind for kind in ("middleware", "languages") if (folder / kind).is_dir()]
@@ -311,7 +312,7 @@ class Catalog:
         return Catalog([folder, *self.roots], name)
 
     def resolve(self, middleware: str, language: str) -> list[Cell]:
-        """Return a middleware's cells in a language, first the one in the folder `language`."""
+        """Return a middleware's cells in a language, the one in the folder `language` first."""
         if middleware not in self.middleware:
             raise unknown("catalogue", "middleware", middleware, self.middleware)
         if language not in self.languages:

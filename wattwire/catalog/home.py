@@ -13,7 +13,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 def home() -> Path:
     """Return the folder with languages, middleware, meters, studies and the contract.
 
-    A wheel contains them as the package's data (see setup.py); in a checkout they are next to the
+    A wheel contains them as package data (see setup.py); in a checkout they are next to the
     package.
     """
     data = _PACKAGE / "_data"

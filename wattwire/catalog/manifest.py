@@ -1,4 +1,4 @@
-"""Reading of manifests; an unknown key is an error with file, key, allowed keys and the nearest."""
+"""Reading of manifests; an unknown key is an error that names file, key and allowed keys."""
 
 from __future__ import annotations
 

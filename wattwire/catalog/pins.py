@@ -19,8 +19,8 @@ ARTIFACT = re.compile(
 def pins_of(folder: Path) -> dict[str, str]:
     """Return library → version for the libraries that the files in `folder` require by name.
 
-    Versions are exact where a lock file has them. Dependencies of these libraries are omitted, and
-    a damaged file is ignored.
+    Versions are exact if a lock file has them. Dependencies of these libraries are omitted, and
+    damaged files are ignored.
     """
     pins: dict[str, str] = {}
     for read in READERS:

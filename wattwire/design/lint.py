@@ -1,4 +1,4 @@
-"""Cautions: settings of a study that are allowed but probably a mistake."""
+"""Cautions for settings of a study that are allowed but probably mistakes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
 
 CALL_US_MIN = 20.0
-"""Least duration of a call between two processes of one machine, from experience."""
+"""Shortest typical duration (s) of a call between two processes on one machine."""
 
 
 def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return sentences to read before the study runs; an empty list where nothing looks wrong."""
+    """Return warnings to read before the study runs; empty without any."""
     return [
         *_no_question(study),
         *_ends_in_warm_up(study, treatments),
@@ -45,7 +45,7 @@ def _ends_in_warm_up(study: Study, treatments: Sequence[Treatment]) -> list[str]
 
 
 def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return a sentence for each level that the study sets and that has no effect in it."""
+    """Return a sentence for each level that has no effect in the study that sets it."""
     sentences = []
     overlapping = any(int(treatment["outstanding_max"]) > 1 for treatment in treatments)
     if overlapping and all(treatment["loop"] == "closed" for treatment in treatments):

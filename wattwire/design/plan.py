@@ -1,6 +1,6 @@
 """The run table: blocks in seeded order, the primary factor's levels as neighbours.
 
-Neighbours in a block give a two- to fivefold smaller standard deviation of their difference than
+The standard deviation of a difference is two to five times smaller between neighbours than between
 random positions in a long block, because drift is slow. Hence a block is a random sequence of
 groups: a group holds all levels of the primary factor for one combination of the other factors, in
 random order.
@@ -66,7 +66,7 @@ def more_blocks(
 ) -> list[PlannedRun]:
     """Return as many further blocks as the plan has, of `treatments`, to follow those of `runs`.
 
-    They have no control runs, because the treatment of these may not be among `treatments`.
+    They have no control runs, because the treatment of the control runs may not be in `treatments`.
     """
     all_runs = list(runs)
     first = max((run.block for run in runs), default=0) + 1

@@ -16,7 +16,7 @@ def piloted(treatments: Iterable[Treatment], plan: Plan) -> list[Treatment]:
     """Return closed-loop treatments for settling runs, so that every client and server is in one.
 
     Treatments with few clients come first, because their server is called least often. The list is
-    empty where the study does not determine its warm-up by settling runs.
+    empty if the study does not determine its warm-up by settling runs.
     """
     if plan.warmup_calls != AUTO:
         return []
@@ -32,7 +32,7 @@ def piloted(treatments: Iterable[Treatment], plan: Plan) -> list[Treatment]:
 
 
 def _programs(treatment: Treatment) -> list[tuple[object, ...]]:
-    """Return what identifies the client's program and the server's, one tuple each."""
+    """Return the identifying levels of the client's and the server's program, one tuple each."""
     settings = tuple(sorted((key, repr(value)) for key, value in treatment.settings.items()))
     common = (*(treatment.get(name) for name in CODE), settings)
     client = treatment.get("language")

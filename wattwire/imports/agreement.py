@@ -17,8 +17,8 @@ def number(printed: str) -> float:
 def agrees(printed: str, value: float | None, decimals: int | None = None) -> bool:
     """Check whether `value` gives the printed digits by rounding or by truncation.
 
-    `decimals` is a column's number of decimals where it drops trailing zeros (11.1 for 11.10);
-    without it the printed text determines them. Raises ValueError where `printed` is no number.
+    `decimals` is the number of decimals of a column that drops trailing zeros (11.1 for 11.10);
+    without it the printed text determines them. Raises ValueError if `printed` is not a number.
     """
     if value is None or not math.isfinite(value):
         return False

@@ -1,8 +1,8 @@
-"""Result of a study's reader of others' data; the reader itself is in its study's folder.
+"""Result of a study's data reader; the reader itself is in the study's folder.
 
-`studies/NAME/replication.py` defines `read(source: Path, recipe: str) -> Imported` and
-`RECIPES: dict[str, str]`, recipes' names with their descriptions, the default first. It raises
-UsageError where `source` holds no data that it can read.
+`studies/NAME/replication.py` defines `read(source: Path, recipe: str) -> Imported` and `RECIPES:
+dict[str, str]`, recipes' names with their descriptions, the default first. It raises UsageError if
+`source` has no data that it can read.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Match(str, Enum):
 class Check:
     """One published number and the value computed from the data.
 
-    `published` is the text as printed, with all its digits; `value` the computed one, None where
-    there is none. `searched` counts the variants that were tried for "exact by search". `weak`
-    marks a match that is likely by chance because the number has few digits. `place` names table,
-    row and column for readers; with a key `column` the page arranges the numbers as the paper's
-    table, and the other keys name the row. `default_value` is the value by the study's default
-    recipe, where it has one.
+    `published` is the text as printed, with all its digits; `value` the computed one, None if there
+    is none. `searched` counts the variants that were tried for "exact by search". `weak` marks a
+    match that is likely by chance because the number has few digits. `place` names table, row and
+    column for readers; with a key `column` the page arranges the numbers as the paper's table, and
+    the other keys name the row. `default_value` is the value by the study's default recipe, if it
+    has one.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""Finding and loading a study's reader of its paper's data."""
+"""Finding and loading a study's reader for its paper's data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGE = "wattwire_studies"
 
 @dataclass(frozen=True)
 class Reader:
-    """A study's reader: `read(source, recipe)`, and its recipes with what each does."""
+    """A study's reader: `read(source, recipe)`, and its recipes with descriptions."""
 
     study: str
     folder: Path
@@ -32,7 +32,7 @@ class Reader:
         return next(iter(self.recipes))
 
     def read(self, source: Path, recipe: str | None = None) -> Imported:
-        """Read `source` by a recipe. Raises UsageError where either is unknown or unreadable."""
+        """Read `source` by a recipe. Raises UsageError if either is unknown or unreadable."""
         recipe_name = self.default if recipe is None else recipe
         if recipe_name not in self.recipes:
             raise unknown(f"study {self.study}", "recipe", recipe_name, self.recipes)
@@ -47,7 +47,7 @@ class Reader:
 def find(name: str, roots: Sequence[Path]) -> Reader:
     """Return the reader of a study given by name, or by its folder.
 
-    Raises UsageError where there is no such study, or it has no reader.
+    Raises UsageError if there is no such study or it has no reader.
     """
     as_path = Path(name)
     if "/" in name and as_path.is_dir():

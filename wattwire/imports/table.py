@@ -24,7 +24,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 UNBOUNDED = ("inf", "infinity", "nan")
 RUN_COLUMN = "row"
 LINES_MAX = 5
-"""Most line numbers that a message lists."""
+"""Maximum number of line numbers in a message."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def read(path: Path, request: TableRequest) -> Imported:
     """Return a campaign from a CSV file with a header line.
 
     A row is a run; with `request.run`, rows that share its value are one run, and a response is
-    their mean. Runs whose response is missing remain, without it. Raises UsageError with column
+    their mean. Runs with a missing response remain without it. Raises UsageError with column
     and line.
     """
     header, rows = _rows(path)
@@ -160,7 +160,7 @@ def _by_run(
 ) -> dict[str, list[tuple[int, dict[str, str]]]]:
     """Return rows by run.
 
-    Raises UsageError where a run, a level or a block is missing, or a run has several of them.
+    Raises UsageError if a run, level or block is missing, or a run has several levels or blocks.
     """
     rows_by_run: dict[str, list[tuple[int, dict[str, str]]]] = {}
     fixed_columns = [*request.factors, *([request.block] if request.block else [])]
@@ -234,7 +234,7 @@ def _number(path: Path, line: int, name: str, text: str) -> float | None:
 
 
 def _check_repeated(path: Path, records: Sequence[dict[str, Any]], request: TableRequest) -> None:
-    """Raise UsageError where no treatment has replicates, which give the error of an effect."""
+    """Raise UsageError if no treatment has replicates, from which errors are estimated."""
     treatments = [tuple(record[f"factor.{name}"] for name in request.factors) for record in records]
     if len(set(treatments)) == len(treatments):
         raise UsageError(
@@ -264,7 +264,7 @@ def _with_positions(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _levels(series: pl.Series) -> pl.Series:
-    """Return levels as numbers where all of them are numbers, so that they sort as such."""
+    """Return levels as numbers if all of them are numbers, so that they sort numerically."""
     for kind in (pl.Int64, pl.Float64):
         numbers = series.cast(kind, strict=False)
         if numbers.null_count() == 0 and numbers.is_finite().all():
@@ -275,7 +275,7 @@ def _levels(series: pl.Series) -> pl.Series:
 def _merged_levels(
     path: Path, records: Sequence[dict[str, Any]], request: TableRequest
 ) -> Iterator[Remark]:
-    """Yield a remark for each factor with one number written in several ways, as 1 and 1.0.
+    """Yield a remark for each factor with a number written in several ways, such as 1 and 1.0.
 
     Such levels are one level here.
     """
@@ -299,7 +299,7 @@ def _odd_values(
 ) -> Iterator[Remark]:
     """Yield remarks on rows that lack one of their responses and on negative responses.
 
-    Rows without any response are excluded, each by its line.
+    Rows without any response are excluded, each listed by its line.
     """
     with_response = [
         numbered_row

@@ -1,4 +1,4 @@
-"""Writing of an imported campaign: from a reader's result to documents and tables of a folder."""
+"""Writing of an imported campaign: from a reader's result to the folder's files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VERDICTS = frozenset({"valid", "invalid", "failed"})
 
 
 class ReaderError(WattwireError):
-    """A study's reader returned something that is no campaign: an error of the reader."""
+    """A study's reader returned an invalid campaign, which is an error of the reader."""
 
 
 def write(
@@ -42,8 +42,8 @@ def write(
     """Write an imported campaign to a new folder and open it.
 
     `about` goes into import.json (study, recipe, source, version); `known_columns` describes the
-    store's own columns, to which the reader's are added. Raises ReaderError where the reader's
-    tables do not match, UsageError where `path` exists.
+    store's own columns, to which the reader's are added. Raises ReaderError if the reader's tables
+    do not match, UsageError if `path` exists.
     """
     runs = _runs(imported)
     _check_provenance(imported, runs)
@@ -65,7 +65,7 @@ def write(
 
 
 def counts(imported: Imported) -> dict[str, Any]:
-    """Return numbers of runs, usable runs, values, files, checks by match, excluded items."""
+    """Return the numbers of runs, valid runs, values, files, checks by match, excluded items."""
     files = imported.provenance.select("files").explode("files").drop_nulls()["files"].n_unique()
     usable = imported.runs.filter(pl.col("verdict") == "valid").height
     return {
@@ -82,7 +82,7 @@ def counts(imported: Imported) -> dict[str, Any]:
 def _runs(imported: Imported) -> pl.DataFrame:
     """Return the reader's runs in the store's types.
 
-    Raises ReaderError where a column or all runs are missing, a run is repeated, or a verdict is
+    Raises ReaderError if a column or all runs are missing, a run is repeated, or a verdict is
     unknown.
     """
     runs = imported.runs

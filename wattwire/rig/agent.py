@@ -28,7 +28,7 @@ _LOST: dict[str, Any] = {"event": "agent_lost"}
 
 
 class AgentError(WattwireError):
-    """The agent refused or failed a request; `kind` is the protocol's error kind."""
+    """The agent refused a request or failed to execute it; `kind` is the protocol's error kind."""
 
     def __init__(self, operation: str, kind: str, message: str) -> None:
         super().__init__(f"agent: {operation}: {message}")
@@ -54,7 +54,7 @@ def find_agent() -> Path:
 
 @functools.lru_cache
 def _warn_if_older(built: Path) -> None:
-    """Warn where the checkout is newer than its agent: meters may be missing or read otherwise."""
+    """Warn if the checkout is newer than its agent: meters may be missing or read differently."""
     sources = (home() / "agent" / "src").rglob("*.rs")
     newest = max((path.stat().st_mtime for path in sources), default=0.0)
     if newest > built.stat().st_mtime:
@@ -204,7 +204,7 @@ class AgentClient:
             self._on_build = None
 
     def built(self, key: str) -> dict[str, Any] | None:
-        """Return the finished build of this key, as `build` replies; None where there is none."""
+        """Return the finished build of this key, as `build` replies; None if there is none."""
         try:
             return self.request("build", key=key, cached_only=True)
         except AgentError as error:
@@ -213,7 +213,7 @@ class AgentClient:
             return None
 
     def close(self, patience_s: float = 10.0) -> None:
-        """End the agent, which ends all that it started when its input ends."""
+        """End the agent, which ends all processes that it started."""
         with contextlib.suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -227,7 +227,7 @@ class AgentClient:
             self._remove_cgroup()
 
     def _remove_cgroup(self) -> None:
-        """Remove the cgroup that a killed agent left; its guards do so where it had processes."""
+        """Remove a killed agent's cgroup; if it had processes, its guards do so."""
         path = self.hello["cgroup"].get("path")
         if path:
             with contextlib.suppress(OSError):
@@ -235,9 +235,9 @@ class AgentClient:
 
 
 def wait_event(events: queue.Queue[dict[str, Any]], deadline_s: float) -> dict[str, Any] | None:
-    """Return the next event before `deadline_s` (time.monotonic), None when time is up.
+    """Return the next event before `deadline_s` (time.monotonic), None after the deadline.
 
-    Raises AgentLostError when the agent is gone.
+    Raises AgentLostError if the agent has ended.
     """
     try:
         event = events.get(timeout=max(0.0, deadline_s - time.monotonic()))

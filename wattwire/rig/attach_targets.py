@@ -1,4 +1,4 @@
-"""Running systems to be measured: a process, a cgroup, a unit of systemd."""
+"""Running systems to be measured: a process, a cgroup or a systemd unit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wattwire.model.errors import MissingError, UsageError
 
 CGROUPS = Path("/sys/fs/cgroup")
 HIERARCHIES = ("", "unified", "cpuacct", "cpu,cpuacct", "systemd")
-"""Where a unit's cgroup may be mounted: version 2 alone, then next to version 1."""
+"""Possible mount points of a unit's cgroup: version 2 alone, then with version 1."""
 SYSTEMCTL_S = 10.0
 
 
@@ -58,7 +58,7 @@ def _cgroup(text: str, path: Path) -> Path:
 
 
 def best_cgroup(candidates: Iterable[Path]) -> Path | None:
-    """Return the first cgroup that also counts CPU time, else the first cgroup of all."""
+    """Return the first cgroup that also counts CPU time, else the first cgroup."""
     cgroups = [path for path in candidates if (path / "cgroup.procs").exists()]
     counting = [path for path in cgroups if _counts_cpu_time(path)]
     return next(iter([*counting, *cgroups]), None)
@@ -74,7 +74,10 @@ def _counts_cpu_time(folder: Path) -> bool:
 
 
 def unit_cgroup(name: str) -> Path:
-    """Return the cgroup of a running unit of systemd, the system's before the user's."""
+    """Return the cgroup of a running systemd unit.
+
+    A system unit takes precedence over a user unit.
+    """
     if shutil.which("systemctl") is None:
         raise MissingError(
             f"--attach unit:{name}: there is no systemd here (no systemctl on PATH); "
@@ -99,7 +102,7 @@ def unit_cgroup(name: str) -> Path:
 
 
 def _control_group(name: str, scope: list[str]) -> tuple[str, str]:
-    """Return the unit's cgroup (empty: it does not run) and systemctl's complaint."""
+    """Return the unit's cgroup (empty if it is not running) and systemctl's error message."""
     argv = ["systemctl", *scope, "show", "--property=ControlGroup", "--value", "--", name]
     try:
         result = subprocess.run(

@@ -1,6 +1,6 @@
 """Builds that a cell needs before it runs: its middleware's environment, then the cell itself.
 
-An artifact's key is the hash of all that goes into it: file contents, commands, the key of the
+An artifact's key is the hash of all its inputs: file contents, commands, the key of the
 environment, the interpreter. The same key is never built twice on one host.
 """
 
@@ -27,7 +27,7 @@ from wattwire.rig.observed import note_build, observed
 from wattwire.rig.versions import require_versions
 
 BUILD_GUESS_S = 8.0
-"""An unknown build: a virtual environment with some packages takes 6 to 9 s."""
+"""Expected seconds of an unknown build: a small virtual environment takes 6 to 9 s."""
 STEP = re.compile(r"\[(?P<step>\d+)/\d+\] ")
 """Prefix of the agent's line when a command begins."""
 MINUTES = re.compile(r"(?P<minutes>\d+) minutes?")
@@ -35,7 +35,7 @@ SKIPPED_NAMES = frozenset({"__pycache__", "tests", "target", ".pytest_cache", ".
 
 
 def host_python() -> str:
-    """Return the interpreter that runs cells: the base one, so that no cell sees our packages."""
+    """Return the interpreter that runs cells: the base one, which does not see our packages."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
@@ -51,7 +51,7 @@ class Artifact:
 
 @dataclass(frozen=True)
 class CellBuild:
-    """A cell that is ready to run. `argv` lacks --spec and --out."""
+    """A cell that is ready to run. `argv` does not include --spec and --out."""
 
     cell: Cell
     key: str
@@ -63,7 +63,7 @@ class CellBuild:
 
 @dataclass(frozen=True)
 class BuildStep:
-    """Progress of a build: `number` of `builds` that are due, command `step` of its `steps`.
+    """Progress of a build: `number` of `builds` to make, command `step` of its `steps`.
 
     Step 0 comes before the first command; `done` after the last.
     """
@@ -76,13 +76,13 @@ class BuildStep:
     elapsed_s: float
     done: bool = False
     expected: str = ""
-    """Duration by the manifest, in words; "" where it states none."""
+    """Duration stated in the manifest, as text; "" if none."""
 
 
 class NotBuiltError(MissingError):
     """A builder that only looks was asked for a build that does not exist yet.
 
-    `heavy` says in words how long it takes; `expected_s` is a forecast in seconds.
+    `heavy` is its duration as text; `expected_s` is a forecast in seconds.
     """
 
     def __init__(self, name: str, heavy: str, expected_s: float = 0.0) -> None:
@@ -120,7 +120,7 @@ class Builder:
         self._cells: dict[str, CellBuild] = {}
 
     def cell(self, cell: Cell) -> CellBuild:
-        """Build a cell. Raises MissingError where this host lacks what it needs."""
+        """Build a cell. Raises MissingError if this host lacks a requirement."""
         if cell.known_as not in self._cells:
             check_requirements(cell)
             environment = self._environment(cell.middleware)
@@ -130,8 +130,8 @@ class Builder:
     def unbuilt(self, cells: Iterable[Cell]) -> dict[str, float]:
         """Return the builds due for these cells: name of a cell or environment → expected seconds.
 
-        Cells that cannot be built here are left out. Nothing is built, and the builds that follow
-        are counted as parts of these.
+        Cells that cannot be built here are omitted. Nothing is built, and later builds are counted
+        as parts of these.
         """
         look_before, self._look = self._look, True
         expected_s: dict[str, float] = {}
@@ -265,7 +265,7 @@ class Builder:
         table: Mapping[str, Any],
         env: dict[str, str],
     ) -> dict[str, Any]:
-        """Build, report each step, and note how long the build took."""
+        """Build, report each step, and store the duration of the build."""
         self._begun += 1
         self._due = max(self._due, self._begun)
         began_s, last_step = time.monotonic(), 0
@@ -291,7 +291,7 @@ class Builder:
 
 
 def expected_build_s(name: str, table: Mapping[str, Any]) -> float:
-    """Return the expected seconds of a build: as earlier here, else its manifest, else a guess."""
+    """Return the expected seconds of a build: from earlier builds, its manifest, or a guess."""
     observed_s = observed(name).typical_build_s()
     if observed_s is not None:
         return observed_s
@@ -306,7 +306,7 @@ def expected_build_s(name: str, table: Mapping[str, Any]) -> float:
 def check_requirements(cell: Cell) -> None:
     """Check that this host has the programs to build a cell and to run its services.
 
-    Starts only programs that are asked for their version. Raises MissingError.
+    It starts programs only to read their versions. Raises MissingError.
     """
     require(cell.document["requires"], cell.name)
     require_versions(cell.document["requires"], cell.document["versions"], cell.name)
@@ -365,7 +365,7 @@ def host_digests(patterns: Sequence[str], environ: Mapping[str, str]) -> dict[st
 def substitute(
     argv: Sequence[str], words: Mapping[str, str], lists: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """Replace `{word}` inside arguments and splice `{list...}`; unknown braces stay."""
+    """Replace `{word}` in arguments and splice `{list...}`; unknown braces remain."""
     result: list[str] = []
     for argument in argv:
         if argument.startswith("{") and argument.endswith("...}"):
@@ -380,7 +380,7 @@ def substitute(
 
 
 def merge_env(base: Mapping[str, str], overlay: Mapping[str, str]) -> dict[str, str]:
-    """Merge environments; variables that are search paths are joined, the overlay first."""
+    """Merge environments; search paths are joined, with the overlay first."""
     merged = dict(base)
     for name, value in overlay.items():
         both = name.endswith("PATH") and name in merged and merged[name] != value
@@ -389,7 +389,7 @@ def merge_env(base: Mapping[str, str], overlay: Mapping[str, str]) -> dict[str, 
 
 
 def digest_of(*parts: Any) -> str:
-    """Return a stable hash of nested values; of a file only (relative path, digest) counts."""
+    """Return a stable hash of nested values; a file contributes only (relative path, digest)."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, tuple) and len(value) == 3 and isinstance(value[1], Path):

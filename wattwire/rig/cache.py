@@ -1,4 +1,4 @@
-"""The user's cache of builds: its place, its size, its removal.
+"""The user's build cache: location, size and removal.
 
 The agent fills it, so the layout here is that of agent/src/cache.rs.
 """
@@ -18,7 +18,7 @@ from wattwire.model.paths import cache_folder as folder
 
 MARKER = ".wattwire-complete"
 TREES = "trees"
-"""Sources of commits that were measured as variants; agents do not use them."""
+"""Sources of commits measured as variants; agents do not use them."""
 COMPILERS = "compilers"
 """Files that compilers keep between builds, one folder for each."""
 AGENT = b"wattwire-agent"
@@ -27,7 +27,7 @@ DAY_S = 86_400.0
 
 
 def writable(place: Path) -> bool:
-    """Return whether files can be made in the cache at `place`, or where it would be made."""
+    """Return whether files can be created in the cache at `place`, or the cache itself."""
     existing = next(path for path in (place, *place.absolute().parents) if path.exists())
     folders = [place / "builds", place / "blobs"]
     return all(os.access(path, os.W_OK | os.X_OK) for path in (existing, *folders) if path.exists())
@@ -43,7 +43,7 @@ class Entry:
 
 
 def entries(place: Path, now_s: float | None = None) -> list[Entry]:
-    """Return all builds, blobs, trees and compilers' caches; one that vanishes is left out."""
+    """Return all builds, blobs, trees and compiler caches; entries that vanish are omitted."""
     now = time.time() if now_s is None else now_s
     present = []
     for kind in ("builds", "blobs", TREES, COMPILERS):
@@ -71,7 +71,7 @@ def _size(path: Path) -> int:
 
 
 def remove(entry: Entry) -> bool:
-    """Remove a build with its log, or a blob; return False where it is being built."""
+    """Remove a build with its log, or a blob; return False if it is being built."""
     if not entry.path.is_dir():
         entry.path.unlink(missing_ok=True)
         return True
@@ -89,7 +89,7 @@ def remove(entry: Entry) -> bool:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Hold the lock at `path`; yield False where another process holds it."""
+    """Hold the lock at `path`; yield False if another process holds it."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -115,7 +115,7 @@ def agents_using(place: Path, proc: Path = Path("/proc")) -> list[int]:
 
 
 def _is_agent(stat: bytes) -> bool:
-    """Return whether a process is alive and has the name of agents, whatever its file is called.
+    """Return whether a process is alive and named as an agent, regardless of its file's name.
 
     `stat` is the text of /proc/PID/stat: `pid (name) state …`.
     """
@@ -124,7 +124,7 @@ def _is_agent(stat: bytes) -> bool:
 
 
 def _cache_of(process: Path) -> Path | None:
-    """Return the cache folder of a running agent; None where its environment is unreadable."""
+    """Return the cache folder of a running agent; None if its environment is unreadable."""
     try:
         pairs = (process / "environ").read_bytes().decode(errors="replace").split("\0")
     except OSError:

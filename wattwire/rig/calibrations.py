@@ -14,7 +14,7 @@ NAME = "calibration.json"
 
 
 def path() -> Path:
-    """Return `$XDG_CONFIG_HOME/wattwire/calibration.json`, below ~/.config where it is not set."""
+    """Return `$XDG_CONFIG_HOME/wattwire/calibration.json`, by default below ~/.config."""
     base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     if not base.is_absolute():
         base = Path.home() / ".config"
@@ -24,7 +24,7 @@ def path() -> Path:
 def add(calibration: dict[str, Any]) -> Path:
     """Append a calibration and return the file; the last one of a processor's name counts.
 
-    Raises UsageError where the existing file is of another kind; it stays as it is.
+    Raises UsageError if the existing file is of another kind; it is not changed.
     """
     file = path()
     earlier = known()
@@ -37,7 +37,7 @@ def add(calibration: dict[str, Any]) -> Path:
 
 
 def known() -> list[dict[str, Any]]:
-    """Return all calibrations so far, oldest first. Raises UsageError for another kind of file."""
+    """Return all calibrations, oldest first. Raises UsageError for another kind of file."""
     file = path()
     try:
         document = json.loads(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Cells at a commit: its tree, laid out once in the cache."""
+"""Cells at a commit: its tree, checked out once in the cache."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ GIT_S = 120.0
 
 
 def tree_of(revision: str, start: Path | None = None) -> tuple[Path, str]:
-    """Return the folder with the cells and kits of a git revision, and the commit that it names.
+    """Return the folder with the cells and kits of a git revision, and the revision's commit.
 
-    The repository is the one around `start` (default: the working directory). Nothing in it
-    changes. Raises UsageError for what is no commit or has no cells, MissingError without git.
+    The repository is the one that contains `start` (default: the working directory); it is not
+    changed. Raises UsageError for a revision that is not a commit or has no cells, MissingError
+    without git.
     """
     directory = start or Path.cwd()
     commit_spec = f"{revision}^{{commit}}"

@@ -1,4 +1,4 @@
-"""What a cell's kit adds to a round trip, measured on this machine, in a file for each build.
+"""Round-trip cost of a cell's kit, measured on this machine, with one file per build.
 
 `wattwire check CELL --cost` measures it; campaigns copy it, and their pages print it.
 """
@@ -20,7 +20,7 @@ FOLDER = "harness_costs"
 
 @dataclass(frozen=True)
 class HarnessCost:
-    """Median round trip of a cell less that of a bare client: the mean over pairs, and its limits.
+    """Median round trip of a cell minus that of a bare client: mean over pairs and its interval.
 
     `day` is the day of the measurement; `payload_bytes` the payload of every call.
     """
@@ -35,7 +35,7 @@ class HarnessCost:
 
 
 def harness_cost(build_key: str) -> HarnessCost | None:
-    """Return what was measured of this build on this host; None where nothing was."""
+    """Return the cost measured for this build on this host; None if there is none."""
     try:
         document = json.loads(_path(build_key).read_text(encoding="utf-8"))
         if document.pop("host") != platform.node():  # a cache that hosts share
@@ -48,7 +48,7 @@ def harness_cost(build_key: str) -> HarnessCost | None:
 
 
 def note_harness_cost(build_key: str, cost: HarnessCost) -> None:
-    """Keep the cost of a build, in place of an earlier one."""
+    """Store the cost of a build in place of an earlier one."""
     path = _path(build_key)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:

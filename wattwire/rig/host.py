@@ -22,9 +22,9 @@ class Load:
     busy: float
     steal: float
     other_demand: float
-    """What other processes wanted; many of them may want more than all cores."""
+    """Demand of other processes; it may exceed all cores."""
     steal_step: float
-    """By how much `steal` may be too high, since it is counted in clock ticks."""
+    """Amount by which `steal` may be too high, because it is counted in clock ticks."""
 
 
 def load_between(before: dict[str, int], after: dict[str, int]) -> Load:
@@ -71,24 +71,24 @@ def memory_bytes() -> int:
 
 
 def suspended_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
-    """Return how long the machine slept between two clock readings.
+    """Return the time (ns) that the machine was suspended between two clock readings.
 
-    BOOTTIME runs on while the machine sleeps, MONOTONIC stops.
+    BOOTTIME continues while the machine is suspended; MONOTONIC stops.
     """
     return _gap(end, "boottime_ns") - _gap(begin, "boottime_ns")
 
 
 def clock_step_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
-    """Return by how much the wall clock was set forward between two readings (back: below 0).
+    """Return the step (ns) of the wall clock between two readings (negative: set back).
 
-    Slewing does not show: it changes the speed of all these clocks alike.
+    Slewing is not visible: it changes the speed of all these clocks equally.
     """
     realtime_ns = _gap(end, "realtime_ns") - _gap(begin, "realtime_ns")
     return realtime_ns - suspended_ns(begin, end)
 
 
 def _gap(triples: list[dict[str, int]], clock: str) -> int:
-    """Return a clock's offset (ns) from MONOTONIC by the least disturbed reading."""
+    """Return a clock's offset (ns) from MONOTONIC, from the least disturbed reading."""
     # The reading with the narrowest bracket is the least disturbed one.
     best = min(triples, key=lambda t: t["monotonic_after_ns"] - t["monotonic_ns"])
     return best[clock] - (best["monotonic_ns"] + best["monotonic_after_ns"]) // 2

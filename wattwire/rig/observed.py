@@ -1,7 +1,7 @@
 """Seconds of builds, node starts and calls on this machine, in a file for each cell.
 
-Only forecasts use them, no measurement and no verdict. The files are in the user's cache of builds;
-without them, forecasts are those of a first day again.
+Only forecasts use them; measurements and verdicts do not. The files are in the user's build cache;
+without them, forecasts begin without observations.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from wattwire.rig import cache
 
 FOLDER = "observed"
 KEPT = 30
-"""Number of the latest runs and builds of a cell that are kept."""
+"""Number of the latest runs and builds of a cell that are stored."""
 
 
 @dataclass(frozen=True)
 class ObservedRun:
-    """A run of a cell: how many nodes it had, and seconds beyond those that its plan states.
+    """A run of a cell: its number of nodes, and its seconds beyond the plan's.
 
-    `overhead_s` is starting, matching and ending nodes and converting what they recorded;
+    `overhead_s` is the time for starting, matching and ending nodes and converting their records;
     `call_s` the mean length of a call in a closed loop, None elsewhere.
     """
 
@@ -43,17 +43,17 @@ class Observed:
     build_s: tuple[float, ...] = ()
     runs: tuple[ObservedRun, ...] = ()
     ready: dict[str, Any] = field(default_factory=dict)
-    """`library` and `guarantee` of the READY line seen last, with the day as `seen`."""
+    """`library` and `guarantee` of the latest READY line, with the day as `seen`."""
 
     def typical_build_s(self) -> float | None:
-        """Return the median seconds of a build; None where none was observed."""
+        """Return the median seconds of a build; None without observations."""
         return statistics.median(self.build_s) if self.build_s else None
 
     def overhead_s(self, nodes: int, base_s: float) -> float | None:
         """Return a run's median seconds beyond the plan's with `nodes` nodes; None without runs.
 
-        Where no run had as many, the nearest number is scaled, except for `base_s`, which does not
-        depend on the number of nodes.
+        If no run had that number of nodes, the value of the nearest number is scaled, except
+        `base_s`, which does not depend on the number of nodes.
         """
         if not self.runs:
             return None
@@ -121,7 +121,7 @@ def _positive(value: Any) -> float:
 
 
 def _write(name: str, observations: Observed) -> None:
-    """Replace the file in one step; a cache that cannot be written keeps nothing."""
+    """Replace the file atomically; if the cache is not writable, nothing is stored."""
     path = _path(name)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from wattwire.model.errors import MissingError
 
 DOTTED, PLAIN = re.compile(r"\d+(?:\.\d+)+"), re.compile(r"\d+")
 PATIENCE_S = 30.0
-"""A program that starts a virtual machine before it reports is slow on a busy host."""
+"""Seconds to wait: a program that starts a virtual machine first is slow on a busy host."""
 
 
 class TooOldError(MissingError):
@@ -50,7 +50,7 @@ def require_versions(
 
 @functools.cache
 def _reported_version(path: str | None, command: tuple[str, ...]) -> tuple[str | None, str]:
-    """Return the version that a program reports, or None, and its output.
+    """Return a program's reported version, or None, and its output.
 
     `path` is for the cache.
     """
@@ -69,7 +69,7 @@ def _reported_version(path: str | None, command: tuple[str, ...]) -> tuple[str |
 
 
 def _version_numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version in order of weight; 1.25 is no older than 1.25.0."""
+    """Return the numbers of a version, most significant first; 1.25 is not older than 1.25.0."""
     numbers = [int(part) for part in version.split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()

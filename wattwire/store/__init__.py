@@ -1,4 +1,4 @@
-"""The only code that knows the files of a campaign."""
+"""Storage of campaigns; no other code depends on the layout of their files."""
 
 from wattwire.store.campaign import WARM_UP, Campaign
 from wattwire.store.execution import Execution

@@ -1,4 +1,4 @@
-"""The archive of a campaign to give away: data, checksums and a guide, without names."""
+"""Archive of a campaign for publication: data, checksums and a guide, with names redacted."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from wattwire.store.journal import connected_to_read
 from wattwire.store.redact import NOTE, Redactor
 
 LEFT_OUT_FOLDERS = frozenset({"report", "agent"})
-"""The report is made again from the data; the agent's folder holds its state and its own log."""
+"""Left out: the report can be rebuilt from the data; the agent's folder has its state and log."""
 LEFT_OUT_NAMES = frozenset({"controller.lock", "journal.sqlite-wal", "journal.sqlite-shm", NOTE})
 TEXT_BYTES_MAX = 64 * 2**20
-"""The longest log in an archive, as it is rewritten as a whole. Tables may have any length."""
+"""Maximum length of a log in an archive, because it is rewritten whole. Tables have no limit."""
 COPIED_BYTES = 2**20
 PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 MESSAGES = "messages.parquet"
@@ -121,11 +121,11 @@ class Bundled:
     bytes: int = 0
     redacted: dict[str, int] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
-    """Files that were left out, each with the reason."""
+    """Files that were omitted, each with the reason."""
 
 
 class LeaveOut(Exception):
-    """Raised for a file that does not go into the archive; the text is the reason."""
+    """Raised for a file that is omitted from the archive; the text is the reason."""
 
 
 def bundle(
@@ -137,12 +137,12 @@ def bundle(
     texts: Mapping[str, str] | None = None,
     warnings: Sequence[str] = (),
 ) -> Bundled:
-    """Write everything of a campaign or an exec folder to a ZIP archive without names.
+    """Write all files of a campaign or an exec folder to a ZIP archive, with names redacted.
 
-    `texts` maps the names of further files to their texts. Names are redacted in them too, except
-    in CITATION.cff, whose authors want to be named. `warnings` come first in the guide.
+    `texts` maps the names of further files to their texts. Names are redacted there, too, except in
+    CITATION.cff, which must name its authors. `warnings` come first in the guide.
 
-    Raises UsageError where `folder` is neither, or `target` exists already.
+    Raises UsageError if `folder` is neither or `target` exists.
     """
     if target.exists():
         raise UsageError(f"{target}: there is a file already; choose another name with -o FILE")
@@ -234,7 +234,7 @@ def _archive_name(path: Path, redactor: Redactor) -> str:
 
 
 def _without_names(path: Path, redactor: Redactor) -> bytes | BinaryIO:
-    """Return a file's content without names. Raises LeaveOut where they cannot be removed."""
+    """Return a file's content without names. Raises LeaveOut if they cannot be removed."""
     if path.suffix == ".parquet":
         return _table(path, redactor)
     if path.suffix == ".sqlite":
@@ -266,7 +266,7 @@ def _document(path: Path, document: Any, redactor: Redactor) -> Any:
 
 
 def _table(path: Path, redactor: Redactor) -> bytes | BinaryIO:
-    """Return a Parquet file without names; only its texts are read unless one holds a name."""
+    """Return a Parquet file without names; only its texts are read unless one contains a name."""
     try:
         schema = pl.read_parquet_schema(path)
         text_columns = [name for name, kind in schema.items() if _holds_text(kind)]
@@ -284,7 +284,7 @@ def _holds_text(kind: Any) -> bool:
 
 
 def _replacements(frame: pl.DataFrame, redactor: Redactor) -> dict[str, dict[str, str]]:
-    """Return column → text → replacement, for all texts that hold a name."""
+    """Return column → text → replacement, for all texts that contain a name."""
     replacements = {}
     for name, kind in frame.schema.items():
         if _holds_text(kind):
@@ -295,7 +295,7 @@ def _replacements(frame: pl.DataFrame, redactor: Redactor) -> dict[str, dict[str
 
 
 def _json(value: Any, redactor: Redactor) -> Any:
-    """Return keys and values without names: escape sequences cannot hide a name in them."""
+    """Return JSON without names in keys or values, escaped ones included."""
     if isinstance(value, dict):
         return {redactor.text(key): _json(item, redactor) for key, item in value.items()}
     if isinstance(value, list):
@@ -342,7 +342,7 @@ def _rewritten(path: Path, redactor: Redactor) -> BinaryIO:
 
 
 def _add_digests(folder: Path, journal: sqlite3.Connection, redactor: Redactor) -> None:
-    """Add the digests of the redacted documents to the copied journal, except of edited ones."""
+    """Add the digests of the redacted documents, except edited ones, to the copied journal."""
     meta = {key: json.loads(text) for key, text in journal.execute("SELECT key, value FROM meta")}
     digests = meta.get(frozen.KEY)
     for name in frozen.DOCUMENTS:

@@ -38,7 +38,7 @@ from wattwire.store.messages import Messages
 FORMAT_VERSION = 1
 JOURNAL_FILES = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm")
 WARM_UP = "warm_up"
-"""The journal's key for the warm-up that the settling runs found."""
+"""The journal's key for the warm-up from the settling runs."""
 # The keys that every reader needs. Campaigns of all versions of wattwire have them.
 STUDY_KEYS = ("name",)
 MACHINE_KEYS = ("hosts",)
@@ -47,7 +47,7 @@ SUMMARY_KEYS = ("attempt", "run", "verdict")
 
 
 class Campaign:
-    """The directory with all results of a study's execution. Reading needs no lock."""
+    """The directory with all results of a study's execution. Reading does not need the lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -63,7 +63,7 @@ class Campaign:
 
     @classmethod
     def create(cls, path: Path) -> Campaign:
-        """Make a new campaign directory. Raises UsageError for one with anything in it."""
+        """Create a campaign directory. Raises UsageError for a directory that is not empty."""
         path = Path(path)
         if (path / "journal.sqlite").exists():
             raise UsageError(
@@ -110,7 +110,7 @@ class Campaign:
         self._lock = handle
 
     def holder(self) -> str | None:
-        """Return the process that runs this campaign now, or None."""
+        """Return the process that is running this campaign, or None."""
         try:
             handle = os.open(self.path / "controller.lock", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -132,7 +132,7 @@ class Campaign:
     # -- documents ---------------------------------------------------------------------------
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write a JSON document so that either the old or the new one exists, never half of one."""
+        """Write a JSON document atomically: the old or the new one exists, never a part."""
         write_atomically(self.path / name, json.dumps(value, indent=1).encode())
 
     def freeze(self, name: str, value: Any) -> None:
@@ -143,15 +143,15 @@ class Campaign:
 
     @property
     def edited(self) -> tuple[str, ...]:
-        """Return the names of the frozen documents that were changed since wattwire wrote them."""
+        """Return the names of the frozen documents that were edited after wattwire wrote them."""
         stored = {key: self.journal.get(key) for key in (frozen.KEY, "identity")}
         present = [name for name in frozen.DOCUMENTS if (self.path / name).is_file()]
         return tuple(n for n in present if frozen.is_edited(stored, n, self.read_json(n)))
 
     def keep(self, source: Path, name: str) -> None:
-        """Keep a copy of a study's file, so that the campaign can be read without the study.
+        """Store a copy of a study's file, so that the campaign can be read without the study.
 
-        Raises UsageError for a name that is a path or one of the campaign's own, and for a link.
+        Raises UsageError for a link, and for a name that is a path or reserved by the campaign.
         """
         if not is_plain_name(name) or name == "summary.csv" or (self.path / name).exists():
             raise UsageError(f"{source}: {name}: not a name for a study's file in a campaign")
@@ -165,7 +165,7 @@ class Campaign:
         write_atomically(self.path / name, source.read_bytes())
 
     def read_json(self, name: str) -> Any:
-        """Return a JSON document of the campaign. Raises UsageError where it is damaged or gone."""
+        """Return a JSON document of the campaign. Raises UsageError if it is damaged or missing."""
         return read_json(self.path / name)
 
     @property
@@ -195,20 +195,20 @@ class Campaign:
 
     @property
     def stopping(self) -> dict[str, Any] | None:
-        """Return the last look of a campaign that stops by width, as stored by the run."""
+        """Return the stored last look of a campaign that stops by width."""
         last_look: dict[str, Any] | None = self.journal.get("stopping")
         return last_look
 
     @property
     def warm_up(self) -> dict[str, Any] | None:
-        """Return the warm-up that the settling runs found, in `calls`; None without such runs."""
+        """Return the warm-up from the settling runs, in `calls`; None without such runs."""
         document: dict[str, Any] | None = self.journal.get(WARM_UP)
         return document
 
     # -- runs --------------------------------------------------------------------------------
 
     def open_attempt(self, run: str, attempt: int) -> Path:
-        """Make the working folder of an attempt in flight; it is renamed when it is committed.
+        """Create the working folder of an attempt in flight; committing renames it.
 
         The path is absolute, because processes with other working directories receive it.
         """
@@ -232,7 +232,7 @@ class Campaign:
         return (self.path / "runs" / str(attempt.folder)).is_dir()
 
     def drop_partials(self) -> list[str]:
-        """Remove the working folders that a dead controller left; return their names."""
+        """Remove the working folders of a dead controller; return their names."""
         leftovers = sorted((self.path / "runs").glob(".*.partial"))
         for folder in leftovers:
             shutil.rmtree(folder, ignore_errors=True)
@@ -260,7 +260,7 @@ class Campaign:
         return read_table(self.folder(run) / "messages.parquet")
 
     def recorded(self, run: str) -> Messages:
-        """Return a run's messages for reading in parts: there may be more than memory holds."""
+        """Return a run's messages for reading in parts, because they may exceed the memory."""
         return Messages.at(self.folder(run) / "messages.parquet")
 
     def quantities(self, run: str) -> pl.DataFrame:
@@ -293,13 +293,13 @@ class Campaign:
         self.write_json("columns.json", {k: columns[k] for k in frame.columns if k in columns})
 
     def summary(self) -> pl.DataFrame:
-        """Return one row per finished attempt, as last written; computed where none was written."""
+        """Return one row per finished attempt, as last written, or computed if none was written."""
         path = self.path / "summary.parquet"
         return table_with_current_verdicts(path) if path.exists() else frame_of(self.rows())
 
 
 def table_with_current_verdicts(path: Path) -> pl.DataFrame:
-    """Return a summary's table; a verdict of an older campaign has the word of today."""
+    """Return a summary's table, with the verdicts of older campaigns in their current spelling."""
     frame = read_table(path)
     if frame.schema.get("verdict") != pl.String:
         return frame
@@ -307,7 +307,7 @@ def table_with_current_verdicts(path: Path) -> pl.DataFrame:
 
 
 def _with_current_verdicts(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a run's document; verdicts of an older campaign have the words of today."""
+    """Return a run's document, with the verdicts of older campaigns in their current spelling."""
     if isinstance(document.get("verdict"), str):
         document["verdict"] = current_verdict(document["verdict"])
     for reason in document.get("reasons") or []:

@@ -35,7 +35,7 @@ class Execution:
 
     @classmethod
     def create(cls, path: Path, document: Mapping[str, Any]) -> Execution:
-        """Make a new folder. Raises UsageError for a folder that is not empty."""
+        """Create a folder. Raises UsageError for a folder that is not empty."""
         path = Path(path)
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(
@@ -56,11 +56,14 @@ class Execution:
         return json.loads((self.path / DOCUMENT).read_text(encoding="utf-8"))
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write a JSON document as a whole or not at all."""
+        """Write a JSON document atomically."""
         write_atomically(self.path / name, json.dumps(value, indent=1).encode())
 
     def open_repeat(self, repeat: int) -> Path:
-        """Make a repeat's working folder, to be renamed when complete; return its absolute path."""
+        """Create a repeat's working folder, to be renamed when complete.
+
+        Return its absolute path.
+        """
         folder = self.path.resolve() / "runs" / f".{repeat:04}.partial"
         (folder / "logs").mkdir(parents=True)
         return folder
@@ -79,7 +82,7 @@ class Execution:
         repeats: Sequence[Mapping[str, Any]],
         columns: Mapping[str, Any],
     ) -> None:
-        """Write `processes` and `summary` as Parquet and CSV, with what their columns mean."""
+        """Write `processes` and `summary` as Parquet and CSV, with column descriptions."""
         for name, rows in (("processes", processes), ("summary", repeats)):
             frame = frame_of(rows)
             safe = for_spreadsheets(frame)

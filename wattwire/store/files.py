@@ -1,4 +1,4 @@
-"""Files that are written completely and durably, or not at all."""
+"""Atomic and durable writing of files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESTORE = (
 )
 
 ROW_GROUP_ROWS = 1 << 17
-"""The rows that a reader of a long table in parts holds in memory at a time."""
+"""Rows in memory at a time while a long table is read in parts."""
 
 _SYNCED = (stat.S_IFREG, stat.S_IFDIR)
 
@@ -34,7 +34,7 @@ _SYNCS = ThreadPoolExecutor(8, thread_name_prefix="wattwire-sync")
 
 
 def refuse_link(path: Path) -> None:
-    """Raise UsageError where `path` is a symbolic link: writing there would write elsewhere."""
+    """Raise UsageError if `path` is a symbolic link, because the write would go elsewhere."""
     if path.is_symlink():
         raise UsageError(
             f"{path}: a symbolic link; wattwire writes only inside the campaign's folder. Replace "
@@ -43,9 +43,9 @@ def refuse_link(path: Path) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise UsageError where a campaign has a symbolic link at a path that wattwire writes to.
+    """Raise UsageError if a campaign has a symbolic link at a path that wattwire writes to.
 
-    Folders of finished runs are not searched: they are only read, and nodes may leave links there.
+    Folders of finished runs are not searched: they are only read, and nodes may create links there.
     """
     for path in folder.glob("*"):
         refuse_link(path)
@@ -66,9 +66,9 @@ def sync_file(path: Path) -> None:
 def sync_tree(folder: Path) -> None:
     """Wait until a folder, all folders in it and all their files are on the disk.
 
-    The files are synced in parallel: a file system with a journal then writes it once for all
-    waiting threads, instead of once for each file. Other things that a node left there, such as
-    sockets and pipes, are skipped: they have no content, and cannot always be opened.
+    The files are synced in parallel: a journalling file system then writes its journal once for all
+    waiting threads instead of once per file. Sockets, pipes and the like are skipped: they have no
+    content and cannot always be opened.
     """
     paths = [Path(root, name) for root, _, names in os.walk(folder) for name in ("", *names)]
     syncable = [path for path in paths if stat.S_IFMT(path.lstat().st_mode) in _SYNCED]
@@ -78,7 +78,7 @@ def sync_tree(folder: Path) -> None:
 
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write to; it replaces `path` where the block ends without error."""
+    """Yield a temporary path to write to; it replaces `path` if the block ends without error."""
     temporary = path.with_name(f".{path.name}.partial")
     yield temporary
     sync_file(temporary)
@@ -87,13 +87,13 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a small file so that either the old or the new one exists, never half of one."""
+    """Write a small file atomically: the old or the new one exists, never a part."""
     with atomic(path) as temporary:
         temporary.write_bytes(data)
 
 
 def for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table as its CSV file holds it: no text in it is a formula."""
+    """Return the table for a CSV file, with no text that a spreadsheet takes for a formula."""
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     safe = [pl.Series(name, [spreadsheet_safe(v) for v in frame[name]], pl.String)
             for name in texts]  # fmt: skip
@@ -101,7 +101,7 @@ def for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def discard(path: Path) -> None:
-    """Remove whatever has this name: a file, a link, a pipe, or a folder with its content."""
+    """Remove a file, link or pipe of this name, or a folder with its content."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -109,9 +109,9 @@ def discard(path: Path) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a new file in place of whatever has its name; a link there is not followed.
+    """Write a new file, replacing any existing entry; a link there is not followed.
 
-    For folders into which foreign processes may have written.
+    This is for folders into which other programs may have written.
     """
     discard(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -125,7 +125,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 def write_by(write: Callable[[io.BytesIO], object], path: Path) -> None:
-    """Write a file with the table library. Raises OSError where the disk refuses it.
+    """Write a file with the table library. Raises OSError if the disk refuses it.
 
     The library's errors do not always distinguish a full disk from other faults; a file's do.
     """
@@ -139,13 +139,13 @@ def write_by(write: Callable[[io.BytesIO], object], path: Path) -> None:
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Write a Parquet file in place of whatever has its name; a link there is not followed."""
+    """Write a Parquet file, replacing any existing entry; a link there is not followed."""
     discard(path)
     write_by(frame.write_parquet, path)
 
 
 class _Disk(io.RawIOBase):
-    """A file that keeps the error with which the disk refused a write.
+    """A file that stores the error with which the disk refused a write.
 
     The library's errors do not always distinguish a full disk from other faults; a file's do.
     """
@@ -175,9 +175,9 @@ class _Disk(io.RawIOBase):
 
 
 def write_batches(batches: Iterable[pl.DataFrame], schema: pl.Schema, path: Path) -> None:
-    """Write a Parquet file as `write_table` does, from frames that may exceed memory together.
+    """Write a Parquet file, as `write_table` does, from frames that together may exceed memory.
 
-    Raises OSError where the disk refuses it, and what the batches raise.
+    Raises OSError if the disk refuses it, and any error of the batches.
     """
     discard(path)
 
@@ -198,7 +198,7 @@ def write_batches(batches: Iterable[pl.DataFrame], schema: pl.Schema, path: Path
 def read_json(path: Path, keys: Collection[str] = ()) -> Any:
     """Return a JSON document of a campaign; with `keys`, an object that has them.
 
-    Raises UsageError where it is damaged or gone.
+    Raises UsageError if it is damaged or missing.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -215,7 +215,7 @@ def read_json(path: Path, keys: Collection[str] = ()) -> Any:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """Return a Parquet file of a campaign. Raises UsageError where it is damaged or gone."""
+    """Return a Parquet file of a campaign. Raises UsageError if it is damaged or missing."""
     with readable_table(path):
         return pl.read_parquet(path)
 

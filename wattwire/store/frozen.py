@@ -1,4 +1,4 @@
-"""The detection of campaign documents that were changed after the campaign began.
+"""Detection of campaign documents that were edited after the campaign began.
 
 The journal keeps a digest of each version that the controller wrote. A study whose questions,
 margin or limits were changed afterwards no longer counts as registered.
@@ -25,7 +25,7 @@ def digest(document: Any) -> str:
 
 
 def written(digests: Mapping[str, list[str]] | None, name: str, document: Any) -> dict[str, Any]:
-    """Return the journal's digests with that of this version of a document added."""
+    """Return the journal's digests plus that of this version of a document."""
     known = {key: list(versions) for key, versions in (digests or {}).items()}
     document_versions = known.setdefault(name, [])
     if digest(document) not in document_versions:
@@ -34,10 +34,10 @@ def written(digests: Mapping[str, list[str]] | None, name: str, document: Any) -
 
 
 def is_edited(journal: Mapping[str, Any], name: str, document: Any) -> bool:
-    """Return whether a document is none of the versions that wattwire wrote.
+    """Return whether a document differs from all versions that wattwire wrote.
 
     `journal` holds the values of KEY and "identity". In old campaigns "identity" has a digest of
-    the study without its name; of their plan no digest exists.
+    the study without its name; their plan has no digest.
     """
     digests = (journal.get(KEY) or {}).get(name)
     if digests is not None:

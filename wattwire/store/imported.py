@@ -1,4 +1,4 @@
-"""The folder of a campaign that others ran: written once from a reader's data, then read."""
+"""The folder of an imported campaign: written once from a reader's data, then only read."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ SET_ASIDE = ("path", "rows", "why")
 
 
 class ImportedCampaign:
-    """An imported campaign as reports read one: a row per run, no messages, no journal.
+    """An imported campaign as reports read it: one row per run, no messages, no journal.
 
     `import.json` has its origin, `provenance.parquet` the files and rows behind each value,
-    `set_aside.csv` the files and rows behind no value, `checks.json` the comparison of printed
-    numbers with the data, `remarks.json` remarks on the data themselves.
+    `set_aside.csv` the excluded files and rows, `checks.json` the comparison of printed numbers
+    with the data, `remarks.json` remarks on the data.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +47,7 @@ class ImportedCampaign:
             )
 
     def close(self) -> None:
-        """Do nothing: no file is open. Callers close either kind of campaign."""
+        """Do nothing, because no file is open. Callers close both kinds of campaign."""
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -89,16 +89,16 @@ class ImportedCampaign:
         return self._table("provenance.parquet")
 
     def set_aside(self) -> list[dict[str, str]]:
-        """Return files and rows behind no value, with the reason; `rows` is 0 for a whole file."""
+        """Return the excluded files and rows, with the reason; `rows` is 0 for a whole file."""
         with (self.path / "set_aside.csv").open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
     def checks(self) -> list[dict[str, Any]]:
-        """Return printed numbers with those of the data, as the study's reader compared them."""
+        """Return the printed numbers with those from the data, compared by the reader."""
         return self._checks
 
     def remarks(self) -> list[dict[str, Any]]:
-        """Return remarks on the data themselves: title, text, rows."""
+        """Return remarks on the data: title, text, rows."""
         path = self.path / "remarks.json"
         # Campaigns imported by an earlier version call them findings.
         return read_json(path if path.exists() else path.with_name("findings.json"))
@@ -111,7 +111,7 @@ class ImportedCampaign:
         return facts
 
     def messages(self, run_id: str) -> pl.DataFrame:
-        """Return an empty frame: imported data have no single messages."""
+        """Return an empty frame, because imported data have no individual messages."""
         return pl.DataFrame()
 
     def recorded(self, run_id: str) -> Messages:
@@ -149,10 +149,10 @@ def write_imported(
     provenance: pl.DataFrame,
     set_aside: Sequence[Sequence[Any]],
 ) -> ImportedCampaign:
-    """Write an imported campaign's folder as a whole: it appears once all of it is on the disk.
+    """Write an imported campaign's folder atomically: it appears when all of it is on the disk.
 
     `documents` maps import, study, plan, machine, columns, checks and remarks to the content of
-    NAME.json; rows of `set_aside` are path, rows, why. Raises UsageError where `path` is not empty.
+    NAME.json; rows of `set_aside` are path, rows, why. Raises UsageError if `path` is not empty.
     """
     path = Path(path)
     refuse_used(path)
@@ -199,7 +199,7 @@ def _lines(document: Any) -> str:
 
 
 def refuse_used(path: Path) -> None:
-    """Raise UsageError where `path` is a file or a folder that is not empty."""
+    """Raise UsageError if `path` is a file or a folder that is not empty."""
     if path.is_dir() and not any(path.iterdir()):
         return
     if path.exists() or path.is_symlink():
@@ -213,7 +213,7 @@ def refuse_used(path: Path) -> None:
 def open_campaign(path: Path) -> Campaign | ImportedCampaign:
     """Open a campaign's folder of either kind: measured here, or imported.
 
-    Raises UsageError where it is neither.
+    Raises UsageError if it is neither.
     """
     path = Path(path)
     if (path / DOCUMENT).exists():

@@ -1,7 +1,7 @@
-"""The journal: runs planned, begun and done. SQLite with WAL and synchronous=FULL.
+"""The journal of planned, started and finished runs: SQLite with WAL and synchronous=FULL.
 
 A row of `attempt` in state `done` is written only after the run's files are synced and renamed into
-place, so the journal never promises a file that is not there.
+place, so the journal never names a file that does not exist.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ SYSTEM_ERRORS = {
     "disk I/O error": errno.EIO,
     "attempt to write a readonly database": errno.EROFS,
 }
-"""SQLite's messages for errors of the disk, with the system's error numbers."""
+"""SQLite's messages for disk errors, with the system's error numbers."""
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that raises OSError where the disk fails, as a plain file would."""
+    """A connection that raises OSError if the disk fails, as a plain file does."""
 
     path = ""
 
@@ -86,8 +86,8 @@ def _opened(path: Path) -> sqlite3.Connection:
 def connected_to_read(path: Path) -> sqlite3.Connection:
     """Return a read-only connection to a journal.
 
-    In a folder without write permission SQLite can keep no lock. Raises MissingError where the
-    latest writes, which are in the write-ahead log, cannot be read for that reason.
+    In a folder without write permission SQLite cannot lock. Raises MissingError if the latest
+    writes, in the write-ahead log, cannot be read for that reason.
     """
     if os.access(path.parent, os.W_OK):
         return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
@@ -144,8 +144,7 @@ class Journal:
     def write_plan(self, rows: Iterable[tuple[str, int, int, str]], **meta: Any) -> None:
         """Write (run, block, position, treatment key) of all runs at once, in their order.
 
-        A further call appends runs to those of earlier calls. `meta` is stored with them: either
-        all of it is written or nothing.
+        Further calls append runs. `meta` is stored in the same transaction.
         """
         with self._transaction():
             first = self._db.execute("SELECT COALESCE(MAX(ordinal) + 1, 0) FROM run").fetchone()[0]
@@ -170,7 +169,7 @@ class Journal:
             raise
 
     def begin(self, run: str, token: str, now: str) -> int:
-        """Store that an attempt begins; return its number, from 1."""
+        """Record the start of an attempt; return its number, counted from 1."""
         with self._transaction():
             row = self._db.execute(
                 "SELECT COALESCE(MAX(attempt), 0) + 1 FROM attempt WHERE run = ?", (run,)
@@ -208,7 +207,7 @@ class Journal:
         return [self._checked(_attempt(row)) for row in rows]
 
     def _checked(self, attempt: Attempt) -> Attempt:
-        """Return the attempt. Raises UsageError where its folder is a path elsewhere."""
+        """Return the attempt. Raises UsageError if its folder is a path outside the campaign."""
         name = f"{attempt.run}-{attempt.attempt}"
         if attempt.state == "done" and (attempt.folder != name or not is_plain_name(name)):
             raise UsageError(
@@ -238,7 +237,7 @@ class Journal:
 
 
 def _attempt(row: tuple[Any, ...]) -> Attempt:
-    """Return an attempt of the table; a verdict of an older campaign has the word of today."""
+    """Return an attempt of the table, with an older campaign's verdict in its current spelling."""
     attempt = Attempt(*row)
     if attempt.verdict is None:
         return attempt

@@ -1,7 +1,7 @@
-"""A run's records in parts that fit into memory, however many records there are.
+"""A run's records in parts that fit into memory, for any number of records.
 
-Every count and every latency concerns one (sender, counter), and a counter is in one part only, so
-the results of the parts add up to those of the whole.
+Every count and latency concerns one (sender, counter), and each counter is in only one part, so the
+results of the parts add up to those of the whole.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from wattwire.model.sample_codes import KINDS
 from wattwire.store.files import readable_table
 
 PART_RECORDS = 1 << 19
-"""Records of a part, about; in use, a part takes ten times the memory of its columns."""
+"""Approximate records per part; in use, a part takes ten times the memory of its columns."""
 COUNTERS_PER_BUCKET = 1 << 12
 COLUMNS = (
     "node", "sender", "counter", "kind", "intended_ns", "begin_ns", "end_ns", "flags",
 )  # fmt: skip
-"""The columns that counts and latencies need."""
+"""The columns required for counts and latencies."""
 _ORIGIN = ("node", "sender", "kind")
 
 

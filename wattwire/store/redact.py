@@ -1,4 +1,4 @@
-"""The redaction of names of persons and machines: host name, user name, homes, addresses."""
+"""Redaction of names of persons and machines: host names, user names, homes, addresses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from wattwire.model.errors import UsageError
 from wattwire.store.files import write_atomically
 
 NOTE = "redact.json"
-"""The campaign's file of names that a bundle must not hold; the file is left out, too."""
+"""The campaign's file of names that a bundle must not contain; the file itself is omitted, too."""
 SYSTEM_FOLDERS = frozenset(
     {"", "/usr", "/usr/local", "/usr/bin", "/opt", "/tmp", "/var", "/var/tmp", "/etc", "/home"}
 )
-"""Folders that identify nobody, as all machines have them."""
+"""Folders that exist on every machine and so do not identify a person or machine."""
 
 IMPERSONAL = frozenset({"root", "localhost", "nobody", "user", "host", "localdomain", ""})
-"""Names that identify nobody, and whose redaction would damage ordinary text."""
+"""Names that do not identify a person or machine, and whose redaction would damage ordinary text.
+"""
 
 # Six pairs of hexadecimal digits; a longer chain of pairs is a hash or a key, not an address.
 _PAIR = "[0-9A-Fa-f]{2}"
@@ -37,7 +38,7 @@ _HOMES = re.compile(r"(?<![\w.])/(?:home|Users)/[^/\s\"'<>:,;)\]}]+")
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a bundle must not hold."""
+    """The names that a bundle must not contain."""
 
     hosts: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
@@ -45,12 +46,12 @@ class Names:
     words: tuple[str, ...] = ()
     """Further words that the user wants redacted."""
     places: tuple[tuple[str, str], ...] = ()
-    """Folders of the machine that measured, each with the word that replaces it."""
+    """Folders of the measuring machine, each with its replacement."""
     boots: tuple[str, ...] = ()
-    """Identifiers of its boots; a digest replaces each, so that two boots stay distinct."""
+    """Identifiers of its boots; each is replaced by a digest, so that boots remain distinct."""
 
     def and_those(self, other: Names) -> Names:
-        """Return these names and the other ones, each once."""
+        """Return the union of these names and the others."""
         union = {
             member.name: tuple(
                 dict.fromkeys(getattr(self, member.name) + getattr(other, member.name))
@@ -83,7 +84,7 @@ def names_here(words: Iterable[str] = ()) -> Names:
 
 
 def note_names(folder: Path, places: Mapping[str, str]) -> None:
-    """Store the names of this machine in a campaign, which may be bundled on another machine.
+    """Store this machine's names in a campaign, which may be bundled on another machine.
 
     `places` maps folders of this machine to the words that replace them. The names that earlier
     machines stored there are kept. The file itself is never bundled.
@@ -101,7 +102,7 @@ def note_names(folder: Path, places: Mapping[str, str]) -> None:
 
 
 def names_noted(folder: Path) -> Names | None:
-    """Return the names stored where a campaign was measured; None without any."""
+    """Return the names stored when a campaign was measured; None without any."""
     try:
         document = json.loads((folder / NOTE).read_text("utf-8"))
     except FileNotFoundError:
@@ -160,7 +161,7 @@ class Redactor:
         return text
 
     def is_in(self, data: bytes) -> bool:
-        """Return whether bytes that are no text hold one of the names."""
+        """Return whether binary data contain one of the names."""
         names = (*self.names.homes, *self.names.hosts, *self.names.users, *self.names.words)
         names += (*(place for place, _ in self.names.places), *self.names.boots)
         # Three letters turn up in any compressed data by chance.

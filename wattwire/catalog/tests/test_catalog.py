@@ -1,4 +1,4 @@
-"""Discovery is a glob: a new folder is enough, and a wrong manifest is told from a right one."""
+"""Discovery is a glob: a new folder is sufficient, and invalid manifests are rejected."""
 
 import pytest
 

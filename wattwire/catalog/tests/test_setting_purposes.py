@@ -1,4 +1,4 @@
-"""Roles of settings: found by middleware, checked against what there is."""
+"""Purposes of settings: found by middleware, checked against the existing settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is likely to be a mistake is said, and nothing else is."""
+"""Likely mistakes, and only these, are reported."""
 
 from wattwire.design import cautions, expand
 from wattwire.model.study import merge, parse_study

@@ -1,4 +1,4 @@
-"""The plan: every treatment once a block, neighbours by the primary factor, the seed's order."""
+"""The plan: every treatment once per block, neighbours by the primary factor, seeded order."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Settling runs: some of every program that calls or answers, before all blocks."""
+"""Settling runs: several of every client and server program, before all blocks."""
 
 from wattwire.design import make_plan, piloted
 from wattwire.model.study import Plan

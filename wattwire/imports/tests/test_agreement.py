@@ -1,4 +1,4 @@
-"""When a number of ours is the printed one."""
+"""Agreement of computed numbers with printed ones."""
 
 from __future__ import annotations
 

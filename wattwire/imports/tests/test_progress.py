@@ -1,4 +1,4 @@
-"""What a reader tells reaches who listens, and nobody else."""
+"""A reader's progress messages reach all listeners and no one else."""
 
 from __future__ import annotations
 

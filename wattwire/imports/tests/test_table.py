@@ -1,4 +1,4 @@
-"""Anybody's table as a campaign, and what is wrong with it in words."""
+"""Import of arbitrary tables as campaigns, and the messages about faults in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An imported campaign's folder: whole or not there, checked on the way in, read back."""
+"""An imported campaign's folder: written atomically, checked before writing, read back."""
 
 from __future__ import annotations
 

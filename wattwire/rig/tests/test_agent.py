@@ -1,4 +1,4 @@
-"""The controller's side of an agent that dies."""
+"""The controller's handling of an agent that dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of builds: what is old goes, what is being built or used stays."""
+"""The build cache: old entries are removed; those being built or used remain."""
 
 from __future__ import annotations
 

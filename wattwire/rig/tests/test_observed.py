@@ -1,4 +1,4 @@
-"""What a machine took is kept for forecasts, and a damaged or unwritable file does no harm."""
+"""Durations are stored for forecasts; a damaged or unwritable file is ignored."""
 
 from __future__ import annotations
 

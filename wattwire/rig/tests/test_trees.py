@@ -1,4 +1,4 @@
-"""A commit's cells are laid out once, whatever the working tree holds by then."""
+"""A commit's cells are checked out once, independent of the working tree."""
 
 from __future__ import annotations
 

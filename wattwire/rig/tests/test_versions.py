@@ -1,4 +1,4 @@
-"""Versions as programs tell them, compared as numbers."""
+"""Versions reported by programs are compared as numbers."""
 
 import os
 
@@ -9,7 +9,7 @@ from wattwire.rig.versions import TooOldError, require_versions
 
 @pytest.fixture
 def tool(tmp_path, monkeypatch):
-    """Puts a program first on PATH that runs `script`."""
+    """Put a program that runs `script` first on PATH."""
 
     def put(script):
         path = tmp_path / "tool"

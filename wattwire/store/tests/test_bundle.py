@@ -1,4 +1,4 @@
-"""What goes into a bundle, what does not, and why: damaged, secret, huge and oddly named files."""
+"""Bundles omit damaged, secret, huge and oddly named files, each with a reason."""
 
 from __future__ import annotations
 

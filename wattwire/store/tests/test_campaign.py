@@ -1,4 +1,4 @@
-"""What is committed is there; what is not, never was; two controllers do not meet."""
+"""Committed attempts are complete, others leave nothing, and only one controller holds the lock."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Syncing a folder of a run, whatever its nodes left there."""
+"""Syncing of a run's folder with arbitrary entries created by nodes."""
 
 from __future__ import annotations
 

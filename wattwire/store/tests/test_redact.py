@@ -1,4 +1,4 @@
-"""Names of people and machines are taken out, and ordinary words stay."""
+"""Names of people and machines are redacted; ordinary words remain."""
 
 from __future__ import annotations
 
