@@ -12,7 +12,7 @@ __all__ = ["CampaignReader", "build_report"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what draws pages only when a page is wanted: it takes seconds, its words do not."""
+    """Import the page builder on first use, because the import takes seconds."""
     if name == "build_report":
         from wattwire.report.page import build_report  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
-"""What a file of `sections/` registers: its place, when it is on the page, and how it is made.
+"""Registration of a section: its place, the condition for its presence, and its function.
 
-The page has no list of its sections: `page_parts` collects the PART of every module of `sections/`
-in the order of their places, so that a section is added or removed with its own files alone.
+The page has no list of its sections: `page_parts` collects the PART of every module in `sections/`
+in order of place, so that a section is added or removed with its own files only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TITLE = 0
 
 @dataclass(frozen=True)
 class PageData:
-    """Everything that sections are made of; `document` is the content of analysis.json."""
+    """The data of all sections; `document` is the content of analysis.json."""
 
     evidence: Evidence
     answers: Answers
@@ -44,7 +44,7 @@ class HeadLine:
 
 
 def no_lines(data: PageData) -> Iterable[HeadLine]:
-    """Return no line: the default of a section that has none at the top of the page."""
+    """Return no lines: the default of a section without lines at the top of the page."""
     return ()
 
 
@@ -65,7 +65,7 @@ class PagePart:
 def page_parts() -> tuple[PagePart, ...]:
     """Return the parts of all modules in `sections/`, in the page's order.
 
-    Raises ValueError where two of them have one place.
+    Raises ValueError if two of them have the same place.
     """
     by_place: dict[int, tuple[str, PagePart]] = {}
     for module in pkgutil.iter_modules(sections.__path__):

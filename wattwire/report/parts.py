@@ -96,7 +96,7 @@ class Table:
         return cells
 
     def levels(self, row: dict[str, Any]) -> str:
-        """Return the levels of a row by factor, as JSON; empty where it has none."""
+        """Return the levels of a row by factor, as JSON; empty if it has none."""
         levels = {
             column.factor: str(row[column.key])
             for column in self.columns
@@ -106,7 +106,7 @@ class Table:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Headings over neighbouring columns, with their widths; empty where there are none."""
+        """Headings over neighbouring columns, with their widths; empty without any."""
         if not any(column.group for column in self.columns):
             return []
         headings: list[tuple[str, int]] = []
@@ -129,7 +129,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Band:
-    """A range without a best value: the low and high end of an estimate."""
+    """A range without a point estimate: the low and high end of an estimate."""
 
     low: float
     high: float
@@ -162,7 +162,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Fold:
-    """Parts that are hidden until a reader opens them."""
+    """Parts that are hidden until the reader opens them."""
 
     title: str
     parts: Sequence[Any]
@@ -177,16 +177,16 @@ class Section:
     title: str
     parts: list[Any] = field(default_factory=list)
     has_no_data: bool = False
-    """Whether it only says why it is empty; the page then shows its title alone, to open."""
+    """Whether it contains only the reason for being empty; the page then folds it to its title."""
 
 
 def with_minus(number: str) -> str:
-    """Return a number that others wrote, with the minus sign of this page's own numbers (−)."""
+    """Return a number from another source, with this page's minus sign (−)."""
     return f"−{number[1:]}" if number[:1] == "-" else number
 
 
 def clipped(text: str) -> str:
-    """Return `text` cut at TEXT_MAX characters; CSV and hint keep the whole of it."""
+    """Return `text` cut at TEXT_MAX characters; CSV and hint have the full text."""
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1].rstrip() + "…"
 
 

@@ -1,6 +1,6 @@
 """Downsampling of figures: fewer points than runs, so that a large campaign's page still opens.
 
-Tables and answers are not downsampled: they have every run.
+Tables and answers are not downsampled; they contain every run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wattwire.report.figures.style import POINTS
 from wattwire.report.parts import Figure, Fold
 
 POINTS_MAX = 4000
-"""Maximum number of points of runs in one figure; more would only cover each other."""
+"""Maximum number of run points in one figure; more would overlap."""
 GROUP_MIN = 5
 """Minimum number of points of a group, if it has as many: extremes, median and quartiles."""
 GROUPED_BY = (("panel", "colour", "treatment", "used"), ("panel", "colour", "used"), ())
@@ -25,14 +25,14 @@ Points = Sequence[Mapping[str, Any]]
 
 
 class Thinner:
-    """Downsamples the figures of one page; figures with the same points keep sharing them."""
+    """Downsamples the figures of one page; figures with the same points continue to share them."""
 
     def __init__(self, most: int = POINTS_MAX) -> None:
         self._most = most
         self._cache: dict[int, tuple[Points, list[Any]]] = {}
 
     def parts(self, parts: Sequence[Any]) -> list[Any]:
-        """Return the parts, with each figure of too many points of runs downsampled."""
+        """Return the parts, with each figure that has too many run points downsampled."""
         return [self._part(part) for part in parts]
 
     def _part(self, part: Any) -> Any:

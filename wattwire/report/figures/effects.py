@@ -30,7 +30,7 @@ from wattwire.report.figures.style import (
 MEAN_RUNS_MIN = 3
 LEVEL = 0.95
 DEGREES_MAX = 400
-"""Largest degrees of freedom in the table; for more, its last quantile is used: 0.03 % off."""
+"""Largest degrees of freedom in the table; beyond, its last quantile is used (error 0.03 %)."""
 
 
 def ratios_chart(points: Points | None, margin: float | None) -> Spec:

@@ -12,7 +12,7 @@ from typing import Any
 from wattwire.report.figures.letters import drawable
 
 LETTER_PX = 6.1
-"""Mean width of a letter of 12 px."""
+"""Mean width (px) of a letter at 12 px."""
 CROWD = 400
 DIGITS = ((5.6, (1, 2, 3, 5, 7)), (3.0, (1, 2, 5)), (1.7, (1, 3)), (0.0, (1,)))
 """Minimum widths per decade, in labels, and the leading digits that then have room."""

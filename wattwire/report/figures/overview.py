@@ -104,11 +104,11 @@ def drawn(
 def _matched(
     evidence: Evidence, layout: Layout, points: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return the points that means by two factors may pool, and a note on those left out.
+    """Return the points that means by two factors may pool, and a note on the omitted ones.
 
-    Within a panel, a combination of the other factors counts only if every cell (level of the
-    colour × level of the axis) has it: else cells would differ by what they pool. Where no
-    combination is in every cell, those that every level of the axis has with that colour count.
+    Within a panel, a combination of the other factors is used only if every cell (level of the
+    colour × level of the axis) has it; otherwise cells would pool different combinations. If no
+    combination is in every cell, those that every level of the axis has with that colour are used.
     """
     others = [
         name for name in evidence.varied if name not in (layout.tone, layout.across, layout.panel)

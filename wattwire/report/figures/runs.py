@@ -28,7 +28,7 @@ from wattwire.report.figures.style import (
 )
 
 BOX_RUNS_MIN = 5
-"""Minimum number of runs for a box; the quartiles of fewer say little, so only dots are drawn."""
+"""Minimum number of runs for a box; quartiles of fewer are unreliable, so only dots are drawn."""
 VIOLIN_RUNS_MIN = 20
 """Minimum number of runs for a violin; a density of fewer shows its bandwidth, not the data."""
 ROW_PX = 40

@@ -1,4 +1,4 @@
-"""Waits for an acknowledgement in words; `analysis/findings/ack_waits.py` detects them."""
+"""Text on waits for acknowledgements; `analysis/findings/ack_waits.py` detects them."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _summary(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Ph
 
 
 def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[Phrase]:
-    """Return sentences on excluded runs with the mode, and on treatments with no other run."""
+    """Return sentences on excluded runs with the mode, and on treatments without other runs."""
     counts = {hit.treatment: sum(run.excluded for run in hit.runs) for hit in hits}
     total = sum(counts.values())
     if not total:

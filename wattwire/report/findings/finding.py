@@ -1,4 +1,4 @@
-"""What all findings share: their parts, the registration of detectors, and levels in words."""
+"""Code shared by all findings: their parts, the registration of detectors, and titles of levels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ PHRASES = Phrases("finding", {"shown": "shown by this study", "suspected": "susp
 
 @dataclass(frozen=True)
 class Finding:
-    """One suspected or shown cause. `settles` states what would prove it; "" if it is shown."""
+    """One suspected or shown cause.
+
+    `settles` states the evidence that would prove it; "" if shown.
+    """
 
     id: str
     title: str

@@ -1,4 +1,4 @@
-"""Latency that falls as the rate rises, in words; see `analysis/findings/rate_falls.py`."""
+"""Text on latency that decreases as the rate increases; see `analysis/findings/rate_falls.py`."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Findings:
 
     @property
     def in_short(self) -> Phrase:
-        """One sentence on all findings; "" without any."""
+        """One sentence that summarises all findings; "" without any."""
         findings = [
             PHRASES("finding", title=finding.title, standing=finding.standing)
             for finding in self.items
@@ -43,7 +43,7 @@ class Findings:
 
 
 def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
-    """Apply every detector to the usable runs; `series` has each run's latencies."""
+    """Apply every detector to the valid runs; `series` has each run's latencies."""
     excluded = excluded_runs(evidence, excluded_series(evidence))
     searched = Searched(evidence, runs_of(evidence, series), excluded)
     if not searched.runs and not excluded:

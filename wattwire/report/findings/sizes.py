@@ -1,4 +1,4 @@
-"""Steps at a payload size in words; `analysis/findings/size_steps.py` detects them."""
+"""Text on steps at a payload size; `analysis/findings/size_steps.py` detects them."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step])
 
 
 def _jump(steps: Sequence[Step]) -> Phrase:
-    """Return how large the step is in its groups."""
+    """Return a text with the size of the step in its groups."""
     if steps[0].kind == "loss":
         return PHRASES("loss", share=max(step.interval.estimate for step in steps))
     ratios = sorted(math.exp(step.interval.estimate) for step in steps)

@@ -1,4 +1,4 @@
-"""The drawing library of a page, kept in the user's cache, because bundling takes seconds."""
+"""The drawing library of a page, stored in the user's cache, because bundling takes seconds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ VERSION = metadata.version("vl-convert-python")
 def for_pages() -> str:
     """Return the library, safe inside a script element.
 
-    It is read from the cache if that has this version intact; a cache that cannot be written is
-    ignored.
+    It is read from the cache if that has an intact copy of this version; a cache that cannot be
+    written is ignored.
     """
     cache_file = cache_folder() / "blobs" / f"page-library-{VERSION}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):

@@ -185,7 +185,7 @@ def _no_valid_run(suites: ElementTree.Element, message: str) -> None:
 
 
 class _Case:
-    """A test case before its conversion to XML."""
+    """A test case before conversion to XML."""
 
     def __init__(self, group: str, name: str, bad: bool, unclear: bool, message: str) -> None:
         self.group, self.name, self.bad = group, name, bad

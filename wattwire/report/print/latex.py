@@ -89,7 +89,7 @@ class Setting:
     room_mm: float
 
     def width_mm(self, letters: int) -> float:
-        """Return a slightly generous width of `letters` characters of ordinary text."""
+        """Return the width (mm) of `letters` characters of ordinary text, slightly rounded up."""
         return self.mm_per_letter * letters
 
 

@@ -35,7 +35,7 @@ def parse_author(text: str) -> tuple[str, str]:
 def documents(reader: CampaignReader, authors: Sequence[str], identity: str) -> dict[str, str]:
     """Return file name → text of every document that accompanies the data.
 
-    Without authors there is no CITATION.cff, since none are invented. `identity` is the study's
+    Without authors there is no CITATION.cff. `identity` is the study's
     digest.
     """
     evidence = gather(reader)

@@ -1,9 +1,9 @@
 """Drawing of charts in a separate process: as SVG for page and print, and as PDF.
 
-The drawing library holds the interpreter's lock for most of its work, so a thread would not draw
-in parallel. The process reads one request per line and answers each with one line, both JSON; it
-ends with its input, and so with the process that started it, however that ends. It starts fast,
-because it loads no other part of the report; `shared` returns this process's pen.
+The drawing library holds the interpreter's lock for most of its work, so a thread would not draw in
+parallel. The process reads one request per line and answers each with one line, both JSON; it ends
+with its input, and so with the process that started it. It starts quickly, because it imports no
+other part of the report; `shared` returns this process's pen.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MARK = re.compile(r'<path (?:aria-[a-z]+="[^"]*" )*transform="translate\(([^)]*)
 
 
 class Pen:
-    """A process that draws one chart after another; may be used from several threads."""
+    """A process that draws charts one at a time; it may be used from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -125,12 +125,12 @@ def sized(svg: str, unit: str = "mm", per_mm: float = 1.0) -> str:
 
 
 def unsized(svg: str) -> str:
-    """Return the picture of a file from `sized`, at its original size."""
+    """Return an SVG made by `sized` with its original size restored."""
     return PRINTED.sub(r'<svg \1width="\2" height="\3" viewBox="0 0 \2 \3"', svg, count=1)
 
 
 def small(svg: str) -> str:
-    """Return the same picture with frequent marks defined once and referenced.
+    """Return the same picture with repeated marks defined once and referenced.
 
     A thousand dots repeat the same path a thousand times; references take a tenth of the bytes.
     """

@@ -1,1 +1,1 @@
-"""The page's parts: a file each, named as the part's anchor on the page."""
+"""The page's sections: one file each, named as the section's anchor on the page."""

@@ -106,15 +106,15 @@ PHRASES = Phrases(
 
 RANK_BLOCKS_MIN = 6
 CHANGES_MAX = 6
-"""Number of interactions that get a sentence of their own; the table below lists all of them."""
+"""Number of interactions with a sentence each; the table lists all of them."""
 SENTENCES_MAX, LOWEST_LISTED, HIGHEST_LISTED = 8, 3, 2
-"""A factor with more answers than SENTENCES_MAX has sentences for its extreme ones only."""
+"""A factor with more than SENTENCES_MAX answers has sentences only for the extreme ones."""
 
 
 def section(
     evidence: Evidence, answers: Answers, document: Mapping[str, Any] | None = None
 ) -> Section:
-    """Return the section that answers each question, with the family its intervals hold in.
+    """Return the section that answers each question, with the family of its intervals.
 
     It begins with a short table of all answers in `document` (report/analysis.json).
     """
@@ -202,9 +202,9 @@ def _substituted_baselines(evidence: Evidence, answers: Answers) -> list[Phrase]
 
 
 def gaps(evidence: Evidence, answers: Answers) -> list[Phrase]:
-    """Return sentences on usable runs that ended badly or lack a response.
+    """Return sentences on valid runs that ended badly or lack a response.
 
-    Ratios over the remaining runs would otherwise look better than the treatments are.
+    Without them, ratios over the remaining runs would make treatments appear better than they are.
     """
     frame = evidence.usable
     sentences = []

@@ -140,7 +140,7 @@ def _order_figure(evidence: Evidence) -> Figure | None:
 
 @dataclass(frozen=True)
 class CarryOver:
-    """A sentence on the effect of preceding runs; `moved` where the response is known to change."""
+    """A sentence on the effect of preceding runs; `moved` if the response is known to change."""
 
     words: Phrase
     moved: bool = False
@@ -149,7 +149,7 @@ class CarryOver:
 def carry_over(evidence: Evidence) -> list[CarryOver]:
     """Return sentences on the effects of a run's position in its block and of the previous run.
 
-    The response is CPU time where it was measured, else the median latency.
+    The response is CPU time if it was measured, else the median latency.
     """
     response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
     positions = column(evidence.usable, "position")

@@ -46,11 +46,11 @@ PHRASES = Phrases(
 )
 
 UNASKED = ("latency_p50_us", "cpu_us_per_message")
-"""Responses compared between control runs where the study asks no question."""
+"""Responses compared between control runs if the study has no question."""
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section on control runs; None where the campaign has none."""
+    """Return the section on control runs; None if the campaign has none."""
     planned = [entry for entry in evidence.planned if entry.get("control")]
     if not planned:
         return None
@@ -91,8 +91,8 @@ def _row(evidence: Evidence, response: Response) -> dict[str, Any]:
 def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
     """Return the geometric mean of paired ratios; `upper` and `lower` have shape (pairs,) each.
 
-    It has a confidence interval from PAIRS_MIN pairs on. Where a value has no logarithm, the
-    result is NotComputable and gives the mean difference in `unit`; None where there is no pair.
+    It has a confidence interval from PAIRS_MIN pairs on. If a value has no logarithm, the result is
+    NotComputable with the mean difference in `unit`; None without pairs.
     """
     zeros = int(np.sum((upper <= 0) | (lower <= 0)))
     if zeros:

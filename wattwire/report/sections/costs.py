@@ -90,7 +90,7 @@ def section(evidence: Evidence) -> Section:
 
 
 def runs_figure(evidence: Evidence, response: Response) -> Figure:
-    """Return a figure of every usable run of a response as a dot, by the primary factor."""
+    """Return a figure of a response with one dot per valid run, by the primary factor."""
     across = facet_factor(evidence)
     # Memory depends on hardly any factor but the cell, so panels of other factors show nothing.
     if response is MEMORY and across not in OF_CELL:
@@ -149,7 +149,7 @@ class Group:
 
 
 def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
-    """Return usable runs by pattern, level of the primary factor, cell and role, in planned order.
+    """Return valid runs by pattern, level of the primary factor, cell and role, in planned order.
 
     A run belongs to each role that has a value in a column `prefix.<role>.<index>`. Roles of
     different languages or middleware never share a group: their costs have nothing in common.
@@ -198,7 +198,7 @@ def _cell_of(document: Mapping[str, Any], role: str) -> str:
 
 
 def _group_columns(evidence: Evidence) -> list[Column]:
-    """Return a group's columns; the primary factor has none where the cell's name contains it."""
+    """Return a group's columns, without the primary factor if the cell's name contains it."""
     primary = [Column("level", words.factor_title(evidence.primary), factor=evidence.primary)]
     return [
         Column("pattern", "pattern", factor="pattern"),
@@ -266,7 +266,7 @@ def _roles_table(evidence: Evidence) -> Table:
 
 
 def _pooled(evidence: Evidence) -> str:
-    """Return a clause naming the factors that a row pools: those without a column of their own."""
+    """Return a clause that names the factors that a row pools: those without a column."""
     shown = {"pattern", evidence.primary, *OF_CELL}
     names = [words.factor_title(name) for name in evidence.varied if name not in shown]
     return PHRASES("pooled", factors=names) if names else ""

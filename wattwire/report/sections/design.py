@@ -75,7 +75,7 @@ PHRASES = Phrases(
 
 HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz", "interval_s",
         "clients")  # fmt: skip
-"""Factors shown here where all runs share a level; the audit trail lists the other fixed ones."""
+"""Factors shown here if all runs share a level; the audit trail lists the other fixed ones."""
 
 
 def section(evidence: Evidence) -> Section:

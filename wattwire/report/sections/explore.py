@@ -1,7 +1,7 @@
 """The page's interactive section: the table of runs, once, and patterns of charts.
 
 The patterns are the charts of `wattwire.report.figures` with placeholders for titles, levels and
-scales; explore.js fills them in. So a chart chosen here is drawn like a printed one.
+scales; explore.js fills them in. A chart chosen here is therefore drawn like a printed one.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ PHRASES = Phrases(
 
 DIGITS = 5
 RUNS_MAX = 20_000
-"""More runs would make the page too large to open; no chart of as many shows single runs."""
+"""Maximum number of runs: with more, the page would be too large to open."""
 LEVELS, TONE, VALUE, SCALE = ["@levels"], "@tone", "@value", "@scale"
 ACROSS = ("@across", ["@acrosses"])
 PANELS = ["@panels", ""]
@@ -173,7 +173,7 @@ class Explorer:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the interactive section; None where no run has a response or no factor varies."""
+    """Return the interactive section; None if no run has a response or no factor varies."""
     responses = offered(evidence.study.questions, evidence.described)
     responses = tuple(response for response in responses if measured(evidence.usable, response))
     if not responses or not evidence.varied:
@@ -230,7 +230,7 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
 
 
 def _level(evidence: Evidence, factor: str, level: Any) -> dict[str, str]:
-    """Return a level as it is in the data, its title, and its text in charts where that differs."""
+    """Return a level as in the data, its title, and its text in charts if that differs."""
     title = evidence.title(factor, level)
     drawn = figures.drawable(title)
     entry = {"level": evidence.word(factor, level), "title": title}
@@ -285,7 +285,7 @@ def _runs(
 
 
 def _thinned_rows(order: list[int], treatments: list[str]) -> list[int]:
-    """Return about RUNS_MAX of the rows in `order`: of each treatment its share, evenly spaced."""
+    """Return about RUNS_MAX of the rows in `order`, evenly spaced, in proportion per treatment."""
     groups: dict[str, list[int]] = {}
     for position, row in enumerate(order):
         groups.setdefault(treatments[row], []).append(position)

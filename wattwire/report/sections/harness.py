@@ -87,9 +87,9 @@ def section(evidence: Evidence) -> Section:
 
 
 def round_trip_costs(machine: Mapping[str, Any]) -> list[Table | Text]:
-    """Return what is known of the kits' cost per round trip, by cell.
+    """Return the text on the kits' cost per round trip, by cell.
 
-    Cells without a figure are named. A campaign of before has nothing about it, and no words.
+    Cells without a figure are named. Older campaigns have no such data, and the text is empty.
     """
     costs = machine.get("harness_costs")
     if not isinstance(costs, Mapping) or not costs:

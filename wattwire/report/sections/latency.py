@@ -72,12 +72,13 @@ PHRASES = Phrases(
 
 SHARES = (0.5, 0.9, 0.99, 0.999)
 RUNS_MIN = 3
-"""From this many runs on, a percentile is the typical run's; with fewer, the first run's."""
+"""Number of runs from which a percentile is the typical run's; with fewer, it is the first run's.
+"""
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 
 
 def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
-    """Return the section on latency; `every` is the series of every usable run, by run."""
+    """Return the section on latency; `every` is the series of every valid run, by run."""
     part = Section("latency", PHRASES("title"))
     series = {run: s for run, s in every.items() if s.values_us.size}
     if not series:
@@ -202,7 +203,7 @@ def _percentile_of_runs(runs: list[FloatArray], share: float) -> Any:
 def _typical_percentile(runs: list[FloatArray], share: float) -> Any:
     """Return the geometric mean of the runs' percentiles in µs, the same as in the answers.
 
-    It is TooFew where a run has too few messages, and inf where losses reach the percentile.
+    It is TooFew if a run has too few messages, and inf if losses reach the percentile.
     """
     fewest = min(values.size for values in runs)
     if fewest < stats.carried_size(share):
@@ -213,7 +214,7 @@ def _typical_percentile(runs: list[FloatArray], share: float) -> Any:
 
 
 def _among_lost(runs: list[FloatArray], share: float) -> bool:
-    """Return whether losses alone make the percentile infinite, however few messages there are."""
+    """Return whether losses alone make the percentile infinite, for any number of messages."""
     expected = sum(values.size for values in runs)
     return stats.share_interval(_lost_count(runs), expected).low > 1.0 - share
 

@@ -24,7 +24,7 @@ PHRASES = Phrases(
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section on limits; None where the study has none."""
+    """Return the section on limits; None if the study has none."""
     checked = check_limits(evidence)
     if not checked:
         return None

@@ -1,4 +1,4 @@
-"""The section that repeats papers' tests on pooled runs, with their steps and error rates."""
+"""The section that applies common tests of papers to pooled runs, with steps and error rates."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ PHRASES = Phrases(
 
 NONE = (TooFew, NotComputable)
 STEPPED_MAX = 40
-"""Most walks whose steps have tables of their own; the first table holds all walks."""
+"""Most walks whose steps have their own tables; the first table lists all walks."""
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section that repeats a paper's tests; None where nothing can be grouped."""
+    """Return the section with a paper's tests; None if runs cannot be grouped."""
     if evidence.usable.height == 0:
         return None
     walks, refused = walks_of(evidence)
@@ -230,7 +230,7 @@ def _statistic(test: paper.Significance) -> str:
 
 
 def _headline_p(pair: paper.Pair) -> float:
-    """Return the corrected p that papers print: Bonferroni's where there are several."""
+    """Return the corrected p that papers print: Bonferroni's if there are several."""
     return pair.p.get("Bonferroni", next(iter(pair.p.values())))
 
 
@@ -250,7 +250,7 @@ def _rates(result: Walked) -> tuple[Rate, ...]:
 
 
 def _rates_table(results: Sequence[Walked]) -> Table:
-    """Return the table of false-alarm rates for the group sizes of these walks."""
+    """Return the table of false-positive rates for the group sizes of these walks."""
     sizes: dict[tuple[int, int], tuple[Rate, ...]] = {}
     for result in results:
         rates = _rates(result)

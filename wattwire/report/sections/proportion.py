@@ -91,7 +91,7 @@ RESOURCES = (
 )
 FIGURES_MAX = 2
 PROPORTION = (0.8, 1.2)
-"""Energy is called proportional where the whole interval of the exponent is inside these limits."""
+"""Energy is called proportional if the whole interval of the exponent is within these limits."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _kind(evidence: Evidence, name: str) -> str:
 
 @dataclass(frozen=True)
 class Stratum:
-    """Runs that are compared among themselves: all, or those at one level of a factor."""
+    """Runs that are compared with each other: all, or those at one level of a factor."""
 
     title: str
     frame: pl.DataFrame
@@ -284,7 +284,7 @@ def _association_row(
 
 
 def _interval_or_text(result: Any) -> Any:
-    """Return an association's interval, or its estimate with p as text where it has none."""
+    """Return an association's interval, or its estimate with p as text if it has none."""
     if not isinstance(result, association.Association):
         return result
     if isinstance(result.interval, stats.Interval):
@@ -293,7 +293,7 @@ def _interval_or_text(result: Any) -> Any:
 
 
 def reading(power: Any) -> Phrase:
-    """Return what an exponent says about proportion, in words; "" where there is no interval."""
+    """Return a sentence on proportionality from an exponent; "" without an interval."""
     if not isinstance(power, stats.Interval):
         return Phrase()
     if power.excludes(1.0):

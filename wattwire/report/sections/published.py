@@ -1,4 +1,4 @@
-"""The section with the tables of a study's source paper, each published row with our values."""
+"""The section with the tables of a study's source paper, with our values next to each row."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ QUANTITIES = {
     "switches_voluntary_thousand": ("voluntary context switches", "thousands"),
 }
 MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
-"""Quantities that our runs measure too; of the others only published values exist."""
+"""Quantities that our runs also measure; other quantities have only published values."""
 
 
 def locate(evidence: Evidence) -> Path | None:
@@ -86,7 +86,7 @@ def locate(evidence: Evidence) -> Path | None:
 def section(evidence: Evidence) -> Section | None:
     """Return the section that compares published with measured numbers; None without a table.
 
-    Raises UsageError where the file of published numbers has no rows.
+    Raises UsageError if the file of published numbers has no rows.
     """
     study = evidence.study
     if not study.published:

@@ -73,7 +73,7 @@ WEAK = "(✓)"
 OPEN_ROWS = 12
 """Most rows of a table that is shown unfolded."""
 LINES = r"\blines? \d+( to \d+)?"
-"""Lines of a value's source file: values that differ only in these are made in the same way."""
+"""Line numbers in a value's source file; values that differ only in these share one recipe."""
 WAYS_MAX = 3
 """Most ways to make a response's values that its row lists in full."""
 COLUMN = "column"
@@ -93,7 +93,7 @@ def sections(evidence: Evidence) -> list[Section]:
 
 
 def in_short(evidence: Evidence) -> Phrase:
-    """Return how many printed numbers have each match; "" where the campaign has none."""
+    """Return the number of printed numbers by match; "" if the campaign has none."""
     reader = evidence.reader
     checks = reader.checks() if isinstance(reader, ImportedCampaign) else []
     return counted(checks) if checks else Phrase()
@@ -290,7 +290,7 @@ def _printed(text: str) -> str:
 
 
 def _number(value: float | None, printed: str) -> str:
-    """Return our number with two digits more than are printed, to tell rounding from cutting."""
+    """Return our number with two more digits than printed, to tell rounding from truncation."""
     if value is None:
         return words.MISSING
     mantissa, e, _ = printed.lower().partition("e")
@@ -387,7 +387,7 @@ def _sources(reader: ImportedCampaign) -> Section:
 
 
 def _provenance(reader: ImportedCampaign) -> list[Any]:
-    """Return the table of provenance by response, and a fold of ways where one has many."""
+    """Return the table of provenance by response, and a fold of recipes if a response has many."""
     used = reader.provenance().filter(pl.col("rows_used") > 0)
     used = used.with_columns(pl.col("how").str.replace(LINES, PHRASES("own_line")))
     files = used.select("column", "files").explode("files")

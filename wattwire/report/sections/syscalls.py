@@ -78,12 +78,13 @@ PHRASES = Phrases(
 
 STRACE = "strace"
 GROUPED_BY = "language"
-"""Factor inside whose levels treatments are compared; where it does not vary, the first varied one
-that is not the primary factor."""
+"""Factor within whose levels treatments are compared; if it does not vary, the first varied factor
+other than the primary one.
+"""
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section on system calls; None where the plan has no run that counts them."""
+    """Return the section on system calls; None if the plan has no run that counts them."""
     planned = [entry for entry in evidence.plan if entry.get("control") == "syscalls"]
     if not planned:
         return None
@@ -212,7 +213,7 @@ def _grouping_factor(evidence: Evidence) -> str | None:
 def _side_by_side(evidence: Evidence, treatments: Sequence[Traced]) -> list[Any]:
     """Return a table and sentences on the most and least efficient treatment, and how calls differ.
 
-    Treatments are compared inside each level of the grouping factor, if there is one.
+    Treatments are compared within each level of the grouping factor, if there is one.
     """
     factor = _grouping_factor(evidence)
     index = evidence.varied.index(factor) if factor else None

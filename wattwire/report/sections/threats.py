@@ -247,7 +247,7 @@ def seen(evidence: Evidence, answers: Answers, found: Findings) -> list[Threat]:
 
 
 def _rows(finding: Mapping[str, Any]) -> str:
-    """Return the row count and the file of a finding's table, which a text has no room for."""
+    """Return the row count and the file of a finding's table, which is too large for a text."""
     count = len(finding["rows"])
     return PHRASES("remark_rows", rows=count) if count else ""
 
@@ -281,7 +281,7 @@ def _construct(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _short_windows(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield how much CPU time is interpolated, where the counted part begins between two readings.
+    """Yield the share of interpolated CPU time, if the counted part begins between two readings.
 
     The window's own begin and end have readings; the end of a warm-up of calls has none.
     """
@@ -359,7 +359,7 @@ def _internal(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _unseen(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield which processes of the machine no meter could see."""
+    """Yield a sentence on processes of the machine that no meter could read."""
     for host in evidence.reader.machine.get("hosts", {}).values():
         infos = (meter.get("info") or {} for meter in host.get("meters", []))
         for processes in filter(None, (info.get("unseen") for info in infos)):
@@ -367,14 +367,14 @@ def _unseen(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _unmeasured(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield a sentence where no meter read other programs' load, so that it excludes no run."""
+    """Yield a sentence if no meter read other programs' load, so that it excludes no run."""
     attempts = evidence.attempts
     if attempts.height and not np.isfinite(column(attempts, OTHER_LOAD)).any():
         yield PHRASES("load_unmeasured")
 
 
 def _warm_up(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield what the warm-up excludes, and which questions that leaves open."""
+    """Yield a sentence on the messages that the warm-up excludes and the questions left open."""
     calls = evidence.warmup_calls
     if calls:
         yield PHRASES("warm_up_calls", calls=calls)

@@ -28,7 +28,7 @@ PHRASES = Phrases(
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section with every treatment's verdict; None where the study has no variants."""
+    """Return the section with every treatment's verdict; None if the study has no variants."""
     if len(evidence.factors.get(FACTOR, ())) < 2:
         return None
     part = Section("variants", PHRASES("title"))

@@ -1,4 +1,4 @@
-"""The table of alternatives, from the lowest up, in every response."""
+"""The table of alternatives in ascending order, for every response."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PHRASES = Phrases(
 
 
 def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
-    """Return the table of alternatives, from the lowest up; None where none is ranked."""
+    """Return the table of alternatives in ascending order; None if none is ranked."""
     group_titles = {
         "lowest": PHRASES("lowest"),
         "equal": PHRASES("equal"),

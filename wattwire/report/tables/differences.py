@@ -1,4 +1,4 @@
-"""The tables of answers that are differences, where a run has no logarithm and so no ratio."""
+"""Tables of answers that are differences, because a run has no logarithm and hence no ratio."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PHRASES = Phrases(
 
 
 def why(evidence: Evidence, response: Response) -> Phrase:
-    """Return how many runs are not positive, the least of them, and what is answered instead."""
+    """Return a sentence on the runs that are not positive and the difference reported instead."""
     values = column(evidence.usable, response.column)
     known = int(np.isfinite(values).sum())
     if response.share:

@@ -18,7 +18,7 @@ TABLE, ROLE, SOURCE = "table", "node_role", "source"
 
 @dataclass(frozen=True)
 class Printed:
-    """The rows of the study's published numbers; empty where their file is missing."""
+    """The rows of the study's published numbers; empty if their file is missing."""
 
     rows: Sequence[Mapping[str, str]]
 
@@ -38,12 +38,12 @@ class Printed:
         ]
 
     def text(self, table: str, levels: Mapping[str, Any], role: str, column: str) -> str | None:
-        """Return a number as printed, with every digit; None where the table has none."""
+        """Return a number as printed, with all digits; None if the table has none."""
         values = [row[column] for row in self.of(table, levels, role) if row.get(column)]
         return values[0] if values and column else None
 
     def total(self, table: str, levels: Mapping[str, Any], column: str) -> float | None:
-        """Return the sum of a column over the roles that have it; None where none has."""
+        """Return the sum of a column over the roles that have it; None if none has."""
         values = [float(row[column]) for row in self.of(table, levels) if row.get(column)]
         return sum(values) if values else None
 

@@ -49,7 +49,7 @@ HERE, PRINTED = "product_here", "product_printed"
 def parts(
     evidence: Evidence, printed: Printed, spec: ShownRanking, number: int
 ) -> list[Text | Table]:
-    """Return our ranking with the published one; a warning gives the reason where ours is missing.
+    """Return our ranking with the published one; if ours is missing, a warning gives the reason.
 
     Estimates are not responses, so they are never ranked.
     """

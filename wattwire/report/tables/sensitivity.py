@@ -1,7 +1,7 @@
 """Sensitivity analyses of the answers: by ranks, by shares of variance, and checks of the errors.
 
-No answer depends on these. They are shown for readers who trust another method more, and show
-where the assumptions of the ratios fail.
+Answers do not depend on these. They serve readers who prefer other methods, and reveal violated
+assumptions of the ratios.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ PAIRS_OF_FACTORS_MAX = 6
 PERMUTED = 0.2
 """An interaction whose p is above this on both scales needs no p by permutation."""
 SCALES = {"log": PHRASES("ratios_differ"), "plain": PHRASES("differences_differ")}
-"""Scale → what it means there that two factors interact."""
+"""Scale → the meaning of an interaction of two factors on it."""
 
 
 def parts(evidence: Evidence, answers: Answers) -> list[Any]:
@@ -231,7 +231,10 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
 
 
 def _on_both_scales(fits: dict[str, Any], frozen: str, first: str, second: str) -> dict[str, Any]:
-    """Return the interaction per scale; on the frozen scale by permutation where it may matter."""
+    """Return the interaction per scale.
+
+    On the frozen scale, p also comes from permutation if it may matter.
+    """
     effects = {
         scale: stats.interaction(fit, first, second, permutations=0)
         if isinstance(fit, stats.Fit)
@@ -265,7 +268,7 @@ def _effect_row(response: Response, factors: Sequence[str], effect: Any) -> dict
 def interaction_words(
     response: Response, pair: tuple[str, str], found: dict[str, Any], frozen: str
 ) -> Phrase | None:
-    """Return whether two factors interact on the frozen scale; both scales where they disagree."""
+    """Return a sentence on the interaction of two factors: on both scales if they disagree."""
     if not all(isinstance(effect, stats.Effect) for effect in found.values()):
         return None
     other_scale = next(scale for scale in SCALES if scale != frozen)
@@ -295,7 +298,7 @@ def interaction_words(
 
 
 def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
-    """Return how often two identical labels of one treatment differed by more than errors do."""
+    """Return the number of A/A comparisons that differed by more than the errors explain."""
     alarms = trials = 0
     for response in responses:
         fit = usable_fit(evidence, response)

@@ -1,4 +1,4 @@
-"""The answers in short, one per line, decided ones first, for the page and the terminal."""
+"""Short answers for the page and the terminal, one per line, decided ones first."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ KEYS = ("response", "contrast", "estimate", "outcome")
 def rows(document: Mapping[str, Any]) -> list[Row]:
     """Return response, sides, estimate with its interval, and outcome of each contrast.
 
-    `document` is report/analysis.json. Contrasts without a number are left out, except shares, as
-    "none in any of 18 runs"; the page names the others in lines of their own.
+    `document` is report/analysis.json. Contrasts without a number are omitted, except shares ("none
+    in any of 18 runs"); the page names the others on separate lines.
     """
     contrasts = document["contrasts"]
     known = [
@@ -76,7 +76,7 @@ def _row(contrast: Mapping[str, Any]) -> Row:
 
 
 def table(document: Mapping[str, Any]) -> Table | None:
-    """Return the page's table; None where one sentence says as much."""
+    """Return the page's table; None if a single sentence is sufficient."""
     all_rows = rows(document)
     if len(all_rows) < 2:
         return None

@@ -1,8 +1,7 @@
-"""Whether the runs of a treatment reach a steady state, and what the warm-up does to latency.
+"""Steady-state check of each treatment's runs, and the effect of the warm-up on latency.
 
-The warm-up is the study's, or that of its settling runs; it is the same for all treatments, and
-fixed before the first block. This module only classifies: it excludes nothing, and a run that
-never settles is kept like any other.
+The warm-up comes from the study or its settling runs; it is the same for all treatments, and fixed
+before the first block. This module only classifies; it never excludes a run, settled or not.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ MOVING = (WARM_UP, UNSETTLED)
 
 
 def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
-    """Return the fold with the table of courses; None where no run has a latency."""
+    """Return the fold with the table of courses; None if no run has a latency."""
     cut = _cuts_by_time(evidence) or evidence.warmup_calls > 0
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
@@ -79,7 +78,7 @@ def _cuts_by_time(evidence: Evidence) -> bool:
 
 
 def are_asked(evidence: Evidence) -> bool:
-    """Return whether back-to-back calls follow a warm-up, so that runs ought to be settled."""
+    """Return whether back-to-back calls follow a warm-up, so that runs should be settled."""
     closed = any(all_levels(entry).get("loop") == "closed" for entry in evidence.designed)
     return evidence.warmup_calls > 0 or (closed and _cuts_by_time(evidence))
 
@@ -87,8 +86,8 @@ def are_asked(evidence: Evidence) -> bool:
 def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
     """Return the closed-loop treatments that have not settled though the study has a warm-up.
 
-    Either the settling runs of its cell show that, or most of its windows move, and in one
-    direction: a machine that is faster at times also moves windows, but in both directions.
+    Either the settling runs of its cell show that, or most of its windows drift in one direction; a
+    machine whose speed varies also shifts windows, but in both directions.
     """
     if not are_asked(evidence):
         return []
@@ -114,7 +113,7 @@ def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> Phrase:
 
 
 def _course_cells(series: Mapping[str, Series], runs: list[str]) -> dict[str, Any]:
-    """Return the classes of the runs of one treatment, each run in the order of time."""
+    """Return the classes of the runs of one treatment, in time order."""
     courses = []
     for run in runs:
         run_series = series[run]

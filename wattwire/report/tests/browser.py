@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over its debugging pipe: opened pages, real clicks and keys."""
+"""A headless Chromium, controlled through its debugging pipe: page loads, real clicks and keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEYS = {" ": ("Space", 32, " "), "Tab": ("Tab", 9, ""), "ArrowDown": ("ArrowDown
 
 
 class Browser:
-    """One page of a browser without a network. `said` holds what its console said as errors."""
+    """One page of a browser without a network. `said` holds the errors from its console."""
 
     def __init__(self, profile: Path) -> None:
         assert PROGRAM is not None
@@ -109,7 +109,7 @@ class Browser:
         self.until("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def value(self, expression: str) -> Any:
-        """What an expression gives on the page."""
+        """Return the value of an expression on the page."""
         found = self.call("Runtime.evaluate", {"expression": expression, "returnByValue": True})
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
@@ -122,7 +122,7 @@ class Browser:
             time.sleep(0.05)
 
     def click(self, element: str) -> None:
-        """Click with the mouse on what `document.querySelector(element)` finds."""
+        """Click with the mouse on the element of `document.querySelector(element)`."""
         place = self.value(
             f"(() => {{ const it = document.querySelector({json.dumps(element)});"
             "it.scrollIntoView({ block: 'center', behavior: 'instant' });"
@@ -134,7 +134,7 @@ class Browser:
             self.call("Input.dispatchMouseEvent", {"type": kind, **at})
 
     def press(self, *keys: str) -> None:
-        """Press keys one after the other on what has the focus."""
+        """Press keys one after the other on the focused element."""
         for key in keys:
             self._press(key)
 
@@ -146,7 +146,7 @@ class Browser:
         self.call("Input.dispatchKeyEvent", {**base, "type": "keyUp"})
 
     def pick(self, element: str, value: str) -> None:
-        """Choose an option of a list, as a reader's choice arrives."""
+        """Select an option of a list, with the events of a reader's choice."""
         self.value(
             f"(() => {{ const it = document.querySelector({json.dumps(element)});"
             f"it.value = {json.dumps(value)};"
@@ -154,11 +154,11 @@ class Browser:
         )
 
     def words(self, element: str) -> str:
-        """The text of an element."""
+        """Return the text of an element."""
         return str(self.value(f"document.querySelector({json.dumps(element)}).textContent")).strip()
 
     def all_words(self, elements: str) -> Sequence[str]:
-        """The visible texts of all elements that are on show."""
+        """Return the texts of all visible elements."""
         return list(
             self.value(
                 f"[...document.querySelectorAll({json.dumps(elements)})]"

@@ -1,4 +1,4 @@
-"""Find phrases by key in whatever the report makes: texts, lists, parts and sections."""
+"""Find phrases by key in the report's output: texts, lists, parts and sections."""
 
 from __future__ import annotations
 

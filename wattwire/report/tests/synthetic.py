@@ -1,7 +1,7 @@
-"""A made-up campaign on disk, written by the store. For tests only, never data.
+"""A simulated campaign on disk, written by the store. For tests only, never data.
 
-Planted truths: `FAST` costs `CPU_RATIO` times the CPU of `SLOW` per message, its latency is
-`LATENCY_RATIO` times; memory is 20,000 and 41,000 KiB.
+Planted effects: `FAST` uses `CPU_RATIO` times the CPU time per message of `SLOW` and has
+`LATENCY_RATIO` times its latency; memory is 20,000 and 41,000 KiB.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SECOND = 1_000_000_000
 EPOCH_NS = 1_700_000_000 * SECOND
 WRITTEN_AT = "2024-01-01T00:00:00"
 RUN_S, WAITED_S = 25.0, 3.0
-"""How long each run took by its clocks, and how long it waited for a quiet machine before."""
+"""Duration (s) of each run by its clocks, and its preceding wait for a quiet machine."""
 
 
 @dataclass
 class Shape:
-    """What the synthetic campaign holds."""
+    """The size and effects of the synthetic campaign."""
 
     blocks: int = 3
     duration_s: float = 20.0
@@ -52,12 +52,12 @@ class Shape:
     skip: dict[str, Any] | None = None
     died_runs: tuple[int, ...] = ()
     b_over_a: float | None = None
-    """With it every block has control runs, in which B costs so many times the CPU time of A."""
+    """If set, every block has control runs in which B uses this many times the CPU time of A."""
     study: dict[str, Any] = field(default_factory=dict)
 
 
 def study_document(shape: Shape) -> dict[str, Any]:
-    """The effective study as the store writes it."""
+    """Return the effective study in the form that the store writes."""
     document: dict[str, Any] = {
         "name": "made-up",
         "title": "What a message costs, made up <for tests>",
@@ -421,7 +421,7 @@ def _summary(
 
 
 def unpacked(packed: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of wattwire.report.packing.packed, as page.js gets them back."""
+    """Return the rows from `packed` data, decoded as in page.js."""
     columns = {
         name: held
         if isinstance(held, list)

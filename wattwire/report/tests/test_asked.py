@@ -1,4 +1,4 @@
-"""What was asked and run, and costs by cell: rows of the page against a made-up campaign."""
+"""Questions, runs and costs by cell: the page's rows for a simulated campaign."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_payloads_carry_their_unit_and_what_all_runs_share_is_said(tmp_path):
 
 
 def part_of_made_up(folder, **study):
-    """The page of a campaign of which only the slow language was asked for."""
+    """Return the page of a campaign restricted to the slow language."""
     shape = Shape(**SMALL, skip={"language": FAST}, study=study)
     campaign = write_campaign(folder, shape)
     kept = [row for row in json.loads((campaign / "plan.json").read_text()) if row["run"]]

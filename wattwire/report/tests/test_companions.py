@@ -1,4 +1,4 @@
-"""What stands beside an answer: ranks, shares of variance, interactions and warnings."""
+"""Sensitivity analyses of an answer: ranks, shares of variance, interactions and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons tell a planted cost from none, and say what they cannot tell."""
+"""Comparisons detect a planted cost, report none without it, and state when they cannot tell."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def made(folder: Path, seed: int, **shape: Any) -> Campaign:
 
 
 def changed(campaign: Campaign, **columns: Any) -> Campaign:
-    """The campaign with columns of every run's summary multiplied, or set where it is no number."""
+    """Return the campaign with summary columns multiplied, or replaced if not numeric."""
     for path in campaign.path.glob("runs/*/summary.json"):
         frame = row_of(path)
         for name, by in columns.items():
@@ -59,7 +59,7 @@ def changed(campaign: Campaign, **columns: Any) -> Campaign:
 
 
 def rewritten(campaign: Campaign, name: str, change: Any) -> Campaign:
-    """The campaign with one of its JSON documents changed by a function."""
+    """Return the campaign with one of its JSON documents changed by a function."""
     path = campaign.path / name
     document = json.loads(path.read_text())
     change(document)
@@ -73,7 +73,7 @@ def two(base: Campaign, head: Campaign, *names: str, **wanted: Any) -> Judged:
 
 
 def of_variants(folder: Path, seed: int = 1, base: str = FAST, **shape: Any) -> Campaign:
-    """A synthetic campaign whose two languages are called variants."""
+    """Return a synthetic campaign whose two languages are labelled as variants."""
     campaign = made(folder, seed, clients=(1,), **shape)
 
     def renamed(table: dict[str, Any]) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def test_a_look_is_said_of_the_side_that_was_one(tmp_path):
 
 
 def warmed(campaign: Campaign, calls: int | None, found: int | None = None) -> Campaign:
-    """The campaign in closed loop, with a warm-up that its study states or settling runs found."""
+    """Return the campaign in closed loop, with a warm-up from its study or its settling runs."""
 
     def closed(plan: list[dict[str, Any]]) -> None:
         for entry in plan:
@@ -376,7 +376,7 @@ def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp
 
 
 def losing(campaign: Campaign, variant: str, shares: list[float], name: str = "lost"):
-    """The campaign with a share of a variant's messages lost: one share for each block."""
+    """Return the campaign with a share of a variant's messages lost: one share for each block."""
     for path in sorted(campaign.path.glob("runs/*/summary.json")):
         frame = row_of(path)
         of = shares[frame["block"][0] - 1] if frame["factor.variant"][0] == variant else 0.0

@@ -1,4 +1,4 @@
-"""Settings in force: levels of a varied setting stand in rows of their own."""
+"""Settings in force: each level of a varied setting has its own row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control runs on the page: what was planted comes out, and no smaller effect is claimed."""
+"""Control runs on the page: the planted noise is recovered, and no smaller effect is claimed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_planted_difference_of_two_identical_labels_is_printed_with_its_interv
 
 
 def test_no_effect_smaller_than_that_of_identical_labels_is_claimed(tmp_path):
-    """The languages differ by far less than B from A, so the difference is nobody's."""
+    """The languages differ by far less than B from A, so no difference is attributed to them."""
     words, page = built(tmp_path / "campaign", Shape(b_over_a=CPU_RATIO**-3, **SMALL))
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
     assert row["outcome"] == "not larger than the A/A noise"
@@ -54,7 +54,7 @@ def test_no_effect_smaller_than_that_of_identical_labels_is_claimed(tmp_path):
 
 
 def scatter_b(path: Path, factor: float) -> None:
-    """Let B cost `factor` times as much in one block and a `factor`-th in the next."""
+    """Multiply and divide B's cost by `factor` in alternate blocks."""
     for summary in path.glob("runs/*/summary.json"):
         frame = row_of(summary)
         if frame["control"][0] == "b":
@@ -63,7 +63,10 @@ def scatter_b(path: Path, factor: float) -> None:
 
 
 def test_labels_that_differ_in_no_direction_are_noise_by_the_far_end_of_their_interval(tmp_path):
-    """Their mean is next to nothing by luck; it may be more than the languages differ by."""
+    """Their mean is near zero by chance.
+
+    The true value may exceed the difference of the languages.
+    """
     write_campaign(tmp_path / "c", Shape(b_over_a=1.0, **{**SMALL, "blocks": 6}))
     scatter_b(tmp_path / "c", 5.0)
     evidence = gather(Campaign(tmp_path / "c"))

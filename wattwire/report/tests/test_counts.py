@@ -1,4 +1,4 @@
-"""Failed calls are counted apart, named, and unknown in campaigns that did not tell them apart."""
+"""Failed calls are counted separately and named, and unknown in campaigns without such counts."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ FAILED = 3
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: Any) -> Evidence:
-    """A campaign whose summary has no column `failed`."""
+    """Return a campaign whose summary has no column `failed`."""
     return gather(Campaign(write_campaign(tmp_path_factory.mktemp("c") / "c", SHAPE)))
 
 
 def after(before: Evidence) -> Evidence:
-    """The same, in which FAILED calls of each run of FAST failed that had been received."""
+    """Return the same, with FAILED received calls of each run of FAST turned into failed ones."""
     is_fast = pl.col("factor.language") == FAST
     usable = before.usable.with_columns(
         failed=pl.when(is_fast).then(FAILED).otherwise(0),

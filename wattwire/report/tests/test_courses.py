@@ -1,4 +1,4 @@
-"""Courses of runs on the page: classes, consensus, and latency with and without the cut."""
+"""Courses of runs on the page: classes, consensus, and latency with and without the warm-up."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_steady_runs_are_flat_and_warming_ones_are_said_to_warm_up(evidence) -> 
 
 
 def with_plan(evidence, **plan):
-    """The same evidence of a study whose plan says so."""
+    """Return the same evidence with this plan in its study."""
     study = evidence.study
     return replace(evidence, study=replace(study, plan=replace(study.plan, **plan)))
 

@@ -1,4 +1,4 @@
-"""A run that is zero or negative costs a response its ratio, never its answer."""
+"""With a zero or negative run, a response has a difference instead of a ratio."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEGATIVE_US = -4.0
 
 
 def campaign(folder: Path, b_over_a: float | None = None, blocks: int = BLOCKS) -> Campaign:
-    """Blocks of two languages at two intervals; one run's CPU time is below zero."""
+    """Return blocks of two languages at two intervals; one run's CPU time is below zero."""
     shape = Shape(
         blocks=blocks, duration_s=1.5, clients=(1,), patterns=("topic",), b_over_a=b_over_a
     )

@@ -1,4 +1,4 @@
-"""Figures as files: the size of print, letters that can be read, fonts that travel along."""
+"""Figures as files: print sizes, legible letters, embedded fonts."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_writing_marks_once_changes_no_pixel() -> None:
 
 
 def marks(spec: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    """The marks of a kind that a chart draws for its data; a trail is one however long."""
+    """Return the marks of a kind that a chart draws for its data; a trail counts as one."""
     scene = vl_convert.vega_to_scenegraph(vl_convert.vegalite_to_vega(spec))
 
     def found(part: Any) -> list[dict[str, Any]]:

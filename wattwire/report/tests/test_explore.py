@@ -1,4 +1,4 @@
-"""What the page's explorer is given: every run once, levels and responses named, patterns whole."""
+"""Data of the page's explorer: every run once, named levels and responses, complete patterns."""
 
 from __future__ import annotations
 

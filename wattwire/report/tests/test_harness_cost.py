@@ -1,4 +1,4 @@
-"""The page prints what a kit adds to a round trip, and names cells without a figure."""
+"""The page prints each kit's cost per round trip, and names cells without a figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables, figures and rankings that a study asks for, on campaigns whose values were planted."""
+"""Tables, figures and rankings that a study requests, on campaigns with planted values."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def texts(part) -> str:
 
 
 def plant(evidence, **columns):
-    """Give every usable run these columns, and what follows from them."""
+    """Give every valid run these columns and the metrics derived from them."""
     frame = evidence.usable.drop("energy_uj_per_message", "energy_idle_subtracted_uj_per_message")
     evidence.usable = with_derived(frame.with_columns(**columns))
     return evidence
@@ -249,7 +249,7 @@ def asked(evidence, responses, beside) -> list[Phrase]:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Twelve treatments: CPU time is in proportion to time, and has nothing to do with faults."""
+    """Return twelve treatments with CPU time proportional to time, independent of page faults."""
     evidence = evidence_of(
         tmp_path_factory.mktemp("along"), intervals_s=(0.05, 0.2, 0.4), clients=(1, 2), blocks=2
     )

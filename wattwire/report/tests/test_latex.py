@@ -1,4 +1,4 @@
-"""Tables in LaTeX: every sign is safe, every row complete, what stands on the page stands there."""
+"""Tables in LaTeX: all characters are escaped, all rows complete, all texts as on the page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def problems(text: str) -> list[str]:
-    """What would stop LaTeX, or print another table than was meant."""
+    """Return the faults that would stop LaTeX or change the printed table."""
     found = []
     bare = re.sub(r"\\[\\{}$&#_%,]", lambda m: r"\\" if m[0] == r"\\" else "", text)
     bare = re.sub(r"^%.*$", "", bare, flags=re.M)

@@ -1,4 +1,4 @@
-"""Levels are told apart by their value, and shown with as many digits as that takes."""
+"""Levels are distinguished by value and shown with the digits that this requires."""
 
 import json
 
@@ -17,7 +17,7 @@ from wattwire.store import Campaign
 
 
 def campaign(folder, levels):
-    """A campaign in which one half of the runs had the first of `levels`, the other the second."""
+    """Return a campaign in which half of the runs have the first of `levels`, half the second."""
     shape = Shape(blocks=3, patterns=("topic",), intervals_s=(0.5,), clients=(1,))
     write_campaign(folder, shape)
 

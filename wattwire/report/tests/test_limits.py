@@ -1,4 +1,4 @@
-"""Limits hold, are broken, or cannot be told, by the interval over runs."""
+"""Limits hold, are broken, or are undecided, by the interval over runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def checked(folder: Any, *limits: dict[str, Any], **shape: Any) -> list[Any]:
 
 
 def test_each_treatment_is_held_to_the_limits_that_are_for_it(tmp_path):
-    """The slow one's median is planted at 400 us, the fast one's at 180."""
+    """The planted medians are 400 µs (slow) and 180 µs (fast)."""
     every = {"response": "latency_p50_us", "max": 280}
     fast = {"response": "latency_p50_us", "min": 100, "max": 280, "where": {"language": FAST}}
     found = checked(tmp_path / "c", every, fast)
@@ -98,7 +98,7 @@ def test_the_page_has_limits_only_where_the_study_has(tmp_path):
 
 
 def of_variants(folder: Any, limit: dict[str, Any], base: str = SLOW) -> list[Any]:
-    """The limit at a campaign whose two languages are called variants."""
+    """Return the limit on a campaign whose two languages are labelled as variants."""
     campaign = variants_of(folder, base=base, blocks=4)
     document = json.loads((campaign.path / "study.json").read_text())
     document["limit"] = [limit]
@@ -107,7 +107,7 @@ def of_variants(folder: Any, limit: dict[str, Any], base: str = SLOW) -> list[An
 
 
 def test_a_limit_judges_the_head_and_shows_the_base_beside_it(tmp_path):
-    """The slow one breaks the limit: as a base it is no reason to fail what mends it."""
+    """The slow variant breaks the limit; as the base it must not fail the variant that fixes it."""
     limit = {"response": "latency_p50_us", "max": 280}
     mended = of_variants(tmp_path / "c", limit, base=SLOW)
     assert [one.verdict for one in mended] == [HOLDS] and not any_broken(mended)

@@ -1,4 +1,4 @@
-"""The lowest of many alternatives on a page: its sentence, its table, and what it leaves unsaid."""
+"""The lowest of many alternatives on a page: its sentence, its table and its omissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Under its question, the lowest alternative is named, and where each level is the lowest."""
+"""A question's section names the lowest alternative, and where each level is lowest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sentences(folder, question=None, best_of=("language", "clients"), **shape) -
 
 
 def wins(sentence: Phrase) -> dict[str, int]:
-    """At how many levels each level is the lowest."""
+    """Return the number of levels at which each level is the lowest."""
     return {one.values["level"]: one.values["levels"] for one in phrases_in(sentence, "best.win")}
 
 

@@ -1,4 +1,4 @@
-"""Pages of tables whose columns and levels have names that JavaScript or SVG take amiss."""
+"""Pages of tables whose columns or levels have names that break JavaScript or SVG."""
 
 from __future__ import annotations
 

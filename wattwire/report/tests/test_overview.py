@@ -1,4 +1,4 @@
-"""Means by two factors pool only what every cell has."""
+"""Means by two factors pool only the combinations that every cell has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def matched(evidence: Evidence) -> tuple[list[dict[str, Any]], list[dict[str, An
 
 
 def test_a_combination_that_one_cell_lacks_is_in_no_mean(tmp_path: Any) -> None:
-    """As MQTT without C++, or ROS 2 without large payloads: the other cells leave it out, too."""
+    """As for MQTT without C++, or ROS 2 without large payloads: the other cells omit it, too."""
     shape = Shape(
         blocks=2, patterns=("topic",), intervals_s=(0.05, 0.2, 0.5), clients=(1, 2), duration_s=4.0,
         skip={"interval_s": 0.5, "clients": 2},

@@ -1,4 +1,4 @@
-"""The whole page from a made-up campaign: what it says, what it never says, what lies beside it."""
+"""The whole page of a simulated campaign: its statements, its silences, its files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from wattwire.store import Campaign
 
 
 class Words(HTMLParser):
-    """The page's visible words by element, scripts and styles left out."""
+    """The page's visible words by element, without scripts and styles."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the page repeats of a paper's way, on campaigns whose truth is known."""
+"""The page's section with a paper's method, on campaigns with known truth."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wattwire.store import Campaign
 
 
 def told(folder, **study):
-    """The section, its tables by id and all its words."""
+    """Return the section, its tables by id, and its text."""
     shape = Shape(blocks=4, duration_s=1.0, patterns=("topic", "service"), study=study)
     evidence = gather(Campaign(write_campaign(folder / "campaign", shape)))
     part = paper_path.section(evidence)

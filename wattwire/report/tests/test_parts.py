@@ -1,4 +1,4 @@
-"""Numbers in words, series of latency with losses, published numbers beside ours."""
+"""Formatted numbers, latency series with losses, and published numbers next to ours."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_studys_names_of_responses_lead_to_the_summarys_columns(asked, column)
 
 
 def records(rows: list[tuple]) -> Messages:
-    """Records of node, sender, counter, kind, begin, end, flags."""
+    """Return records of node, sender, counter, kind, begin, end, flags."""
     names = ("node", "sender", "counter", "kind", "begin_ns", "end_ns", "flags")
     return Messages.of(pl.DataFrame(rows, schema=list(names), orient="row"))
 

@@ -1,4 +1,4 @@
-"""Texts by key: what they hold, and that a wrong key or value fails at once."""
+"""Texts by key: their content, and immediate failure on a wrong key or value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pilot says of the campaign that is planned."""
+"""A pilot's predictions for the planned campaign."""
 
 from __future__ import annotations
 

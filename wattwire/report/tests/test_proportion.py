@@ -1,4 +1,4 @@
-"""Proportionality on campaigns whose exponent, fronts and products were planted."""
+"""Proportionality on campaigns with planted exponents, fronts and products."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_modelled_energy_answers_nothing(tmp_path) -> None:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Energy per message grows as the square root of CPU time; every treatment has its own."""
+    """Return treatments whose energy per message grows as the square root of CPU time."""
     evidence = evidence_of(tmp_path_factory.mktemp("planted"), measured_energy=True)
     frame = evidence.usable
     treatments = [f"factor.{name}" for name in evidence.varied]

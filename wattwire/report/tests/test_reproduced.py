@@ -1,4 +1,4 @@
-"""The parts of the page that only imported campaigns have."""
+"""Parts of the page for imported campaigns only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One way to make a scatter's points: what is drawn of a run, and which runs have no place."""
+"""Points of a scatter chart: each run's point, and the runs that are excluded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn of very many runs, and that it is said."""
+"""Figures of very many runs are downsampled, and say so."""
 
 from __future__ import annotations
 

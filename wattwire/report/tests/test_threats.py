@@ -1,4 +1,4 @@
-"""What a reader should hold against the numbers, as far as no other part shows it."""
+"""Threats to validity that no other part of the page shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has no answer is named in the page's first lines, with its reason."""
+"""The page's first lines name each treatment and question without an answer, with the reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOPICS = ("topic",)
 
 
 def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
-    """A campaign in which all runs of a language may be excluded for load and a stall."""
+    """Return a campaign in which all runs of a language may be excluded for load and a stall."""
     path = write_campaign(folder, shape or Shape(patterns=TOPICS))
     if study:
         document = json.loads((path / "study.json").read_text())
@@ -142,7 +142,7 @@ def test_questions_whose_factors_are_all_held_do_not_ask_for_no_comparison(tmp_p
 
 
 def died(folder, ready, sent=0, runs=24):
-    """A campaign whose first `runs` runs died, having sent so many messages."""
+    """Return a campaign whose first `runs` runs died after sending this number of messages."""
     shape = Shape(patterns=TOPICS, died_runs=tuple(range(runs)))
     path = write_campaign(folder, shape)
     for run in (path / "runs").iterdir():

@@ -1,4 +1,4 @@
-"""A finished campaign is judged again from what it stored, and a look says what it let pass."""
+"""A finished campaign is rejudged from its stored data; a look lists the limits that it ignored."""
 
 import json
 
@@ -20,7 +20,7 @@ SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2
 
 @pytest.fixture
 def busy(tmp_path):
-    """8 runs, two of which met an other load of 41 %."""
+    """Return 8 runs, two of which had 41 % load from other processes."""
     return Campaign(write_campaign(tmp_path / "c", Shape(**SMALL, unknown_runs=(1, 2))))
 
 

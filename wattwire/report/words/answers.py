@@ -107,13 +107,13 @@ PHRASES = Phrases(
 
 BY_RANKS = ("pairs", "two samples")
 FAR_APART = 10.0
-"""From this ratio on, and up to its reciprocal, a sentence also states both sides' means."""
+"""Ratio from which (and below whose reciprocal) a sentence also states both sides' means."""
 FEW_DEGREES, ENOUGH_DEGREES = 1, 4
-"""Most degrees of freedom that call for a warning, and the number that it compares with."""
+"""Most degrees of freedom that cause a warning, and the number used for comparison in it."""
 
 
 def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> Phrase | None:
-    """Return the answer with excluded runs counted as well; None where it has no number."""
+    """Return the answer with excluded runs included; None if it has no number."""
     if not isinstance(answer.with_all, NUMBER):
         return None
     counted = replace(answer, result=answer.with_all)
@@ -153,7 +153,7 @@ def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
 
 
 def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
-    """Return both sides' geometric means with unit where a large ratio hides them; else ""."""
+    """Return both sides' geometric means with unit if a large ratio hides them, else ""."""
     if 1 / FAR_APART < interval.estimate < FAR_APART:
         return ""
     values = column(evidence.usable, answer.response.column)
@@ -227,7 +227,7 @@ def _basis(result: stats.Ratio | stats.Difference) -> Phrase:
 
 
 def few_degrees(answers: Answers) -> Phrase:
-    """Return a warning where hardly any degrees of freedom are left; "" where enough are."""
+    """Return a warning if few degrees of freedom remain, else ""."""
     intervals = [item.interval for item in (*answers.computed(), *answers.differences())]
     few = [
         interval for interval in intervals if interval.degrees and interval.degrees <= FEW_DEGREES
@@ -249,7 +249,7 @@ def few_degrees(answers: Answers) -> Phrase:
 
 
 def headline(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the headline: edited files, what is not compared, first sentence, failed calls."""
+    """Return the headline: edited files, treatments not compared, first sentence, failed calls."""
     failed = failed_words(evidence)
     uncompared = not_compared.headline(evidence, asked_responses(evidence))
     texts = [
@@ -262,7 +262,7 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the primary factor's first answer that is not about energy, or why there is none."""
+    """Return the primary factor's first answer that is not about energy, or the reason for none."""
     if evidence.usable.height == 0:
         return _no_runs(evidence)
     if ended := all_ended(evidence):
@@ -315,10 +315,10 @@ def _dependences(evidence: Evidence, answers: Answers, answer: Answer) -> list[P
 
 
 def all_ended(evidence: Evidence) -> Phrase:
-    """Return that the nodes of every usable run ended without a record of a message, and why.
+    """Return a sentence if the nodes of every valid run ended without a message record.
 
-    The reason is the first that a run gives. Empty where a run measured something, or where no
-    run is usable.
+    The sentence gives the first run's reason. Empty if a run has measured values or no run is
+    valid.
     """
     frame = evidence.usable
     if not frame.height or not all(map(ended_unsent, frame.iter_rows(named=True))):
@@ -389,7 +389,7 @@ def _without_contrast(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def nothing_to_compare(evidence: Evidence) -> Phrase:
-    """Return why there is no answer where no question has two levels, and what to change."""
+    """Return the reason for no answer if no question has two levels, and the remedy."""
     runs = evidence.usable.height
     held_levels = [pair for q in evidence.study.questions for pair in evidence.held(q)]
     if held_levels and not evidence.imported:

@@ -71,16 +71,15 @@ PHRASES = Phrases(
     },
 )
 NAMED_MAX = 4
-"""Most alternatives, or levels, that a list names."""
+"""Maximum number of alternatives or levels in a list."""
 Medians = dict[tuple[Any, ...], float]
 
 
 def sentences(evidence: Evidence, question: Question, found: Sequence[Choice]) -> list[Text]:
     """Return for each response of the question the lowest alternative, and where levels are lowest.
 
-    `found` are the choices of the study's alternatives; where these could not be compared, the
-    sentence says what was seen, and why nothing more can be said. Empty where the question is
-    about other factors.
+    `found` are the choices of the study's alternatives. If these could not be compared, the
+    sentence reports the observed values and the reason. Empty if the question has other factors.
     """
     factors = factors_of(evidence)
     if not factors or not set(factors) <= set(question.factors):
@@ -174,7 +173,7 @@ def _medians_sentence(
 def _wins_by_level(
     evidence: Evidence, response: Response, factors: Sequence[str], medians: Medians
 ) -> list[Phrase]:
-    """Return for two factors at how many levels of one each level of the other is lowest."""
+    """Return how often each level of two factors is lowest over the other's levels."""
     if len(factors) != 2:
         return []
     texts = []
@@ -210,7 +209,7 @@ CONDITIONS = ("payload_bytes", "literal", "clients", "rate_hz", "interval_s")
 
 
 def headline(evidence: Evidence, found: Sequence[Choice]) -> Phrase:
-    """Return one sentence over all responses; "" where none of them could be compared."""
+    """Return one sentence on all responses; "" if none of them could be compared."""
     compared = [choice for choice in found if choice.placed]
     if not compared:
         return Phrase()
@@ -234,7 +233,7 @@ def headline(evidence: Evidence, found: Sequence[Choice]) -> Phrase:
 
 
 def _conditions(evidence: Evidence) -> Phrase:
-    """Return the fixed conditions that a reader would ask for: payload, clients, rate."""
+    """Return the fixed conditions of interest to readers: payload, clients, rate."""
     fixed = evidence.study.fixed
     closed = fixed.get("loop") == "closed"
     conditions = []
@@ -286,14 +285,14 @@ def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> Phrase:
 
 
 def _first_names(titles: Sequence[str]) -> list[str]:
-    """Return the names; of many the first ones, and the number of further ones."""
+    """Return the names, or the first of many and the number of further ones."""
     shown = list(titles[:HEADLINE_NAMED_MAX])
     more = len(titles) - len(shown)
     return [*shown, PHRASES("more", more=more)] if more else shown
 
 
 def notes(evidence: Evidence, found: Sequence[Choice]) -> list[Phrase]:
-    """Return the method of the first sentence, and what that sentence leaves out."""
+    """Return the method behind the first sentence, and its omissions."""
     compared = [choice for choice in found if choice.placed]
     texts = [
         PHRASES("not_compared", response=choice.response.title, reason=choice.why_not)

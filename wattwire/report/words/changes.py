@@ -21,7 +21,7 @@ PHRASES = Phrases(
 
 
 def change_sentence(change: Mapping[str, Any]) -> Phrase:
-    """Return what a ratio is at the two levels where it differs most.
+    """Return a sentence with a ratio at the two levels where it differs most.
 
     `change` is an entry of `changes` in report/analysis.json.
     """

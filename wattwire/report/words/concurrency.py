@@ -1,9 +1,9 @@
-"""Whether the counted part of a closed loop had as many clients at work as the study specifies.
+"""Check of the number of active clients in the counted part of a closed loop.
 
-Clients continue until the slowest one has made its calls, as far as their records have room. A
-client that is much faster than the slowest ends sooner, and the later calls of the others are
-measured with fewer clients at work than requested. The same holds for campaigns measured before
-clients continued.
+Clients continue until the slowest one has made its calls, as long as their records have room. A
+client that is much faster than the slowest ends earlier, and later calls of the others are measured
+with fewer active clients than requested. The same applies to campaigns of versions in which clients
+did not continue.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PHRASES = Phrases(
     },
 )
 ACTIVE_SHARE_MIN = 0.8
-"""Mean share of a treatment's clients at work below which a sentence names the treatment."""
+"""Mean share of active clients below which a sentence names the treatment."""
 
 
 def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
@@ -50,7 +50,7 @@ def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
 
 
 def sentence(evidence: Evidence) -> Phrase:
-    """Return a sentence that names those treatments, for the headline; "" where there are none."""
+    """Return a sentence that names those treatments, for the headline; "" if there are none."""
     treatments = [
         PHRASES("treatment", treatment=title, active=active, clients=clients)
         for title, active, clients in too_few_active(evidence)

@@ -54,7 +54,7 @@ COUNTED = tuple(name for name, metric in METRICS.items() if metric.needs == SYST
 def sentences(evidence: Evidence, question: Question) -> list[Text]:
     """Return a sentence for each response and each of its correlates; empty without correlates.
 
-    Points are medians of treatments; runs of one treatment are no further points.
+    Points are medians of treatments; runs of one treatment are not separate points.
     """
     correlates = [resolve(name, evidence.described) for name in question.beside]
     if not correlates or evidence.usable.height == 0:
@@ -145,7 +145,7 @@ def _not_computable(titles: tuple[str, str], reason: str) -> Phrase:
 
 
 def _medians(evidence: Evidence, response: Response) -> Medians:
-    """Return each treatment's median, from runs of the design, else from runs that count calls."""
+    """Return each treatment's median, from design runs, else from runs that count system calls."""
     for frame in (evidence.usable, evidence.traced):
         medians = _treatment_medians(evidence, frame, response)
         if medians:

@@ -1,4 +1,4 @@
-"""Cautions where the model's errors violate the assumptions of the intervals."""
+"""Cautions about violated assumptions of the intervals."""
 
 from __future__ import annotations
 

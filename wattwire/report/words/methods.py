@@ -1,4 +1,4 @@
-"""The sentences of a paper's methods section, from what the campaign recorded."""
+"""The sentences of a paper's methods section, from the campaign's records."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def methods(evidence: Evidence, answers: Answers) -> list[str]:
 
 
 def _edited(evidence: Evidence) -> Iterator[str]:
-    """Yield that the sentences describe documents that were edited after the campaign began."""
+    """Yield a notice if the described documents were edited after the campaign began."""
     if evidence.edited:
         yield PHRASES("edited", edited=edited_words(evidence.edited))
 
@@ -336,7 +336,7 @@ def _run(evidence: Evidence) -> Iterator[str]:
 
 
 def _deliveries(evidence: Evidence) -> Iterator[str]:
-    """Yield how many deliveries of the usable runs arrived; nothing where a count is unknown."""
+    """Yield the number of arrived deliveries of the valid runs; nothing if a count is unknown."""
     sums = {
         name: float(column(evidence.usable, name).sum())
         for name in ("expected", "received_unique", "failed", "lost")
@@ -443,7 +443,7 @@ def _verdicts(evidence: Evidence) -> Iterator[str]:
 
 
 def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
-    """Yield how the study's questions were answered, with the confidence levels in use."""
+    """Yield the method of the study's answers, with the confidence levels used."""
     computed, differences = answers.computed(), answers.differences()
     if not computed and not differences:
         yield PHRASES("not_compared")
@@ -527,7 +527,10 @@ def _comparison(evidence: Evidence) -> Iterator[str]:
 
 
 def boots(evidence: Evidence) -> int:
-    """Return in how many boots the runs were made, from their clocks; 0 without clocks."""
+    """Return the number of boots over which the runs were made, from their clocks.
+
+    0 without clocks.
+    """
     boots_s = []
     for run in evidence.runs.values():
         for clocks in (run.get("clocks") or {}).get("begin", [])[:1]:

@@ -1,4 +1,4 @@
-"""The headline's sentences on runs that failed, and on treatments without a comparable value."""
+"""The headline's sentences on failed runs and on treatments without a comparable value."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
 
 
 def _failed_sentence(evidence: Evidence, failed: Failed) -> Phrase:
-    """Return a sentence as "CELL died in 4 of 4 runs."."""
+    """Return a sentence such as "CELL died in 4 of 4 runs."."""
     treatment = " ".join(evidence.title(*item) for item in failed.levels.items())
     outcomes = [
         PHRASES("outcome", outcome=outcome.replace("_", " "), runs=runs)

@@ -6,7 +6,7 @@ A file of the report begins with its table, in the order of the page:
 
 `PHRASES("reached", after=7, blocks=20)` is a Phrase: the text for the reader, with the key
 "stopping.reached" and the unformatted values. Tests assert the key and the values, so that
-rewriting a sentence changes its table only. tests/tidy holds every call against its table.
+rewriting a sentence changes only its table. tests/tidy checks every call against its table.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ PHRASES = Phrases(
 
 
 def sentence(evidence: Evidence) -> Phrase | None:
-    """Return how the campaign ended by its stopping rule; None where its study has none."""
+    """Return the sentence on how the stopping rule ended the campaign; None without a rule."""
     plan = evidence.study.plan
     if not plan.stop_width:
         return None

@@ -1,7 +1,7 @@
 """Treatments and questions without an answer, and the reasons.
 
-Treatments are left out or have no usable run; questions have no number. A candidate that is
-missing from a comparison is named there, not in the audit trail alone.
+Treatments are skipped or have no valid run; questions have no number. A candidate that is missing
+from a comparison is named in the comparison, not only in the audit trail.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ IN_WORDS = {
 }
 """Codes of exclusion reasons, in words."""
 PAIR = ("middleware", "language")
-"""Two factors that name a cell together."""
+"""Two factors that together name a cell."""
 ADVICE = "; install it and try again"
 Levels = Mapping[str, Any]
 
@@ -82,14 +82,14 @@ class Missing:
 
     @property
     def sentence(self) -> Phrase:
-        """The sentence, as "CELL: no answer, machine busy in 4 of 4 runs."."""
+        """The sentence, such as "CELL: no answer, machine busy in 4 of 4 runs."."""
         return PHRASES(
             "skipped" if self.left_out else "no_answer", treatments=self.names, reason=self.reason
         )
 
 
 def headline(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the page's first sentence, and after it the treatments that it does not cover."""
+    """Return the page's first sentence, followed by the treatments that it does not cover."""
     first = sentences.headline(evidence, answers)
     return joined([lost(evidence, answers), first, in_short(treatments(evidence))])
 
@@ -100,8 +100,8 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
 def treatments(evidence: Evidence) -> list[Missing]:
     """Return the treatments of the design without an answer, by their reason.
 
-    Treatments that the study itself excludes do not count, nor do those not tried yet, which may
-    still get an answer.
+    Treatments that the study excludes are omitted, as are untried ones, which may still get an
+    answer.
     """
     designed = {_key(levels): levels for levels in map(all_levels, evidence.designed)}
     skipped_entries = [
@@ -158,7 +158,7 @@ def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[
 
 
 def _causes(evidence: Evidence, runs: Sequence[str]) -> Phrase:
-    """Return the reasons for exclusion, or how runs ended, the most frequent first."""
+    """Return the reasons for exclusion or the outcomes of runs, the most frequent first."""
     counts: Counter[str] = Counter()
     for run in runs:
         document = evidence.runs.get(run, {})
@@ -215,7 +215,10 @@ def _level_words(levels: Levels, factors: Sequence[str]) -> tuple[str, ...]:
 
 
 def in_short(found: Sequence[Missing]) -> Phrase:
-    """Return all of them for the page's first sentence, many only as a count; "" for none."""
+    """Return all of them for the page's first sentence, or a count if there are many.
+
+    "" for none.
+    """
     texts, named_count = [], 0
     for missing in found:
         if named_count + len(missing.names) <= NAMED_MAX:
@@ -228,7 +231,7 @@ def in_short(found: Sequence[Missing]) -> Phrase:
 
 
 def table(found: Sequence[Missing]) -> Table | None:
-    """Return the table of all treatments without an answer; None where each has one."""
+    """Return the table of all treatments without an answer; None if each has one."""
     rows = [
         {
             "name": name,
@@ -296,7 +299,7 @@ def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
 def lost(evidence: Evidence, answers: Answers) -> Phrase:
     """Return a warning on requested answers with neither a number nor a reason; "" for none.
 
-    That is a fault of the program or of an edited campaign, so it precedes all else.
+    That is a fault of the program or of an edited campaign, so it is shown first.
     """
     answered = {(item.question, item.factor, item.response.column) for item in answers.items}
     missing = []

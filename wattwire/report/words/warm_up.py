@@ -24,7 +24,7 @@ PHRASES = Phrases(
 
 
 def ruled(found: Mapping[str, Any]) -> Phrase:
-    """Return how the number of warm-up calls was determined, for a page's methods."""
+    """Return a sentence on how the number of warm-up calls was determined, for the methods."""
     return PHRASES(
         "ruled",
         cells=len(found["cells"]),

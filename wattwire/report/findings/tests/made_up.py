@@ -1,7 +1,7 @@
-"""Made-up campaigns for detectors: a function draws each run's latencies. Never data.
+"""Simulated campaigns for detectors: a function draws each run's latencies. Never data.
 
-Four payloads, three rates and two languages in blocks, as a study would have them; runs and
-blocks have effects of their own, and nothing but what a test plants depends on a level.
+Four payloads, three rates and two languages in blocks, as in a study. Runs and blocks have random
+effects; only planted effects depend on a level.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MESSAGES = 60
 
 
 class Reader:
-    """The part of a campaign that detectors ask: what settings are for, and the machine."""
+    """The part of a campaign that detectors read: the purposes of settings, and the machine."""
 
     path = Path("made-up")
     study = StoredStudy("made-up")
@@ -53,7 +53,7 @@ class Reader:
 
 
 def evidence_of(factors: Mapping[str, Sequence[Any]]) -> Evidence:
-    """What a page would know of such a campaign, its runs apart."""
+    """Return a page's evidence of such a campaign, without its runs."""
     empty = pl.DataFrame()
     levels = {name: tuple(known) for name, known in factors.items()}
     primary = next(iter(levels))
@@ -70,9 +70,11 @@ def campaign(
     effective: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
     run_sd: float = 0.1,
 ) -> tuple[Evidence, list[Run]]:
-    """Runs of a blocked campaign; `draw(rng, levels, scale)` gives latencies in µs, lost = +inf.
+    """Return runs of a blocked campaign.
 
-    `scale` is what the run's block, its place and the run itself multiply latency by.
+    `draw(rng, levels, scale)` gives latencies in µs (lost: +inf).
+
+    `scale` is the factor on latency from the run's block, its position and the run itself.
     """
     runs = []
     for block in range(1, blocks + 1):
@@ -93,41 +95,41 @@ def campaign(
 
 
 def grown(levels: Mapping[str, Any], base_us: float) -> float:
-    """A latency that grows with the payload by 1 ns a byte."""
+    """Return a latency that grows with the payload by 1 ns per byte."""
     return base_us + 0.001 * float(levels.get("payload_bytes", 64))
 
 
 def narrow(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """A quiet machine: 80 µs and the payload, give or take a fifth."""
+    """Draw from a quiet machine: 80 µs plus the payload's time, ± 20 %."""
     return scale * grown(levels, 80.0) * np.exp(rng.normal(0, 0.2, MESSAGES))
 
 
 def heavy(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """A Pareto tail that passes 40 ms in one of twenty messages."""
+    """Draw with a Pareto tail that exceeds 40 ms in one of twenty messages."""
     return scale * (grown(levels, 0.0) + 5000.0 * (1 + rng.pareto(1.5, MESSAGES)))
 
 
 def wide(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Lognormal over two decades, its middle near 25 ms."""
+    """Draw lognormal latencies over two decades, with the median near 25 ms."""
     return scale * grown(levels, 25_000.0) * np.exp(rng.normal(0, 1.0, MESSAGES))
 
 
 def two_modes(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Two modes, neither where acknowledgements are waited for: at the base and at 22 ms."""
+    """Draw two modes, at the base and at 22 ms; neither is that of a wait for acknowledgements."""
     slow = rng.random(MESSAGES) < 0.3
     values = scale * grown(levels, 150.0) * np.exp(rng.normal(0, 0.2, MESSAGES))
     return np.where(slow, 22_000.0 * np.exp(rng.normal(0, 0.05, MESSAGES)), values)
 
 
 def drifting(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """A queue that fills: from the base to 200 ms in the course of the run."""
+    """Draw latencies of a queue that fills: from the base to 200 ms during the run."""
     ramp = np.linspace(0.0, 1.0, MESSAGES)
     noise = np.exp(rng.normal(0, 0.1, MESSAGES))
     return scale * (grown(levels, 100.0) + 200_000.0 * ramp) * noise
 
 
 def clustered(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Dependent messages, AR(1) of 0.9 on the log scale, often near 40 ms for a while."""
+    """Draw dependent messages, AR(1) of 0.9 on the log scale, with periods near 40 ms."""
     steps = rng.normal(0, 0.44, MESSAGES)
     state = np.empty(MESSAGES)
     last = rng.normal(0, 1.0)
@@ -137,13 +139,13 @@ def clustered(rng: np.random.Generator, levels: Mapping[str, Any], scale: float)
 
 
 def uneven(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Runs of half of the treatments scatter much more than the others."""
+    """Draw runs of which half of the treatments scatter much more than the others."""
     own = 0.6 if levels["language"] == "one" else 0.02
     return float(np.exp(rng.normal(0, own))) * narrow(rng, levels, scale)
 
 
 def lossy(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """One run in three loses a burst, at any payload and rate."""
+    """Draw runs of which one in three loses a burst, at any payload and rate."""
     values = narrow(rng, levels, scale)
     if rng.random() < 1 / 3:
         begin = rng.integers(0, MESSAGES - 5)

@@ -84,7 +84,7 @@ def test_a_switch_that_is_left_to_the_library_is_compared_with_on() -> None:
 
 
 def test_a_call_of_some_milliseconds_does_not_hide_the_wait() -> None:
-    """As JAX-WS has it: what it does by itself comes on top of the wait."""
+    """As in JAX-WS, where its own time is added to the wait."""
 
     def slow(rng: np.random.Generator, levels: Any, scale: float) -> Any:
         return waiting(rng, levels, scale) + rng.uniform(5_000, 12_000, MESSAGES)

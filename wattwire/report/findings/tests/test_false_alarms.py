@@ -1,4 +1,4 @@
-"""On campaigns with nothing in them detectors stay silent, as often as they promise.
+"""Detectors keep their promised false-positive rate on campaigns without effects.
 
 WATTWIRE_SIMULATIONS sets the campaigns of each shape (1250 make 10,000 of all eight).
 """

@@ -15,7 +15,7 @@ from wattwire.report.tests.phrase_search import only
 
 
 def awake(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """A message pays for waking up: 60 µs at 10 Hz, a tenth of that at 1 kHz."""
+    """Draw latencies with a wake-up cost: 60 µs at 10 Hz, a tenth of that at 1 kHz."""
     values = scale * grown(levels, 80.0) * np.exp(rng.normal(0, 0.2, MESSAGES))
     return values + 60.0 * (10.0 / float(levels["rate_hz"])) ** 0.5
 

@@ -1,4 +1,4 @@
-"""The page's part: what is found stands with its standing, what is silent with its reason."""
+"""The page's part on findings: findings with their strength, other detectors with their reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ONE = Finding("one", "Messages wait", False, "A cause.", ("12 of 20 messages.",)
 
 
 def texts_of(findings: Findings) -> list[str]:
-    """The texts below the first one, which explains the section."""
+    """Return the texts after the first one, which explains the section."""
     return [part.words for part in section(findings).parts if isinstance(part, Text)][1:]
 
 

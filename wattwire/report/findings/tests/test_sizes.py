@@ -21,7 +21,7 @@ from wattwire.report.tests.phrase_search import keys_in, only
 
 
 def fragmented(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Three times the latency from the second packet on."""
+    """Draw three times the latency for payloads of two or more packets."""
     values = narrow(rng, levels, scale)
     return values * (3.0 if levels["payload_bytes"] > 1472 else 1.0)
 
