@@ -1,4 +1,4 @@
-"""wattwire measures what a message costs.
+"""Measure the cost of messages between programs.
 
 `wattwire.load(DIR)` reads a campaign's tables; everything else is used through the command.
 """
@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 def load(path: Path | str) -> CampaignData:
     """Return the tables of a campaign: `runs`, `attempts`, `messages(run)`, `quantities(run)`.
 
-    Raises UsageError where the folder holds no campaign. docs/python.md shows what to do with it.
+    Raises UsageError if the folder is not a campaign. See docs/python.md for examples.
     """
     from wattwire.analysis.loaded import CampaignData  # noqa: PLC0415 - slow to import
 

@@ -1,4 +1,4 @@
-"""The table of answers that `run` and `report` print: decided ones first, largest effect first."""
+"""The table of answers that `run` and `report` print: decided ones first, largest effects first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS_MAX, CHANGES_MAX = 12, 3
 
 
 def lines(document: Mapping[str, Any], width: int) -> list[str]:
-    """Return the table's lines, at most `width` columns wide; empty below two answers.
+    """Return the table's lines, at most `width` columns wide; empty for fewer than two answers.
 
     One answer needs no table: the headline states it.
     """

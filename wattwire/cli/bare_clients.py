@@ -1,8 +1,8 @@
-"""A cell beside its bare client: `bare.*` beside the program of the cell's node.
+"""Comparison of a cell with its bare client, `bare.*` in the folder of the cell's node.
 
-A bare client is what a user of the library would write, without a kit. `bare pong ENDPOINT…` gets
-the endpoints of the services, prints the endpoint for ping, and answers until it is ended;
-`bare ping ENDPOINT BYTES COUNT` prints the median round trip in ns of so many calls.
+A bare client is a program as a user of the library would write it, without a kit. `bare pong
+ENDPOINT…` gets the endpoints of the services, prints the endpoint for ping, and answers until it is
+ended; `bare ping ENDPOINT BYTES COUNT` prints the median round trip, in ns, of COUNT calls.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from wattwire.stats import Interval, mean_interval
 PAYLOAD_BYTES, CALLS, PAIRS = 64, 1500, 10
 START_S = 20.0
 HANG_S = 60.0
-"""How long a bare client may take for its calls, which last a second."""
+"""Time limit (s) for a bare client's calls, which take about a second."""
 
 
 def bare_argv(argv: Sequence[str]) -> list[str] | None:
-    """Return the command of a node's bare client; None where the cell has none."""
+    """Return the command of a node's bare client; None if the cell has none."""
     for number, word in enumerate(argv):
         path = Path(word)
         bare = path.with_name(f"bare{path.suffix}") if path.suffix and path.is_absolute() else path
@@ -39,7 +39,7 @@ def bare_argv(argv: Sequence[str]) -> list[str] | None:
 
 @contextlib.contextmanager
 def bare_server(argv: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Run a bare server and yield its first line; RuntimeError where it prints none in time."""
+    """Run a bare server and yield its first line; RuntimeError if it prints none in time."""
     # A session of its own, as nodes have: the kernel schedules sessions as groups.
     process = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
@@ -82,7 +82,7 @@ def bare_round_trip_ns(subject: Any, argv: Sequence[str]) -> float:
 
 
 def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes: Any) -> float:
-    """Return the median round trip of a cell's ping-pong, of calls back to back."""
+    """Return the median round trip of a cell's ping-pong, with back-to-back calls."""
     group_module = importlib.import_module("contract.conformance.group")
     closed = {"loop": "closed", "count": count, "period_ns": 0, "duration_ns": 0}
     keys = {
@@ -105,10 +105,10 @@ def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes
 def measured_cost(
     ours_ns: Callable[[], float], bare_ns: Callable[[], float], pairs: int = PAIRS
 ) -> HarnessCost:
-    """Measure `pairs` pairs, the order turned from pair to pair, on one core.
+    """Measure `pairs` pairs, in alternating order, on one core.
 
-    Left to the scheduler, the same two processes share a core or don't, and waking the other core
-    costs several times the work of either.
+    Without pinning, the two processes may or may not share a core, and waking the other core costs
+    several times the work of either.
     """
     sides: tuple[list[float], list[float]] = ([], [])
     allowed = os.sched_getaffinity(0)

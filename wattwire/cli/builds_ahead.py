@@ -1,4 +1,4 @@
-"""The builds that come before the first run, and their expected duration."""
+"""Builds before the first run, and their expected duration."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SHORTEST_S = 0.5
 def builds_ahead(cells: Mapping[str, Mapping[str, Cell]]) -> dict[str, float]:
     """Return the expected build time, in seconds, by name of cell or environment not built yet.
 
-    `cells` maps treatment key → role → cell. Builds that only copy files are left out. The result
-    is empty where there is no agent to ask.
+    `cells` maps treatment key → role → cell. Builds that only copy files are omitted. The result is
+    empty without an agent.
     """
     cells_by_name = {cell.known_as: cell for roles in cells.values() for cell in roles.values()}
     with tempfile.TemporaryDirectory(prefix="wattwire-plan-") as state_folder:

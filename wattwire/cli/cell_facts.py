@@ -58,7 +58,10 @@ def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
 
 
 def _here(cell: Cell) -> str:
-    """Return whether the cell is built, can be built, or what it lacks; the agent keeps builds."""
+    """Return a text: the cell is built, can be built, or lacks requirements.
+
+    The agent stores builds.
+    """
     with tempfile.TemporaryDirectory(prefix="wattwire-show-") as state_folder:
         try:
             agent = AgentClient(Path(state_folder))
@@ -102,7 +105,7 @@ def _shown(value: Any) -> str:
 
 
 def _guarantees(ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the guarantees of the nodes' READY line; only a node knows what is really in force."""
+    """Yield the guarantees of the nodes' READY line, because only a node knows those in force."""
     if not ready.get("guarantee"):
         yield "not known yet", "the first run reports it: try or run the cell once"
         return

@@ -75,9 +75,9 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
 
 
 def measure_costs(names: list[str]) -> int:
-    """Measure what kits add to a round trip, and keep it beside the builds.
+    """Measure the round-trip cost of kits, and store it with the builds.
 
-    Return the number of cells that have a bare client and no figure.
+    Return the number of cells with a bare client but no result.
     """
     failed = measured = 0
     progress = make_progress(as_json=False, plain=False)
@@ -106,7 +106,7 @@ def measure_costs(names: list[str]) -> int:
 
 
 def _cost(subject: Any, folder: Path) -> tuple[HarnessCost | None, str]:
-    """Return the cost, or the reason why it has none; neither of a cell without a bare client."""
+    """Return the cost, or the reason for none; neither for a cell without a bare client."""
     bare = bare_argv(subject.argv)
     if bare is None or "pingpong" not in subject.patterns:
         return None, ""
@@ -195,9 +195,9 @@ class _Check:
         return counts["failed"]
 
     def _partners(self, cell: Cell, pairing: Pairing) -> tuple[list[Any], str]:
-        """Return the built cells that `cell` is paired with, and the reason where there is none.
+        """Return the built cells that `cell` is paired with, or the reason for none.
 
-        A cell that cannot be built here is left out of the ring, which closes over the others.
+        A cell that cannot be built here is omitted from the ring, which closes over the others.
         """
         if pairing.pairs is Pairs.NONE:
             return [], ""
@@ -212,7 +212,7 @@ class _Check:
         return [present[name] for name in chosen], unpaired(wires, cell.name)
 
     def _under_test(self, cell: Cell) -> Any:
-        """Return the cell as the suite's CellUnderTest, or the error why it cannot be built."""
+        """Return the cell as the suite's CellUnderTest, or the error that prevents its build."""
         if cell.name not in self._built:
             try:
                 build = self._builder.cell(cell)
@@ -224,7 +224,7 @@ class _Check:
 
 
 def early_words(ended_by: Sequence[str]) -> str:
-    """Return the effect on the counts of scenarios that ended before READY; "" without any.
+    """Return a sentence on scenarios that ended before READY and are not counted; "" without any.
 
     `ended_by` is the clause that ended each scenario, "" for a scenario that ran to its end.
     """
@@ -263,7 +263,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
 
 
 def _prompt(cell: Cell) -> dict[str, Any]:
-    """Return the spec key that switches Nagle's algorithm off; empty where the cell has none."""
+    """Return the spec key that switches Nagle's algorithm off; empty if the cell has none."""
     name = cell.middleware.setting_with(NAGLE_OFF)
     if name is None:
         return {}

@@ -12,19 +12,19 @@ from pathlib import Path
 from wattwire.model.errors import UsageError, WattwireError
 
 DEBUG = "WATTWIRE_DEBUG"
-"""Environment variable that has the original error raised, with its traceback."""
+"""Environment variable that makes wattwire raise the original error, with its traceback."""
 UNREADABLE = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
     ValueError, sqlite3.Error,
 )  # fmt: skip
-"""Errors that a document of another shape causes. A full disk and the like are OSErrors."""
+"""Errors caused by a document of the wrong shape. A full disk, for example, is an OSError."""
 
 
 @contextlib.contextmanager
 def damage_named(campaign: Path | str) -> Iterator[None]:
     """Turn errors raised while `campaign` is read into a UsageError that names the place.
 
-    Files are checked, and named, where they are read; this covers the values deep inside them.
+    Files are checked, and named, on reading; this covers nested values.
     """
     try:
         yield

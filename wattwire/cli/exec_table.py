@@ -143,7 +143,7 @@ class _Progress:
 
 
 def _failures(executed: Executed) -> list[str]:
-    """Return a sentence per failed repeat; an end that wattwire asked for is no failure."""
+    """Return a sentence per failed repeat; an end that wattwire requested is not a failure."""
     failures = []
     for row in executed.summary.to_dicts():
         if row["ended_by"] != "itself":
@@ -271,7 +271,7 @@ def _total_row(executed: Executed) -> Row:
 
 
 def _sentences(executed: Executed, energy: str) -> Iterator[str]:
-    """Yield what a table can't say: messages, the command's end, disturbances, unknowns."""
+    """Yield sentences on messages, the command's end, disturbances and unknown values."""
     yield from _message_sentences(executed, energy)
     rows = executed.summary.to_dicts()
     if any(row.count > 1 for row in executed.rows):
@@ -315,7 +315,7 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
 
 
 def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield how the command ended where it ended well, by itself or at the end of --for."""
+    """Yield a sentence if the command ended normally, by itself or at the end of --for."""
     for ended_by, opening in (
         ("itself", "The command ended"),
         ("--for", "At the end of --for wattwire stopped the command; it ended"),
@@ -356,7 +356,7 @@ def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
 def _rate_sentence(executed: Executed, counts: list[float]) -> str:
     """Return the sentence on messages per second.
 
-    The rate is taken between running totals where there are some, else from counts and windows.
+    The rate comes from running totals if there are any, else from counts and windows.
     """
     rates = executed.values("messages_per_s")
     if not rates:

@@ -31,9 +31,9 @@ def of(campaign: Campaign, options: argparse.Namespace) -> Found:
 
 
 def suspects(campaign: Campaign) -> list[str]:
-    """Return the keys of the treatments to measure again: those that came out worse.
+    """Return the keys of the treatments to measure again: those with the verdict worse.
 
-    Empty where the study plans no second look, or where that was taken already.
+    Empty if the study plans no second look, or if it was already taken.
     """
     looks = campaign.study.answers.looks
     if looks < 2 or campaign.journal.get("measured_again") is not None:

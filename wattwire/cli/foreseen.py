@@ -1,4 +1,4 @@
-"""What a plan cannot answer here: treatments that are left out, questions without a number."""
+"""Limits of a plan on this machine: skipped treatments, questions without a number."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def unanswerable_lines(
 ) -> list[str]:
     """Return a line per factor of one level and per response without a meter, by question.
 
-    `meters` are those that can read here, as the agent describes them; None where that is unknown.
+    `meters` are those readable here, as the agent describes them; None if unknown.
     """
     lines = []
     for number, question in enumerate(study.questions, 1):

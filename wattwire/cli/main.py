@@ -45,7 +45,7 @@ class Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Collect unreachable cycles seldom: collecting took a twentieth of a report and freed nothing.
+    """Collect unreachable cycles rarely: collecting took 5 % of a report's time and freed nothing.
 
     Objects outside cycles, nearly all of them, are still freed at once.
     """
@@ -112,12 +112,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(text: str) -> None:
-    """Print an error: on one line in a log, where people search for it; wrapped on a terminal."""
+    """Print an error: on one line in a log, where it can be searched; wrapped on a terminal."""
     print(searchable(f"wattwire: {text}", sys.stderr), file=sys.stderr)
 
 
 def parsed(typed: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line; exit with 2 and the usage of the typed command where it is wrong.
+    """Parse a command line; on an error exit with 2 and the usage of the typed command.
 
     argparse by itself shows the top-level usage for an option that a command does not know.
     """
@@ -135,7 +135,7 @@ def parsed(typed: Sequence[str]) -> argparse.Namespace:
 def _refuse(
     grammar: argparse.ArgumentParser, options: argparse.Namespace, unknown_arguments: Sequence[str]
 ) -> None:
-    """Exit with the usage of the typed command and the option that the user may have meant."""
+    """Exit with the usage of the typed command and the most similar option."""
     (commands,) = (
         action for action in grammar._actions if isinstance(action, argparse._SubParsersAction)
     )

@@ -40,7 +40,7 @@ def pairs_of(wires: Mapping[str, str], pairs: Pairs) -> list[tuple[str, str]]:
 
 
 def unpaired(wires: Mapping[str, str], name: str) -> str:
-    """Return why a cell has no pair among `wires`; "" where it has one."""
+    """Return the reason a cell has no pair among `wires`; "" if it has one."""
     middleware, own_wire = name.partition("/")[0], wires[name]
     siblings = [
         sibling for sibling in wires if sibling.startswith(f"{middleware}/") and sibling != name
@@ -56,6 +56,6 @@ def unpaired(wires: Mapping[str, str], name: str) -> str:
 
 
 def partners(pairs: Sequence[tuple[str, str]], name: str, alone: bool) -> list[str]:
-    """Return a cell's partners in the pairs that it is first in; where it is `alone`, in all."""
+    """Return a cell's partners in the pairs where it is first, or in all if it is `alone`."""
     later = [second for first, second in pairs if first == name]
     return [first for first, second in pairs if alone and second == name] + later

@@ -1,4 +1,4 @@
-"""The percentiles of latency that a plan's windows can carry, and what the others need."""
+"""Latency percentiles for which a plan's windows suffice, and the requirements of the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def latencies_of_a_run(study: Study, treatment: Treatment) -> int:
 
 
 def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
-    """Return which percentiles every run can carry, and what the first of the others needs."""
+    """Return the percentiles that every run supports, and the need of the next one, as text."""
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415 - slow to import
 
     counts = {latencies_of_a_run(study, treatment): treatment for treatment in treatments}

@@ -10,7 +10,7 @@ from wattwire.model.errors import UsageError
 SIZE_UNITS = {
     "": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "ki": 1024, "mi": 1024**2, "gi": 1024**3,
 }  # fmt: skip
-"""As in SI and IEC: 1k is 1000 bytes, 1Ki is 1024."""
+"""Prefixes of SI and IEC: 1k is 1000 bytes, 1Ki is 1024."""
 DURATION_UNITS = {"us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?) *(?P<unit>[A-Za-zµ]*)")
 

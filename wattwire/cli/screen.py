@@ -31,7 +31,7 @@ def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress 
 
 
 def _print_line(stream: TextIO, text: str) -> None:
-    """Print a line; a reader that closed the pipe must not end a measurement."""
+    """Print a line; a closed pipe must not end a measurement."""
     try:
         print(text, file=stream, flush=True)
     except BrokenPipeError:
@@ -40,7 +40,7 @@ def _print_line(stream: TextIO, text: str) -> None:
 
 
 class JsonProgress:
-    """Prints one JSON object a line, `kind` first."""
+    """Prints one JSON object per line, `kind` first."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -88,7 +88,7 @@ class Tally:
 
 
 def duration_words(seconds: float) -> str:
-    """Return a duration in hours, minutes and seconds, as people say it."""
+    """Return a duration as text in hours, minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -156,7 +156,7 @@ class ScreenProgress:
         self._live.start()
 
     def _line(self) -> Text:
-        """Return the line at this moment: a build's clock runs on between its events."""
+        """Return the current line; a build's clock advances between its events."""
         if self._build is not None:
             text = build_words(self._build, time.monotonic() - self._build_began_s)
         elif self._tally.runs:
@@ -190,7 +190,7 @@ class ScreenProgress:
 
 
 def build_words(fields: Mapping[str, Any], elapsed_s: float) -> str:
-    """Return how far a build is: the cell, its number among the builds, the step, the time."""
+    """Return a build's progress as text: cell, number among the builds, step, time."""
     position = f" ({fields['number']} of {fields['builds']})" if fields["builds"] > 1 else ""
     if fields["done"]:
         return f"built {fields['name']}{position} in {duration_words(elapsed_s)}"
@@ -201,7 +201,7 @@ def build_words(fields: Mapping[str, Any], elapsed_s: float) -> str:
 
 
 def attempt_text(fields: dict[str, Any]) -> str:
-    """Return one finished run in words."""
+    """Return a finished run as text."""
     words = fields["verdict"]
     if fields["outcome"] != "completed":
         words += f", {fields['outcome']}: {fields['detail']}"

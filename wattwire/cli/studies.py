@@ -42,7 +42,7 @@ MEANT = {
     "requests": "count", "calls": "count", "duration": "plan.duration_s",
     "repetitions": "plan.blocks", "repeats": "plan.blocks", "warmup": "plan.warmup_s",
 }  # fmt: skip
-"""The keys for words that users of load generators expect."""
+"""Keys of a study by the common terms of load generators."""
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
@@ -66,7 +66,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 
 def add_look(verb: argparse.ArgumentParser) -> None:
-    """Add --look, which all verbs that measure have."""
+    """Add --look, which all measuring verbs have."""
     verb.add_argument(
         "--look",
         action="store_true",
@@ -76,7 +76,7 @@ def add_look(verb: argparse.ArgumentParser) -> None:
 
 
 def add_warm_up(verb: argparse.ArgumentParser) -> None:
-    """Add --warmup: what comes before the messages that count."""
+    """Add --warmup, the length of the warm-up."""
     verb.add_argument(
         "--warmup", metavar="auto|none|CALLS|TIME",
         help="discarded warm-up: auto (the default in closed loop: settling runs find the number "
@@ -106,7 +106,7 @@ def warm_up_changes(text: str | None) -> list[str]:
 
 
 def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
-    """Raise UsageError for a warm-up in calls where the study makes none back to back."""
+    """Raise UsageError for a warm-up in calls if the study has no back-to-back calls."""
     table = {**document.get("fixed", {}), **document.get("factors", {})}
     loops = table.get("loop", "open")
     if text and text.strip().isdecimal() and int(text) and "closed" not in loops:
@@ -153,7 +153,7 @@ def load(
 def _blame(
     name: str, stages: list[dict[str, Any]], changes: list[str], path: str, catalog: Catalog
 ) -> None:
-    """Raise UsageError where the changed study is refused, naming the --set that broke it."""
+    """Raise UsageError if the changed study is refused, naming the responsible --set."""
     # Limits on a variant are checked once the variants are in the study.
     stages = [_without_limits_on_variants(stage) for stage in stages]
     try:
@@ -186,7 +186,7 @@ def _without_limits_on_variants(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_setting(text: str, catalog: Catalog) -> None:
-    """Raise UsageError for a level of a setting that no middleware with the setting takes."""
+    """Raise UsageError for a level that no middleware with the setting accepts."""
     key, _, value = text.partition("=")
     _, _, name = key.removeprefix("fixed.").partition("settings.")
     refusals = []
@@ -204,8 +204,8 @@ def _refuse_setting(text: str, catalog: Catalog) -> None:
 def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) -> dict[str, Any]:
     """Return the document with one KEY=VALUE of --set applied. Raises UsageError for other text.
 
-    A key that may be a factor needs no table's name: a list of levels varies it, one level holds
-    it. `settings` are names of settings, for the error message to show how they are written.
+    A key that may be a factor needs no table's name: a list of levels varies it, a single level
+    holds it. `settings` are the setting names, for the spelling in the error message.
     """
     key, equals, text = wanted.partition("=")
     if not equals or not key:
@@ -266,10 +266,10 @@ def value_of(text: str) -> Any:
 def chooser(
     study: Study, expression: str | None, catalog: Catalog
 ) -> Callable[[Treatment], bool] | None:
-    """Return a predicate from `key=level|level,key=level`; None where all treatments are wanted.
+    """Return a predicate from `key=level|level,key=level`; None if all treatments are wanted.
 
-    A key is a factor or an attribute of the study's cells: a study of cells can be restricted by
-    language and middleware too, and the other way round. A level may be a pattern, as `*/go`.
+    A key is a factor or an attribute of the study's cells: a study of cells can also be restricted
+    by language and middleware, and vice versa. A level may be a pattern such as `*/go`.
     """
     if expression is None:
         return None

@@ -154,7 +154,10 @@ def compare(campaign: Campaign) -> Comparison:
 
 
 def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
-    """Return the first line of the page; where no run may be used, also what all of them say."""
+    """Return the first line of the page.
+
+    If no run is valid, the reason that all runs share follows.
+    """
     if not rows:
         title = evidence.study.title
         return f"{title}: no run was finished, so there is nothing to compare."
@@ -203,7 +206,7 @@ def _geometric(values: FloatArray) -> float:
 
 
 def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Answers) -> Line:
-    """Return the line with its ratio as the page has it: an answer, or that at this payload."""
+    """Return the line with the page's ratio: that of an answer, or the one at this payload."""
     matching = [
         answer
         for answer in answers.items

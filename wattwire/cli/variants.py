@@ -93,7 +93,7 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
 
 
 def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
-    """Raise UsageError for options on a comparison or on limits where the study has neither."""
+    """Raise UsageError for options of comparisons or limits if the study has neither."""
     if document.get("variants"):
         return
     given = {"--confirm": options.confirm, "--margin": options.margin is not None}

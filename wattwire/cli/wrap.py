@@ -1,4 +1,4 @@
-"""Lines of text no wider than the terminal, or than 100 columns where there is none."""
+"""Text wrapped to the terminal's width, or to 100 columns without a terminal."""
 
 from __future__ import annotations
 

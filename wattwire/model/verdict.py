@@ -36,11 +36,11 @@ class Verdict(str, Enum):
 
 
 OLD_VERDICTS = {"ok": Verdict.VALID.value, "unknown": Verdict.INVALID.value}
-"""What campaigns that were measured before say for a verdict of today."""
+"""Former spellings of the current verdicts, in older campaigns."""
 
 
 def current_verdict(word: str) -> str:
-    """Return the word of today for a verdict; any other word stays."""
+    """Return the current spelling of a verdict; other words are unchanged."""
     return OLD_VERDICTS.get(word, word)
 
 

@@ -1,4 +1,4 @@
-"""Sizes and durations as people type them."""
+"""Sizes and durations as users type them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The table of answers: decided first, largest effect first, infinite and missing limits told."""
+"""The table of answers: decided first, largest effect first, with infinite and missing limits."""
 
 from typing import Any
 

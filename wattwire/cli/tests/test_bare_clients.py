@@ -1,4 +1,4 @@
-"""A bare client is found beside its node, and measured in pairs beside it."""
+"""A bare client is found in its node's folder and measured in pairs with the node."""
 
 from __future__ import annotations
 

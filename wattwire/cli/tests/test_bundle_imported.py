@@ -1,4 +1,4 @@
-"""What others measured can be given away too, and says that it was theirs."""
+"""Imported campaigns can be bundled, and the bundle names their origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""list and show say what a cell is, what it may be set to and what it guarantees."""
+"""`list` and `show` describe a cell, its settings and its guarantees."""
 
 from __future__ import annotations
 

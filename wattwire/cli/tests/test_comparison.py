@@ -1,4 +1,4 @@
-"""The comparison in the terminal, on made-up campaigns whose truth is known."""
+"""The comparison in the terminal, on simulated campaigns with known truth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.words.answers import few_degrees, headline
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
-"""A block's effect on all of its runs: the ratio inside a block does not feel it."""
+"""A block's effect on all its runs; the ratio within a block does not depend on it."""
 
 
 @dataclass

@@ -1,4 +1,7 @@
-"""A value of another shape deep in a campaign's file is told in words, a fault of ours shown."""
+"""A malformed nested value in a campaign's file gives a message.
+
+A fault of wattwire gives a traceback.
+"""
 
 from __future__ import annotations
 

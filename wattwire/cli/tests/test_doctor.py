@@ -1,4 +1,4 @@
-"""The doctor's answer: what is there, what is not, and the command that changes it."""
+"""The output of `doctor`: present and missing requirements, and the commands that install them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wattwire.rig.builds import LackingError
 
 
 class FakeAgent:
-    """An agent that is there, has built nothing, and whose meters are as told."""
+    """An available agent without builds, with the given meters."""
 
     meters: list = []
     cgroup = {"rung": "v2", "lost": []}
@@ -62,7 +62,7 @@ def agent(monkeypatch):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """A search path with one language, two cells and one meter, and nothing else."""
+    """Return a search path with one language, two cells and one meter."""
     files = {
         "languages/plain/language.toml": 'title = "P"\nrequires = []\n[run]\nargv = ["x"]\n',
         "languages/odd/language.toml": 'title = "O"\nrequires = ["no-such-compiler"]\n',

@@ -1,4 +1,4 @@
-"""`wattwire exec` before it measures: what cannot be started is refused at once."""
+"""`wattwire exec` refuses a command that cannot be started before it measures."""
 
 from __future__ import annotations
 

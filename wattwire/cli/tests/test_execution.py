@@ -38,7 +38,10 @@ def test_without_the_estimate_a_narrow_screen_has_room_for_context_switches() ->
 
 
 def test_a_row_of_several_processes_has_sums_of_costs_and_the_memory_of_one() -> None:
-    """They need not have lived together: a mean that was a sum stood above the peak of one."""
+    """The processes may not have run at the same time.
+
+    A sum of means would exceed the peak of one.
+    """
     rows = pl.DataFrame(
         {"cpu_s": [1.0, 2.0, 3.0], "memory_mean_kib": [10.0, 20.0, 30.0],
          "memory_peak_kib": [11.0, 25.0, 31.0], "threads_max": [1.0, 4.0, 2.0]}

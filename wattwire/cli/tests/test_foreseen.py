@@ -1,4 +1,4 @@
-"""What a plan says that it will not answer: left out, held at one level, without a meter."""
+"""Questions that a plan reports as unanswerable: skipped, held at one level, without a meter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison hands out: files that cannot be written, and the answer all the same."""
+"""The output of a comparison; it is printed even if a file cannot be written."""
 
 from __future__ import annotations
 

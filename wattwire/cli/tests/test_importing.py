@@ -1,4 +1,4 @@
-"""`wattwire import` from the command line, and the other verbs on what it wrote."""
+"""`wattwire import` from the command line, and the other verbs on imported campaigns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = "lang,size,day,power\n" + "".join(
 
 @pytest.fixture
 def root(tmp_path, monkeypatch) -> Path:
-    """A root with one study, beside the package's own."""
+    """Return a root with one study, in addition to the package's own."""
     study(tmp_path / "root")
     monkeypatch.setenv("WATTWIRE_PATH", str(tmp_path / "root"))
     monkeypatch.setenv("COLUMNS", "400")

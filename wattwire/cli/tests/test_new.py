@@ -1,4 +1,4 @@
-"""A new study: it says what each line is for, and it is one that can be run."""
+"""A new study: every line has a comment, and the study can be run."""
 
 from __future__ import annotations
 

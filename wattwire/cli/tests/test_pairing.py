@@ -1,4 +1,4 @@
-"""Which cells are paired: each with each, in a ring and a star, or not at all, and why not."""
+"""Pairs of cells: all pairs, a ring and a star, or none, with the reason."""
 
 import pytest
 

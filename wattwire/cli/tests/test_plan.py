@@ -1,4 +1,4 @@
-"""What is said before a plan is run, and the question before a long one."""
+"""Output before a plan is run, and the confirmation before a long plan."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Terminal(io.StringIO):
 
 
 def ask(monkeypatch, capsys, typed, terminal=True):
-    """The question about a plan of some hours, answered with `typed`."""
+    """Ask for confirmation of a plan of several hours, answered with `typed`."""
     one = study(duration_s=600.0, blocks=50)
     monkeypatch.setattr("sys.stdin", Terminal(typed) if terminal else io.StringIO(typed))
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)

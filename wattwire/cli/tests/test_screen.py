@@ -1,4 +1,4 @@
-"""What is said while cells are built: which cell, which of how many, the step, the time."""
+"""Progress while cells are built: cell, number of builds, step, time."""
 
 from __future__ import annotations
 

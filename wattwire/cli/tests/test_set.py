@@ -142,7 +142,7 @@ CELLS = {"cell": ["rest/go", "grpc/go", "rest/python", "loopback/python"]}
 
 
 def kept(expression: str, factors: dict, fixed: dict) -> list[str]:
-    """Labels of the treatments that --only leaves."""
+    """Return the labels of the treatments that --only selects."""
     document = {"factors": factors, "fixed": {"pattern": "service", **fixed}}
     study = parse_study("mine", document, "mine.toml")
     wanted = chooser(study, expression, Catalog())

@@ -1,4 +1,4 @@
-"""Commands that redo a run, tried as a person would: by the shell, in another folder."""
+"""Commands that repeat a run work in a shell in another folder."""
 
 import json
 import shutil

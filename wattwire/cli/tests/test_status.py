@@ -1,4 +1,4 @@
-"""status names each run that is not valid once, with its reasons."""
+"""`status` lists each run that is not valid once, with its reasons."""
 
 from __future__ import annotations
 

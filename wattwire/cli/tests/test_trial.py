@@ -1,4 +1,4 @@
-"""The study that `try` writes: it says what was typed, and it is one that `run` takes."""
+"""The study that `try` writes records the typed options, and `run` accepts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--variant: what is wrong is said before anything is measured; what is right is planned."""
+"""--variant: errors are reported before measuring; valid variants are planned."""
 
 from __future__ import annotations
 

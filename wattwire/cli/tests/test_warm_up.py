@@ -1,4 +1,4 @@
-"""What --warmup means: found, none, so many calls, or a time."""
+"""Values of --warmup: found by settling runs, none, a number of calls, or a time."""
 
 import pytest
 

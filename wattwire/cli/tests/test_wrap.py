@@ -1,4 +1,4 @@
-"""Lines for people stay within the terminal; lines for machines stay whole."""
+"""Lines for people fit into the terminal; lines for machines are not wrapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bundle`: one archive of a campaign to give away, without names of people and machines."""
+"""`bundle`: one archive of a campaign for publication, without names of people and machines."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add_to(verbs: Any) -> None:
 
 
 def write_bundle(options: argparse.Namespace) -> int:
-    """Write the archive; print what is in it and what is left out."""
+    """Write the archive; print its content and its omissions."""
     folder = Path(options.campaign)
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder")
@@ -103,7 +103,7 @@ def _print_texts(
 
 
 def _judged_again(folder: Path) -> list[str]:
-    """Return warnings that the campaign's page shows other verdicts than the archived files."""
+    """Return a warning if the campaign's page shows other verdicts than the archived files."""
     from wattwire.analysis.validity import JUDGED_AGAIN  # noqa: PLC0415 - tables are slow to import
 
     stamps = stamps_of(folder / "report" / "index.html").splitlines()

@@ -1,4 +1,4 @@
-"""`clean`: what killed runs left behind, and old builds in the cache; listed before removal."""
+"""`clean`: leftovers of killed runs and old builds in the cache, listed before removal."""
 
 from __future__ import annotations
 

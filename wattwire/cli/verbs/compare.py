@@ -1,4 +1,4 @@
-"""`compare`: whether B is worse than A, two campaigns of a machine or variants of a campaign."""
+"""`compare`: check whether B is worse than A, for two campaigns or variants of one campaign."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Compare, print and write the requested files; return an exit code, bad where B is worse."""
+    """Compare, print and write the requested files.
+
+    Return an exit code, which is bad if B is worse.
+    """
     refuse_outputs(options)
     requested = wanted_of(options)
     with contextlib.ExitStack() as stack:
@@ -144,12 +147,12 @@ def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
 
 
 def identity_of(campaign: AnyCampaign) -> dict[str, Any]:
-    """Return what the campaign's cells and agent were built from; empty for an imported one."""
+    """Return the sources of the campaign's cells and agent; empty for an imported campaign."""
     return (campaign.journal.get("identity") or {}) if isinstance(campaign, Campaign) else {}
 
 
 def limits_of(campaign: AnyCampaign) -> list[Checked]:
-    """Return the checked limits of a campaign's study; empty where it has none."""
+    """Return the checked limits of a campaign's study; empty if it has none."""
     if not campaign.study.limits:
         return []
     from wattwire.analysis.dataset import gather

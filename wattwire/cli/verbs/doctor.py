@@ -1,4 +1,4 @@
-"""`doctor`: what can be measured here, what is missing, and who can grant it by which command."""
+"""`doctor`: available measurements, missing requirements, and the commands that provide them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
 
 @dataclass
 class Item:
-    """One check. `state` is "ok", "missing" or "note"; `command` would mend it."""
+    """One check. `state` is "ok", "missing" or "note"; `command` is the remedy."""
 
     name: str
     state: str
@@ -136,7 +136,7 @@ def _agent_item(agent: AgentClient) -> Item:
 
 
 def cell_item(cell: Cell, agent: AgentClient) -> Item:
-    """Return whether a cell is built, can be built, or what it lacks."""
+    """Return the state of a cell: built, buildable, or its missing requirements."""
     try:
         build = Builder(agent, look=True).cell(cell)
     except LackingError as error:
@@ -157,7 +157,7 @@ def cell_item(cell: Cell, agent: AgentClient) -> Item:
 def install_command(programs: list[str]) -> str:
     """Return the command that installs programs and files, by the folders' lists of packages.
 
-    Programs that no list names are left out: `sources` may say where to obtain them.
+    Programs that are not in any list are omitted; `sources` may name their source.
     """
     packages = {}
     for prefix in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
@@ -296,7 +296,7 @@ def _read(path: str) -> str | None:
 
 
 def _first_line(health: Health, meters: list[dict[str, Any]]) -> str:
-    """Return the first line: what can be measured, in words."""
+    """Return the first line: a sentence on the available measurements."""
     ready = sum(item.state != "missing" for item in health.sections["Cells"])
     if not ready:
         return "No cell can run here yet; the list below names what each one lacks."

@@ -1,4 +1,4 @@
-"""`exec`: its options. The measuring is imported only when it runs, as that takes a second."""
+"""`exec`: its options. The measuring code is imported on execution, because that takes a second."""
 
 from __future__ import annotations
 

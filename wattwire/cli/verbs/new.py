@@ -1,4 +1,4 @@
-"""`new`: a commented study that runs as it is."""
+"""`new`: a commented study that runs without changes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def new(options: argparse.Namespace) -> int:
 
 
 def study_text(cells: list[str]) -> str:
-    """Return the template, with `cells` in it where any are given."""
+    """Return the template, with `cells` if any are given."""
     template = resources.files("wattwire.cli") / TEMPLATE
     text = template.read_text(encoding="utf-8")
     if not cells:

@@ -1,4 +1,4 @@
-"""`plan`: what a study would run here, its duration, and what its meters could measure."""
+"""`plan`: the runs of a study on this machine, their duration, and the usable meters."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from wattwire.store.imported import open_campaign
 WIDTH = 80
 WIDTH_SHARE = 0.05
 MEMORY_SHARE, MEMORY_SHARE_MAX = 0.1, 0.8
-"""Shares of the machine's memory for the nodes' records: worth a line, and more than fits."""
+"""Shares of the machine's memory for the nodes' records: reported, and refused as too large."""
 LONG_S = 3600.0
 """A plan that takes longer is run only after a confirmation."""
 
@@ -81,7 +81,7 @@ def add_to(verbs: Any) -> None:
 
 
 def plan(options: argparse.Namespace) -> int:
-    """Print what a study would run here, without building or running anything."""
+    """Print the runs of a study on this machine, without building or running anything."""
     catalog = Catalog()
     name, path, document = studies.loaded(catalog, options, options.preset)
     document = variants.applied(document, options)
@@ -141,7 +141,7 @@ def plan(options: argparse.Namespace) -> int:
 
 
 def _import_hint(name: str, path: Path) -> str:
-    """Return the hint to import the paper's data where the study has a reader for them, else ""."""
+    """Return the hint to import the paper's data if the study has a reader for them, else ""."""
     if not (path.parent / imports.FILE).is_file():
         return ""
     return f". The data of its paper can be read: wattwire import {name} DIR"
@@ -201,7 +201,7 @@ def _say(text: str) -> None:
 
 
 def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
-    """Return a line on the nodes' records where they take much of the machine's memory."""
+    """Return a line on the nodes' records if they take much of the machine's memory."""
     if records_bytes < MEMORY_SHARE * machine_bytes:
         return []
     text = (
@@ -232,7 +232,7 @@ def _print_meters(
     windows: Mapping[str, MeterWindow | None],
     present: Sequence[Mapping[str, Any]] | None,
 ) -> None:
-    """Print the window that each meter needs which can read here; name those that cannot."""
+    """Print the window that each readable meter needs; name the unreadable ones."""
     present_names = None if present is None else {meter["name"] for meter in present}
     needed = [
         window
@@ -256,7 +256,7 @@ def _print_meters(
 
 
 def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
-    """Print how many blocks the scatter of a finished campaign asks for."""
+    """Print the number of blocks required by the scatter of a finished campaign."""
     from wattwire.analysis import pilot as piloting  # noqa: PLC0415 - statistics are slow to import
     from wattwire.analysis.dataset import gather
 

@@ -1,4 +1,4 @@
-"""`run` and `status`: a campaign's execution, and how far it is."""
+"""`run` and `status`: a campaign's execution and its progress."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def add_to(verbs: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run a study to its end, or go on with a campaign; then write its page."""
+    """Run a study to its end, or continue a campaign; then write its page."""
     catalog = Catalog()
     compare.refuse_outputs(options)
     if not options.resume:
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 def execute(
     runner: CampaignRunner, suspects: Callable[[Campaign], list[str]] | None = None
 ) -> None:
-    """Run what is not done yet, then end the agent; on an interrupt print how to resume.
+    """Execute the remaining runs, then end the agent; on an interrupt print how to resume.
 
     `suspects` returns the keys of the treatments to measure again once all runs are done.
     """
@@ -119,7 +119,7 @@ def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Camp
 def _loaded(
     options: argparse.Namespace, catalog: Catalog, preset: str | None
 ) -> tuple[str, Path, dict[str, Any]]:
-    """Return name, file and document of the study, with its variants where any were given."""
+    """Return name, file and document of the study, with its variants if any were given."""
     name, path, document = studies.loaded(catalog, options, preset)
     return name, path, variants.applied(document, options)
 
@@ -211,7 +211,7 @@ def _print_outcome(
     options: argparse.Namespace,
     progress: Any,
 ) -> None:
-    """Print the answers, how many runs they rest on, and the paths of campaign and page."""
+    """Print the answers, the number of runs behind them, and the paths of campaign and page."""
     lines, numbers = answered
     if options.json:
         fields = {"answer": lines[0], "unanswered": lines[1:], "validity": stamps_of(page)}
@@ -234,9 +234,9 @@ def _mostly_excluded(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the summary's rows, all unused where no run has a record of a message.
+    """Return the summary's rows, all unused if no run has a record of a message.
 
-    Where other runs measured something, an end of the nodes without a record is a result.
+    If other runs measured something, nodes that ended without a record are a result.
     """
     if all(ended_unsent(row) for row in rows if row["used"]):
         return [{**row, "used": False} for row in rows]
@@ -246,7 +246,7 @@ def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _answered(campaign: Campaign) -> tuple[Sequence[str], dict[str, Any]]:
     """Return the headline and a line per question without a number, and all answers' numbers.
 
-    For a campaign without a page to read them from.
+    This is for a campaign without a page that contains them.
     """
     from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
     from wattwire.analysis.dataset import gather
@@ -283,7 +283,7 @@ def _invalid_lines(campaign: Campaign) -> Iterator[str]:
 
 
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many design runs are valid, how many control runs, and how many traced runs."""
+    """Return a text with the numbers of valid design runs, control runs and traced runs."""
     design, controls, traced = _usable_by_side(rows)
     text = f"{sum(design.values())} of {plural(len(design), 'design run')}"
     if controls:
@@ -309,7 +309,10 @@ def _usable_by_side(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool],
 
 
 def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
-    """Yield how many runs are done and usable; settling runs apart, as no answer uses them."""
+    """Yield the numbers of finished and valid runs.
+
+    Settling runs are counted separately, because answers ignore them.
+    """
     planned, counted = campaign.journal.runs(), campaign.journal.runs(first_block=1)
     settling = set(planned) - set(counted)
     if settling:
@@ -325,7 +328,7 @@ def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
 
 
 def status(options: argparse.Namespace) -> int:
-    """Print how far a campaign is and which runs were excluded."""
+    """Print a campaign's progress and its excluded runs."""
     campaign = open_campaign(Path(options.campaign))
     if isinstance(campaign, ImportedCampaign):
         print("\n".join(imported_text.summary_lines(campaign, columns(sys.stdout))))

@@ -113,7 +113,7 @@ def _folder(campaign: Campaign, run: str) -> Path:
 
 
 def _without_folder(campaign: Campaign, folder: Path) -> list[str]:
-    """Return lines on an attempt whose folder is gone, from journal and summary."""
+    """Return lines on an attempt whose folder is missing, from journal and summary."""
     attempts = campaign.journal.attempts()
     attempt = next(entry for entry in attempts if entry.folder == folder.name)
     outcome = str(attempt.outcome).replace("_", " ")
@@ -154,7 +154,7 @@ def _description(folder: Path, document: Mapping[str, Any], row: Mapping[str, An
 
 
 def _headline(document: Mapping[str, Any]) -> str:
-    """Return the first line: what the run was and whether it may be used."""
+    """Return the first line: the run's identity and verdict."""
     cells = " and ".join(dict.fromkeys(document["cells"].values()))
     text = f"Run {document['run']}, attempt {document['attempt']}: {cells}, "
     text += f"{document['levels'].get('pattern', '')}; {document['outcome'].replace('_', ' ')}"

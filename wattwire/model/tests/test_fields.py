@@ -1,4 +1,4 @@
-"""A table becomes a dataclass, or the message says where, what was found and what is allowed."""
+"""A table becomes a dataclass, or an error names the place, the value and the allowed values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""[[limit]] and [variants]: what is wrong is refused in words that say what to do."""
+"""[[limit]] and [variants]: errors are refused with a message that names the remedy."""
 
 from __future__ import annotations
 

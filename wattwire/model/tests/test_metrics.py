@@ -1,4 +1,4 @@
-"""A response is a metric of the registry; a wrong word is refused with the nearest right one."""
+"""A response is a metric of the registry; an unknown name is refused with the nearest known one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`[[paper_path]]` asks for groups by any factors within any filter, or is told what is wrong."""
+"""`[[paper_path]]` requests groups by any factors within any filter; errors are explained."""
 
 import pytest
 

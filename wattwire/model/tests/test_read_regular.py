@@ -1,4 +1,4 @@
-"""What a node leaves under the name of a file is read when it is one, and never waited for."""
+"""A node's output is read only if it is a regular file, without ever blocking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample files are read whole or refused; nothing is guessed from a torn one."""
+"""Sample files are read completely or refused; nothing is guessed from truncated files."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A setting is the same key whether its name is written dotted or quoted, in every table."""
+"""A setting is the same key in dotted and quoted spelling, in every table."""
 
 import json
 

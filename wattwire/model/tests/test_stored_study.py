@@ -1,4 +1,4 @@
-"""Every campaign's study can be read: of any version, measured or imported, whole or in part."""
+"""The study of every campaign can be read: any version, measured or imported, whole or partial."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A study says what it wants, or is told where it is wrong, what is allowed and what to do."""
+"""A study is accepted, or refused with the place, the allowed values and the remedy."""
 
 import copy
 
