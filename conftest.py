@@ -1,4 +1,4 @@
-"""Two tests at a time (`make test`), but one alone where it measures or looks for leftovers."""
+"""Tests run two at a time (`make test`); tests that measure or check for leftovers run alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ hypothesis.settings.register_profile("hunt", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("steady")
 
 UNBROKEN = "10000"
-"""Columns so many that no line is wrapped: where one breaks depends on the length of its paths."""
+"""Enough columns to prevent wrapping, which would depend on the length of paths."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,8 +37,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Quiet files first: hosts take their time back from who was busy for long. Then those with
-    slow tests, so that no worker is left with one at the end."""
+    """Order files: quiet ones first, because hosts throttle long-busy guests.
+
+    Then slow tests, so that none of them runs alone at the end.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     quiet = {item.path for item in items if item.get_closest_marker("quiet")}
     items.sort(key=lambda item: (item.path not in quiet, item.path not in slow))
@@ -54,7 +56,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say how much of the time went into building cells, which later runs find built."""
+    """Print the time spent on building cells, which later runs reuse."""
     before = config.stash[BUILDS_BEFORE]
     seconds = [s for name, after in observed_builds().items() for s in added(before, name, after)]
     if sum(seconds) >= 1.0:
@@ -64,14 +66,14 @@ def pytest_terminal_summary(
 
 
 def observed_builds() -> dict[str, list[float]]:
-    """The seconds of the latest builds of each cell, as the cache holds them."""
+    """Return the seconds of the latest builds of each cell, from the cache."""
     paths = (cache.folder() / observed.FOLDER).glob("*.json")
     names = [path.stem.replace("+", "/") for path in paths]
     return {name: list(observed.observed(name).build_s) for name in names}
 
 
 def added(before: dict[str, list[float]], name: str, after: list[float]) -> list[float]:
-    """What is new at the end of `after`, whose oldest entries may have been dropped."""
+    """Return the new entries at the end of `after`, whose oldest entries may have been dropped."""
     known = before.get(name, [])
     for count in range(len(after) + 1):
         kept = after[: len(after) - count]

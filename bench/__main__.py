@@ -1,9 +1,8 @@
-"""`python -m bench [PART…] [--pairs N] [--cells PATTERN…]`: what is promised of speed and truth.
+"""`python -m bench [PART…] [--pairs N] [--cells PATTERN…]`: check speed and validity.
 
-Speed, measured beside peers: recording, echo, libraries, sampler, own_time, page, scale,
-syscalls, calls; these if none is named.
-Truth, simulated: false_alarms, coverage, sequential; with planted load: validity. Kits beside those
-of another commit: kits --old REV. Prints Markdown.
+Speed, compared with peers (default): recording, echo, libraries, sampler, own_time, page, scale,
+syscalls, calls. Validity, simulated: false_alarms, coverage, sequential; with planted load:
+validity. Kits compared with those of another commit: kits --old REV. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -202,8 +201,8 @@ def sizes(_: Bench, __: int) -> None:
 def one_core() -> contextlib.AbstractContextManager[None]:
     """Keep this thread and the processes that it starts on one core.
 
-    Otherwise the scheduler may put two nodes that talk in turns on one core or on two, and waking
-    the other core costs several times the work of either side, which would hide the comparison.
+    Otherwise the scheduler may put two alternating nodes on one core or on two, and waking the
+    other core costs several times the work of either side, which would mask the difference.
     """
     return on_cores(max(os.sched_getaffinity(0)))
 
@@ -224,7 +223,7 @@ IN_TURNS = {"echo", "libraries", "syscalls"}
 
 
 def main() -> int:
-    """Measure the named parts; return 1 where a pair was lost, with each of them and its reason."""
+    """Measure the named parts; return 1 if a pair was lost, and print each with its reason."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "parts", nargs="*", choices=[*PARTS, *SIMULATIONS, VALIDITY, KITS, []], metavar="PART"

@@ -1,7 +1,7 @@
 """`python -m bench.build_nodes [PATTERN…]`: build the bench's own nodes, without measuring.
 
-A line for each node says that it was built, or why it is absent: a toolchain that is not installed,
-or a build that failed ("could not be built").
+One line per node reports that it was built, or the reason it is absent: a toolchain that is not
+installed, or a failed build ("could not be built").
 """
 
 from __future__ import annotations

@@ -39,8 +39,9 @@ CALLS = (500, 10_000)
 """Fewest and most timed calls of one side."""
 WARM_CALLS = 100
 COMPILED_LATE = {"csharp": 3000, "java": 3000, "javascript": 3000}
-"""Calls before the timed ones for languages that compile at run time: their first thousand calls
-run other code than the later ones."""
+"""Calls before the timed ones for languages that compile at run time, where the first thousand
+calls run different code from later ones.
+"""
 WARM_S = 10.0
 """Longest warm-up: thousands of calls that wait 40 ms each would take minutes."""
 TRIAL_CALLS = 300
@@ -98,7 +99,7 @@ class Sides:
 def _compare(sides: Sides, pairs: int, side_s: float) -> Iterator[Comparison]:
     """Yield the comparison of a cell with its bare client over `pairs` pairs.
 
-    A pair that breaks is lost, and the others go on.
+    A pair that fails is lost; the others continue.
 
     A trial run determines the number of calls for `side_s` seconds. Rates are printed.
     """
@@ -163,7 +164,7 @@ def _pair(sides: Sides, warm: int, count: int, number: int) -> tuple[float, floa
 def timed_per_s(group: Group, turn: Turn, warm: int, count: int) -> float:
     """Return a client's calls per second after its first `warm` ones, by its own records.
 
-    Raises RuntimeError where not all calls were answered.
+    Raises RuntimeError if not all calls were answered.
     """
     records = group.samples(group.node("client")).records
     answered = sum(not record.flags for record in records)
@@ -221,7 +222,7 @@ class _BareClient:
         self._reader.start()
 
     def _note_warm(self) -> None:
-        """Note the time of the client's next line, which it prints when its clock starts."""
+        """Record the time of the client's next line, which it prints when its clock starts."""
         assert self._process.stdout is not None
         self._process.stdout.readline()
         self._warm_ns = time.monotonic_ns()

@@ -106,7 +106,7 @@ def _holds_noncentrality(
 ) -> FloatArray:
     """Return whether the limits of omega squared contain `truth`, a noncentrality; shape (trials,).
 
-    They do where both tails at `truth` are at least 2.5 %, because the limits are monotone in the
+    They do if both tails at `truth` are at least 2.5 %, because the limits are monotone in the
     noncentrality. A lower limit of 0 contains 0.
     """
     if truth == 0.0:

@@ -1,4 +1,4 @@
-"""Simulated rates of false alarms of the default path, and of the paper's method on the same runs.
+"""Simulated false-positive rates of the default analysis, and of the paper's method.
 
 Promised: 4.4 to 5.6 % for t and F under the block model itself; at most 5.6 % for every test, and
 for all contrasts of a family together, on lognormal, normal, t3 and blocked runs. The other rates
@@ -49,9 +49,9 @@ def main(trials: int) -> None:
 def rates_of(
     population: Population, trials: int, runs: int, levels: int
 ) -> tuple[float | None, ...]:
-    """Return the share of alarms of each statistic, in the order of HEADINGS.
+    """Return the false-positive rate of each statistic, in the order of HEADINGS.
 
-    It is None where a statistic needs more runs.
+    It is None if a statistic needs more runs.
     """
     rng = generator(population, runs, levels)
     data = population.draw(rng, trials, runs, levels)
@@ -116,7 +116,7 @@ def _warnings() -> None:
 
 
 def _warned(runs: FloatArray, order: FloatArray) -> tuple[bool, bool, bool]:
-    """Return whether the page warns of unequal spread, an outlier and serial correlation.
+    """Return whether the page warns of unequal variances, an outlier and serial correlation.
 
     `runs` has shape (blocks, levels); `order` is the run order, block by block.
     """

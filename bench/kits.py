@@ -1,8 +1,8 @@
 """Comparison of kits with those of another commit, through the cells of both.
 
 `python -m bench kits --old REV` builds the cells of REV and of the working tree. A client of each
-makes calls back to back; the two take turns, each with its own server. Null cells are measured one
-run after the other, old and new in ABBA order.
+makes back-to-back calls; the two take turns, each with its own server. Null cells are measured in
+consecutive runs, old and new in ABBA order.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def comparisons(
 
 
 def extract(revision: str, folder: Path) -> None:
-    """Write a commit's tree to a new folder. Raises UsageError for what is no commit."""
+    """Write a commit's tree to a new folder. Raises UsageError for an unknown commit."""
     archive = folder.with_suffix(".tar")
     command = ["git", "archive", f"--output={archive}", revision]
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
@@ -144,7 +144,7 @@ def rates(
 def pair(
     workbench: Bench, cells: tuple[CellUnderTest, CellUnderTest], warm: int, count: int, number: int
 ) -> tuple[float, float]:
-    """Return the calls per second of both clients, of which either begins in every second pair."""
+    """Return the calls per second of both clients, which alternate in taking the first turn."""
     client_core, server_core = cores(together=False)
     with contextlib.ExitStack() as stack:
         groups, turns = [], []

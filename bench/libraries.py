@@ -17,7 +17,7 @@ from wattwire.cli.bare_clients import HANG_S, bare_argv, bare_round_trip_ns
 BYTES, CALLS = 64, 1500
 PROMISE = 1.05
 PYTHON_PROMISE = 1.10
-"""A kit in Python adds some µs to a round trip, whatever the library takes."""
+"""A kit in Python adds several µs to a round trip, independent of the library."""
 DDSPERF_S = 3
 DDS_CONFIGURATION = (
     '<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface name="lo"/></Interfaces>'

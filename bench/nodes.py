@@ -53,7 +53,7 @@ class Bench:
         self._suite = _suite()
 
     def cell(self, name: str) -> CellUnderTest | None:
-        """Return a built cell; print the reason and return None where it cannot be built."""
+        """Return a built cell; if it cannot be built, print the reason and return None."""
         return self.build(self.catalog.cell(name))
 
     def build(self, cell: Cell) -> CellUnderTest | None:
@@ -69,7 +69,7 @@ class Bench:
         self._agent.close()
 
     def ping_ns(self, cell: CellUnderTest, count: int, **changes: Any) -> float:
-        """Return the median round trip, in ns, of `count` calls back to back."""
+        """Return the median round trip, in ns, of `count` back-to-back calls."""
         return cell_round_trip_ns(cell, self.folder, count, **changes)
 
     def per_message_ns(self, cell: CellUnderTest, role: str, count: int) -> float:

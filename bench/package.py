@@ -141,7 +141,7 @@ def _memory(
     begun: datetime.datetime, run: str, language: str, clients: int, memory: int,
     rng: np.random.Generator,
 ) -> pl.DataFrame:  # fmt: skip
-    """Return rows of nine fields for a header of eight: the time stamp has no name there."""
+    """Return rows of nine fields for a header of eight, in which the time stamp has no name."""
     return pl.DataFrame(
         {
             "stamp": _stamps(begun, MEMORY_ROWS, 244).dt.strftime("%Y-%m-%d %H:%M:%S%.3f"),

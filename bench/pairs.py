@@ -68,13 +68,13 @@ class Comparison:
 
 
 BROKEN = (Broken, OSError, RuntimeError, ValueError, subprocess.SubprocessError)
-"""What a peer that fails, hangs or answers nonsense ends in; anything else is a fault of ours."""
+"""Errors of a peer that fails, hangs or answers nonsense; any other error is our own fault."""
 lost_pairs: list[str] = []
-"""Pairs of this process without a result, each with its reason: they make the bench exit with 1."""
+"""Pairs of this process without a result, with reasons; they make the bench exit with 1."""
 
 
 def lose_pair(name: str, number: int, pairs: int, error: BaseException) -> None:
-    """Name pair `number` (from 0) of a comparison that has no result, with its reason."""
+    """Record pair `number` (from 0) of a comparison as lost, with the reason."""
     if isinstance(error, subprocess.TimeoutExpired):
         reason = f"no end within {error.timeout:g} s"
     else:
@@ -88,7 +88,7 @@ def abba(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Measure `pairs` pairs, with the order reversed from pair to pair; return (ours, peer).
 
-    A pair of which a side breaks is lost as a whole, and the others go on.
+    A pair with a failing side is lost as a whole; the others continue.
     """
     values: tuple[list[float], list[float]] = ([], [])
     for number in range(pairs):
@@ -111,7 +111,10 @@ def compared(
     promise: float,
     at_least: bool = False,
 ) -> Iterator[Comparison]:
-    """Yield the comparison of (ours, peer); none of fewer than two pairs, which have no limits."""
+    """Yield the comparison of (ours, peer).
+
+    It is absent for fewer than two pairs, which have no interval.
+    """
     if len(sides[0]) < 2:
         print(f"  {name}: absent: {len(sides[0])} of its pairs have a result", flush=True)
         return

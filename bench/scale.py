@@ -47,7 +47,7 @@ stall_max_ms = 60000.0
 
 @dataclass(frozen=True)
 class Row:
-    """One promise about size: the measured quantity, its unit, its value and the promised limit."""
+    """One promised size limit: the measured quantity, its unit, its value and the limit."""
 
     name: str
     unit: str
@@ -56,7 +56,7 @@ class Row:
 
 
 def rows(page_rows: int, import_rows: int, messages: int) -> Iterator[Row]:
-    """Yield one measurement for each promise. Takes some minutes, mostly for the messages."""
+    """Yield one measurement for each promise. Takes several minutes, mostly for the messages."""
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         folder = Path(name)
         yield from _table_to_page(folder, page_rows)

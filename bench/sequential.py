@@ -108,7 +108,7 @@ def stopped(data: FloatArray, target: float) -> tuple[FloatArray, FloatArray, Fl
 
 
 def _same_as_product(data: FloatArray, target: float) -> None:
-    """Raise AssertionError where the product would stop after another block."""
+    """Raise AssertionError if the product stops after a different block."""
     blocks, _, _ = stopped(data, target)
     for row, count in zip(data, blocks, strict=True):
         looks = [

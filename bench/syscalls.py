@@ -32,7 +32,7 @@ from wattwire.run.results.convert import open_all_samples, quantities_frame
 from wattwire.run.runner import OneRun
 
 CELLS = ("tcp/cpp", "tcp/python", "rest/python", "grpc/go")
-"""Loads from a call of some 20 µs, all of it system calls, to a call of a large library."""
+"""Loads from a call of about 20 µs, entirely system calls, to a call of a large library."""
 SIDE_S = 0.3
 """Intended duration of the uncounted calls of a round, within the limits of CALLS."""
 CALLS = (200, 20_000)
@@ -61,7 +61,7 @@ class Watch:
         self._load: dict[str, dict[str, int]] = {}
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Keep the load at both ends of the window, which ends where the drain starts."""
+        """Record the load at both ends of the window, which ends at the start of the drain."""
         if kind == "phase" and fields["phase"] in ("window", "drain"):
             self._load[fields["phase"]] = self._agent.request("load")
 

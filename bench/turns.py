@@ -54,7 +54,7 @@ class Turn:
             os.killpg(self.group, number)
 
     def active_ns(self, begin_ns: int, end_ns: int) -> int:
-        """Return for how long, in ns, the program could run between two times."""
+        """Return the time, in ns, that the program could run between two times."""
         return sum(max(0, min(to, end_ns) - max(since, begin_ns)) for since, to in self.slices)
 
 

@@ -182,7 +182,7 @@ def within_fences(data: FloatArray) -> NDArray[np.bool_]:
 
 
 def same_as_product(data: FloatArray) -> None:
-    """Raise AssertionError where a twin and the product's own function differ."""
+    """Raise AssertionError if a twin and the product's function differ."""
     analysis = block_analysis(data)
     low, high = analysis.limits(0.95)
     _, blocks, levels = data.shape
@@ -226,7 +226,7 @@ def same_as_product(data: FloatArray) -> None:
 
 
 def _check_interval(interval: object, low: float, high: float) -> None:
-    """Raise AssertionError where an interval of the product has other limits than its twin."""
+    """Raise AssertionError if an interval of the product differs from its twin."""
     if isinstance(interval, stats.Interval):
         assert np.allclose([interval.low, interval.high], [low, high], atol=1e-9), (
             interval,

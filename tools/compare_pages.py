@@ -8,7 +8,7 @@ A difference is a number that differs, or one that only one side has. CAUSES.tom
 are intended; the exit code is 1 if there is any other:
 
     [[cause]]
-    name = "warm-up left out of costs"
+    name = "warm-up excluded from costs"
     commit = "4ee297f"
     where = "csv costs-by-role .*"     # regular expression on "CAMPAIGN: PLACE"
     kind = "differs"                   # or "only old", "only new"; absent: any
@@ -313,7 +313,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 
 def compare(old: Report, new: Report) -> Comparison:
-    """Return what the numbers of two reports share and where they differ."""
+    """Return the common and the differing numbers of two reports."""
     comparison = Comparison()
     names_now = {}
     for name in old.tables:

@@ -81,7 +81,7 @@ def lay_out_go(cell: Path) -> Path:
 
 
 def generate(cell: Path, folder: Path) -> str:
-    """Run what comes before the last command of a cell's own build; return why it cannot."""
+    """Run all but the last command of a cell's build; return the reason if one fails."""
     manifest = tomllib.loads((cell / "node.toml").read_text(encoding="utf-8"))
     missing = [name for name in manifest.get("requires", []) if shutil.which(name) is None]
     if missing:
@@ -96,7 +96,7 @@ def generate(cell: Path, folder: Path) -> str:
 
 
 def lint_go() -> list[str]:
-    """Return what gofmt or go vet has something to say about."""
+    """Return the messages of gofmt and go vet."""
     failed = [] if gofmt_passes(tracked(".go", "languages", "middleware", "bench")) else ["gofmt"]
     if not passes(["go", "vet", ".", "./web"], GO_KIT, GO_ENVIRONMENT):
         failed.append("go vet: languages/go/kit")
@@ -113,7 +113,7 @@ def lint_go() -> list[str]:
 def lint_csharp() -> list[str]:
     """Return the cells about which Mono's compiler, at its highest level, warns.
 
-    No formatter that Debian has reads C# of today: astyle loses its way in lambdas.
+    None of Debian's formatters can parse current C#: astyle fails on lambdas.
     """
     kit = ROOT / "languages" / "csharp" / "kit"
     output = WORKSHOP / "csharp.exe"
@@ -142,7 +142,7 @@ def fetched(artifact: str, folder: Path, sums: Path) -> str:
 
 
 def lint_java() -> list[str]:
-    """Return what google-java-format would change, and what javac warns about in the kit.
+    """Return the changes of google-java-format and javac's warnings about the kit.
 
     Cells are compiled with all warnings by their builds, which fetch the libraries for it.
     """
@@ -189,7 +189,7 @@ def install_javascript_lints() -> Path:
 
 
 def lint_javascript() -> list[str]:
-    """Return which of node --check, prettier and eslint has something to say."""
+    """Return those of node --check, prettier and eslint that report a problem."""
     names = tracked(".js", "languages", "middleware", "bench")
     failed = [
         f"node --check: {name}" for name in names if not passes(["node", "--check", name], ROOT)

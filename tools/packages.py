@@ -1,4 +1,4 @@
-"""Install the Debian packages that a make verb wants, where that is possible.
+"""Install the Debian packages that a make verb requires, if possible.
 
 Only what is missing is installed, and only as root on a machine with apt-get. Anywhere else the
 missing packages are listed and the verb goes on: what needs them is skipped with its reason.

@@ -1,4 +1,4 @@
-"""Simulated rates of false alarms of the paper path, and the writer of their table.
+"""Simulated false-positive rates of the paper path, and the writer of their table.
 
     python -m tools.paper_rates [TRIALS]
 
@@ -81,7 +81,7 @@ def written(rates: list[dict[str, Any]], trials: int) -> str:
     rows = [tuple(rate_row.values()) for rate_row in rates]
     listed = "\n".join(f"    {row!r},".replace("'", '"') for row in rows)
     return (
-        '"""Written by tools/paper_rates.py: how often the walk alarms without a difference."""\n\n'
+        '"""Written by tools/paper_rates.py: false-positive rates of the decision path."""\n\n'
         f"TRIALS = {trials:_}\nSEED = {SEED:_}\nLEVEL = {LEVEL}\n"
         "# model, groups, runs in each; shares that reject: all values, without outliers; and the\n"
         "# share in which the two disagree.\n"

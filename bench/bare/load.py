@@ -1,6 +1,6 @@
-"""A load to be planted: CLASS SHARE. It works SHARE of every 10 ms of CPU time; 1: all the time.
+"""A load generator: CLASS SHARE. It works for SHARE of every 10 ms; 1 is continuous.
 
-It stops itself (SIGSTOP) before it begins, so that whoever started it says when it works.
+It stops itself (SIGSTOP) before it begins, so that its parent controls when it works.
 """
 
 import os
@@ -12,7 +12,7 @@ PERIOD_S = 0.01
 
 
 def main() -> None:
-    """Work, for ever."""
+    """Work until killed."""
     kind, share = sys.argv[1], float(sys.argv[2])
     if kind == "SCHED_IDLE":
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

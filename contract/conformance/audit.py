@@ -43,7 +43,7 @@ class Expect:
     """Deviations that a scenario causes on purpose, so that the audit reports no breach."""
 
     complete: bool = True
-    """True where every sender could complete its schedule."""
+    """True if every sender could complete its schedule."""
     timeouts: bool = False
     overflow: bool = False
     foreign: bool = False
@@ -197,7 +197,7 @@ def audit_counts(run: NodeRun, expect: Expect) -> Iterator[Problem]:
 
 
 def _count_problems(run: NodeRun, done: dict[str, Any], expect: Expect) -> Iterator[Problem]:
-    """Yield the breaches where the counts of DONE differ from those of the records."""
+    """Yield each difference between the counts of DONE and those of the records."""
     answered = [r for r in run.of_kind(MESSAGE, CALL, RESULT) if not r.flags & (TIMEOUT | FAILED)]
     if run.sends:
         attempts = run.of_kind(MESSAGE, CALL, RESULT)
@@ -329,7 +329,7 @@ def audit_schedule(run: NodeRun, group: Group, expect: Expect) -> Iterator[Probl
 
 
 def _sent_times(run: NodeRun, sent: dict[str, Any], attempts: list[Record]) -> Iterator[Problem]:
-    """Yield the breaches where the times of SENT are not those of the records (C-14)."""
+    """Yield each difference between the times of SENT and those of the records (C-14)."""
     first_ns = min(record.begin_ns for record in attempts)
     if sent.get("begin_ns") != first_ns:
         text = f"SENT's begin_ns is {sent.get('begin_ns')}; the first message began at {first_ns}"

@@ -1,4 +1,4 @@
-"""Checks between the nodes of a run: what arrived, and the order of times across nodes."""
+"""Checks between the nodes of a run: deliveries, and the order of times across nodes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def sent_by_seq(senders: list[NodeRun]) -> dict[int, Record]:
 
 
 def _identity(senders: list[NodeRun], receiver: NodeRun) -> Iterator[Problem]:
-    """Yield a breach where a receiver recorded sequence numbers that no sender recorded."""
+    """Yield a breach if a receiver recorded sequence numbers that no sender recorded."""
     if receiver.spec["payload.literal"]:
         return
     sent_seqs = {r.seq for sender in senders for r in sender.records}
@@ -167,7 +167,7 @@ def _service(
 def _literal_requests(
     senders: list[NodeRun], receiver: NodeRun, expect: Expect
 ) -> Iterator[Problem]:
-    """Yield a breach where the server recorded another number of literal requests than was sent."""
+    """Yield a breach if the server's number of literal requests differs from the sent number."""
     sent = sum(len(sender.of_kind(CALL)) for sender in senders)
     received = len(receiver.of_kind(CALL))
     if received != sent and not expect.timeouts:

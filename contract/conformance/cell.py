@@ -182,7 +182,7 @@ class ClauseResult:
 
 
 class Broken(Exception):
-    """Raised where a scenario cannot continue because a node broke a clause."""
+    """Raised if a scenario cannot continue because a node broke a clause."""
 
     def __init__(self, clause: str, text: str) -> None:
         super().__init__(f"{clause}: {text}")
@@ -190,4 +190,4 @@ class Broken(Exception):
 
 
 class Skipped(Exception):
-    """Raised where a scenario does not apply to this cell, with the reason."""
+    """Raised if a scenario does not apply to this cell, with the reason."""

@@ -20,8 +20,9 @@ HANG_S = 20.0
 """Additional waiting time against hangs: a node that takes longer than a bound of the contract
 plus this time broke the bound, whatever the load of the machine."""
 AT_ONCE_S = 6.0
-"""Limit for `at once`, whatever the load of the machine: a node that breaks the clause stays
-blocked for a minute."""
+"""Time limit for `at once`, under any load of the machine: a node that breaks the clause stays
+blocked for a minute.
+"""
 GO_MARGIN_NS = 200_000_000
 
 
@@ -123,7 +124,7 @@ class Group:
             self.expect(node, "READY", "C-07", READY_TIMEOUT_MS / 1000 + HANG_S)
 
     def expect(self, node: NodeProcess, keyword: str, clause: str, timeout_s: float) -> None:
-        """Wait for a line. Raises Broken with `clause` where it does not come in time."""
+        """Wait for a line. Raises Broken with `clause` if it does not arrive in time."""
         if node.wait_line(keyword, timeout_s) is None:
             code = node.wait_exit(1.0)
             state = "still runs" if code is None else f"ended with {code}"

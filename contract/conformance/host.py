@@ -8,7 +8,7 @@ STAT = Path("/proc/stat")
 
 
 class Watch:
-    """A measurement of stolen CPU time since its creation; 0 where the kernel reports none."""
+    """A measurement of stolen CPU time since its creation; 0 if the kernel reports none."""
 
     def __init__(self, stat: Path = STAT) -> None:
         self._stat = stat

@@ -19,7 +19,7 @@ ENDLESS = {"duration_ns": 60_000 * MILLISECOND_NS}
 
 
 def _ends(node: NodeProcess, code: int | None, clause: str, phase: str) -> list[Problem]:
-    """Return a breach of `clause` where the node goes on or ends with another code than `code`."""
+    """Return a breach of `clause` if the node continues or ends with a code other than `code`."""
     exit_code = node.wait_exit(AT_ONCE_S)
     if exit_code is None:
         return [Problem(clause, f"{node.label}: {phase}: the process goes on")]
@@ -205,7 +205,7 @@ def silent_until_go(pattern: str) -> Scenario:
 
 
 def go_soon(pattern: str) -> Scenario:
-    """Check that nodes take a start as soon after GO as wattwire may set it.
+    """Check that nodes accept the earliest start after GO that wattwire may set.
 
     A late machine can cause a refusal, so there are up to GO_TRIES tries.
     """

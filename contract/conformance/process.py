@@ -32,7 +32,7 @@ class Line:
 
 
 def parse_line(raw: bytes, t_ns: int) -> Line:
-    """Return one line of output that came at `t_ns`."""
+    """Return one line of output that arrived at `t_ns`."""
     text = raw.decode("utf-8", "backslashreplace").rstrip("\n")
     keyword, _, rest = text.partition(" ")
     fields = None
@@ -140,7 +140,7 @@ class NodeProcess:
             os.killpg(self.pid, number)
 
     def wait_exit(self, timeout_s: float) -> int | None:
-        """Return the exit code (negative: the signal), or None where the node still runs."""
+        """Return the exit code (negative: the signal), or None if the node is still running."""
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -165,7 +165,7 @@ class NodeProcess:
                 self._process.stdin.close()
 
     def why(self) -> str:
-        """Return the node's last words: its ERROR line, or the end of its standard error."""
+        """Return the node's last output: its ERROR line, or the end of its standard error."""
         error = self.line("ERROR")
         if error is not None:
             return error.text

@@ -23,10 +23,10 @@ DETAILS = 6
 
 @dataclass
 class Found:
-    """The outcome of one scenario; `skipped` is the reason where it did not apply.
+    """The outcome of one scenario; `skipped` is the reason if it did not apply.
 
-    `stolen_share` is above 0 where its first try failed while the host stole that share of the
-    cores. `ended_by` is the clause whose breach ended it early, "" where it reached its end.
+    `stolen_share` is above 0 if its first try failed while the host stole that share of the cores.
+    `ended_by` is the clause whose breach ended it early, "" if it reached its end.
     """
 
     scenario: Scenario

@@ -45,7 +45,7 @@ def closed(pattern: str) -> Scenario:
 
 
 def beyond(pattern: str) -> Scenario:
-    """Check a closed loop that goes on after its count: to its own end, and until STOP."""
+    """Check a closed loop that continues after its count: to its own end, and until STOP."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.closed")
@@ -64,7 +64,7 @@ def beyond(pattern: str) -> Scenario:
 
 
 def _stopped_beyond(bench: Bench, pattern: str) -> list[Problem]:
-    """Return the breaches where STOP comes while the server is paused.
+    """Return the breaches if STOP arrives while the server is paused.
 
     The call that is open at STOP must end like any other.
     """
@@ -226,7 +226,7 @@ def broken_off(pattern: str) -> Scenario:
 
 
 def linger(bench: Bench) -> list[Problem]:
-    """Check a subscriber whose publisher goes on: it must drain for `linger_ms` and then end."""
+    """Check a subscriber whose publisher continues: it must drain for `linger_ms` and then end."""
     changes = open_loop(1000, 10) | {"quiet_ms": 400, "linger_ms": 800}
     with bench.group("topic", pair(bench.cell, bench.cell, "topic", changes)) as group:
         group.start()

@@ -1,4 +1,4 @@
-"""Helpers of the end-to-end tests: the command line, a small study, what may be left behind."""
+"""Helpers of the end-to-end tests: the command line, a small study, checks for leftovers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Result:
 
     @property
     def events(self) -> list[dict]:
-        """Progress events of a run with --json."""
+        """Return the progress events of a run with --json."""
         return [json.loads(line) for line in self.out.splitlines() if line.startswith("{")]
 
 
@@ -90,7 +90,7 @@ stall_max_ms = 60000.0
 
 @pytest.fixture(scope="session", autouse=True)
 def agent_is_built():
-    """Every test here needs the agent; where cargo is absent they are skipped with that reason."""
+    """Build the agent, which every test here needs; without cargo the tests are skipped."""
     from wattwire.model.errors import MissingError
     from wattwire.rig import find_agent
 
@@ -115,7 +115,7 @@ def mini(tmp_path):
 
 
 def interpreter_of(user: int) -> str:
-    """An interpreter of this version that `user` may start; skips where there is none."""
+    """Return an interpreter of this version that `user` may start; skip if there is none."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, f"/usr/bin/python{version}"):
         try:
@@ -127,8 +127,10 @@ def interpreter_of(user: int) -> str:
 
 
 def environment_at(home: Path) -> dict[str, str]:
-    """What a user at `home` needs: an interpreter that is not the environment's own is told where
-    the packages are."""
+    """Return the environment of a user at `home`.
+
+    A foreign interpreter gets the path of the packages.
+    """
     repository, packages = Path(wattwire.__file__).parents[1], sysconfig.get_path("purelib")
     return {
         "HOME": str(home), "WATTWIRE_CACHE": str(home / "cache"),
@@ -137,14 +139,14 @@ def environment_at(home: Path) -> dict[str, str]:
 
 
 def let_in(folder: Path) -> None:
-    """Let other users come to `folder`, through those of its parents that are root's."""
+    """Give other users access to `folder`, through the parents that root owns."""
     for place in [folder, *folder.parents]:
         if place.owner() == "root" and place.stat().st_mode & 0o005 != 0o005:
             place.chmod(place.stat().st_mode | 0o055)
 
 
 def tokens_below(folder: Path) -> list[str]:
-    """The run tokens of every campaign in `folder`: other runs on this machine are not ours."""
+    """Return the run tokens of every campaign in `folder`, to ignore other runs on this machine."""
     tokens: list[str] = []
     for journal in folder.glob("**/journal.sqlite"):
         with contextlib.closing(sqlite3.connect(journal)) as db:
@@ -153,7 +155,7 @@ def tokens_below(folder: Path) -> list[str]:
 
 
 def marked_processes(tokens: list[str]) -> list[str]:
-    """Processes of these runs: those that carry their WATTWIRE_RUN in their environment."""
+    """Return the processes of these runs, by WATTWIRE_RUN in their environment."""
     marks = [f"WATTWIRE_RUN={token}".encode() for token in tokens]
     found = []
     for environ in Path("/proc").glob("[0-9]*/environ"):
@@ -165,7 +167,7 @@ def marked_processes(tokens: list[str]) -> list[str]:
 
 
 def orphaned_cgroups() -> list[str]:
-    """Cgroups `wattwire-PID` whose agent is gone."""
+    """Return the cgroups `wattwire-PID` whose agent has ended."""
     root = Path("/sys/fs/cgroup")
     ours = [p for depth in ("*", "*/*", "*/*/*") for p in root.glob(f"{depth}/wattwire-*")]
     return [str(p) for p in ours if not Path("/proc", p.name.split("-")[-1]).exists()]
@@ -176,14 +178,14 @@ def shared_memory_of(tokens: list[str]) -> list[str]:
 
 
 def sockets_of(tokens: list[str]) -> list[str]:
-    """Unix sockets whose name carries a run's token."""
+    """Return the Unix sockets whose name contains a run's token."""
     lines = Path("/proc/net/unix").read_text().splitlines()
     return [line for line in lines if any(token in line for token in tokens)]
 
 
 @pytest.fixture
 def nothing_left(tmp_path):
-    """After the test: no process, cgroup, socket or shared-memory file of its runs is there."""
+    """Check after the test that its runs left no process, cgroup, socket or shared memory."""
     before = set(orphaned_cgroups())
     yield
     tokens = tokens_below(tmp_path)

@@ -1,15 +1,15 @@
-"""A server node without a kit that does its work badly, in the way that LIE names.
+"""A server node without a kit that misbehaves in the way that LIE names.
 
     flip      answers each call with its last character changed
     error     answers each call with HTTP 500 and a page
     gateway   answers each call with HTTP 503 and a page, as a proxy does whose server is away
     object    answers each call with an error object of JSON-RPC, status 200
     half      answers each second call with HTTP 500 and a page, the others well
-    nowhere   says that it listens where nobody does
+    nowhere   reports an endpoint where no process listens
     silence   closes every connection at once
     tls       speaks HTTPS with the certificate and the key of the folder LIE_CERTIFICATE
 
-Probes (C-17) get an honest answer, so that a client comes as far as its window. Standard library
+Probes (C-17) get a correct answer, so that a client reaches its window. Standard library
 only: it runs with the environment of any cell.
 """
 
@@ -63,7 +63,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
     def log_message(self, *_: object) -> None:
-        """Nothing: standard error is for what goes wrong."""
+        """Print nothing: standard error is for errors."""
 
 
 def listen() -> tuple[str, int]:

@@ -1,6 +1,6 @@
-"""A UDP proxy that plants a delay and a loss, and writes down what it really did.
+"""A UDP proxy that plants a delay and a loss, and logs its actual effects.
 
-It stands outside the kits: `python proxy.py LISTEN TARGET DELAY_MS LOSS SEED LOG` forwards every
+It is independent of the kits: `python proxy.py LISTEN TARGET DELAY_MS LOSS SEED LOG` forwards every
 datagram that arrives on 127.0.0.1:LISTEN to 127.0.0.1:TARGET, DELAY_MS later, dropping each with
 probability LOSS. At the end of its input it writes LOG: JSON with the payloads' sequence numbers it
 dropped and forwarded, and how long each forwarded one really stayed (ns): from the kernel's stamp
@@ -21,7 +21,7 @@ from pathlib import Path
 
 SO_TIMESTAMPNS = 35  # asm-generic/socket.h; the socket module has no name for it
 SPIN_NS = 200_000
-"""The last stretch before a due time is spun, so that what is planted is what was asked for."""
+"""The proxy spins just before a due time, so that the planted delay equals the requested one."""
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def forward(
     loss: float,
     rng: random.Random,
 ) -> dict[str, list[int]]:
-    """Forward until standard input ends; returns what was done to each datagram, in order."""
+    """Forward until standard input ends; return the action on each datagram, in order."""
     delay_ns = round(delay_ms * 1e6)
     waiting: collections.deque[tuple[int, int, bytes]] = collections.deque()
     done: dict[str, list[int]] = {"dropped": [], "forwarded": [], "stayed_ns": []}
@@ -69,7 +69,7 @@ def forward(
 
 
 def receive(source: socket.socket) -> tuple[bytes, int]:
-    """The next datagram and when it reached this socket, on the monotonic clock, ns."""
+    """Return the next datagram and its arrival time at this socket, on the monotonic clock (ns)."""
     data, ancillary, _, _ = source.recvmsg(65536, socket.CMSG_SPACE(16))
     ((_, _, stamp),) = ancillary
     seconds, nanoseconds = struct.unpack("qq", stamp)

@@ -1,7 +1,7 @@
-"""Kills one process of a short campaign at a random moment, resumes, and looks for what is wrong.
+"""Kill one process of a short campaign at a random time, resume, and check for faults.
 
 `python -m tests.end_to_end.random_kills --kills 59 [--rung v2|none] [--user UID] [--kind KIND …]
-[--seed N]` does that so many times for each kind and prints what it saw; 59 kills without a failure
+[--seed N]` repeats that for each kind and prints the observations; 59 kills without a failure
 mean that fewer than 5 % fail (95 % confidence). Only processes of its own campaigns are killed,
 by id.
 """
@@ -60,12 +60,12 @@ stall_max_ms = 60000.0
 """
 HANG_S = 120.0
 CAMPAIGN_S = 4.0
-"""A kill falls within so many seconds from the campaign's first breath, or at its next chance."""
+"""Seconds from the campaign's start within which a kill is scheduled, or at its next chance."""
 
 
 @dataclass
 class Setting:
-    """Where and as whom the campaigns run."""
+    """The place and the user of the campaigns."""
 
     rung: str = ""
     user: int | None = None
@@ -89,7 +89,7 @@ class Setting:
 
 
 def children(pid: int) -> Iterator[int]:
-    """All descendants of a process, parents first."""
+    """Return all descendants of a process, parents first."""
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
@@ -104,7 +104,7 @@ def words_of(pid: int) -> list[str]:
 
 
 def victim(kind: str, controller: int) -> int | None:
-    """A process of this kind below `controller`, which is one itself; None where there is none."""
+    """Return a process of this kind below `controller`, which is one itself; None without any."""
     if kind == "controller":
         return controller
     for pid in children(controller):
@@ -123,7 +123,7 @@ def victim(kind: str, controller: int) -> int | None:
 
 
 def born(pid: int) -> str | None:
-    """What tells this process from a later one of the same id."""
+    """Return the start time that distinguishes this process from a later one with the same id."""
     with contextlib.suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
     return None
@@ -134,7 +134,7 @@ def born(pid: int) -> str | None:
 
 @dataclass
 class Seen:
-    """One kill: where it fell, how many runs were done before, and what was wrong afterwards."""
+    """One kill: its place, the number of runs done before, and the faults found afterwards."""
 
     kind: str
     after_s: float
@@ -143,7 +143,7 @@ class Seen:
 
 
 def kill_once(kind: str, setting: Setting, folder: Path, rng: random.Random) -> Seen | None:
-    """One campaign with one kill, resumed; None where it ended before there was a victim."""
+    """Run, kill and resume one campaign; return None if it ended before there was a victim."""
     study, campaign = folder / "study.toml", folder / "c"
     study.write_text(STUDY)
     process = setting.start(folder, "run", str(study), "--campaign", str(campaign))
@@ -183,7 +183,7 @@ def _phase(folder: Path) -> str:
 
 
 def _resume(setting: Setting, folder: Path, campaign: Path) -> list[str]:
-    """Go on; a campaign that was killed before its plan was written is begun anew."""
+    """Resume the campaign; restart it if it was killed before its plan was written."""
     planned = False
     if (campaign / "journal.sqlite").exists():
         with contextlib.closing(sqlite3.connect(campaign / "journal.sqlite")) as db:
@@ -205,7 +205,7 @@ def _resume(setting: Setting, folder: Path, campaign: Path) -> list[str]:
 
 
 def _ledger(campaign: Path) -> list[str]:
-    """Every planned run has one attempt that counts, nothing ran after it, its files are there."""
+    """Check that each planned run has one attempt that counts, is its last, and has its files."""
     problems = []
     with contextlib.closing(sqlite3.connect(campaign / "journal.sqlite")) as db:
         runs = [row[0] for row in db.execute("SELECT run FROM run")]
@@ -228,7 +228,7 @@ def _ledger(campaign: Path) -> list[str]:
 
 
 def _left(folder: Path, family: dict[int, str | None]) -> list[str]:
-    """What of these campaigns is still on the machine, after a second for what just ended."""
+    """Return the leftovers of these campaigns after a second's wait."""
     tokens = tokens_below(folder)
     deadline = time.monotonic() + 5.0
     while True:
@@ -246,7 +246,7 @@ def _left(folder: Path, family: dict[int, str | None]) -> list[str]:
 
 
 def kill_many(kind: str, kills: int, setting: Setting, folder: Path, seed: int) -> Iterator[Seen]:
-    """`kills` kills of one kind, each in a folder of its own; where it fails, that one stays."""
+    """Do `kills` kills of one kind, each in its own folder; keep the folder of a failure."""
     rng = random.Random(f"{seed}:{kind}")
     done = 0
     while done < kills:

@@ -1,4 +1,4 @@
-"""CPU that is attributed is CPU that was used: against rusage, and two loads alone and together."""
+"""Attributed CPU time equals used CPU time: against rusage, and for loads alone and together."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ def rung(request, monkeypatch):
 
 
 def measured(tmp_path, loads: list[Load], window_s: float | None):
-    """CPU ns of each load by our meter and by the guard's rusage; None: until they end."""
+    """Return the CPU time (ns) of each load by our meter and by the guard's rusage.
+
+    With None, the loads run until they end.
+    """
     agent = AgentClient(tmp_path / "agent")
     events: queue.Queue = queue.Queue()
     (tmp_path / "logs").mkdir(exist_ok=True)

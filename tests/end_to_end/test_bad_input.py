@@ -1,4 +1,4 @@
-"""Bad input is answered with where, what was found, what is allowed and what to do."""
+"""Errors on bad input name the place, the value, the allowed values and the remedy."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_toolchain_that_is_too_old_is_a_skip_that_says_what_to_do(
 
 
 def silent_cell(folder, body):
-    """A cell in a folder of its own whose node is a shell script."""
+    """Return a cell in its own folder whose node is a shell script."""
     root = folder / "more"
     cell = root / "middleware" / "shell" / "python"
     cell.mkdir(parents=True)
@@ -225,7 +225,7 @@ def test_a_full_disk_stops_the_campaign_and_keeps_what_is_done(cli, mini, tmp_pa
 
 @pytest.mark.slow
 def test_a_disk_that_fills_up_stops_the_campaign_and_resume_goes_on(cli, mini, tmp_path):
-    """What fills it are the campaign's own files, so that it is full at any place of a run."""
+    """The campaign's own files fill the disk, so that it is full at any point of a run."""
     if os.geteuid() != 0:
         pytest.skip("needs root: a small file system is mounted")
     folder = tmp_path / "small"

@@ -1,8 +1,7 @@
-"""Calls to a server that is not there, lies, shows a bad certificate, or dies: a clear verdict,
-every call accounted for, and nothing left.
+"""Calls to absent, lying, untrusted or dying servers: clear verdict, full counts, no leftovers.
 
-`make test` tries Python's cells of the middleware that is nothing but calls, `make test-all` the
-death of a server with every cell of it.
+`make test` runs the Python cells of middleware with calls only, `make test-all` the death of a
+server with every cell.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ HERE = Path(__file__).parent
 CALLS = ("grpc", "rest", "rpc")
 CALLS_OF_A_LIAR = 20
 SOON = ("--set", "plan.ready_timeout_s=3")
-"""For clients that wait in vain."""
+"""Timeout for clients that get no answer."""
 PATIENT = ("--set", "timeout_ms=5000")
-"""For calls that are answered: this host may be away for longer than the study's timeout."""
+"""Timeout for answered calls: the host may be suspended for longer than the study's timeout."""
 STUDY = """
 title = "Calls"
 [factors]
@@ -76,7 +75,7 @@ def study(tmp_path):
 
 @pytest.fixture
 def lies(cli, study, tmp_path):
-    """Runs calls of a client to a server that lies; returns what is said and the row."""
+    """Run a client's calls to a lying server; return the output and the row."""
 
     def told(middleware, lie, *more, client="python", **environment):
         root = tmp_path / "more"
@@ -119,7 +118,7 @@ def row(folder):
 
 
 def some(*chosen, middleware=CALLS, ways=("",)):
-    """All pairs of a middleware and a way; those that are not chosen only with the matrix."""
+    """Return all pairs of a middleware and a lie; unselected pairs only with the full matrix."""
     pairs = [(name, way) for name in middleware for way in ways]
     return [
         pytest.param(*pair, marks=() if pair in chosen else pytest.mark.matrix) for pair in pairs
@@ -142,7 +141,7 @@ def test_a_reply_of_the_wrong_content_makes_a_run_that_is_not_used(
 
 WEB_CLIENTS = ("cpp", "csharp", "go", "java", "javascript", "php", "python", "ruby", "rust")
 SPEAK_OTHERWISE = {("rpc", "go"), ("rpc", "java")}
-"""net/rpc is no HTTP; JAX-WS wants SOAP, which the liar's probes don't speak."""
+"""net/rpc is not HTTP; JAX-WS requires SOAP, which the liar's probes do not speak."""
 
 
 COUNTS = ("verdict", "outcome", "sent", "received_unique", "failed", "lost", "corrupt")
@@ -172,7 +171,7 @@ def test_a_call_answered_with_an_error_failed_and_its_run_counts(
 
 
 def test_refusing_every_second_call_at_once_makes_no_stack_fast(lies, nothing_left, tmp_path, cli):
-    """Failed calls stand in latency quantiles as lost ones do; the page names the treatment."""
+    """Failed calls enter latency quantiles like lost ones; the page names the treatment."""
     result, found = lies("rest", "half")
     assert result.code == 0, result.out + result.err
     half = CALLS_OF_A_LIAR // 2
@@ -204,7 +203,7 @@ def test_a_wrong_port_is_a_result_with_the_librarys_reason(lies, nothing_left, m
 def test_a_certificate_of_another_authority_is_a_result_that_says_so(
     lies, nothing_left, tmp_path, middleware
 ):
-    """Expired ones, and those of another host, are shown by the suite: `tls-refused` (C-35)."""
+    """Expired certificates, and those of another host, are covered by `tls-refused` (C-35)."""
     folder = tmp_path / "shown"
     folder.mkdir()
     shown = trustme.CA().issue_cert("127.0.0.1")
@@ -218,7 +217,7 @@ def test_a_certificate_of_another_authority_is_a_result_that_says_so(
 
 
 def processes_of(folder, node):
-    """Processes of one node in a campaign's first run: those that were given its spec."""
+    """Return the processes of one node in a campaign's first run, by its spec."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -230,7 +229,7 @@ def processes_of(folder, node):
 
 
 def killed_in_the_window(cli, study, tmp_path, node):
-    """Run the study and kill a node after some calls; the exit code, and who was killed."""
+    """Run the study and kill a node after some calls; return the exit code and the victims."""
     process = cli.start(
         "run", study, "--campaign", tmp_path / "c", "--json", "--no-report",
     )  # fmt: skip

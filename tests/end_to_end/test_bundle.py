@@ -1,4 +1,4 @@
-"""A bundle holds what the report needs, and no name of a person or a machine."""
+"""A bundle contains all data of the report, and no name of a person or a machine."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def bundled(cli, campaign, tmp_path):
 
 
 def everything(folder: Path) -> dict[str, str]:
-    """All text in a folder: files, their names, columns of Parquet, rows of the journal."""
+    """Return all text in a folder: files, their names, columns of Parquet, rows of the journal."""
     found = {}
     for path in folder.rglob("*"):
         if path.is_dir():

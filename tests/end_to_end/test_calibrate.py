@@ -1,4 +1,4 @@
-"""A planted cost of CPU time is found again, written, and used; without a counter it is said."""
+"""A planted cost of CPU time is recovered, written and used; a missing counter is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main job on the loopback cell: a study is planned, run, counted, resumed."""
+"""The main workflow on the loopback cell: a study is planned, run, counted and resumed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def attempts(path):
 
 
 def assert_all_done_once(path):
-    """Every planned run has exactly one attempt that is used; none was run after it was ok."""
+    """Check that each planned run has exactly one used attempt and none after a valid one."""
     tried, runs = attempts(path)
     assert runs
     for run in runs:
@@ -230,7 +230,7 @@ def test_an_ordinary_user_gets_usable_runs_and_hears_what_rights_cost(cli, mini,
 
 @pytest.fixture
 def stopped(cli, mini, tmp_path):
-    """A campaign that was cut off in its first run, and its study file."""
+    """Return a campaign that was interrupted in its first run, and its study file."""
     result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
                  WATTWIRE_CRASH="controller@window")  # fmt: skip
     assert result.code == -signal.SIGKILL

@@ -24,7 +24,7 @@ MIDDLEWARE = sorted({cell.middleware.name for cell in ALL})
 
 
 def representatives(middleware: str) -> list[Cell]:
-    """Two cells of one wire that are quickly built; Python's goes first, as it needs no build."""
+    """Return two cells of one wire that build quickly; Python's is first, as it needs no build."""
     light = [
         cell
         for cell in ALL
@@ -47,7 +47,7 @@ def cli_of_check(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def checked(cli_of_check):
-    """What is said of a middleware's cells, checked together: each pair of them once."""
+    """Return the output of one check of a middleware's cells, with each pair once."""
     return functools.cache(
         lambda middleware: cli_of_check(
             "check", *(cell.name for cell in ALL if cell.middleware.name == middleware)
@@ -56,7 +56,7 @@ def checked(cli_of_check):
 
 
 def section(out: str, cell: str) -> list[str]:
-    """The lines that `check` prints of a cell."""
+    """Return the lines that `check` prints for a cell."""
     lines = out.splitlines()
     begins = [at for at, line in enumerate(lines) if line.split(":")[0] == cell]
     assert len(begins) == 1, f"{cell} is named {len(begins)} times in: {out[-4000:]}"

@@ -1,4 +1,4 @@
-"""What a build server does: two checkouts of a cell measured side by side, the slower one found."""
+"""The workflow of a build server: two checkouts of a cell are compared, the slower one is found."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ response = "latency_p50_us"
 max = 60000000
 """
 BURNT_S = 0.02
-"""CPU time that the planted fault costs each call: tens of times what the call costs without."""
+"""CPU time that the planted fault adds to each call: tens of times the cost without it."""
 SERVES = "        _, number, data, sender = request\n"
 BURNS = f"        end = time.thread_time() + {BURNT_S}\n        while time.thread_time() < end:\n"
 
 
 @pytest.fixture
 def checkouts(tmp_path) -> tuple[Path, Path]:
-    """Roots of two checkouts of one cell: as it is, and with a fault that burns CPU time."""
+    """Return roots of two checkouts of one cell: unchanged, and with a CPU-burning fault."""
     roots = []
     for name in ("base", "head"):
         cell = tmp_path / name / "middleware/loopback"

@@ -1,4 +1,4 @@
-"""Any command and any running system: known CPU time comes out, nothing is left or disturbed."""
+"""Any command or running system: known CPU time is recovered, without leftovers or disturbance."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BASELINE = "0.4s"
 
 @pytest.fixture
 def measured(cli, tmp_path):
-    """Runs `exec --json`; gives the result, its table and its folder."""
+    """Run `exec --json`; return the result, its table and its folder."""
 
     def run(*arguments: str, **environment: str):
         folder = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"
@@ -62,7 +62,7 @@ def tokens(folder: Path) -> list[str]:
 
 
 def left_of(folder: Path) -> list[str]:
-    """Live processes that carry the mark of a run in `folder`."""
+    """Return the live processes that carry the mark of a run in `folder`."""
     marks = [f"WATTWIRE_RUN={token}".encode() for token in tokens(folder)]
     assert marks
     found = []

@@ -1,4 +1,4 @@
-"""What somebody does in the first hour: try, look at a run, redo it by hand, stop, clean up."""
+"""A user's first hour: try, inspect a run, repeat it by hand, stop, clean up."""
 
 from __future__ import annotations
 

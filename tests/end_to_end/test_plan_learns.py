@@ -1,4 +1,4 @@
-"""A run teaches the next plan how long runs take."""
+"""The duration of a run improves the next plan's forecast."""
 
 from __future__ import annotations
 

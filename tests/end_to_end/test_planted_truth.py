@@ -1,4 +1,4 @@
-"""A planted 5 ms delay and 1 % loss come out as planted; unplanted controls raise no alarm.
+"""A planted 5 ms delay and 1 % loss are recovered; controls without them raise no alarm.
 
 The truth is the proxy's own log: how long datagrams stayed in it, from the kernel's stamp of their
 arrival. For each seed three blocks are run, each with a planted, two clean and a direct run (no
@@ -38,7 +38,7 @@ SEEDS = int(os.environ.get("WATTWIRE_PLANTED_SEEDS", "4"))
 TRIES_MAX = 2 * SEEDS
 PASSING_SHARE = 17 / 20
 DISTURBED = {"steal_share": 0.02, "stalled_ms": 5.0, "other_load_share": 0.4}
-"""Evidence of the window above which a seed is excluded; the proxy is part of the other load."""
+"""Disturbance of the window above which a seed is excluded; other load includes the proxy."""
 WIDTH_MAX_US = 200.0
 DELAY_MS, LOSS = 5.0, 0.01
 BLOCKS = 3
@@ -80,7 +80,7 @@ def free_port() -> int:
 
 
 class Proxy:
-    """The proxy as a process of its own; `close` returns what it says it did."""
+    """The proxy as a separate process; `close` returns its log."""
 
     def __init__(self, target: int, delay_ms: float, loss: float, seed: int, log: Path) -> None:
         self.port = free_port()
@@ -103,7 +103,7 @@ class Proxy:
 
 
 def run_seed(cli, folder: Path, seed: int) -> dict:
-    """Three blocks of planted and two clean runs; returns per-block means and the proxies' logs."""
+    """Run three blocks of planted and two clean runs; return block means and the proxies' logs."""
     port = free_port()
     legs = {"planted": (DELAY_MS, LOSS), "clean a": (0.0, 0.0), "clean b": (0.0, 0.0)}
     proxies = {
@@ -131,7 +131,7 @@ def run_seed(cli, folder: Path, seed: int) -> dict:
 
 
 def lost_sequences(leg: dict) -> list[int]:
-    """Sequence numbers that wattwire says were lost, over the leg's runs in their order."""
+    """Return the sequence numbers that wattwire reports as lost, over the leg's runs in order."""
     lost: list[int] = []
     for row in leg["rows"]:
         folder = leg["campaign"] / "runs" / f"{row['run']}-{row['attempt']}"
@@ -165,7 +165,7 @@ def interval_us(first: dict, second: dict) -> tuple[float, float]:
 
 
 def disturbance(legs: dict) -> str:
-    """The evidence against a seed's runs in words, or nothing."""
+    """Return the evidence against a seed's runs as text, or nothing."""
     rows = [row for leg in legs.values() for row in leg["rows"]]
     worst = {name: max(row[name] or 0.0 for row in rows) for name in DISTURBED}
     over = [f"{name} {value:.3g}" for name, value in worst.items() if value > DISTURBED[name]]
@@ -173,7 +173,7 @@ def disturbance(legs: dict) -> str:
 
 
 def is_whole(legs: dict) -> bool:
-    """Whether no run failed, as one does whose node hears of its start when that has passed."""
+    """Return whether no run failed; a run fails if its node learns of its start too late."""
     return all(row["verdict"] != "failed" for leg in legs.values() for row in leg["rows"])
 
 

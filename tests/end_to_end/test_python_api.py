@@ -1,4 +1,4 @@
-"""The example of docs/python.md on a campaign that was measured: its blocks run as they stand."""
+"""The examples of docs/python.md run unchanged on a measured campaign."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_example_computes_what_the_summary_holds(cli, mini, tmp_path):
 
 
 def test_every_column_that_is_written_is_described_and_every_metric_is_written(cli, mini, tmp_path):
-    """The border between what writes a summary and what reads it."""
+    """Written columns and registered metrics must agree."""
     closed = ("--set", "loop=closed", "--set", "count=20", "--set", 'pattern=["service"]')
     for name, changes in (("open", ()), ("closed", closed)):
         done = cli("run", mini, "--campaign", tmp_path / name, "--plain", "--no-report", *changes)

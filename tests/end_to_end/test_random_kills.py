@@ -1,4 +1,7 @@
-"""A kill at a random moment costs at most the run in flight: a few here, more by the module."""
+"""A kill at a random time costs at most the run in flight.
+
+The module does more kills than this test.
+"""
 
 from __future__ import annotations
 

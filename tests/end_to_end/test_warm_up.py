@@ -1,7 +1,7 @@
-"""A cell whose first 300 calls are slow: settling runs find that, and no figure holds them.
+"""Settling runs detect that a cell's first 300 calls are slow, and results exclude these.
 
 The slow calls are planted in a copy of a loopback cell that spends CPU time in each of them, so
-that latency and costs would both show whatever was left of them.
+that any remainder would appear in both latency and costs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ stall_max_ms = 60000.0
 
 @pytest.fixture
 def cold(tmp_path: Path) -> dict[str, str]:
-    """An environment with the cell cold/python, and the study beside it."""
+    """Return an environment with the cell cold/python and a study."""
     folder = tmp_path / "roots" / "middleware" / "cold"
     shutil.copytree(home() / "middleware" / "loopback" / "python", folder / "python")
     shutil.copy(home() / "middleware" / "loopback" / "middleware.toml", folder)

@@ -1,4 +1,4 @@
-"""How long the fuzzing lasts: short in the tests, as long as WATTWIRE_FUZZ_CASES says elsewhere."""
+"""Duration of the fuzzing: short in the tests, else set by WATTWIRE_FUZZ_CASES."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Campaigns of nodes that break the contract, one mode a run (hostile/…/deeds.py lists them).
 
-`python -m tests.fuzz.hostile_nodes [MODE …]` runs all modes, or these, and prints what became of
-each; the tests run a seeded sample.
+`python -m tests.fuzz.hostile_nodes [MODE …]` runs all modes, or these, and prints each outcome; the
+tests run a seeded sample.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def load_deeds() -> dict[str, Any]:
 
 @dataclass
 class Finding:
-    """What became of one mode, and what is wrong with that."""
+    """The outcome of one mode, and its faults."""
 
     mode: str
     verdict: str

@@ -1,4 +1,4 @@
-"""Seeded mutation of values, texts and bytes: what is nearly right finds more than noise does."""
+"""Seeded mutation of values, texts and bytes: almost valid input finds more faults than noise."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BYTES = (
 
 
 class Mutator:
-    """Everything it does follows from its seed."""
+    """A mutator that is determined by its seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Request lines: each gets one reply of the protocol's form, and the agent lives on."""
+"""Each request line gets one reply that follows the protocol, and the agent survives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged campaigns and every verb that reads one: words, a documented exit code, nothing outside.
+"""Every verb that reads a damaged campaign gives a message and a documented exit code.
 
 Damages: files cut, zeroed, flipped, deleted, doubled; documents of JSON edited; journals edited;
 symbolic links, pipes and folders where files belong.

@@ -1,4 +1,4 @@
-"""Studies and manifests: taken, or refused with a UsageError that says where; never a crash."""
+"""Studies and manifests are accepted, or refused with a UsageError that names the place."""
 
 from __future__ import annotations
 

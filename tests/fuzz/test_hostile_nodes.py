@@ -1,4 +1,4 @@
-"""A node that breaks the contract costs its own attempt: no more, and no less.
+"""A node that breaks the contract fails its own attempt and nothing else.
 
 `make test` tries a seeded sample of the modes, `make test-all` all of them.
 """

@@ -1,4 +1,4 @@
-"""Odd CSV tables and names through `import csv` and its page: taken, or refused in words."""
+"""Odd CSV tables and names in `import csv` and its page: accepted, or refused with a message."""
 
 from __future__ import annotations
 

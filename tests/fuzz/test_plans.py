@@ -1,4 +1,4 @@
-"""Mutated studies through `plan --table` to the specs of their nodes: words, never a crash."""
+"""Mutated studies, from `plan --table` to the nodes' specs: a message, never a crash."""
 
 from __future__ import annotations
 

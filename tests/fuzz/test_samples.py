@@ -1,4 +1,4 @@
-"""Sample files and sampler files: a damaged one is refused, or says exactly what was undamaged."""
+"""Damaged sample and sampler files are refused, or give exactly their undamaged content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specifications: each kit takes or refuses a text, never crashes, and both say the same."""
+"""Specs: each kit accepts or refuses a text without a crash, and all agree."""
 
 from __future__ import annotations
 

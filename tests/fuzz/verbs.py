@@ -1,4 +1,4 @@
-"""Runs a verb in this process: an exit code that is documented, or the fault that it hides."""
+"""Run a verb in this process and check for a documented exit code."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def say(*arguments: str | Path) -> Said:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """What lies in a folder: names with a digest of each file, to see that nothing changed."""
+    """Return a folder's content: names with a digest of each file, to detect changes."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         if path.is_file()

@@ -1,7 +1,7 @@
-"""Every test and effect size against what R gives for the same samples (from_r.R, from_r.csv).
+"""Every test and effect size agrees with R on the same samples (from_r.R, from_r.csv).
 
 Where the algorithm is the same, to 1e-9; where one side approximates or searches, to the stated
-tolerance. R is not needed here: its numbers are kept, with its version in their first line.
+tolerance. R is not needed here: its numbers are stored, with its version in the first line.
 """
 
 from __future__ import annotations

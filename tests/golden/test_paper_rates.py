@@ -1,4 +1,4 @@
-"""The table of false alarms is what the tool gives, and says what the walk really does."""
+"""The table of false-positive rates matches the tool's output and the decision path."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The tests of a published package, run again by the paper path on its own runs.
+"""The tests of a published package, repeated by the paper path on its own runs.
 
-The runs lie in shared/replication beside the repository, which is not part of it: without that
-folder nothing is tested here. Each number expected is what the runs give by the stated recipe,
-whether or not the paper printed the same.
+The runs are in the folder shared/replication, which is not part of the repository; without it these
+tests are skipped. Each expected number is computed from the runs by the stated recipe, whether or
+not it equals the printed one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def groups(
     runs: list[dict[str, str]], by: str, levels: tuple[str, ...], choice: str = "canonical",
     **where: str,
 ) -> dict[str, list[float]]:  # fmt: skip
-    """Mean power of each run by the levels of a factor, among the runs that `where` names."""
+    """Return each run's mean power by the levels of a factor, for the runs selected by `where`."""
     kept = [row for row in runs if row[choice] == "yes"]
     kept = [row for row in kept if all(row[key] == level for key, level in where.items())]
     return {
@@ -169,7 +169,7 @@ def test_services_by_clients(runs, expected, name: str, side: str, where) -> Non
 
 
 def test_the_walk_takes_the_paper_where_the_paper_went(runs) -> None:
-    """Not normal, no help from Box–Cox, so ranks, then Dunn: and what outliers cost is said."""
+    """Not normal, even after Box–Cox, so ranks, then Dunn; the effect of outliers is reported."""
     path = paper.decide(groups(runs, "interval_s", INTERVALS, **PUBLISHER, language="cpp"))
     assert not path.normal and path.with_all.test.name == "Kruskal–Wallis"
     assert path.with_all.test.p == pytest.approx(1.9005212825170043e-60, rel=1e-7)

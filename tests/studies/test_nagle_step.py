@@ -1,4 +1,4 @@
-"""The study nagle-step on this machine: the step is found, and it is gone with TCP_NODELAY."""
+"""The study nagle-step on this machine: the step is found, and disappears with TCP_NODELAY."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ pytestmark = pytest.mark.quiet
 HANG_S = 800
 TRIES = 3
 STEAL_MAX = ValidityLimits().steal_max
-"""The study's own limit: the share of the cores taken above which a run is not believed."""
+"""The study's limit on the stolen share of the cores, above which a run is excluded."""
 FOUND = "Messages wait 40 ms for an acknowledgement"
 
 
 def report_of(folder: Path, only: str, *more: str) -> Path:
-    """Runs some treatments of the smoke preset, whatever else the machine does."""
+    """Run some treatments of the smoke preset, regardless of other load."""
     command = [
         *(sys.executable, "-m", "wattwire", "run", "nagle-step", "--preset", "smoke"),
         *("--set", "validity.other_load_max=1000", "--set", "validity.steal_max=1"),
@@ -37,7 +37,7 @@ def report_of(folder: Path, only: str, *more: str) -> Path:
 
 
 def stolen(report: Path) -> float:
-    """The largest share of the cores that the host took away during a run."""
+    """Return the largest share of the cores that the host stole during a run."""
     with (report.parent / "summary.csv").open(newline="") as file:
         return max(float(row["steal_share"]) for row in csv.DictReader(file))
 

@@ -21,12 +21,15 @@ pytestmark = pytest.mark.quiet
 HANG_S = 800
 FOUND = "Messages wait 40 ms for an acknowledgement"
 BUSY_US = 10_000.0
-"""A call of JAX-WS that waits for nothing takes 3 ms; the wait has to stand out of it."""
+"""A call of JAX-WS without a wait takes 3 ms; the wait must clearly exceed that."""
 WAITING, JAVA, SILENT = "rest/cpp", "rpc/java", ("rest/go", "rest/javascript", "rest/rust")
 
 
 def why_not(name: str, state: Path, unbuilt: bool = False) -> str:
-    """Why a cell cannot be measured at once; `unbuilt`: being not built yet is no reason."""
+    """Return the reason a cell cannot be measured.
+
+    With `unbuilt`, a missing build is not a reason.
+    """
     catalog = Catalog()
     state.mkdir(exist_ok=True)
     agent = AgentClient(state)
@@ -42,7 +45,7 @@ def why_not(name: str, state: Path, unbuilt: bool = False) -> str:
 
 
 def measured(folder: Path, cells: list[str], blocks: int, count: int = 15) -> Path:
-    """The report of the study's smoke preset over these cells, whatever else the machine does."""
+    """Return the report of the smoke preset over these cells, regardless of other load."""
     command = [
         *(sys.executable, "-m", "wattwire", "run", "rpc-nagle", "--preset", "smoke"),
         *("--set", "validity.other_load_max=1000", "--set", "validity.steal_max=1"),
@@ -60,14 +63,14 @@ def measured(folder: Path, cells: list[str], blocks: int, count: int = 15) -> Pa
 
 
 def found_in(report: Path, alone: str) -> dict[tuple[str, str], dict[str, str]]:
-    """Rows of the finding by cell and setting; a cell that is `alone` has no column there."""
+    """Return the finding's rows by cell and setting; a cell that is `alone` has no column."""
     with (report / "tables" / "finding-delayed-acknowledgements.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     return {(row.get("cell", alone), row["settings.tcp_nodelay"]): row for row in rows}
 
 
 def cured_median_us(summary: Path) -> float:
-    """The median over runs of a call's median with TCP_NODELAY at both ends."""
+    """Return the median over runs of the median call (µs) with TCP_NODELAY at both ends."""
     with summary.open(newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["factor.settings.tcp_nodelay"] == "on"]
     return statistics.median(float(row["latency_p50_us"]) for row in rows)

@@ -106,7 +106,7 @@ def test_published_rows_are_complete_and_fall_on_treatments() -> None:
 
 
 def test_published_energy_is_power_over_three_minutes_within_rounding() -> None:
-    """A wrong column or a lost digit would show here; the exceptions are the paper's own."""
+    """This detects wrong columns and lost digits; the exceptions are errors in the paper."""
     with (STUDIES / "ros2-energy/published.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     odd = {

@@ -1,4 +1,4 @@
-"""Circular imports: modules that import each other can be neither read nor tested one by one."""
+"""Circular imports: modules that import each other cannot be read or tested separately."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def circle_problems(where: str, graph: Graph) -> list[str]:
 def python_imports(sources: Mapping[Path, str]) -> Graph:
     """Return the imports among Python modules; paths are relative to the folder of the package.
 
-    Imports inside functions count: they only hide a circle. Imports for the type checker alone
-    (`if TYPE_CHECKING`) do not run and do not count.
+    Imports inside functions count, because they only hide a circle. Imports for the type checker
+    alone (`if TYPE_CHECKING`) do not run and do not count.
     """
     names = {path: _python_module(path) for path in sources}
     known = frozenset(names.values())

@@ -1,4 +1,4 @@
-"""Which package of wattwire may import which: the table in ARCHITECTURE.md, enforced."""
+"""Enforcement of the table of permitted imports between packages in ARCHITECTURE.md."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_layers(architecture: str) -> dict[str, frozenset[str]]:
 
 
 def is_test(path: Path) -> bool:
-    """Tests sit beside their code and may look at it from above."""
+    """Return whether a module is a test, which may import from any layer."""
     return path.name.startswith("test_") or path.name == "conftest.py" or "tests" in path.parts
 
 

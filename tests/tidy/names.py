@@ -1,4 +1,4 @@
-"""Closed code names nothing that lives in an open folder."""
+"""Closed code must not name members of open folders."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ except ModuleNotFoundError:  # Python 3.10
 
 
 PLAIN = frozenset({"rest"})
-"""Folders' names that are words which any code may use for something of its own."""
+"""Names of folders that are ordinary words, which any code may use."""
 
 
 def open_names_in(path: Path, source: str, names: frozenset[str]) -> list[str]:
     """Problems, one a line, for each string or identifier in `source` equal to one of `names`.
 
-    A string that is a path is taken apart at its slashes, so that `NAME/cpp` counts too. A name
-    that is a plain word counts only there.
+    A path in a string is split at its slashes, so that `NAME/cpp` counts, too. A name that is an
+    ordinary word counts only there.
     """
     problems = []
     for line, word, is_text in _words(path, source):

@@ -59,7 +59,7 @@ def _placeholders(
 
 
 def use_problems(path: Path, source: str, table: Table | None) -> list[str]:
-    """Every key is used, every call names keys of the file's own table and all their values."""
+    """Check that every key is used, and that calls match their table's keys and values."""
     tree = ast.parse(source)
     problems, used, calls = [], set(), set()
     for node in ast.walk(tree):

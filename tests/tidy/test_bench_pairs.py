@@ -1,4 +1,4 @@
-"""A peer of a bench that hangs or fails costs its pair, and the bench goes on."""
+"""If a peer of a bench hangs or fails, its pair is lost and the bench continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Benches run only now and then, so what they import from the package is checked here."""
+"""Benches run rarely, so their imports from the package are checked here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each language's constants are what its template and contract/schemas give."""
+"""Each language's constants match its template and contract/schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages tell people to type what the command line understands."""
+"""Commands in the documentation are valid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COMMAND = re.compile(r"\bwattwire (?P<verb>[a-z]+)(?P<rest>[^\n`#]*)")
 
 
 def verbs_of(top: argparse.ArgumentParser) -> dict[str, set[str]]:
-    """Verb → its long options."""
+    """Return verb → its long options."""
     found: dict[str, set[str]] = {}
     for action in top._actions:
         if isinstance(action, argparse._SubParsersAction):

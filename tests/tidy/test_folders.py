@@ -1,4 +1,4 @@
-"""Folders are small enough to look through, and a file is named as what it makes."""
+"""Folders have few files, and files are named after their content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUFFIXES = {".py", ".rs"}
 
 
 def crowded(paths: list[Path]) -> dict[str, int]:
-    """Folders with more than FILES_MAX source files of ours, tests left out."""
+    """Return the folders with more than FILES_MAX source files, without tests."""
     counts: dict[str, int] = {}
     for path in paths:
         if path.suffix in SUFFIXES and "tests" not in path.parts:
@@ -42,7 +42,7 @@ def test_a_section_is_in_the_file_of_its_anchors_name(path: Path) -> None:
 
 
 def test_the_page_is_known_to_the_command_line_alone() -> None:
-    """`run` is held to it by the table of layers; this is for what is outside the package."""
+    """For `run` the table of layers ensures this; this test covers code outside the package."""
     imported = set()
     for path in files():
         if path.suffix == ".py" and path.parts[0] == "bench":

@@ -1,4 +1,4 @@
-"""A new middleware and a new study are folders, and nothing else changes: the rule, tried out."""
+"""A new middleware or study needs only a folder: the rule, tested."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ stall_max_ms = 60000.0
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A root of its own with a new middleware (loopback under another name) and a new study."""
+    """Return a separate root with a new middleware (loopback renamed) and a new study."""
     try:
         find_agent()
     except MissingError as reason:

@@ -47,7 +47,7 @@ def test_every_phrase_is_used_and_every_use_names_a_phrase_and_its_values() -> N
 
 
 def test_tests_assert_keys_that_exist() -> None:
-    """A test that expects no phrase of a key would pass for ever after the key is renamed."""
+    """A test that expects the absence of a key would always pass after the key is renamed."""
     files, keys, _ = _tables()
     unknown = [
         f'{path}:{line}: no phrase has the key "{key}"'

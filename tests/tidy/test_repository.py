@@ -1,4 +1,4 @@
-"""The repository's rules, on the repository."""
+"""The repository's rules, applied to the repository."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _report(problems: list[str]) -> None:
 
 
 def test_closed_code_names_nothing_of_the_open_folders() -> None:
-    """Their tests may take a member as an example; what is shipped may not."""
+    """Tests may use a member as an example; shipped code may not."""
     names = open_names()
     problems = []
     for path, text in texts():
@@ -68,7 +68,7 @@ def test_lines_of_code_fit() -> None:
 
 
 def test_lines_of_pages_fit() -> None:
-    """Tables too: one that is wider is a list, which a diff shows line by line."""
+    """This includes tables: a wider one should be a list, which a diff shows line by line."""
     pages = [(path, text) for path, text in texts() if path.suffix == ".md"]
     assert len(pages) > 50
     limit = rules.PAGE_LINE_LENGTH_MAX

@@ -1,4 +1,4 @@
-"""Every rule, fed something planted: a rule that can't fail guards nothing."""
+"""Every rule fails on a planted violation; a rule that cannot fail is useless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tokeniser for languages with braces, good enough for rules about names and lengths."""
+"""A tokeniser for languages with braces, sufficient for rules about names and lengths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The repository's files, as the rules see them: what is or could be committed."""
+"""The repository's files for the rules: those that are or could be committed."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def text_of(path: Path) -> str | None:
 
 
 def texts() -> list[tuple[Path, str]]:
-    """All text files with their text."""
+    """Return all text files with their text."""
     return [(path, text) for path in files() if (text := text_of(path)) is not None]
 
 
 def is_fixture(path: Path) -> bool:
-    """Tell whether a file is captured or golden data, whose form is not ours to choose."""
+    """Return whether a file is captured or golden data, whose format is given."""
     return bool({"fixtures", "vectors", "data"} & set(path.parts[:-1]))
 
 
 def is_closed(path: Path) -> bool:
-    """Tell whether a file belongs to the closed code: the core, and every language's kit.
+    """Return whether a file belongs to the closed code: the core and every language's kit.
 
-    `kit/web` holds what cells over HTTP share, and is no part of the kit.
+    `kit/web` contains code shared by HTTP cells, and is not part of the kit.
     """
     parts = path.parts
     return parts[0] in CLOSED_FOLDERS or (
@@ -70,7 +70,7 @@ def is_closed(path: Path) -> bool:
 
 
 def open_names() -> frozenset[str]:
-    """Names of all members of the open folders that closed code must not know."""
+    """Return the names of all members of the open folders, which closed code must not contain."""
     found = set()
     for folder, manifest in OPEN_MANIFESTS.items():
         found |= {path.parent.name for path in (ROOT / folder).glob(f"*/{manifest}")}

@@ -1,4 +1,4 @@
-"""The bench's own nodes build: benches run only now and then, and would find it out last."""
+"""The bench's own nodes build; benches run too rarely to detect a failure early."""
 
 from __future__ import annotations
 

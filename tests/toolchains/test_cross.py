@@ -28,7 +28,7 @@ def emulator() -> str:
 
 @pytest.fixture(scope="module")
 def agent() -> Path:
-    """The agent as a static program for the target."""
+    """Return the agent as a static program for the target."""
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
     libraries = subprocess.run(
@@ -47,7 +47,7 @@ def agent() -> Path:
 
 
 class Emulated:
-    """Speaks the agent's protocol with an agent under the emulator."""
+    """Client of the agent's protocol with an agent under the emulator."""
 
     def __init__(self, emulator: str, agent: Path, folder: Path) -> None:
         self.folder = folder

@@ -169,7 +169,7 @@ def test_specs_are_read_or_refused_by_their_key(program: list[str], tmp_path: Pa
 
 
 def test_the_clock_is_the_hosts_monotonic_one(program: list[str]) -> None:
-    """Between two readings of ours, where the host's other clocks are not (C-27)."""
+    """The reading is between two of ours, which is not true of the host's other clocks (C-27)."""
     before_ns = time.monotonic_ns()
     times_ns = [int(line) for line in ask(program, ["clock"] * 3)]
     after_ns = time.monotonic_ns()

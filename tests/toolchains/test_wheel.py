@@ -1,4 +1,4 @@
-"""What is installed from the wheel works without a checkout."""
+"""The program installed from the wheel works without a checkout."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ stall_max_ms = 60000.0
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy of what could be committed, with the agent that is there."""
+    """Return the wheel, built from a copy of all committable files, with the existing agent."""
     from wattwire.model.errors import MissingError
     from wattwire.rig import find_agent
 
@@ -69,7 +69,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def setup_script() -> ModuleType:
-    """The functions of setup.py; setup() itself finds no command and is left out."""
+    """Return the functions of setup.py without running setup()."""
     source = (ROOT / "setup.py").read_text().rsplit("\ncommands:", 1)[0]
     module = ModuleType("setup_script")
     module.__file__ = str(ROOT / "setup.py")
@@ -78,7 +78,7 @@ def setup_script() -> ModuleType:
 
 
 def elf(machine: int, kinds: list[int]) -> bytes:
-    """The beginning of a 64-bit ELF program with these program headers."""
+    """Return the beginning of a 64-bit ELF program with these program headers."""
     head = bytearray(64)
     head[:6] = b"\x7fELF\x02\x01"
     struct.pack_into("<H", head, 18, machine)

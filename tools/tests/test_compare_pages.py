@@ -1,4 +1,4 @@
-"""Planted reports: every changed number is found, and what only moved or was renamed is not."""
+"""In planted reports every changed number is found; moved or renamed ones are ignored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANSWER = {
 
 
 def write_report(folder: Path, **changes: str) -> None:
-    """Write the report of one campaign; `changes` replace what a report of today says."""
+    """Write the report of one campaign, with `changes` to the current text."""
     said = {
         "headline": "Python is 2.5 times slower (95 % interval 2.25 to 2.75).",
         "text": "The campaign has 40 runs of 1\u202f024 B; p = 3 × 10⁻⁵, and b01-p001 is p99.",

@@ -12,7 +12,7 @@ from contract.conformance.repository import missing_tools, proving_cell
 
 @pytest.fixture(scope="session")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], CellUnderTest]:
-    """Gives the cell that proves the kit of a language; skips where its tools are absent."""
+    """Return the cell that tests the kit of a language; skip if its tools are absent."""
     built: dict[str, CellUnderTest] = {}
 
     def cell(language: str) -> CellUnderTest:

@@ -1,7 +1,6 @@
 """The suite is tested by planted faults: each must be caught, by the clause that it breaks.
 
-Here run those that a language calls quick; all of them run by
-`python -m contract.conformance.mutants`.
+These tests run the mutants marked as quick; `python -m contract.conformance.mutants` runs all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The schemas say what the golden vectors and the suite's own specs say."""
+"""The schemas agree with the golden vectors and the suite's own specs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_suites_own_specs_obey_the_schema(pattern: str, tmp_path: Path) -> N
 
 
 def test_every_way_of_being_wrong_is_wrong_by_the_schema(tmp_path: Path) -> None:
-    """What a schema of all middlewares cannot know is left out: the settings' own types."""
+    """Types of settings are omitted, because a schema for all middlewares cannot know them."""
     cell = proving_cell("python", tmp_path)
     for what, key, spec in bad_specs(base_spec(cell, "topic", "publisher")):
         if not key.startswith("settings."):

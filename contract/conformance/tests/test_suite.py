@@ -1,4 +1,4 @@
-"""The cells that prove kits hold every clause; failures name their clause."""
+"""Cells that test kits keep every clause; failures name their clause."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ WHOLE = [
     pytest.param(name, marks=() if proving_middleware(name) == "loopback" else pytest.mark.matrix)
     for name in LANGUAGES
 ]
-"""`make test` holds every kit to the golden vectors and to its quick mutants, and those that are
-proved by loopback to the whole suite; `make test-all` holds all of them to it."""
+"""`make test` checks every kit against the golden vectors and its quick mutants, and kits tested by
+loopback with the whole suite; `make test-all` checks all kits with the whole suite.
+"""
 Cells = Callable[[str], CellUnderTest]
 
 
@@ -91,7 +92,7 @@ def test_all_problems_are_reported_not_the_first_alone(tmp_path: Path) -> None:
 
 
 class Host(Watch):
-    """A host that takes as many ticks of a thousand as it is told."""
+    """A host that steals a given number of ticks out of a thousand."""
 
     def __init__(self, folder: Path, stolen: int) -> None:
         self._file, self._after = folder / "stat", f"cpu 0 0 0 {1000 - stolen} 0 0 0 {stolen} 0 0"

@@ -1,4 +1,4 @@
-"""A table of planted faults is refused as it is read, by its file, its key and what it says."""
+"""An invalid table of planted faults is refused on reading, with its file, key and value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ scenarios = ["open[topic]", "lines"]
 
 
 def table(folder: Path, text: str = SOUND) -> Path:
-    """A language with a kit of one file, proved by a cell for topics."""
+    """Return a language with a one-file kit, tested by a cell for topics."""
     for name, content in {
         "languages/x/kit/kit.x": "one",
         "languages/x/mutants.toml": text,

@@ -1,4 +1,4 @@
-"""A node without a middleware: its sender sends nothing, its receiver is handed messages."""
+"""A node without a middleware: its sender sends nothing; its receiver gets generated messages."""
 
 from wattwire_kit import run
 

@@ -1,4 +1,4 @@
-"""Publisher and subscriber of nothing."""
+"""Publisher and subscriber without a middleware."""
 
 from wattwire_kit import Kit
 from wattwire_kit.payload import Payload

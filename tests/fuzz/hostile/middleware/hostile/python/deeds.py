@@ -1,4 +1,4 @@
-"""What a hostile node does: one entry a mode, and what may become of the attempt at most.
+"""Deeds of a hostile node: one entry per mode, with the permitted consequence for the attempt.
 
 `fails`: its verdict is failed. `ends`: a node has died, hung or was slow, a result of its own.
 `counts`: the run is kept, but its verdict is not ok. `survives`: harmless to the measurement.
@@ -32,7 +32,7 @@ class Deed:
     expected: str
     role: str = "publisher"
     lines: Mapping[str, str | LINE] = field(default_factory=dict)
-    """Keyword → what is printed in place of its line."""
+    """Keyword → text printed in place of its line."""
     records: Callable[[Any, list[dict[str, int]]], list[dict[str, int]]] | None = None
     header: Mapping[str, Any] = field(default_factory=dict)
     file: Callable[[Any, Path, bytes], object] | None = None
@@ -40,14 +40,14 @@ class Deed:
     when: str = ""
     act: Callable[[Any], None] = lambda node: None
     slow: bool = False
-    """It takes many seconds, or much of the disk: not part of the sample."""
+    """Whether it takes long or much disk space, and so is not part of the sample."""
 
 
 # -- lines ---------------------------------------------------------------------------------------
 
 
 def changed(keyword: str, **fields: Any) -> dict[str, LINE]:
-    """The line with other values for some fields; `...` leaves a field out."""
+    """Return the line with other values for some fields; `...` omits a field."""
 
     def line(node: Any, honest: dict[str, Any]) -> str:
         table = {k: v for k, v in {**honest, **fields}.items() if v is not ...}
@@ -57,7 +57,7 @@ def changed(keyword: str, **fields: Any) -> dict[str, LINE]:
 
 
 def raw(keyword: str, old: str, new: str) -> dict[str, LINE]:
-    """The honest line with a piece of its text replaced."""
+    """Return the correct line with part of its text replaced."""
 
     def line(node: Any, honest: dict[str, Any]) -> str:
         return f"{keyword} {json.dumps(honest)}\n".replace(old, new)
@@ -202,7 +202,7 @@ BAD_LINES = {
 
 
 def each(**fields: Any) -> Callable[[Any, list[dict[str, int]]], list[dict[str, int]]]:
-    """All records with other values; a function is given the record."""
+    """Return all records with other values; a function gets the record."""
 
     def change(node: Any, records: list[dict[str, int]]) -> list[dict[str, int]]:
         return [
@@ -213,7 +213,7 @@ def each(**fields: Any) -> Callable[[Any, list[dict[str, int]]], list[dict[str, 
 
 
 def last(**fields: Any) -> Callable[[Any, list[dict[str, int]]], list[dict[str, int]]]:
-    """One record with other values among sound ones."""
+    """Return valid records with other values in the last one."""
     return lambda node, records: [*records[:-1], *each(**fields)(node, records[-1:])]
 
 
@@ -282,7 +282,7 @@ def _more_files(node: Any, path: Path, data: bytes) -> None:
 
 
 def _junk(node: Any) -> None:
-    """Names and kinds of files that nobody expects, beside the samples."""
+    """Create files of unexpected names and kinds next to the samples."""
     os.mkfifo(node.out / "pipe")
     (node.out / "etc").symlink_to("/etc")
     (node.out / "x" / "y").mkdir(parents=True)
@@ -334,7 +334,7 @@ def attempt(node: Any) -> Path:
 
 
 def linked(name: str) -> Callable[[Any], None]:
-    """Puts a link to the victim where the controller will write."""
+    """Create a link to the victim at a path that the controller will write."""
 
     def act(node: Any) -> None:
         path = attempt(node) / name

@@ -77,7 +77,7 @@ class Node:
         self.finish([record for record in records if record["end_ns"] < now_ns])
 
     def record(self, counter: int, due_ns: int) -> dict[str, int]:
-        """What the publisher or the subscriber would note of a message that took 50 µs."""
+        """Return the record of a publisher or subscriber for a message that took 50 µs."""
         begin_ns = due_ns + 1_000
         node, other = self.spec["node"], self.spec["peers.nodes"][0]
         return {
