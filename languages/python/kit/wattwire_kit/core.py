@@ -189,6 +189,10 @@ class Core:
         self._recorder.recorded_elsewhere += recorded
         self._recorder.overflow_elsewhere += overflow
 
+    def count_received(self) -> int:
+        """Return how many messages arrived. Call it once, at the end: reading counts one more."""
+        return self._received + next(self._arrivals)
+
     def finish(self) -> None:
         """Writes the samples and prints DONE."""
         with self._lock:
@@ -196,7 +200,7 @@ class Core:
             path = os.path.join(self.out, "samples.bin")
             role = ROLE_CODES[self._role]
             recorder.write(path, role, spec["node"], spec["payload.seed"])
-            fields = {"sent": self._sent, "received": self._received + next(self._arrivals)}
+            fields = {"sent": self._sent, "received": self.count_received()}
             fields["recorded"] = recorder.recorded + recorder.recorded_elsewhere
             fields["overflow"] = recorder.overflow + recorder.overflow_elsewhere
             fields.update(foreign=self._foreign, corrupt=self._corrupt, probes=self._probes)

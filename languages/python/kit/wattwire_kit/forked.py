@@ -86,7 +86,7 @@ class Processes:
         role = ROLE_CODES[spec["role"]]
         recorder.write(path, role, spec["node"], spec["payload.seed"])
         self._write(
-            1, kit._arrival_ns, kit._received, kit._foreign, kit._corrupt, kit._probes,
+            1, kit._arrival_ns, kit.count_received(), kit._foreign, kit._corrupt, kit._probes,
             recorder.recorded, recorder.overflow,
         )  # fmt: skip
 

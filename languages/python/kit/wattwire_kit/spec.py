@@ -50,6 +50,14 @@ def _is_text(value: str) -> bool:
     return True
 
 
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object's keys and values. Raises ValueError where a key occurs twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return found
+
+
 def read_spec(path: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Reads and checks a specification; `settings` maps the cell's setting names to kinds."""
     try:
@@ -62,7 +70,7 @@ def read_spec(path: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 def parse_spec(text: bytes, where: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Checks the text of a specification; `where` is what an error says that it is of."""
     try:
-        found = json.loads(text.decode("utf-8"))
+        found = json.loads(text.decode("utf-8"), object_pairs_hook=_without_repetition)
     except (ValueError, RecursionError) as error:
         raise BadSpec("--spec", where, f"a JSON text ({error})") from error
     if not isinstance(found, dict):
