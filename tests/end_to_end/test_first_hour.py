@@ -42,7 +42,7 @@ def test_a_trial_compares_and_keeps_its_study(cli, tried, tmp_path, nothing_left
     planned = cli("plan", study)
     assert planned.code == 0 and "2 treatments × 2 blocks = 4 runs" in " ".join(planned.out.split())
     shown = cli("show", tmp_path / "c", "1")
-    assert shown.code == 0 and "verdict valid: usable" in " ".join(shown.out.split())
+    assert shown.code == 0 and "verdict valid: used" in " ".join(shown.out.split())
     assert "transport" in shown.out and "ping-0: loopback/python, exit 0" in shown.out
 
 

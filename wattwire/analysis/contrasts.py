@@ -394,7 +394,7 @@ def matched(
 
 def _refusal(frame: pl.DataFrame, response: Response) -> stats.NotComputable | None:
     if frame.height == 0:
-        return stats.NotComputable("no usable run")
+        return stats.NotComputable("no valid run")
     if not measured(frame, response):
         if response.energy:
             return stats.NotComputable("not available: no meter measured energy")

@@ -271,7 +271,7 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
             )
         width_share = share(width, "--width") if width else study.plan.stop_width or WIDTH_SHARE
         margin = study.answers.margin
-        _say(f"from the pilot {pilot} ({evidence.usable.height} usable runs):")
+        _say(f"from the pilot {pilot} ({evidence.usable.height} valid runs):")
         for line in piloting.lines(evidence, piloting.Aim(width_share, margin, study.plan.blocks)):
             _say(f"  {line}")
     finally:

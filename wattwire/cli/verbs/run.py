@@ -321,7 +321,7 @@ def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
     sides = _usable_by_side(rows)
     usable = sum(sum(side.values()) for side in sides)
     done_count = len(done - settling)
-    yield f"{done_count} of {len(counted)} runs are done, {usable} of them usable."
+    yield f"{done_count} of {len(counted)} runs are done, {usable} of them valid."
     has_study = (campaign.path / "study.json").exists()
     if has_study and campaign.study.validity.look:
         yield "A look: no run is excluded for the machine's state."

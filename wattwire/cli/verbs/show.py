@@ -160,7 +160,7 @@ def _headline(document: Mapping[str, Any]) -> str:
     text += f"{document['levels'].get('pattern', '')}; {document['outcome'].replace('_', ' ')}"
     if document["outcome_detail"]:
         text += f" ({document['outcome_detail']})"
-    usable = {"valid": "usable", "invalid": "excluded", "failed": "not usable"}
+    usable = {"valid": "used", "invalid": "excluded", "failed": "excluded"}
     text += f"; verdict {document['verdict']}: {usable[document['verdict']]}"
     reasons = "; ".join(reason["detail"] for reason in document["reasons"])
     return text + (f" ({reasons})." if reasons else ".")

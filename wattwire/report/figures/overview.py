@@ -91,7 +91,7 @@ def drawn(
         chart = figures.order_chart(points, tones, tone, value, scale)
         charts.append(("order", f"{_capital(first.title)} in the order of execution", chart))
     missing = evidence.usable.height - sum(point["used"] == "usable" for point in points)
-    missing_note = f" Without this value: {words.plural(missing, 'usable run')}." if missing else ""
+    missing_note = f" Without this value: {words.plural(missing, 'valid run')}." if missing else ""
     name = re.sub(r"[^a-z0-9]+", "-", first.column.lower()).strip("-")
     notes = {kind: missing_note for kind, _, _ in charts}
     notes |= {kind: means_note + missing_note for kind in ("interaction", "heat")}
@@ -163,13 +163,13 @@ def _distribution(
     kind = "violin" if is_violin else "box"
     draw: Callable[..., Spec] = figures.violin_chart if is_violin else figures.box_chart
     chart = draw(*groups, value, scale, rows)
-    return kind, f"{_capital(response.title)}, every usable run", chart
+    return kind, f"{_capital(response.title)}, every valid run", chart
 
 
 def _points(
     evidence: Evidence, layout: Layout, first: Response, second: Response | None
 ) -> list[dict[str, Any]]:
-    """Return one point for each usable run that has `first`, in run order."""
+    """Return one point for each valid run that has `first`, in run order."""
     position_of = {
         entry["run"]: position for position, entry in enumerate(evidence.planned, start=1)
     }

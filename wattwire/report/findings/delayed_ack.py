@@ -45,33 +45,34 @@ PHRASES = Phrases(
         "centres": "{lowest:number} to {highest:number}",
         "common": "Common to these treatments: {levels}.",
         "excluded": (
-            "{excluded:count} of these {runs:plural run} are excluded from the answers because of "
-            "the machine's state, which does not cause this mode."
+            "Excluded from the answers because of the machine's state, which does not cause this "
+            "mode: {excluded:count} of these {runs:plural run}."
         ),
-        "only_excluded": "Without any other run: {treatments:listed}.",
+        "only_excluded": "Treatments with excluded runs only: {treatments:listed}.",
         "only_treatment": "the only treatment",
         "more": "{more} more",
         "settings": "Settings in these runs, as reported by the nodes: {setting} {values:listed}.",
         "settings_unknown": ("No node reported whether Nagle's algorithm was on in these runs."),
         "contrast": (
-            "{on:capital} against {off}, otherwise the same and in the same block: the share in "
-            "the mode fell in {fell} of {pairs:plural pair} of runs, from {with_it:percent} to "
-            "{without_it:percent} (sign test, p = {p:number 2})."
+            "{on:capital} against {off}, in pairs of otherwise identical runs of the same block: "
+            "the share of messages in the mode fell in {fell} of {pairs:plural pair}, from "
+            "{with_it:percent} to {without_it:percent} (sign test, p = {p:number 2})."
         ),
         "confirm_with_blocks": (
-            "To confirm: more blocks (plan.blocks); a sign test needs the mode in {pairs} or more "
-            "pairs of neighbouring runs."
+            "To confirm: measure more blocks (plan.blocks); the sign test needs at least {pairs} "
+            "pairs of neighbouring runs in which the mode occurs."
         ),
-        "confirm_with_factor": "To confirm: {keys} as a factor of the study.",
+        "confirm_with_factor": "To confirm: make {keys} a factor of the study.",
         "confirm_otherwise": (
-            "To confirm: a setting of this middleware that switches TCP_NODELAY on (its manifest "
-            "names none), or a packet capture that shows the first piece of a message followed by "
+            "To confirm: switch TCP_NODELAY on with a setting of this middleware (its manifest "
+            "names none), or capture packets and look for the first piece of a message followed by "
             "40 ms without packets."
         ),
         "table": "Treatments with waiting messages",
         "note": (
-            "In the mode: at 36 to 56 ms or at 80 to 104 ms. “Next to the mode”: messages in the "
-            "fuller of the two bands that are next to the fuller one and as wide on the log scale."
+            "“In the mode”: messages with a latency of 36 to 56 ms or of 80 to 104 ms. “Next to "
+            "the mode”: messages in the fuller of the two bands that adjoin the fuller of these "
+            "ranges and are as wide on the log scale."
         ),
         "silent": "No latency mode at 40 or 80 ms that TCP could cause.",
     },

@@ -21,28 +21,32 @@ PHRASES = Phrases(
     {
         "title": "Latency falls as the rate rises",
         "cause": (
-            "Between rare messages the CPU enters idle states, lowers its frequency, and other "
-            "programs fill the caches. The next message includes the wake-up time; frequent "
-            "messages avoid it."
+            "Between infrequent messages, the CPU enters idle states and lowers its frequency, and "
+            "other programs fill the caches. The next message then includes the wake-up time; "
+            "frequent messages avoid it."
         ),
         "summary": (
-            "{falling} of {groups:plural group} of runs that differ only in the rate: at {slow} "
-            "the median is {ratios} times that at {fast} ({runs:plural run}; simultaneous "
+            "In {falling} of {groups:plural group} of runs that differ only in the rate, the "
+            "median at {slow} is {ratios} times that at {fast} ({runs:plural run}; simultaneous "
             "{confidence:confidence} intervals over blocks exclude 1, see the table)."
         ),
         "ratio": "{lowest:number}",
         "ratios": "{lowest:number} to {highest:number}",
         "facts": "Machine facts: {facts}.",
         "confirm": (
-            'To confirm: loop = ["open", "closed"] as a factor shows whether the pause is the '
-            "cause, since calls back to back have no pause; the same study on another occasion "
-            "with idle states disabled (a process that keeps /dev/cpu_dma_latency open at 0), "
-            "compared with this one, shows whether idle states are the cause."
+            'To confirm: make loop = ["open", "closed"] a factor; back-to-back calls have no '
+            "pause, so this shows whether the pause is the cause. Or measure the same study on "
+            "another occasion with idle states disabled (a process that keeps /dev/cpu_dma_latency "
+            "open at 0) and compare the two campaigns; this shows whether idle states are the "
+            "cause."
         ),
         "table": "Groups whose latency falls as the rate rises",
         "note": "Geometric-mean ratio of the runs' medians with its simultaneous interval.",
-        "one_rate": ("Dependence of latency on the rate: not tested, the study has one rate."),
-        "few_blocks": "Dependence of latency on the rate: {blocks:plural block}, {needed} needed.",
+        "one_rate": "Dependence of latency on the rate: not tested; the study has only one rate.",
+        "few_blocks": (
+            "Dependence of latency on the rate: not tested; the campaign has {blocks:plural "
+            "block}, and {needed} are needed."
+        ),
         "silent": "No fall of latency with rising rate was detected.",
     },
 )

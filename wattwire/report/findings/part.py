@@ -20,7 +20,7 @@ PHRASES = Phrases(
     {
         "in_short": "Found: {findings:listed}.",
         "finding": "{title:lower} ({standing})",
-        "no_latencies": "No usable run has latencies to analyse.",
+        "no_latencies": "No valid run has latencies to analyse.",
     },
 )
 

@@ -44,8 +44,8 @@ PHRASES = Phrases(
         "fall_title": "Latency falls in a step between {low:count} and {high:count} B",
         "loss_title": "Loss rises in a step between {low:count} and {high:count} B",
         "waits": (
-            "On one side of the step messages wait 40 ms or twice that for an acknowledgement, on "
-            "the other they do not: see the finding above for the cause. A payload that fills a "
+            "On one side of the step, messages wait 40 or 80 ms for an acknowledgement; on the "
+            "other side they do not. The finding above gives the cause. A payload that fills a "
             "segment does not wait."
         ),
         "known_change": "Known change between the two sizes: {causes:listed}.",
@@ -72,30 +72,32 @@ PHRASES = Phrases(
             "intervals, see the table)."
         ),
         "rise": "the median is {ratios} times the value expected from the neighbouring sizes",
-        "fall": "the median is {ratios} times lower at the larger payload",
-        "loss": "the lost share is up to {share:percent} above the trend with the size",
+        "fall": "the median at the smaller payload is {ratios} times that at the larger",
+        "loss": (
+            "the share of lost messages is up to {share:percent} above its trend with the payload "
+            "size"
+        ),
         "ratio": "{ratio:number}",
         "ratios": "{lowest:number} to {highest:number}",
         "common": "Common to these groups: {levels}.",
         "setting": (
-            "At another level of {setting}, otherwise the same: no step in {compared} of "
-            "{groups:plural group}; the difference inside blocks is significant in {clear}."
+            "At another level of {setting}, all else equal: no step in {compared} of "
+            "{groups:plural group}; in {clear}, the difference within blocks is significant."
         ),
-        "confirm": (
-            "To confirm: {sizes} in addition to the current sizes, to narrow the step down."
-        ),
+        "confirm": "To confirm: also measure {sizes}, to narrow the step down.",
         "confirm_with_buffers": (
-            "To confirm: {sizes} in addition to the current sizes, to narrow the step down; "
-            "{buffers}: a step caused by a buffer moves with the buffer size."
+            "To confirm: also measure {sizes}, to narrow the step down; vary {buffers}: a step "
+            "caused by a buffer moves with the buffer size."
         ),
         # Table and figure.
         "table": "Groups with the step",
         "note_latency": (
-            "Medians over blocks. Geometric mean over blocks with its simultaneous interval."
+            "The two medians are over blocks; the last column is a geometric mean over blocks with "
+            "its simultaneous interval."
         ),
         "note_loss": (
-            "Medians over blocks. Lost share above the trend with the size, with its simultaneous "
-            "interval."
+            "The two medians are over blocks; the last column is the share of lost messages above "
+            "its trend with the payload size, with its simultaneous interval."
         ),
         "figure": "Median latency by payload",
         "caption": (
@@ -104,13 +106,14 @@ PHRASES = Phrases(
         ),
         # Instead of a finding.
         "few_sizes": (
-            "Steps at a payload size: {sizes:plural payload size}, {needed} or more needed."
+            "Steps at a payload size: not tested; the study has {sizes:plural payload size}, and "
+            "{needed} or more are needed."
         ),
         "few_blocks": (
-            "Steps at a payload size: {blocks:plural block with all sizes/blocks with all sizes}, "
-            "{needed} needed."
+            "Steps at a payload size: not tested; the campaign has {blocks:plural block with all "
+            "sizes/blocks with all sizes}, and {needed} are needed."
         ),
-        "silent": "No step at a payload size beyond the trend with the size.",
+        "silent": "No step at a payload size was detected beyond the trend with the size.",
     },
 )
 

@@ -25,14 +25,14 @@ PHRASES = Phrases(
     {
         "completed": "Every run completed: {runs:plural run}.",
         "completed_in_some": (
-            "Every run completed: {runs:plural run}, in {completed:plural treatment} of "
-            "{treatments}."
+            "Every run completed in {completed:count} of {treatments:plural treatment} "
+            "({runs:plural run})."
         ),
         "basis": (
-            "Ratios are of geometric means, head over base; {method}. Intervals hold at "
-            "{confidence:confidence} jointly over {answers:plural answer}{looks} (Bonferroni: each "
-            "at {level:confidence}). Worse: the whole interval is beyond the margin. Not worse: no "
-            "part of it is."
+            "Ratios are of geometric means, head over base; {method}. Intervals are simultaneous "
+            "at {confidence:confidence} over {answers:plural answer}{looks} (Bonferroni: each at "
+            "{level:confidence}). “Worse”: the whole interval is beyond the margin. “Not worse”: "
+            "no part of it is."
         ),
         "looks": " and {looks} looks",
         "limit": "Limit {limit}",

@@ -41,32 +41,35 @@ PHRASES = Phrases(
     {
         "title": "Answers",
         "one_block": (
-            "One block: no interval per treatment; drift cannot be separated. The ratios below are "
-            "main effects over the factorial: the other factors act as replication and their "
-            "interactions are part of the error."
+            "With one block, there is no interval per treatment, and drift cannot be separated "
+            "from the effects. The ratios below are main effects of the factorial design: the "
+            "other factors act as replication, and their interactions are part of the error."
         ),
         "baseline_without_run": (
-            "{planned} has no usable run, so the baseline is {baseline}, the first level with one."
+            "{planned} has no valid run, so the baseline is {baseline}, the first level that has "
+            "one."
         ),
         "baseline_without_value": (
-            "In {response}, runs of {planned} have no comparable value, so the baseline is "
+            "For {response}, some runs of {planned} have no comparable value, so the baseline is "
             "{baseline}, the first level without such runs."
         ),
-        "runs_ended": "{runs:plural usable run} ended as {outcome}.",
-        "runs_without": "{runs:plural usable run} without {response}: missing from its ratios.",
+        "runs_ended": "{runs:plural valid run} ended with the outcome “{outcome}”.",
+        "runs_without": "{runs:plural valid run} without {response}: omitted from its ratios.",
         "question": "{id}  {text}",
         "not_answered": "Not answered: this campaign holds its factors at one level.",
         "level": "{claim}: {outcome}.",
         "other_levels": (
-            "The other {levels:plural level} of {factor} in {response} range from {lowest:number} "
-            "to {highest:number}{unit}: {outcomes:listed} (see the table “{table}”). The baseline "
-            "of all is {baseline}{default}."
+            "For {response}, the other {levels:plural level} of {factor} range from "
+            "{lowest:number} to {highest:number}{unit}: {outcomes:listed} (see the table "
+            "“{table}”). The baseline of each is {baseline}{default}."
         ),
         "times": " times",
         "outcome_count": "{levels} {outcome}",
-        "default_baseline": ", the first level: the study names no other (answers.baseline)",
+        "default_baseline": (
+            ", the first level, because the study names no other (answers.baseline)"
+        ),
         "no_number": "{response:capital}: {reason}.",
-        "more_without_number": "{more} more have no number; see the table.",
+        "more_without_number": "Without a number: {more} more; see the table.",
         # The figure of ratios.
         "figure": "Ratios with their intervals",
         "caption": (
@@ -77,18 +80,21 @@ PHRASES = Phrases(
         # The table of all answers.
         "table": "All answers",
         "table_of_differences": "Answers as differences",
-        "share": "a share: compared by its difference, see below",
-        "no_logarithm": "no ratio: a run's value has no logarithm; see the differences below",
-        "note": (
-            "Family: {family} ({intervals:plural interval}, together at {confidence:confidence}, "
-            "Bonferroni). {registration}. Estimand: ratio of geometric means inside blocks, "
-            "averaged with equal weight over the combinations of the other factors. “Different”: "
-            "the interval excludes 1. “Equivalent”: the interval is inside the study's margin. "
-            "“Not larger than the A/A noise”: the interval excludes 1, but two identical labels "
-            "may differ by as much (far end of their interval; see the control runs). “No "
-            "difference detected”: all others; this does not show that there is no difference."
+        "share": "a share: compared by difference, see below",
+        "no_logarithm": (
+            "no ratio: at least one run's value has no logarithm; see the differences below"
         ),
-        "whole_family": "all answers below, together",
+        "note": (
+            "Family: {family} ({intervals:plural interval}, simultaneous at "
+            "{confidence:confidence}, Bonferroni). {registration}. Estimand: the ratio of "
+            "geometric means within blocks, averaged with equal weight over the combinations of "
+            "the other factors. “Different”: the interval excludes 1. “Equivalent”: the interval "
+            "is inside the study's margin. “Not larger than the A/A noise”: the interval excludes "
+            "1, but two identical labels may differ by as much (the far end of the interval of B / "
+            "A; see the control runs). “No difference detected”: all others; this does not show "
+            "that there is no difference."
+        ),
+        "whole_family": "all answers below",
         "registered": "Registered in the study",
         "exploratory_import": "Chosen after the data were recorded, so exploratory",
         "exploratory_edit": "{edits:listed} afterwards, so exploratory",

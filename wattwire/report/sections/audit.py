@@ -54,14 +54,14 @@ PHRASES = Phrases(
         "excluded_by": "By {factor}: {levels}{test}.",
         "excluded_level": "{level} {excluded} of {runs}",
         "excluded_equally": (
-            " (Fisher's exact test that both are excluded equally often: p = {p:number 2})"
+            "(Fisher's exact test for equal shares of excluded runs: p = {p:number 2})"
         ),
         "verdicts": "Attempts with problems or retries",
         "verdicts_note": (
-            "The other {others:plural attempt} completed with verdict valid. Outcomes are results "
-            "and stay in the answers; only a verdict other than valid excludes a run."
+            "The other {others:plural attempt} completed with the verdict valid. Outcomes are "
+            "results and stay in the answers; only a verdict other than valid excludes a run."
         ),
-        "unusable": "Unusable runs",
+        "unusable": "Runs that are not valid",
         "no_reason": "no reason recorded",
         "skipped": "Skipped treatments",
         "meters": "Meters",

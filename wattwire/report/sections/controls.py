@@ -27,9 +27,9 @@ PHRASES = Phrases(
         "title": "Control runs",
         "what": (
             "Each block also measures one treatment{treatment} twice under two labels, A and B, "
-            "and once with the sampler silent within the window. The difference between A and B "
-            "is noise: the answers claim an effect only where it is larger than the far end of "
-            "the interval of B / A. No other table of responses includes these runs."
+            "and once with the sampler paused during the window. The difference between A and B is "
+            "noise: the answers claim an effect only if it is larger than the far end of the "
+            "interval of B / A. No other table of responses includes these runs."
         ),
         "treatment": " ({treatment})",
         "none_valid": "No control run is valid.",
@@ -38,9 +38,9 @@ PHRASES = Phrases(
             "no ratio: zero or negative in {pairs:plural pair}; mean difference {mean:number}{unit}"
         ),
         "note": (
-            "Geometric mean over blocks; t interval at {confidence:confidence} from {pairs} pairs "
-            "on, below that the mean alone. CPU time without the sampler is read at the window's "
-            "edges."
+            "Geometric mean over blocks; with {pairs} or more pairs, also a t interval at "
+            "{confidence:confidence}. Without the sampler, CPU time is read only at the start and "
+            "the end of the window."
         ),
     },
 )

@@ -33,20 +33,20 @@ PHRASES = Phrases(
     "costs",
     {
         "title": "CPU, memory and energy",
-        "none": "No usable run has a cost.",
+        "none": "No valid run has a cost.",
         # The figure of runs.
-        "figure": "{response:capital}, every usable run",
+        "figure": "{response:capital}, every valid run",
         "caption": (
-            "Each dot is a run; the black bar is the geometric mean of its group. Dots are spread "
-            "vertically by rank only to separate them."
+            "Each dot is a run; the black bar is the geometric mean of its group. The vertical "
+            "position of a dot is its rank and only separates it from the others."
         ),
         "axis": "{response} ({unit}, log scale)",
         # CPU and memory.
         "by_role": "CPU and memory by cell and role",
         "by_role_note": (
-            "One node of the role; where a role has several nodes, their mean. Middle: geometric "
-            "mean over the usable runs of the row{pooled}. The ranges are those of runs, not "
-            "confidence intervals."
+            "Values are for one node of the role, or for the mean of its nodes if the role has "
+            "several. The middle value is the geometric mean over the valid runs of the "
+            "row{pooled}. The range is that of the runs and is not a confidence interval."
         ),
         "pooled": ", which pool {factors:listed}",
         # Energy.
@@ -54,9 +54,10 @@ PHRASES = Phrases(
         "absent": "Absent: {meters}.",
         "energy": "Measured energy",
         "energy_note": (
-            "Standing = (silent − machine) × window; messages = (window − silent) × window; total "
-            "is their sum. Joules per message are paired within blocks, with a 95 % t interval "
-            "from three blocks on; below the resolution, the table gives only an upper limit."
+            "Standing energy = (silent power − machine power) × window length; message energy = "
+            "(power in the window − silent power) × window length; the total is their sum. Joules "
+            "per message are paired within blocks, with a 95 % t interval if there are three or "
+            "more blocks; below the resolution, the table gives only an upper limit."
         ),
         "estimate": "Modelled energy: an estimate, not a measurement",
         "estimate_warning": (
@@ -65,7 +66,10 @@ PHRASES = Phrases(
             "confidence interval. No test, ranking or answer on this page uses it."
         ),
         "estimate_table": "Estimated energy by cell and role",
-        "estimate_note": "Estimate: mean over the runs of the row, lowest to highest assumption.",
+        "estimate_note": (
+            "Each estimate is the mean over the runs of the row, from the lowest to the highest "
+            "assumption."
+        ),
     },
 )
 

@@ -19,10 +19,10 @@ PHRASES = Phrases(
     "counts",
     {
         "title": "Counts, losses, starts",
-        "no_usable_run": "No usable run has counts.",
+        "no_usable_run": "No valid run has counts.",
         "none_lost": "None of {expected:count} expected receptions was lost.",
         "lost": (
-            "{lost:count} of {expected:count} expected receptions were lost ({share:percent}), in "
+            "Lost: {lost:count} of {expected:count} expected receptions ({share:percent}), in "
             "{runs_with_loss} of {runs:plural run}."
         ),
         "some_unknown": (
@@ -39,20 +39,21 @@ PHRASES = Phrases(
         "all_runs": "all runs",
         "more_treatments": " and {more:plural more treatment}",
         "what_failed_means": (
-            "A failed call ended with an error before its timeout; like a lost one it counts as "
+            "A failed call ended with an error before its timeout; like a lost call, it counts as "
             "+∞ in latency."
         ),
         "table": "Messages",
         "note": (
-            "Expected: receptions due, one per subscriber and message, or one per call. Received: "
-            "at least once. Failed: calls that ended with an error before their timeout. Sum: "
-            "received + failed + lost = expected; duplicates are counted separately.{warm_up}"
+            "“Expected”: receptions due, one per subscriber and message, or one per call. "
+            "“Received”: receptions that arrived at least once. “Failed”: calls that ended with an "
+            "error before their timeout. Received + failed + lost = expected; duplicates are "
+            "counted separately.{warm_up}"
         ),
         "note_warm_up": " These counts include the warm-up; latency and costs do not.",
-        "starts": "From process start to ready",
+        "starts": "Time from process start to READY",
         "starts_note": (
-            "Start: from the process's first statement to ready. Discovery: from the endpoint's "
-            "creation to the match; “–” where the middleware does not report it."
+            "Start: from the process's first statement to READY. Discovery: from the endpoint's "
+            "creation to the match; “–” if the middleware does not report it."
         ),
     },
 )

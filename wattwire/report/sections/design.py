@@ -25,9 +25,9 @@ PHRASES = Phrases(
         # The line below the page's first sentence.
         "runs": "{runs:plural run} in the design: {counts}",
         "controls": "{runs:plural control run}: {counts}",
-        "counts": "{usable:count} usable, {excluded:count} excluded",
+        "counts": "{usable:count} valid, {excluded:count} excluded",
         "counts_untried": "{counts}, {untried:count} not tried yet",
-        "control_counts": "{usable:count} usable, {unusable:count} unusable",
+        "control_counts": "{usable:count} valid, {unusable:count} not valid",
         "skipped": "{treatments:plural treatment} skipped",
         "part": "part of the study's design",
         "line": "{clauses}.",
@@ -58,16 +58,16 @@ PHRASES = Phrases(
         "skipped_label": "treatments skipped",
         "skipped_count": "{treatments:count} (reasons: audit trail)",
         "none_skipped": "0",
-        "window": "window of a run",
+        "window": "window length of a run",
         "machine_label": "machine",
         "part_label": "part of the design",
         "in_all_runs": "in all runs",
         "in_variant": "in {variant}",
         "variant_unchanged": "as in the study",
         "measured_time": "measured time, sum of all attempts",
-        "waiting_time": "additional waiting for a quiet machine",
+        "waiting_time": "additional time spent waiting for a quiet machine",
         "wall_clock_time": (
-            "wall-clock time from the first run to the last, with waiting and pauses"
+            "wall-clock time from the first run to the last, including waiting and pauses"
         ),
         "time": "{time:duration}",
     },

@@ -34,7 +34,7 @@ PHRASES = Phrases(
         "title": "Explore the runs",
         "introduction": (
             "Choose a response and a kind of chart; tick the levels to show. The ticks filter the "
-            "chart below and every table with rows of those levels. Other figures, and numbers "
+            "chart below and every table with rows for those levels. Other figures, and numbers "
             "that pool over a factor, do not change. Results found here are exploratory."
         ),
         "thinned": (
@@ -45,26 +45,28 @@ PHRASES = Phrases(
         # Kinds of charts, each with its caption.
         "box": "runs and boxes",
         "box_caption": (
-            "Each row is a treatment, each dot a run. From {runs_min} runs on, a box shows the "
-            "quartiles and the median; its whiskers reach the lowest and the highest run."
+            "Each row is a treatment, each dot a run. With {runs_min} or more runs, a box shows "
+            "the quartiles and the median; its whiskers reach the lowest and the highest run."
         ),
         "violin": "violins",
         "violin_caption": (
-            "Each row is a treatment, each dot a run. From {runs_min} runs on, a shape shows their "
-            "density: a kernel estimate with Scott's bandwidth; all shapes have the same width."
+            "Each row is a treatment, each dot a run. With {runs_min} or more runs, a shape shows "
+            "their density: a kernel estimate with Scott's bandwidth; all shapes have the same "
+            "width."
         ),
         "ecdf": "cumulative share of runs",
         "ecdf_caption": (
-            "The share of the runs shown at or below a value. Steps are runs, not messages."
+            "Cumulative share of the displayed runs at or below each value. Each step is a run, "
+            "not a message."
         ),
         "interaction": "means by two factors",
         "interaction_caption": (
             "Means over the runs shown (geometric on a log scale). Bars are 95 % t intervals of "
-            "single means, from three runs on; for differences see the answers, which compare "
-            "inside blocks. Lines that are not parallel suggest an interaction."
+            "single means with three or more runs; for differences, see the answers, which compare "
+            "within blocks. Lines that are not parallel suggest an interaction."
         ),
         "scatter": "one response against another",
-        "scatter_caption": "Small points are runs, large ones the medians of each treatment.",
+        "scatter_caption": "Small points are runs; large points are the medians of the treatments.",
         "heat": "heat map",
         "heat_caption": (
             "Each cell is the mean over its runs (geometric on a log scale). A cell without runs "

@@ -15,10 +15,10 @@ PHRASES = Phrases(
     {
         "title": "Findings",
         "lead": (
-            "Detectors search the usable runs for known causes of unusual latencies. The detector "
+            "Detectors search the valid runs for known causes of unusual latencies. The detector "
             "of 40 ms waits also searches excluded runs and counts them separately. Findings are "
-            "exploratory: the study did not ask for them. A finding is “shown” only where the "
-            "study varied the setting that removes its cause, else “suspected”."
+            "exploratory: the study did not ask for them. A finding is “shown” only if the study "
+            "varied the setting that removes its cause; otherwise it is “suspected”."
         ),
         "finding": "{finding}: {standing}",
         "other_detectors": "Other detectors: {reasons}",

@@ -22,7 +22,7 @@ PHRASES = Phrases(
         "costs": "Harness cost and disturbance per run",
         "unit_of_shares": "share of all cores",
         "phases": "Duration of a run's phases",
-        "round_trips": "Harness cost per round trip: what a cell's kit adds to a bare client",
+        "round_trips": "Harness cost per round trip: a cell's kit compared with a bare client",
         "round_trips_note": "A bare client of the same library and the cell's ping-pong were "
         "measured in interleaved pairs of {bytes} B on one core of this machine, before the "
         "campaign. Latencies of the campaign contain this cost; it is not subtracted.",

@@ -34,17 +34,17 @@ PHRASES = Phrases(
     "latency",
     {
         "title": "Latency",
-        "none": "No usable run has a latency.",
+        "none": "No valid run has a latency.",
         "what": (
             "Latency is the time from a message's hand-over to its callback (topics), from a "
             "request to its reply (calls), from a goal to its result (actions). Lost messages and "
-            "failed calls count as +∞: their curve ends below 100 %."
+            "failed calls count as +∞, so a curve that includes them ends below 100 %."
         ),
         # The curves.
         "figure": "Latency distribution",
         "caption": (
-            "Each curve pools the messages of all usable runs of its group{pooled}. {thinned}"
-            "Click a name in the legend to highlight its curve."
+            "Each curve pools the messages of all valid runs of its group{pooled}. {thinned}Click "
+            "a name in the legend to highlight its curve."
         ),
         "pooled": " over {factors:listed}",
         "thinned": (
@@ -54,14 +54,15 @@ PHRASES = Phrases(
         # The table of percentiles.
         "table": "Latency percentiles",
         "note": (
-            "From three runs on: geometric mean of the runs' percentiles with a 95 % t interval "
-            "over runs; “too few (found of needed)” where a run has too few messages for it. With "
-            "one or two runs: the first run's percentile with its order-statistic interval, which "
-            "describes that run only; “too few” where the effective sample, or the number of "
-            "separate clusters above the percentile, is too small. The sample of a percentile is "
-            "its “latencies” and the lost messages and failed calls, which count as +∞. “∞ "
-            "(lost)”: the share of lost and failed ones exceeds the tail above the percentile, at "
-            "95 %, or a run's percentile is among them."
+            "With three or more runs: geometric mean of the runs' percentiles with a 95 % t "
+            "interval over runs; “too few (found of needed)” if a run has too few messages for the "
+            "percentile. With one or two runs: the first run's percentile with its order-statistic "
+            "interval, which describes that run only; “too few” if the effective sample size, or "
+            "the number of separate clusters above the percentile, is too small. The sample of a "
+            "percentile consists of its “latencies” and of the lost messages and failed calls, "
+            "which count as +∞. “∞ (lost)”: at 95 % confidence, the share of lost messages and "
+            "failed calls exceeds the tail above the percentile, or a run's percentile is one of "
+            "them."
         ),
         "undated": (
             "{losses:plural loss/losses} without a recorded send time: counted in the quantiles "

@@ -15,9 +15,9 @@ PHRASES = Phrases(
         "title": "Limits",
         "table": "Limits on responses",
         "note": (
-            "Intervals over run summaries, in the response's unit, all limits together at "
-            "{confidence:confidence} (Bonferroni). Holds: the whole interval is within the limit. "
-            "Broken: the whole interval is beyond it."
+            "Intervals over run summaries, in the response's unit, simultaneous over all limits at "
+            "{confidence:confidence} (Bonferroni). “Holds”: the whole interval is within the "
+            "limit. “Broken”: the whole interval is beyond it."
         ),
     },
 )

@@ -30,8 +30,8 @@ PHRASES = Phrases(
         "folded": ("Normality, transformation, outliers, tests: {walks:plural analysis/analyses}"),
         # Cautions.
         "unpaired": (
-            "Every test here treats runs as unpaired, and the data choose the test, so the actual "
-            "level differs from the nominal level."
+            "Every test here treats runs as unpaired, and the data determine which test is used, "
+            "so the actual level differs from the nominal level."
         ),
         "outliers_removed": (
             "Removing outliers before a test raises its false-positive rate, here to "
@@ -48,7 +48,7 @@ PHRASES = Phrases(
         ),
         "blocks_ignored": (
             "These tests ignore the blocks of the design. Each row gives the share of the scatter "
-            "that blocks explain; a comparison inside blocks would exclude it."
+            "that blocks explain; a comparison within blocks would exclude it."
         ),
         "some_pooled": (
             "In {pooled} of {walks:plural analysis/analyses}, the groups pool other factors, whose "
@@ -57,24 +57,25 @@ PHRASES = Phrases(
         # The result of each analysis.
         "summary": "Result of each analysis",
         "summary_note": (
-            "Shapiro–Wilk in each group; where one is not normal, a Box–Cox power for all, kept "
-            "only if every group then passes; interquartile fences; Brown–Forsythe for equal "
-            "variances; then t, ANOVA, Welch's or Kruskal–Wallis, and pairs where it rejects. All "
-            "at 5 %, pairs after correction. Exploratory: p is not corrected over the rows of this "
-            "table. Scatter of blocks: their share of the sum of squares inside groups, and the "
+            "Steps: Shapiro–Wilk in each group; if a group is not normal, a Box–Cox power for all "
+            "groups, kept only if every group then passes; outliers by interquartile fences; "
+            "Brown–Forsythe for equal variances; then t, ANOVA, Welch's or Kruskal–Wallis, and "
+            "pairwise tests if that test rejects. Every test is at the 5 % level, pairwise tests "
+            "after correction. Exploratory: p values are not corrected over the rows of this "
+            "table. Scatter of blocks: their share of the sum of squares within groups, and the "
             "share expected by chance."
         ),
         "groups": "{factors:listed}",
         "groups_kept": "{factors:listed} (only {levels})",
         "test": "{test}, {statistic}",
         "test_box_cox": "{test} on the Box–Cox scale, {statistic}",
-        "cannot_reject": "cannot reject: no p below {least:number} exists",
+        "cannot_reject": "cannot reject: the smallest attainable p is {least:number}",
         "pairs_below": "{below} of {pairs}",
         # Simulated error rates.
         "rates": "False-positive rate of this procedure",
         "rates_note": (
-            "Simulated, {trials:count} campaigns in each row, for the sizes nearest to those "
-            "above; only the test over all groups, without pairs."
+            "Simulated with {trials:count} campaigns per row, for the sizes nearest to those "
+            "above; only the test over all groups, without pairwise tests."
         ),
         "aligned": "Interactions by aligned ranks",
         "aligned_note": (
@@ -84,8 +85,8 @@ PHRASES = Phrases(
         ),
         # The steps of one analysis.
         "walk": "{response} by {groups}",
-        "pooled": "The groups pool {factors:listed}: their effects count as scatter.",
-        "omitted": "Omitted, without this response: {runs:plural run}.",
+        "pooled": "The groups pool {factors:listed}, whose effects count as scatter.",
+        "omitted": "Omitted for lack of this response: {runs:plural run}.",
         "steps": "Steps: {walk}",
         "fences": "fences {low:number} to {high:number}",
         "nothing_decided": "nothing decided",

@@ -33,12 +33,12 @@ PHRASES = Phrases(
             "in proportion to CPU time by construction, so none is used."
         ),
         "lead": (
-            "Association is not proportion: energy is in proportion to a quantity where b is 1 in "
-            "energy ~ quantity to the power of b. Points are treatments (medians over their "
-            "runs), not runs."
+            "Association is not proportionality: energy is proportional to a quantity if b is 1 in "
+            "the model energy ~ quantity to the power of b. Points are treatments (medians over "
+            "their runs), not runs."
         ),
         "table": "Energy against time and resources",
-        "grows": "grows, not in proportion",
+        "grows": "grows, but not in proportion",
         "falls": "falls",
         "not_in_proportion": "not in proportion",
         "in_proportion": "about in proportion",
@@ -46,9 +46,10 @@ PHRASES = Phrases(
         "rho": "{rho:number} ({p:p 3}, {method})",
         "note": (
             "95 % intervals, not corrected for multiple comparisons; exploratory. Rank intervals "
-            "from ten treatments on. About in proportion: the whole interval of b is between "
-            "{low:g} and {high:g}; cannot tell: it includes 1 and exceeds these limits. Inside "
-            "treatments: correlation over runs after subtracting each treatment's mean."
+            "need at least ten treatments. “About in proportion”: the whole interval of b is "
+            "between {low:g} and {high:g}; “cannot tell”: it includes 1 and extends beyond these "
+            "limits. “Within treatments”: correlation over runs after subtracting each treatment's "
+            "mean."
         ),
         "without_points": "No treatment has energy and {quantities:listed}.",
         "without_points_of": "No treatment of {where} has energy and {quantities:listed}.",
@@ -59,21 +60,21 @@ PHRASES = Phrases(
         "fold": "Energy–delay products and Pareto fronts",
         "scatter": "{energy:capital} against {delay}",
         "scatter_caption": (
-            "Small points are runs, large ones the medians of each treatment: towards the lower "
-            "left both are better. Runs without positive values of both are omitted."
+            "Small points are runs; large points are the medians of the treatments. Towards the "
+            "lower left, both values are better. Runs without positive values of both are omitted."
         ),
         "products": "{energy:capital} times {delay}",
         "products_note": (
-            "Medians over runs; the product is a geometric mean over runs with a 95 % t interval, "
-            "from three runs with both values on. On the front: no other treatment has less of one "
-            "and no more of the other; for differences between neighbours see the answers. Sorted "
-            "by product."
+            "Medians over runs; the product is a geometric mean over runs, with a 95 % t interval "
+            "if three or more runs have both values. “On the front”: no other treatment has less "
+            "of one and no more of the other; for differences between neighbours, see the answers. "
+            "Sorted by product."
         ),
         "products_note_of_many": (
-            "Medians over runs; the product is a geometric mean over runs with a 95 % t interval, "
-            "from three runs with both values on. On the front: no other treatment there has less "
-            "of one and no more of the other; for differences between neighbours see the answers. "
-            "Sorted by product."
+            "Medians over runs; the product is a geometric mean over runs, with a 95 % t interval "
+            "if three or more runs have both values. “On the front”: no other treatment there has "
+            "less of one and no more of the other; for differences between neighbours, see the "
+            "answers. Sorted by product."
         ),
     },
 )

@@ -31,12 +31,12 @@ PHRASES = Phrases(
         ),
         "what": (
             "Published numbers are as printed{source}. They come from another machine, instrument "
-            "and window: the comparison is descriptive, without tests. CPU here is per cent of "
-            "one core, one node of the role. Our windows last {windows}: energy grows with the "
+            "and window: the comparison is descriptive, without tests. CPU here is in per cent of "
+            "one core, for one node of the role. Our windows last {windows}: energy grows with the "
             "window, power does not."
         ),
         "source": " (doi {source})",
-        "no_window": "an unknown time (no usable run)",
+        "no_window": "an unknown time (no valid run)",
         "unknown_window": "an unknown time",
         "windows": "{shortest:duration} to {longest:duration}",
         "window": "{length:duration}",
@@ -44,10 +44,10 @@ PHRASES = Phrases(
         "where": "Table {name}",
         "table": "{where}: {role}{constants}",
         "constants": " ({levels})",
-        "note": "From three runs on a 95 % t interval over runs.",
+        "note": "With three or more runs: a 95 % t interval over runs.",
         "note_of_nodes": (
-            "From three runs on a 95 % t interval over runs. All nodes of the role are metered: "
-            "the value is their mean, “each node” lists each."
+            "With three or more runs: a 95 % t interval over runs. All nodes of the role are "
+            "metered: the value is their mean; “each node” lists them separately."
         ),
         # Why a published row has no measured counterpart.
         "no_role": "no {role} in these runs",

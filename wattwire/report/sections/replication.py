@@ -49,18 +49,19 @@ PHRASES = Phrases(
         # Provenance.
         "sources": "Sources of the values",
         "values": (
-            "{values:plural value} of {runs:plural run} from {files:plural file}{recipe}. "
-            "provenance.parquet gives each value's files, number of rows used and derivation."
+            "{values:plural value} of {runs:plural run} from {files:plural file}{recipe}. For each "
+            "value, provenance.parquet gives the files, the number of rows used and the derivation."
         ),
         "values_recipe": ", by the recipe “{recipe}”",
         "own_line": "its own line",
         "many_ways": "{ways:count} ways, listed below; the first: {first}",
         "by_response": "Values by response",
-        "ways": "How values were made",
-        "ways_folded": "How values were made: {ways:plural way}",
+        "ways": "How the values were derived",
+        "ways_folded": "How the values were derived: {ways:plural way}",
         "excluded": "Excluded files and rows",
         "excluded_note": (
-            "set_aside.csv lists each. Where the row count is empty, whole files were excluded."
+            "set_aside.csv lists each of them. An empty row count means that the whole file was "
+            "excluded."
         ),
     },
 )

@@ -24,7 +24,7 @@ PHRASES = Phrases(
     "requested_tables",
     {
         "title": "Tables and figures of the study",
-        "none": "No usable run: no tables or figures yet.",
+        "none": "No valid run: no tables or figures yet.",
         "no_file": (
             "The study's published numbers ({file}) are not in this campaign's folder; copy the "
             "file there to compare published and measured numbers."
@@ -32,8 +32,8 @@ PHRASES = Phrases(
         "what": (
             "Published numbers are as printed{source}, errors included. They come from other "
             "machines, versions and instruments: the comparison is descriptive, without tests. "
-            "Ours are medians over the runs of a cell. {best}: ratio to the lowest of its column; "
-            "the printed ratios are the paper's own."
+            "Ours are medians over the runs of a cell. {best}: ratio to the lowest value of its "
+            "column; the printed ratios are the paper's own."
         ),
         "source": " (doi {source})",
         "best": "× best",

@@ -17,13 +17,13 @@ PHRASES = Phrases(
         "title": "Settings in force",
         "none": "No node reported its settings.",
         "guarantees": (
-            "Not like for like: {pattern} ran under {kinds} different guarantees: {guarantees}."
+            "Not like for like: {pattern} ran with {kinds} different guarantees: {guarantees}."
         ),
         "any_pattern": "the nodes",
         "table": "Settings reported by each node",
         "note": (
-            "Read from the library at READY where it reports them. The nodes of a row share all "
-            "settings except those with several values."
+            "Settings are read from the library at READY if it reports them. The nodes of a row "
+            "have the same settings, except for those with several values."
         ),
         "several": "{values} different values",
     },

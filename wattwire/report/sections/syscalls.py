@@ -26,23 +26,25 @@ PHRASES = Phrases(
     {
         "title": "System calls",
         "what": (
-            "{runs:plural run} after all others only counted system calls; no other number on "
-            "this page comes from them. Calls are divided by the messages sent. {method}"
+            "System calls were counted in {runs:plural separate run} after all others; no other "
+            "number on this page comes from there. Calls are divided by the number of messages "
+            "sent. {method}"
         ),
         "strace": (
-            "strace -c -f counted them, from a process's first call to its last: start-up and "
-            "exit are included, and weigh less the more messages a run has. Their time is CPU "
-            "time in the kernel as strace reports it, tracing included."
+            "strace -c -f counted the system calls of each process from the first to the last: "
+            "start-up and exit are included, and weigh less the more messages a run has. The time "
+            "of a call is its CPU time in the kernel as strace reports it, tracing included."
         ),
         "ebpf": (
-            "The kernel (eBPF) counted them, from the last moment of silence to the window's end. "
-            "A call's time is from entry to return, waiting included. It is given separately for "
-            "wait-like calls (futex, epoll_wait, poll and similar), which use no CPU while they "
-            "wait, and for all others, of which those that read from a socket may also wait. CPU "
-            "time in the kernel is the process tree's own, in steps of the kernel's clock tick."
+            "The kernel (eBPF) counted the system calls from the last moment of the silent "
+            "baseline to the end of the window. The time of a call is from entry to return, "
+            "waiting included. It is given separately for calls that wait (futex, epoll_wait, poll "
+            "and similar), which use no CPU while they wait, and for all others, of which those "
+            "that read from a socket may also wait. CPU time in the kernel is the process tree's "
+            "own, in steps of the kernel's clock tick."
         ),
-        "instead": "strace was used instead of the kernel's own counting: {reason}.",
-        "uncounted": "Tables full: {calls:count} calls were not counted.",
+        "instead": "strace was used instead of counting in the kernel: {reason}.",
+        "uncounted": "Not counted, because the tables were full: {calls:plural call}.",
         "none_valid": "No run that counts system calls is valid.",
         "one_treatment": "the treatment",
         "table": "System calls and kernel time",
@@ -56,9 +58,9 @@ PHRASES = Phrases(
         # The most and the least efficient treatment.
         "sides": "Most and least efficient treatment compared",
         "sides_note": (
-            "Per message, all process trees together. Efficient means little CPU time per "
-            "message, by the median of the timed runs. A call that differs is not necessarily the "
-            "cause."
+            "Per message, all process trees together. An efficient treatment uses little CPU time "
+            "per message, by the median of the timed runs. A call that differs is not necessarily "
+            "the cause."
         ),
         "difference": (
             "{level}{worst} used {ratio} times the CPU time of {best} and made "
@@ -71,7 +73,8 @@ PHRASES = Phrases(
         # Every call.
         "each": "Every system call",
         "each_note": (
-            "Calls below {least:g} per message are omitted here but included in the sums."
+            "Calls made fewer than {least:g} times per message are omitted here but included in "
+            "the sums."
         ),
     },
 )

@@ -56,13 +56,13 @@ PHRASES = Phrases(
         ),
         "failed_calls": (
             "{failed} Costs per message include answered and failed calls; they are not compared "
-            "where more than {share_max:percent} of a run's calls failed or were lost."
+            "if more than {share_max:percent} of a run's calls failed or were lost."
         ),
         "interpolated": (
             "CPU time and memory are read every {period_s:number} s. The counted part begins "
             "between two readings, where CPU time is interpolated linearly: in the shortest window "
-            "({shortest_s:number} s; the median is {median_s:number} s) up to {share:percent} of "
-            "it is interpolated. More calls in a run (count) reduce this share."
+            "({shortest_s:number} s; the median is {median_s:number} s), up to {share:percent} of "
+            "the CPU time is interpolated. More calls in a run (count) reduce this share."
         ),
         "one_host": (
             "All nodes share one machine: these numbers exclude the network between hosts, and a "
@@ -82,14 +82,14 @@ PHRASES = Phrases(
             "This is a virtual machine: its host controls frequency, neighbours and power states; "
             "steal time was monitored{most}."
         ),
-        "most_steal": " (at most {share:percent} in a used run)",
+        "most_steal": " (at most {share:percent} in a valid run)",
         "limit_disabled": "The limit on {quantity} was disabled ({key} = {limit:g}){most}.",
         "other_load": "load of other programs",
         "steal": "time taken by the hypervisor",
-        "most_used": "; the maximum in a used run was {share:percent} of all cores",
+        "most_used": "; the maximum in a valid run was {share:percent} of all cores",
         "unseen": (
-            "The meters cannot see some processes of this machine ({processes}): the checks that "
-            "exclude runs miss their load."
+            "The meters cannot see some processes of this machine ({processes}): the validity "
+            "limits do not include the load of these processes."
         ),
         "load_unmeasured": (
             "No meter measured the load of other programs, so no run was excluded for it."
@@ -99,13 +99,13 @@ PHRASES = Phrases(
             "produce is unknown."
         ),
         "warm_up_calls": (
-            "The first {calls:plural call} of each client are discarded warm-up, and with them "
-            "every call that began before the last client had made as many. These figures do not "
-            "show how fast a stack is in its first calls."
+            "The warm-up, {calls:plural call} of each client, is discarded, and with it every call "
+            "that began before the last client had made as many. These figures do not show how "
+            "fast a stack is in its first calls."
         ),
         "unsettled": (
-            "In the settling runs, {cells:listed} had not reached steady state by then: a longer "
-            "warm-up would change the figures."
+            "In the settling runs, {cells:listed} had not reached steady state after that number "
+            "of calls: a longer warm-up would change the figures."
         ),
         "settling_unknown": (
             "The settling runs of {cells:listed} have too few answered calls to determine the "
@@ -116,13 +116,13 @@ PHRASES = Phrases(
         ),
         "one_excluded": (
             "{excluded} of {runs:plural run} was excluded; if the disturbance correlates with the "
-            "treatment, the remaining runs are a biased selection (the answers also give results "
-            "with all runs)."
+            "treatment, the remaining runs are a biased sample (the answers also give results with "
+            "all runs)."
         ),
         "excluded": (
             "{excluded} of {runs:plural run} were excluded; if the disturbance correlates with the "
-            "treatment, the remaining runs are a biased selection (the answers also give results "
-            "with all runs)."
+            "treatment, the remaining runs are a biased sample (the answers also give results with "
+            "all runs)."
         ),
         "untried": (
             "{runs:plural planned run of the design is/planned runs of the design are} still "
@@ -134,24 +134,24 @@ PHRASES = Phrases(
             "the data."
         ),
         "limits_changed": (
-            "Validity limits were changed after the measurement ({changes}): they were chosen "
-            "after seeing the data, so every answer is exploratory."
+            "Validity limits were changed after the measurement ({changes}), when the data were "
+            "known, so every answer is exploratory."
         ),
         "one_block": (
             "One block: no interval per treatment; drift cannot be separated from the effects, and "
             "interactions between factors are part of the error."
         ),
         "few_blocks": (
-            "With only {blocks:plural block}, intervals are wide, and it cannot be checked whether "
-            "all treatments have the same error variance."
+            "With only {blocks:plural block}, intervals are wide, and the assumption that all "
+            "treatments have the same error variance cannot be checked."
         ),
         "pooled_error": (
-            "The error is pooled over treatments on the log scale; a treatment with more variance "
-            "than the others gets an interval that is too narrow."
+            "The error is pooled over treatments on the log scale; a treatment with a larger "
+            "variance than the others gets an interval that is too narrow."
         ),
         "differences": (
-            "Some runs are zero or negative, so {responses:listed} is compared by differences: one "
-            "number represents treatments that may differ by different amounts."
+            "Compared by differences, because some runs are zero or negative: {responses:listed}. "
+            "One number then represents treatments that may differ by different amounts."
         ),
         "no_number": "No question of the study has a numeric answer; all results are exploratory.",
         "undecided": (
@@ -167,12 +167,12 @@ PHRASES = Phrases(
             "({responses:listed})."
         ),
         "noise": (
-            "Two identical labels may differ by up to {share:percent} (far end of their interval): "
-            "no smaller effect is claimed."
+            "Two identical labels may differ by up to {share:percent} (the far end of the interval "
+            "of B / A): no smaller effect is claimed."
         ),
         "messages": (
-            "Messages inside a run are not independent and add no degrees of freedom; the unit is "
-            "the run."
+            "Messages within a run are not independent and add no degrees of freedom; the "
+            "experimental unit is the run."
         ),
         "external": "Do the results hold elsewhere?",
         "external_imported": (

@@ -16,13 +16,14 @@ PHRASES = Phrases(
     {
         "title": "Lowest values by {factors}",
         "lowest": "lowest",
-        "equal": "equal within the margin",
+        "equal": "equivalent within the margin",
         "open": "not significantly higher",
         "higher": "higher",
         "note": (
-            "“At most”: upper limit of the ratio to the truly lowest one; all limits and outcomes "
-            "hold jointly at {confidence:confidence}. The smallest estimate may not be the truly "
-            "lowest one: an alternative that is “not significantly higher” may be it."
+            "“At most”: upper limit of the ratio to the truly lowest alternative; all limits and "
+            "outcomes hold simultaneously at {confidence:confidence}. The alternative with the "
+            "smallest estimate may not be the truly lowest: one that is “not significantly higher” "
+            "may be."
         ),
     },
 )

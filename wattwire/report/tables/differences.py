@@ -26,23 +26,25 @@ PHRASES = Phrases(
         ),
         "why": (
             "{response:capital}: {not_positive:count} of {runs:plural run} {are} zero or negative "
-            "(minimum {minimum:number}{unit}, {run}). A ratio of geometric means needs each run's "
-            "logarithm, which such a run does not have, and excluding the run would bias the "
-            "answer. These are therefore differences, by ranks where there are enough runs."
+            "(minimum {minimum:number}{unit}, {run}). A ratio of geometric means needs the "
+            "logarithm of every run; a value that is zero or negative has none, and excluding its "
+            "run would bias the answer. The answers are therefore differences, by ranks if there "
+            "are enough runs."
         ),
         "is": "is",
         "are": "are",
         "title": "Answers as differences",
         "note": (
-            "For shares, and for responses with runs that have no logarithm. Estimand: the typical "
-            "difference (Hodges–Lehmann) of runs that differ in that factor alone, in pairs inside "
-            "blocks, or as two samples where nothing else varies; where there are too few for the "
-            "level, the mean over those pairs, by t. In the response's unit, and of the same "
-            "family as the ratios. “Different” excludes 0. A relative margin does not apply to a "
-            "difference, so no result here is equivalent. A typical difference hides that small "
-            "and large treatments may differ by different amounts. The difference of arithmetic "
-            "means inside blocks, by t, is also shown: an outlier shifts it, and its pooled error "
-            "assumes equal variance of small and large levels."
+            "For shares, and for responses that are zero or negative in some runs. Estimand: the "
+            "typical difference (Hodges–Lehmann) of runs that differ in that factor alone, in "
+            "pairs within blocks, or as two samples if nothing else varies; with too few of them "
+            "for the confidence level, the mean over those pairs, by t. Differences are in the "
+            "response's unit and belong to the same family as the ratios. “Different”: the "
+            "interval excludes 0. A relative margin does not apply to a difference, so no result "
+            "here is equivalent. A typical difference does not show whether small and large "
+            "treatments differ by different amounts. The table also gives the difference of "
+            "arithmetic means within blocks, by t: an outlier shifts it, and its pooled error "
+            "assumes that small and large levels have equal variance."
         ),
         "ranks_of_pairs": "ranks of {pairs} pairs",
         "ranks_of_samples": "ranks of two samples",

@@ -22,10 +22,10 @@ PHRASES = Phrases(
     "ranking",
     {
         "no_energy": (
-            "No ranking: no meter measured energy. An energy estimate from CPU time would rank CPU "
-            "time and is not ranked."
+            "No ranking: no meter measured energy. An energy estimate from CPU time would only "
+            "rank CPU time, so it is not ranked."
         ),
-        "not_measured": "No ranking: {responses:listed} was not measured.",
+        "not_measured": "No ranking: the campaign did not measure {responses:listed}.",
         "agreement_unknown": "Agreement of the two rankings: {reason}.",
         "agreement": (
             "Agreement of the two rankings: Spearman's ρ {rho:number} over the "
@@ -33,8 +33,8 @@ PHRASES = Phrases(
         ),
         "interval": ", 95 % interval {low:number} to {high:number}",
         "note_here": (
-            "Here: geometric mean over runs, with a 95 % t interval from three runs on; the order "
-            "of neighbours with overlapping intervals is uncertain."
+            "Here: geometric mean over runs, with a 95 % t interval if there are three or more "
+            "runs; the order of neighbours with overlapping intervals is uncertain."
         ),
         "note_published": (
             "Published: the product of the printed {columns:listed}, each summed over the roles "

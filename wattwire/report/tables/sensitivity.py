@@ -38,24 +38,24 @@ PHRASES = Phrases(
         "title": "Sensitivity checks: ranks, effect sizes, assumptions",
         "assumed": (
             "Assumptions of the intervals: all treatments have the same error variance, and errors "
-            "are independent. Simulated with three levels or more: one level with four times the "
-            "standard deviation raised the false-positive rate of ratios from 5 % to between 10 "
-            "and 20 %; autocorrelated errors, with all runs of a level in a row, raised it to "
-            "between 11 and 33 %. In random order inside blocks, autocorrelation left ratios "
-            "unharmed and made the intervals of single treatments too narrow. One outlying run in "
-            "ten, with ten times the standard deviation, lowered the false-positive rate and "
-            "widened the intervals. A warning above names violations that these data show; few "
-            "runs can show little."
+            "are independent. In simulations with three or more levels, one level with four times "
+            "the standard deviation raised the false-positive rate of ratios from 5 % to between "
+            "10 and 20 %; autocorrelated errors, with all runs of a level in a row, raised it to "
+            "between 11 and 33 %. With random order within blocks, autocorrelation did not affect "
+            "ratios, but it made the intervals of single treatments too narrow. One outlying run "
+            "in ten, with ten times the standard deviation, lowered the false-positive rate and "
+            "widened the intervals. A warning above names each violation that these data show; few "
+            "runs reveal only large violations."
         ),
         "by_ranks": "By ranks",
         "by_ranks_note": (
             "One value per block and level: the mean log response over the combinations of the "
-            "other factors that have every level there. Hodges–Lehmann: paired in blocks from "
-            "{blocks_min} blocks on; with fewer, from two unpaired samples, whose interval "
+            "other factors that have every level there. Hodges–Lehmann: paired in blocks if there "
+            "are {blocks_min} or more; with fewer, from two unpaired samples, whose interval "
             "includes the differences between blocks. Cliff's δ: how much more often a block at "
             "the first level is above one at the second than below (Newcombe's method 5, "
-            "unpaired). Friedman and Quade: whether any level of the factor differs, by "
-            "permutation inside blocks. Each interval is a separate one at "
+            "unpaired). Friedman and Quade: tests of whether any level of the factor differs, by "
+            "permutation within blocks. Each interval is a separate one at "
             "{confidence:confidence}; the answers are the ratios above."
         ),
         "effects": "Effects on each response",
@@ -63,7 +63,7 @@ PHRASES = Phrases(
             "Block analysis of variance on the {scale} scale ({interaction}), the error pooled "
             "over treatments; ω² with limits by noncentral F at {confidence:confidence}, with at "
             "most 10 error degrees of freedom, to allow for heavy tails. Interactions have a "
-            "second p, from permuting the residuals inside blocks, where the first is below "
+            "second p, from permuting the residuals within blocks, if the first is below "
             "{permuted_below:g} on either scale. Exploratory."
         ),
         # What an interaction means on each scale.

@@ -15,10 +15,10 @@ PHRASES = Phrases(
     {
         "title": "Summary of answers",
         "note": (
-            "Decided answers first, then by the ratio's distance from 1. Intervals at "
-            "{confidence:confidence}{family}; questions, models and reasons are below."
+            "Decided answers come first; answers are then sorted by the ratio's distance from 1. "
+            "Intervals at {confidence:confidence}{family}; questions, models and reasons are below."
         ),
-        "family": " ({answers} jointly)",
+        "family": " (simultaneous over {answers:plural answer})",
     },
 )
 

@@ -28,17 +28,18 @@ PHRASES = Phrases(
     {
         "title": "Steady state of the runs",
         "unsettled": (
-            "Not settled after the warm-up ({warm_up}): {treatments:listed 6}; those figures do "
-            "not describe a steady state."
+            "Not settled after the warm-up ({warm_up}): {treatments:listed 6}; the figures of "
+            "these treatments do not describe a steady state."
         ),
         "calls": "{calls:plural call}",
-        "its_time": "its time",
+        "its_time": "stated as a time",
         "only_treatment": "the only treatment",
         "note": (
-            "Each run's latency after the study's warm-up, from {points_min} messages on: flat, "
-            "warm-up (settles lower), slowdown (settles higher), no steady state. Changepoints "
-            "with a penalty for autocorrelation; a treatment has a course if three quarters of its "
-            "runs agree, {runs_min} or more. The classification excludes no run and no message."
+            "Each run with {points_min} or more messages after the study's warm-up is classified "
+            "by its latency: flat, warm-up (settles lower), slowdown (settles higher), no steady "
+            "state. Changepoints are found with a penalty for autocorrelation. A treatment is "
+            "classified if three quarters of its runs, and at least {runs_min}, agree. The "
+            "classification excludes no run and no message."
         ),
     },
 )

@@ -64,9 +64,9 @@ def test_time_waited_and_time_by_the_wall_clock_stand_beside_the_time_measured(t
     measured_s = runs * (0.4 + 20.0 + 0.3)
     wall_s = runs * (RUN_S + WAITED_S)
     assert facts["measured time, sum of all attempts"] == _minutes(measured_s)
-    assert facts["additional waiting for a quiet machine"] == f"{runs * WAITED_S:.1f} s"
+    assert facts["additional time spent waiting for a quiet machine"] == f"{runs * WAITED_S:.1f} s"
     assert facts[
-        "wall-clock time from the first run to the last, with waiting and pauses"
+        "wall-clock time from the first run to the last, including waiting and pauses"
     ] == _minutes(wall_s)
 
 
@@ -78,11 +78,11 @@ def _minutes(seconds: float) -> str:
 def test_runs_of_the_design_control_runs_and_unusable_ones_are_counted_apart(tmp_path):
     shape = Shape(**SMALL, b_over_a=1.0, unknown_runs=(1,), drop_runs=(7,))
     words, page = built(tmp_path / "campaign", shape)
-    told = "8 runs in the design: 6 usable, 1 excluded, 1 not tried yet; "
-    assert told + "6 control runs: 6 usable, 0 unusable." in words.text
+    told = "8 runs in the design: 6 valid, 1 excluded, 1 not tried yet; "
+    assert told + "6 control runs: 6 valid, 0 not valid." in words.text
     facts = facts_of(page)
-    assert facts["measured runs of the design"] == ("8: 6 usable, 1 excluded, 1 not tried yet")
-    assert facts["control runs"] == "6: 6 usable, 0 unusable"
+    assert facts["measured runs of the design"] == ("8: 6 valid, 1 excluded, 1 not tried yet")
+    assert facts["control runs"] == "6: 6 valid, 0 not valid"
     assert words.heading.startswith("Incomplete, 7 of 8 runs of the design so far. ")
 
 
@@ -123,7 +123,7 @@ def test_the_part_of_the_design_that_nobody_asked_for_is_named_once_and_listed_n
     assert facts["part of the design"] == told
     assert facts["language"] == "Python" and facts["treatments skipped"] == "0"
     assert text.count("covers a part of the study") == 1
-    assert "no usable run" not in text and "Swift" not in text
+    assert "no valid run" not in text and "Swift" not in text
     tables = page.parent / "tables"
     assert [path.name for path in tables.glob("*.csv") if "Swift" in path.read_text()] == []
 

@@ -57,11 +57,11 @@ def test_every_chart_becomes_interactive_and_nothing_is_refused(browser, page) -
 
 
 def test_ticks_choose_the_runs_of_the_chart_and_the_rows_of_tables(browser) -> None:
-    assert browser.words("#shown") == "47 of 47 usable runs shown"
+    assert browser.words("#shown") == "47 of 47 valid runs shown"
     every = browser.all_words(ROWS)
     assert len(every) == 8
     browser.click(tick(0, SLOW))
-    assert browser.words("#shown") in ("23 of 47 usable runs shown", "24 of 47 usable runs shown")
+    assert browser.words("#shown") in ("23 of 47 valid runs shown", "24 of 47 valid runs shown")
     left = browser.all_words(ROWS)
     assert len(left) == 4 and all("Swift" in row for row in left)
     noted = browser.words("#table-latency-percentiles .filtered")
@@ -76,11 +76,11 @@ def test_ticks_choose_the_runs_of_the_chart_and_the_rows_of_tables(browser) -> N
     assert set(browser.all_words("#table-costs-by-role tbody td:first-child")) == {"service"}
 
     browser.click(tick(0, FAST))
-    assert browser.words("#shown") == "0 of 47 usable runs shown"
+    assert browser.words("#shown") == "0 of 47 valid runs shown"
     assert "No run to show" in browser.words("#explorer-says")
 
     browser.click("#show-all")
-    assert browser.words("#shown") == "47 of 47 usable runs shown"
+    assert browser.words("#shown") == "47 of 47 valid runs shown"
     assert browser.all_words(ROWS) == every
     browser.until(f"document.querySelector('{CHART}') !== null")
 

@@ -301,7 +301,7 @@ def test_the_sentence_counts_the_rows_that_the_reader_sees(tmp_path):
     assert len(rows) == 5 and sum("runs completed" in row for row in rows) == 1
     assert "5 of 5 comparisons unclear (margin 0 %)." in found.first_line()
     told = comparison.text_lines(found)
-    assert "Every run completed: 30 runs, in 3 treatments of 4." in told
+    assert "Every run completed in 3 of 4 treatments (30 runs)." in told
 
 
 # -- variants ------------------------------------------------------------------------------------

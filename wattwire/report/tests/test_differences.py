@@ -93,7 +93,7 @@ def test_the_page_says_how_many_and_why_and_answers(found) -> None:
     text = " ".join(one.words for one in part.parts if isinstance(one, Text))
     assert (
         "1 of 32 runs is zero or negative (minimum −4.00 µs, b01-p001). A ratio of geometric "
-        "means needs each run's logarithm"
+        "means needs the logarithm of every run"
     ) in text
     answer = only(part, "answer.difference").values
     assert (answer["level"], answer["baseline"], answer["unit"]) == ("Swift", "Python", " µs")

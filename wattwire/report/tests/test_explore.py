@@ -93,7 +93,7 @@ def test_figures_to_print_follow_from_the_design(evidence) -> None:
     assert (layout.tone, layout.across, layout.panel) == ("language", "interval_s", "pattern")
     assert explorer(evidence).data["begin"] == {"tone": 0, "across": 2, "panel": 1}
     # One run died without a cost: it is missing, and that is said.
-    assert "Without this value: 1 usable run." in fold.parts[0].caption
+    assert "Without this value: 1 valid run." in fold.parts[0].caption
     points = fold.parts[0].spec["datasets"]["points"]
     assert len(points) == evidence.usable.height - 1
 

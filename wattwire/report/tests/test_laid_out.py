@@ -234,7 +234,7 @@ def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
     none = requested_tables.section(
         evidence_of(tmp_path / "none", blocks=1, unknown_runs=(0, 1, 2, 3))
     )
-    assert [one.words for one in none.parts] == ["No usable run: no tables or figures yet."]
+    assert [one.words for one in none.parts] == ["No valid run: no tables or figures yet."]
     page = build_report(Campaign(campaign_of(tmp_path / "page", blocks=1))).read_text("utf-8")
     assert "Tables and figures of the study" in page and "Table 4 (Old)" in page
 

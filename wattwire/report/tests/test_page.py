@@ -252,7 +252,7 @@ def test_percentiles_that_the_data_do_not_carry_are_words(ordinary) -> None:
 def test_one_block_has_main_effects_and_no_interval_per_treatment(tmp_path) -> None:
     words, page = built(tmp_path / "campaign", Shape(blocks=1))
     assert words.heading.startswith("One block, main effects only, no interval per treatment: ")
-    assert "One block: no interval per treatment; drift cannot be separated." in words.text
+    assert "With one block, there is no interval per treatment" in words.text
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
     assert row["model"] == "main effects"
     assert float(row["ratio_low"]) < CPU_RATIO < float(row["ratio_high"])
@@ -280,7 +280,7 @@ def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_
     shape = Shape(blocks=2, patterns=("topic",), unknown_runs=tuple(range(1, 100)))
     words, _ = built(tmp_path / "campaign", shape)
     assert words.heading.startswith(
-        "15 of 16 runs were excluded (other load), and the remaining runs give no result. "
+        "Excluded: 15 of 16 runs (other load); the remaining runs give no result. "
         "With the excluded runs: Swift used 0."
     )
     assert "2 blocks, 16 runs)" in words.heading
@@ -289,7 +289,7 @@ def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_
 def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> None:
     shape = Shape(blocks=1, patterns=("topic",), unknown_runs=tuple(range(100)))
     words, _ = built(tmp_path / "campaign", shape)
-    assert "8 of 8 planned runs tried, none usable (other load)." in words.heading
+    assert "8 of 8 planned runs tried, none valid (other load)." in words.heading
     assert "With the excluded runs: Swift used 0." in words.text
 
 
@@ -301,8 +301,8 @@ def test_an_incomplete_campaign_says_so_first_and_answers_from_what_is_there(tmp
 def test_a_run_that_died_is_a_result_and_its_absence_from_a_ratio_is_said(tmp_path) -> None:
     shape = Shape(blocks=2, patterns=("topic",), died_runs=(2,))
     words, page = built(tmp_path / "campaign", shape)
-    assert "1 usable run ended as died." in words.text
-    assert "1 usable run without CPU time per message: missing from its ratios." in words.text
+    assert "1 valid run ended with the outcome “died”." in words.text
+    assert "1 valid run without CPU time per message: omitted from its ratios." in words.text
     assert "15 runs)" in words.heading
     verdicts = table(page, "verdicts")
     assert [(r["outcome"], r["verdict"], r["reasons"]) for r in verdicts] == [

@@ -206,7 +206,7 @@ def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
     frame.with_columns(pl.col("cpu_us_per_message") * 9.0).pipe(put_row, at)
     page = publish.documents(Campaign(folder), (), "")["threats.md"]
     chance = page.partition("## Conclusion")[2].partition("## External")[0]
-    assert "- 1 usable run ended as died.\n" in chance
+    assert "- 1 valid run ended with the outcome “died”.\n" in chance
     assert "- A run is an outlier (b02-p001 in CPU time per message," in chance
 
 

@@ -162,7 +162,7 @@ def test_many_ways_to_make_values_are_named_below_one_row(tmp_path, how: str, wa
         assert row["how"] == "watts, its own line" and not folds
         return
     assert row["how"].startswith("10 ways, listed below; the first: mean of 0 files")
-    assert [fold.title for fold in folds] == ["How values were made: 10 ways"]
+    assert [fold.title for fold in folds] == ["How the values were derived: 10 ways"]
     assert [one["how"] for one in folds[0].parts[0].rows] == [how.format(n) for n in range(10)]
 
 

@@ -57,7 +57,7 @@ def test_calls_per_message_and_the_kernels_share_stand_beside_each_treatment(tmp
     each = {row["call"]: row for row in rows_of(page, SLOW, "syscalls_each")}
     assert float(each["futex"]["calls"]) == 6.0
     assert float(each["futex"]["us_each"]) == PER_CALL_NS / 1000
-    assert "no other number on this page comes from them" in words.text
+    assert "no other number on this page comes from there" in words.text
 
 
 def test_the_dearest_and_the_cheapest_are_set_side_by_side_with_the_calls_that_differ(tmp_path):
@@ -82,6 +82,6 @@ def test_where_strace_counted_the_page_says_so_and_why(tmp_path):
     folder = traced_campaign(tmp_path / "campaign", "strace", "bpf is refused here")
     words, page = page_of(folder)
     assert (
-        "strace was used instead of the kernel's own counting: bpf is refused here." in words.text
+        "strace was used instead of counting in the kernel: bpf is refused here." in words.text
     )
     assert "client_waiting" not in table(page, "syscalls")[0]

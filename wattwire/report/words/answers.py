@@ -51,9 +51,9 @@ PHRASES = Phrases(
         "few_degrees": (
             "{blocks:plural block with few treatments leaves/blocks with few treatments leave} "
             "{degrees:plural degree} of freedom for the error: an interval extends "
-            "{few_limit:number} standard errors to each side; with {enough} degrees it would "
-            "extend {enough_limit:number}, and the standard error itself is imprecise. Only a very "
-            "large difference can be detected: measure more blocks to detect smaller ones."
+            "{few_limit:number} standard errors to each side; with {enough} degrees of freedom it "
+            "would extend {enough_limit:number}, and the standard error itself is imprecise. Only "
+            "a very large difference can be detected: measure more blocks to detect smaller ones."
         ),
         # The first sentence of the page, and what precedes or follows it.
         "incomplete": "Incomplete, {tried} of {runs} runs of the design so far.",
@@ -64,15 +64,15 @@ PHRASES = Phrases(
             "By {other}: {lowest:number} at {lowest_level} and {highest:number} at {highest_level}."
         ),
         "too_few_runs": (
-            "The runs are too few for a precise estimate: the error has {degrees:plural degree} of "
-            "freedom."
+            "There are too few runs for a precise estimate: the error has {degrees:plural degree} "
+            "of freedom."
         ),
         # Instead of an answer.
         "all_ended": "{which} {outcomes} {when}.",
         "all_ended_because": "{which} {outcomes} {when}: {why}.",
-        "all_usable_runs": "All {runs:plural usable run}",
+        "all_usable_runs": "All {runs:plural valid run}",
         "all_runs": "All {runs:plural run}",
-        "only_usable_run": "The only usable run",
+        "only_usable_run": "The only valid run",
         "only_run": "The only run",
         "before_sending": "before anything was sent",
         "before_ready": "before READY",
@@ -82,12 +82,12 @@ PHRASES = Phrases(
         ),
         "no_run_usable": (
             "No results yet: {tried:count} of {planned:plural planned run} tried, none "
-            "usable{because}."
+            "valid{because}."
         ),
         "because": " ({reasons:listed})",
         "answer_of_all_runs": (
-            "{excluded} of {tried:plural run} were excluded ({reasons:listed}), and the remaining "
-            "runs give no result. {answer}"
+            "Excluded: {excluded} of {tried:plural run} ({reasons:listed}); the remaining runs "
+            "give no result. {answer}"
         ),
         "no_numeric_answer": "No question has a numeric answer: {reason}.",
         "nothing_to_compare": (

@@ -29,8 +29,8 @@ PHRASES = Phrases(
         "leader": "{leader} had the lowest {response} ({comparison})",
         "same_leader": "the lowest {response} ({comparison})",
         "value": "{value:number}{unit}",
-        "equal": "equal within {margin:percent}: {titles:listed}",
-        "none_equal": "equal within {margin:percent}: none shown",
+        "equal": "equivalent within {margin:percent}: {titles:listed}",
+        "none_equal": "equivalent within {margin:percent}: none",
         "not_higher": "not significantly higher: {titles:listed}",
         "times": "times as much: {alternatives:listed}",
         "ratio_of": "{title} {ratio:number}",
@@ -42,11 +42,13 @@ PHRASES = Phrases(
         "lowest": "{title} has the lowest {response}: {value} (geometric mean){near}. {higher}",
         "near": "; not significantly higher: {titles:listed}",
         "none_higher": "No other alternative is significantly higher.",
-        "one_higher": "One is significantly higher: {ratio:number} times ({title}).",
+        "one_higher": (
+            "One alternative is significantly higher: {ratio:number} times as much ({title})."
+        ),
         "some_higher": (
-            "{alternatives:count} are significantly higher, from {nearest_ratio:number} times "
-            "({nearest}) to {farthest_ratio:number} times as much ({farthest}; at most "
-            "{at_most:number})."
+            "{alternatives:count} alternatives are significantly higher: from "
+            "{nearest_ratio:number} times ({nearest}) to {farthest_ratio:number} times as much "
+            "({farthest}; at most {at_most:number})."
         ),
         "more_titles": "{more:count} more",
         "unranked": (
@@ -61,13 +63,13 @@ PHRASES = Phrases(
         # After the questions.
         "not_compared": "Lowest {response}: {reason}.",
         "method": (
-            "The outcomes lowest, equal and not significantly higher hold jointly for "
+            "The outcomes lowest, equivalent and not significantly higher hold simultaneously for "
             "{responses:listed} at {confidence:confidence}: multiple comparisons with the best "
-            "(Hsu 1984), one-sided t limits of each against all others, Bonferroni. “Equal”: the "
-            "upper limit of the ratio to the truly lowest one is within the margin. “Not "
-            "significantly higher”: the alternative may be the lowest."
+            "(Hsu 1984), one-sided t limits of each against all others, Bonferroni. “Equivalent”: "
+            "the upper limit of the ratio to the truly lowest alternative is within the margin. "
+            "“Not significantly higher”: the alternative may be the lowest."
         ),
-        "without_run": "Without a usable run: {titles:listed}.",
+        "without_run": "Without a valid run: {titles:listed}.",
     },
 )
 NAMED_MAX = 4

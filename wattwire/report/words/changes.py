@@ -15,7 +15,7 @@ PHRASES = Phrases(
             "{level} / {baseline} in {response} depends on {other}: {lowest:interval} at "
             "{lowest_at} and {highest:interval} at {highest_at}{between}. Exploratory."
         ),
-        "between": " ({levels:plural level} between)",
+        "between": " ({levels:plural level} in between)",
     },
 )
 

@@ -18,13 +18,13 @@ PHRASES = Phrases(
             "checks are limited to {runs_max:count} runs."
         ),
         "unequal": (
-            "One level scatters more than the others ({levels}): because the error is pooled, "
-            "intervals that involve it may be too narrow, and the others too wide."
+            "One level has more scatter than the others ({levels}): because the error is pooled, "
+            "intervals that involve this level may be too narrow, and the others too wide."
         ),
         "unequal_level": "{level} in {response}, {ratio:number 2} times as much",
         "outlier": (
-            "A run is an outlier ({runs}): it widens the intervals, and affects the rank-based "
-            "results less."
+            "A run is an outlier ({runs}): it widens the intervals and has less effect on the "
+            "rank-based results."
         ),
         "outlier_run": "{run} in {response}, {size:number 2} standard deviations",
         "correlated": (

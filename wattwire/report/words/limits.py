@@ -29,7 +29,7 @@ PHRASES = Phrases(
         "undecided": (
             "None of {limits:plural limit} is known to be broken; {unclear} cannot be decided."
         ),
-        "all_hold": "{limits:plural limit} of the study hold.",
+        "all_hold": "All {limits:plural limit} of the study hold.",
         "one_holds": "The study's limit holds.",
     },
 )

@@ -60,15 +60,15 @@ PHRASES = Phrases(
         "variant_of_own": "with its own cells",
         "variant_unchanged": "unchanged",
         "order": (
-            "Each of {blocks:plural block} held {share} of {treatments:plural treatment} once, in "
-            "an order drawn at random (seed {seed}){together}: {runs:plural run}."
+            "Each of {blocks:plural block} contained {share} of {treatments:plural treatment} "
+            "once, in random order (seed {seed}){together}: {runs:plural run}."
         ),
         "each": "each",
         "some": "some",
         "levels_together": ", the levels of {factor} next to each other",
         "controls": (
-            "Each block also held one treatment under two identical labels and once with the "
-            "sampler silent in the window."
+            "Each block also contained one treatment under two identical labels and once with the "
+            "sampler paused during the window."
         ),
         "part": "Only a part of the study's design was requested: {part}.",
         "not_run": "{treatments:plural treatment} could not be run ({reasons}).",
@@ -112,7 +112,7 @@ PHRASES = Phrases(
         ),
         "excluded_for": " (excluded for: {reasons})",
         "excluded_reason": "{reason} {runs}×",
-        "untried": "{runs:plural planned run was/planned runs were} never made.",
+        "untried": "{runs:plural planned run was/planned runs were} never executed.",
         "deliveries": (
             "Of {expected:count} expected deliveries, warm-up included, {received:count} arrived, "
             "{failed:count} calls failed (ended with an error before their timeout) and "
@@ -124,20 +124,18 @@ PHRASES = Phrases(
         ),
         # Statistics.
         "not_compared": "These data are not compared.",
-        "unit": (
-            "A run is the experimental unit: messages inside a run add no degrees of freedom."
-        ),
+        "unit": "A run is the experimental unit: messages within a run add no degrees of freedom.",
         "model": (
             "The logarithm of each run's {responses:listed} was modelled by least squares with "
-            "fixed effects of blocks and {terms}, the error pooled; ratios are of geometric means "
+            "fixed effects of blocks and {terms} and a pooled error; ratios are of geometric means "
             "with t intervals."
         ),
         "terms_treatments": "treatments",
         "terms_main_effects": "the factors' main effects",
         "differences": (
             "Where runs were zero or negative ({responses:listed}), levels were compared by the "
-            "Hodges–Lehmann difference of runs matched inside blocks, with limits by inversion of "
-            "the rank test, or by the difference of means where these were too few."
+            "Hodges–Lehmann difference of runs matched within blocks, with limits by inversion of "
+            "the rank test, or, with too few such runs, by the difference of means."
         ),
         "simultaneous": (
             "Intervals are simultaneous at {confidence:confidence} over the family of {family} "
@@ -155,9 +153,9 @@ PHRASES = Phrases(
         "margin_edited": "stated by the edited study",
         "chosen_afterwards": "chosen after the data were recorded",
         "lowest": (
-            "The lowest alternative, and those equal to it within the margin, were determined by "
-            "multiple comparisons with the best (Hsu 1984; Bonferroni over comparisons and "
-            "responses), together at {confidence:confidence}."
+            "The lowest alternative, and those equivalent to it within the margin, were determined "
+            "by multiple comparisons with the best (Hsu 1984; Bonferroni over comparisons and "
+            "responses), simultaneous at {confidence:confidence}."
         ),
         "two_looks": (
             "Comparisons that came out worse were measured in more blocks; the error is split over "
@@ -174,8 +172,8 @@ PHRASES = Phrases(
         ),
         "single_interval": "t interval at {level:confidence}",
         "joint_intervals": (
-            "{intervals:plural interval}{looks} together at {confidence:confidence}; Bonferroni, "
-            "each at {level:confidence}"
+            "{intervals:plural interval}{looks}, simultaneous at {confidence:confidence}; "
+            "Bonferroni, each at {level:confidence}"
         ),
         "looks": " over {looks} looks",
     },

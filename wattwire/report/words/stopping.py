@@ -33,7 +33,7 @@ PHRASES = Phrases(
             "This campaign stops by width (± {target:percent}); the width has not been checked yet."
         ),
         "price": (
-            "Its answers are computed at {computed_at:confidence} and reported as "
+            "The answers are computed at {computed_at:confidence} and reported as "
             "{reported_as:confidence}, because the width was checked after every block from block "
             "{first_checked} on."
         ),

@@ -37,8 +37,14 @@ PHRASES = Phrases(
         "causes": "{causes:listed}",
         "cause": "{cause} in {runs:count} of {tried:plural run}",
         "only_treatment": "the only treatment",
-        "others": "{treatments:count} of the design without an answer: see “Without an answer”.",
-        "more": "{treatments:count} more of the design without an answer: see “Without an answer”.",
+        "others": (
+            "{treatments:plural treatment} of the design without an answer: see “Without an "
+            "answer”."
+        ),
+        "more": (
+            "{treatments:plural more treatment} of the design without an answer: see “Without an "
+            "answer”."
+        ),
         "question": "question {question}",
         "no_answer_about": "No answer to {question} about {factor}: {reason}.",
         "no_answer_to": "No answer to {question}: {reason}.",

@@ -13,11 +13,11 @@ PHRASES = Phrases(
     "warm_up",
     {
         "ruled": (
-            "Settling runs before the first block ({cells:count} cells, {calls_max:,} calls or "
-            "{seconds_max:g} s each; excluded from all answers) determined after how many calls "
-            "each cell's median latency stays within {percent:g} % of its last quarter: the "
-            "largest of these numbers, {calls:plural call} of each client, is the warm-up of all "
-            "treatments"
+            "Settling runs before the first block ({cells:plural cell}, {calls_max:,} calls or "
+            "{seconds_max:g} s each; excluded from all answers) determined for each cell the "
+            "number of calls after which its median latency stays within {percent:g} % of the "
+            "median over the run's last quarter: the largest of these numbers, {calls:plural call} "
+            "of each client, is the warm-up of all treatments"
         ),
     },
 )

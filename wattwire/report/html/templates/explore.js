@@ -44,7 +44,7 @@ function update(page) {
   const all = withSetAside !== null && withSetAside.checked;
   const counted = page.runs.filter((run) => all || run.used === "usable");
   const shown = counted.filter((run) => levels.every((kept, at) => kept.has(run[`f${at}`])));
-  const told = `${shown.length} of ${counted.length} ${all ? "runs" : "usable runs"} shown`;
+  const told = `${shown.length} of ${counted.length} ${all ? "runs" : "valid runs"} shown`;
   document.getElementById("shown").textContent = told;
   page.showAll.hidden = boxes.every(({ box }) => box.checked);
   filterTables(data, levels, page.tables);
