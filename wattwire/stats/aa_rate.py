@@ -22,7 +22,7 @@ def alarm_rate(alarms: int, trials: int, confidence: float = 0.95) -> Interval |
     Raises ValueError unless 0 ≤ alarms ≤ trials.
     """
     if not 0 <= alarms <= trials:
-        raise ValueError(f"alarms, trials: {alarms}, {trials} found, 0 ≤ alarms ≤ trials is wanted")
+        raise ValueError(f"alarms, trials: found {alarms}, {trials}; allowed: 0 ≤ alarms ≤ trials")
     if trials < TRIALS_MIN:
         return TooFew(trials, TRIALS_MIN, "pooled A/A comparisons for a rate")
     return share_interval(alarms, trials, confidence)

@@ -283,7 +283,7 @@ def ratio(
     reasons. Raises ValueError for a fit that is not on the log scale.
     """
     if fit.scale != "log":
-        raise ValueError(f"fit: {fit.scale} scale found; ratios are taken on the log scale")
+        raise ValueError(f"fit: found the {fit.scale} scale; allowed: the log scale, for ratios")
     contrast = contrast_of(fit, factor, (level, baseline), within, names)
     if not isinstance(contrast, tuple):
         return contrast
@@ -418,7 +418,7 @@ def bonferroni(confidence: float, family_size: int) -> float:
     Raises ValueError for a family below 1.
     """
     if family_size < 1:
-        raise ValueError(f"family_size: {family_size} found, at least 1 is allowed")
+        raise ValueError(f"family_size: found {family_size}; allowed: at least 1")
     return 1.0 - (1.0 - confidence) / family_size
 
 
@@ -470,7 +470,7 @@ def mean_interval(
     """
     data = np.asarray(values, dtype=np.float64)
     if data.size == 0:
-        raise ValueError("values: none found, at least one is needed for a mean")
+        raise ValueError("values: found none; allowed: at least one, for a mean")
     centre = float(np.mean(data))
     if data.size < 3:
         return centre

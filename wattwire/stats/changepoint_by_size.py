@@ -43,8 +43,8 @@ def step_logs(
         or (np.diff(size_array) <= 0).any()
     ):
         raise ValueError(
-            f"sizes: {size_array.size} for {measured.size} values; {SIZES_MIN} or more that ascend "
-            "are allowed"
+            f"sizes: {size_array.size} for {measured.size} values; allowed: {SIZES_MIN} or "
+            "more, in ascending order"
         )
     spans, rises = np.diff(size_array), np.diff(measured)
     expected = measured[1:].copy()

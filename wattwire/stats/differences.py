@@ -41,7 +41,9 @@ def difference(
     Raises ValueError for a fit on the log scale.
     """
     if fit.scale != "plain":
-        raise ValueError(f"fit: {fit.scale} scale found; differences are taken on the plain scale")
+        raise ValueError(
+            f"fit: found the {fit.scale} scale; allowed: the plain scale, for differences"
+        )
     contrast = contrast_of(fit, factor, (level, baseline), within, names)
     if not isinstance(contrast, tuple):
         return contrast

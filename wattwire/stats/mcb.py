@@ -66,7 +66,7 @@ def lowest_of(fit: Fit, factors: Sequence[str], confidence: float = 0.95) -> Ran
     Raises ValueError for a plain fit.
     """
     if fit.scale != "log":
-        raise ValueError(f"fit: {fit.scale} scale found; ratios are taken on the log scale")
+        raise ValueError(f"fit: found the {fit.scale} scale; allowed: the log scale, for ratios")
     fitted_factors = tuple(name for name in factors if name in fit.factors)
     if not fitted_factors:
         return NotComputable("one alternative alone is left: nothing to compare it with")

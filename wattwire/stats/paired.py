@@ -72,5 +72,5 @@ def sign_p(higher: int, pairs: int) -> float:
     Raises ValueError unless 0 ≤ higher ≤ pairs.
     """
     if not 0 <= higher <= pairs:
-        raise ValueError(f"higher, pairs: {higher}, {pairs} found, 0 ≤ higher ≤ pairs is allowed")
+        raise ValueError(f"higher, pairs: found {higher}, {pairs}; allowed: 0 ≤ higher ≤ pairs")
     return float(scipy_stats.binom.sf(higher - 1, pairs, 0.5))

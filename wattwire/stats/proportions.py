@@ -20,7 +20,7 @@ def share_interval(hits: int, trials: int, confidence: float = 0.95) -> Interval
     Raises ValueError unless 0 ≤ hits ≤ trials and trials ≥ 1.
     """
     if trials < 1 or not 0 <= hits <= trials:
-        raise ValueError(f"hits, trials: {hits}, {trials} found, 0 ≤ hits ≤ trials ≥ 1 is allowed")
+        raise ValueError(f"hits, trials: found {hits}, {trials}; allowed: 0 ≤ hits ≤ trials ≥ 1")
     tail = (1.0 - confidence) / 2.0
     beta = scipy_stats.beta
     low = 0.0 if hits == 0 else float(beta.ppf(tail, hits, trials - hits + 1))

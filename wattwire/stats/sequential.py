@@ -50,9 +50,9 @@ def look(
     Raises ValueError for a target that is not positive or a `blocks_min` below BLOCKS_MIN.
     """
     if not target > 0:
-        raise ValueError(f"target: {target} found, above 0 is allowed")
+        raise ValueError(f"target: found {target}; allowed: above 0")
     if blocks_min < BLOCKS_MIN:
-        raise ValueError(f"blocks_min: {blocks_min} found, at least {BLOCKS_MIN} is allowed")
+        raise ValueError(f"blocks_min: found {blocks_min}; allowed: at least {BLOCKS_MIN}")
     values = np.asarray(log_ratios, dtype=np.float64)
     width = float(np.expm1(half_width(values[None, :])[0]))
     return Look(values.size, width, target, values.size >= blocks_min and width <= target)

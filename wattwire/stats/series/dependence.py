@@ -73,7 +73,7 @@ def clusters_above(series: FloatArray | NDArray[np.bool_], threshold: float, gap
     1.
     """
     if gap < 1:
-        raise ValueError(f"gap: {gap} found, at least 1 is allowed")
+        raise ValueError(f"gap: found {gap}; allowed: at least 1")
     above = np.flatnonzero(np.asarray(series, dtype=np.float64) > threshold)
     if above.size == 0:
         return 0

@@ -35,10 +35,12 @@ def ecdf(series: FloatArray, points_max: int = 400) -> Ecdf:
     Raises ValueError for NaN or for fewer than 20 points.
     """
     if points_max < 20:
-        raise ValueError(f"points_max: {points_max} found, at least 20 is allowed")
+        raise ValueError(f"points_max: found {points_max}; allowed: at least 20")
     values = np.asarray(series, dtype=np.float64)
     if np.isnan(values).any():
-        raise ValueError("series: NaN found; a lost message is +inf, anything else is left out")
+        raise ValueError(
+            "series: found NaN; a lost message is +inf, other missing values are left out"
+        )
     finite = values[np.isfinite(values)]
     finite.sort()
     expected = int(values.size)

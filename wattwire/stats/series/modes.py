@@ -57,7 +57,7 @@ def mode_between(runs: Sequence[FloatArray], low: float, high: float) -> Mode | 
     ValueError unless 0 < low < high.
     """
     if not 0 < low < high:
-        raise ValueError(f"low, high: {low}, {high} found, 0 < low < high is allowed")
+        raise ValueError(f"low, high: found {low}, {high}; allowed: 0 < low < high")
     non_empty = [series for series in runs if series.size]
     if not non_empty:
         return None

@@ -86,10 +86,12 @@ def percentile(
     1) or NaN in the series.
     """
     if not 0.0 < share < 1.0:
-        raise ValueError(f"share: {share} found, between 0 and 1 is allowed")
+        raise ValueError(f"share: found {share}; allowed: between 0 and 1")
     values = np.asarray(series, dtype=np.float64)
     if np.isnan(values).any():
-        raise ValueError("series: NaN found; a lost message is +inf, anything else is left out")
+        raise ValueError(
+            "series: found NaN; a lost message is +inf, other missing values are left out"
+        )
     needed = two_sided_size(share)
     if values.size < carried_size(share):
         return TooFew(values.size, carried_size(share), "messages")
