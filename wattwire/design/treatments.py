@@ -35,11 +35,11 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
     if not pairs:
         raise UsageError(
             f"study {study.name}: nothing is left to run: no treatment has the levels of any of "
-            f"include.treatments ({len(study.includes)})"
+            f"the {len(study.includes)} entries of include.treatments"
         )
     if all(reason is not None for _, reason in pairs):
         raise UsageError(
-            f"study {study.name}: nothing is left to run: the [exclude] table takes out all "
+            f"study {study.name}: nothing is left to run: the [exclude] table excludes all "
             f"{len(pairs)} treatments"
         )
     return pairs

@@ -56,4 +56,4 @@ def _decimal(printed: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
-        raise ValueError(f"{printed!r} is no number") from None
+        raise ValueError(f"{printed!r} is not a number") from None

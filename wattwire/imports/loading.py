@@ -37,7 +37,7 @@ class Reader:
         if recipe_name not in self.recipes:
             raise unknown(f"study {self.study}", "recipe", recipe_name, self.recipes)
         if not source.exists():
-            raise UsageError(f"{source}: nothing is there; give the folder with the authors' data")
+            raise UsageError(f"{source}: not found; give the folder with the authors' data")
         imported = self.function(source, recipe_name)
         if not isinstance(imported, Imported):
             raise UsageError(f"{self.folder / FILE}: read() returned no Imported")

@@ -129,7 +129,7 @@ def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str
         named_cells = zip(header, cells, strict=True)
         rows.append((line, {name: cell.strip() for name, cell in named_cells}))
     if not rows:
-        raise UsageError(f"{path}: there is a header and no row below it")
+        raise UsageError(f"{path}: found a header without rows; allowed: at least one row")
     return header, rows
 
 
@@ -152,7 +152,9 @@ def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> No
         option_of[name] = option
     response_columns = [column(name) for name, _ in request.responses]
     if len(set(response_columns)) < len(response_columns):
-        raise UsageError(f"{path}: responses would share a name in the summary: {response_columns}")
+        raise UsageError(
+            f"{path}: responses would have the same name in the summary: {response_columns}"
+        )
 
 
 def _by_run(
@@ -172,12 +174,13 @@ def _by_run(
         for column_name in fixed_columns:
             if _absent(row[column_name]):
                 raise UsageError(
-                    f"{path}: line {line}: {column_name}: found nothing; each row has a level"
+                    f"{path}: line {line}: {column_name}: found nothing; each row needs a level"
                 )
             if members and members[0][1][column_name] != row[column_name]:
                 raise UsageError(
                     f"{path}: line {line}: run {run} has {column_name} {row[column_name]}, in line "
-                    f"{members[0][0]} it has {members[0][1][column_name]}; a run has one"
+                    f"{members[0][0]} it has {members[0][1][column_name]}; "
+                    "the rows of a run need the same value"
                 )
         members.append((line, row))
     return rows_by_run

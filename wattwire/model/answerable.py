@@ -34,8 +34,8 @@ def _check_question(study: Study, question: Question, place: str) -> None:
         if name not in study.factors and name not in study.fixed:
             raise UsageError(
                 f"{place}: factors: {name} is neither in [factors] nor in [fixed], so the question "
-                "would get no answer about it. Give it levels in [factors], or take it out of the "
-                "question."
+                "could not be answered for this factor. Give the factor levels in [factors], or "
+                "remove it from the question."
             )
     for name in question.responses:
         place_of = f"{place}: responses"

@@ -53,7 +53,9 @@ def _parse_limit(
     if high is None and low is None:
         raise UsageError(f"{place}: {response}: neither max nor min; give at least one of them")
     if high is not None and low is not None and low > high:
-        raise UsageError(f"{place}: {response}: min {low:g} is above max {high:g}; nothing fits")
+        raise UsageError(
+            f"{place}: {response}: min {low:g} is above max {high:g}; no value can meet both"
+        )
     _check_where(limit.where, factors, place)
     return limit
 

@@ -169,8 +169,8 @@ def _check_published(has_table: bool, has_columns: bool, has_published: bool, pl
     """
     if has_table and not has_published:
         raise UsageError(
-            f"{place}: published: the study has no published numbers; name the file at its top, "
-            'as published = "published.csv"'
+            f"{place}: published: the study has no published numbers; name the file at the "
+            'top of the study, as published = "published.csv"'
         )
     if has_table != has_columns:
         missing = "no value names its column" if has_table else "no table is named"

@@ -64,14 +64,14 @@ def _regular(path: Path, bytes_max: int) -> Iterator[tuple[BinaryIO, int]]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise SampleFileError(f"{path}: cannot be opened as a file ({error.strerror})") from error
+        raise SampleFileError(f"{path}: cannot be opened ({error.strerror})") from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise SampleFileError(f"{path}: is no regular file")
+            raise SampleFileError(f"{path}: not a regular file")
         if status.st_size > bytes_max:
             raise SampleFileError(
-                f"{path}: {status.st_size:,} bytes; at most {bytes_max:,} are possible here"
+                f"{path}: {status.st_size:,} bytes; allowed: at most {bytes_max:,}"
             )
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             yield file, status.st_size
@@ -185,12 +185,12 @@ def open_samples(
     identity = ROLES[int(header["role"])], int(header["node"])
     if identity != (role or identity[0], identity[1] if node is None else node):
         raise SampleFileError(
-            f"{path}: of {identity[0]} {identity[1]}; it should be {role} {node}'s"
+            f"{path}: found the records of {identity[0]} {identity[1]}; expected: {role} {node}"
         )
     count, due_bytes = int(header["count"]), HEADER_BYTES + RECORD_BYTES * int(header["count"])
     if file_bytes != due_bytes:
         raise SampleFileError(
-            f"{path}: {file_bytes} bytes; its header promises {count} records, {due_bytes} bytes. "
+            f"{path}: {file_bytes} bytes; the header states {count} records: {due_bytes} bytes. "
             "The file is truncated or was appended to: the run cannot be used."
         )
     return SampleFile(path, *identity, int(header["overflow"]), count)
@@ -212,14 +212,14 @@ def read_node_samples(
 def _check_header(path: Path, header: np.void, seed: int | None) -> None:
     magic = bytes(header["magic"])
     if magic != MAGIC:
-        raise SampleFileError(f"{path}: begins with {magic!r}; a sample file with {MAGIC!r}")
+        raise SampleFileError(f"{path}: begins with {magic!r}; a sample file begins with {MAGIC!r}")
     expected = {"version": VERSION, "header_bytes": HEADER_BYTES, "record_bytes": RECORD_BYTES}
     expected["clock"] = 1
     for key, value in expected.items():
         if int(header[key]) != value:
-            raise SampleFileError(f"{path}: {key} is {int(header[key])}; this reader knows {value}")
+            raise SampleFileError(f"{path}: {key} is {int(header[key])}; allowed: {value}")
     if int(header["pad16"]) or int(header["pad32"]) or any(bytes(header["reserved"])):
-        raise SampleFileError(f"{path}: bytes of the header that must be 0 are not: damaged")
+        raise SampleFileError(f"{path}: damaged: reserved bytes of the header are not 0")
     if int(header["role"]) >= len(ROLES):
         raise SampleFileError(f"{path}: role {int(header['role'])}; allowed: 0 to {len(ROLES) - 1}")
     if seed is not None and int(header["seed"]) != seed:
@@ -237,8 +237,8 @@ def read_readings(path: Path) -> npt.NDArray[np.void]:
     version, record_bytes = np.frombuffer(data[8:12], "<u2")
     if (version, record_bytes) != (1, READING_RECORD.itemsize) or any(data[12:HEADER_BYTES]):
         raise SampleFileError(
-            f"{path}: version {version}, {record_bytes} bytes a record; allowed: 1 and 24, "
-            "with zeros after them"
+            f"{path}: version {version}, {record_bytes} bytes per record; allowed: 1 and 24, "
+            "followed by zeros"
         )
     records_bytes = len(data) - HEADER_BYTES
     if records_bytes % READING_RECORD.itemsize:
@@ -247,5 +247,7 @@ def read_readings(path: Path) -> npt.NDArray[np.void]:
         )
     readings = np.frombuffer(data, READING_RECORD, offset=HEADER_BYTES)
     if not np.isfinite(readings["value"]).all():
-        raise SampleFileError(f"{path}: a reading is not a finite number; no meter writes one")
+        raise SampleFileError(
+            f"{path}: a reading is not a finite number; meters write only finite numbers"
+        )
     return readings

@@ -490,8 +490,8 @@ def _plan_values(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     calls = table.get("warmup_calls")
     if isinstance(calls, str) and calls != AUTO_WORD:
         raise UsageError(
-            f'{where}: plan.warmup_calls: found {calls!r}; allowed: "{AUTO_WORD}", or how many '
-            "calls each client makes before those that count (0: none)"
+            f'{where}: plan.warmup_calls: found {calls!r}; allowed: "{AUTO_WORD}", or the number '
+            "of warm-up calls of each client (0: none)"
         )
     # A study that gives a warm-up in seconds has no other warm-up.
     no_calls = {"warmup_calls": 0} if table.get("warmup_s") and calls is None else {}
@@ -504,7 +504,7 @@ def _check_plan(study: Study, where: str) -> None:
     plan, tick_hz, held = study.plan, study.meters.tick_hz, study.held
     if plan.primary in held:
         raise UsageError(
-            f"{where}: {plan.primary} is plan.primary, and it is held at one level "
+            f"{where}: plan.primary names {plan.primary}, which is held at one level "
             f"({held[plan.primary]}). Name another factor (--set plan.primary=…), or leave it a "
             f"factor and measure that level alone (--only {plan.primary}={held[plan.primary]})"
         )
@@ -537,7 +537,7 @@ def _check_stop(plan: Plan, where: str) -> None:
         raise UsageError(
             f"{where}: plan.blocks_min: found {plan.blocks_min}; allowed: at least "
             f"{STOP_BLOCKS_MIN}. With fewer blocks the intervals of a study that stops by "
-            "width cover the truth too rarely; leave out stop_width and fix the blocks instead"
+            "width cover the true value too rarely; leave out stop_width and fix the blocks instead"
         )
     if not plan.stop_width:
         return
@@ -548,6 +548,6 @@ def _check_stop(plan: Plan, where: str) -> None:
         )
     if not plan.primary:
         raise UsageError(
-            f"{where}: plan.stop_width: it needs plan.primary, whose ratio decides when to "
+            f"{where}: plan.stop_width: needs plan.primary, whose ratio decides when to "
             "stop; name the factor"
         )

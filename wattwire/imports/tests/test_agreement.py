@@ -50,5 +50,5 @@ def test_within_a_hundredth() -> None:
 
 
 def test_what_is_no_number_is_named() -> None:
-    with pytest.raises(ValueError, match="'n/a' is no number"):
+    with pytest.raises(ValueError, match="'n/a' is not a number"):
         number("n/a")

@@ -98,7 +98,7 @@ def test_a_study_without_a_reader_says_what_else_there_is(tmp_path) -> None:
 
 def test_what_is_not_there_cannot_be_read(tmp_path) -> None:
     study(tmp_path)
-    with pytest.raises(UsageError, match="nothing is there"):
+    with pytest.raises(UsageError, match="not found; give the folder"):
         imports.find("tiny", [tmp_path]).read(tmp_path / "no")
 
 

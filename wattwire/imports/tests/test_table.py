@@ -78,7 +78,7 @@ def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
     ("text", "wanted", "words"),
     [
         ("", request(), "the file is empty"),
-        ("lang,power\n", request(), "a header and no row"),
+        ("lang,power\n", request(), "a header without rows"),
         (PLAIN, request("langg"), 'unknown column "langg"; known: day, lang, power, size.*"lang"'),
         (PLAIN, request("lang", responses="pow"), "--response: unknown column"),
         (PLAIN, request("lang", block="week"), "--block: unknown column"),

@@ -206,7 +206,7 @@ def test_the_warm_up_in_calls_is_found_stated_or_refused():
     # Who gives a time asks for that, and for no calls beside it.
     assert parsed(plan={"warmup_s": 1.0}).plan.warmup_calls == 0
     assert parsed(plan={"warmup_s": 1.0, "warmup_calls": "auto"}).plan.warmup_calls == AUTO
-    assert '"auto", or how many calls' in refused(plan={"warmup_calls": "long"})
+    assert '"auto", or the number of warm-up calls' in refused(plan={"warmup_calls": "long"})
     assert "0 or more" in refused(plan={"warmup_calls": -1})
 
 
