@@ -145,7 +145,7 @@ def bundle(
     Raises UsageError if `folder` is neither or `target` exists.
     """
     if target.exists():
-        raise UsageError(f"{target}: there is a file already; choose another name with -o FILE")
+        raise UsageError(f"{target}: this file exists already; choose another name with -o FILE")
     is_exec = (folder / DOCUMENT).exists()
     if not is_exec:
         open_campaign(folder).close()  # raises an error that names what is missing
@@ -180,7 +180,7 @@ def _fill(
 
     def add(name: str, data: bytes | BinaryIO) -> None:
         if name in names:
-            raise LeaveOut("without names it is called as another file")
+            raise LeaveOut("without names, it would have the same name as another file")
         names.add(name)
         info = zipfile.ZipInfo(f"{top}/{name}", EPOCH)
         info.compress_type = zipfile.ZIP_DEFLATED
@@ -276,7 +276,7 @@ def _table(path: Path, redactor: Redactor) -> bytes | BinaryIO:
         return _parquet(pl.read_parquet(path), redactor)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first_line = str(error).partition("\n")[0]
-        raise LeaveOut(f"damaged, no Parquet file ({redactor.text(first_line)})") from error
+        raise LeaveOut(f"damaged, not a Parquet file ({redactor.text(first_line)})") from error
 
 
 def _holds_text(kind: Any) -> bool:
@@ -318,7 +318,7 @@ def _database(path: Path, redactor: Redactor) -> BinaryIO:
     try:
         return _rewritten(path, redactor)
     except sqlite3.DatabaseError as error:
-        raise LeaveOut(f"damaged, no database ({error})") from error
+        raise LeaveOut(f"damaged, not a database ({error})") from error
 
 
 def _rewritten(path: Path, redactor: Redactor) -> BinaryIO:

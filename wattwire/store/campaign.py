@@ -67,12 +67,12 @@ class Campaign:
         path = Path(path)
         if (path / "journal.sqlite").exists():
             raise UsageError(
-                f"{path}: there is a campaign here already. Go on with --resume {path}, or "
+                f"{path}: there is a campaign here already. Continue it with --resume {path}, or "
                 "choose another directory with --campaign"
             )
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(
-                f"{path}: this directory is not empty; a campaign needs an empty or a new one. "
+                f"{path}: this directory is not empty; a campaign needs an empty or new directory. "
                 "Choose it with --campaign DIR"
             )
         try:
@@ -93,8 +93,9 @@ class Campaign:
             handle = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise MissingError(
-                f"{lock_path}: cannot be written ({error.strerror}); a campaign is run, and its "
-                "page written, where its folder may be written: copy it, or change its rights"
+                f"{lock_path}: cannot be written ({error.strerror}); running a campaign and "
+                "writing its page need a writable folder: copy the campaign, or change its "
+                "permissions"
             ) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +104,7 @@ class Campaign:
             os.close(handle)
             raise UsageError(
                 f"{self.path}: another controller (process {holder}) is running this campaign; "
-                "two would spoil each other's measurements. Watch it with `wattwire status`."
+                "two would disturb each other's measurements. Watch it with `wattwire status`."
             ) from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
@@ -186,7 +187,7 @@ class Campaign:
         done = (a.run for a in self.journal.attempts() if a.state == "done")
         lacking = [run for run in done if run not in planned]
         if lacking:
-            raise UsageError(f"{path}: damaged, without run {lacking[0]}. {RESTORE}")
+            raise UsageError(f"{path}: damaged, run {lacking[0]} is missing. {RESTORE}")
         return rows
 
     @property

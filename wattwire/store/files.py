@@ -208,9 +208,7 @@ def read_json(path: Path, keys: Collection[str] = ()) -> Any:
         raise UsageError(f"{path}: damaged, not valid JSON ({error}). {RESTORE}") from error
     lacking = sorted(set(keys) - set(document if isinstance(document, dict) else ()))
     if lacking:
-        raise UsageError(
-            f"{path}: damaged, not an object that says {', '.join(lacking)}. {RESTORE}"
-        )
+        raise UsageError(f"{path}: damaged, not an object with {', '.join(lacking)}. {RESTORE}")
     return document
 
 
@@ -228,4 +226,4 @@ def readable_table(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise UsageError(f"{path}: this file of the campaign is missing. {RESTORE}") from None
     except pl.exceptions.PolarsError as error:
-        raise UsageError(f"{path}: damaged, no Parquet file ({error}). {RESTORE}") from error
+        raise UsageError(f"{path}: damaged, not a Parquet file ({error}). {RESTORE}") from error

@@ -118,7 +118,7 @@ class Journal:
             ) from error
         except sqlite3.DatabaseError as error:
             raise UsageError(
-                f"{path}: not a journal, or a damaged one ({error}). Put it back from a copy."
+                f"{path}: not a journal, or a damaged one ({error}). Restore it from a copy."
             ) from error
 
     def _check_version(self) -> None:
@@ -212,7 +212,7 @@ class Journal:
         if attempt.state == "done" and (attempt.folder != name or not is_plain_name(name)):
             raise UsageError(
                 f"{self.path}: damaged: attempt {attempt.attempt} of run {attempt.run!r} names the "
-                f"folder {attempt.folder!r}; allowed: RUN-ATTEMPT. Put the file back from a copy."
+                f"folder {attempt.folder!r}; allowed: RUN-ATTEMPT. Restore the file from a copy."
             )
         return attempt
 

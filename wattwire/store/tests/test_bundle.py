@@ -47,7 +47,7 @@ def test_a_damaged_table_is_left_out_with_its_reason(campaign, damage) -> None:
     done, files = bundled(campaign)
     assert "runs/b01-p001-1/events.parquet" not in files and "summary.parquet" in files
     (told,) = done.left_out
-    assert told.startswith("runs/b01-p001-1/events.parquet: damaged, no Parquet file")
+    assert told.startswith("runs/b01-p001-1/events.parquet: damaged, not a Parquet file")
 
 
 @pytest.mark.parametrize("name", [b"\xff\xfe", b"a\\..\\b", b"a\nb", b"a\x1b[2Jb"])
@@ -92,8 +92,9 @@ def test_two_files_that_are_called_alike_without_names_are_not_both_there(campai
         (campaign / f"runs/b01-p001-1/{name}.log").write_text("x")
     done, files = bundled(campaign, Names(users=("mara", "jo")))
     assert "runs/b01-p001-1/[user].log" in files
-    assert done.left_out == ["runs/b01-p001-1/[user].log: without names it is called as another "
-                             "file"]  # fmt: skip
+    assert done.left_out == [
+        "runs/b01-p001-1/[user].log: without names, it would have the same name as another file"
+    ]
 
 
 def test_names_of_the_machine_that_measured_go_wherever_it_is_bundled(

@@ -157,11 +157,11 @@ def test_a_damaged_file_is_named_with_what_it_lacks(campaign):
     campaign.write_json("plan.json", [{"run": "b01-p002"}])
     with pytest.raises(UsageError, match=r"run\.json: damaged, .* says attempt, cells"):
         campaign.run("b01-p001")
-    with pytest.raises(UsageError, match=r"messages\.parquet: damaged, no Parquet file"):
+    with pytest.raises(UsageError, match=r"messages\.parquet: damaged, not a Parquet file"):
         campaign.messages("b01-p001")
     with pytest.raises(UsageError, match=r"machine\.json: damaged, .* says hosts"):
         _ = campaign.machine
-    with pytest.raises(UsageError, match=r"plan\.json: damaged, without run b01-p001"):
+    with pytest.raises(UsageError, match=r"plan\.json: damaged, run b01-p001 is missing"):
         _ = campaign.plan
     campaign.write_json("plan.json", [{"run": "b01-p001"}])
     assert len(campaign.plan) == 1, "what is only planned may not be in it yet"
