@@ -33,7 +33,9 @@ def test_an_unknown_setting_names_the_known_ones(cli, mini, tmp_path):
     assert 'unknown setting "drop_evry"' in result.err
     assert 'Did you mean "drop_every"?' in result.err
     told = " ".join(result.err.split())
-    assert "[factors], [fixed] or variants (or --set); every cell of the study gets it" in told
+    assert (
+        "[factors], [fixed] or variants (or --set) and applies to every cell of the study" in told
+    )
 
 
 def test_a_missing_toolchain_is_a_skip_with_its_reason(cli, mini, tmp_path):
@@ -62,7 +64,7 @@ def test_a_missing_toolchain_is_a_skip_with_its_reason(cli, mini, tmp_path):
     "script, told",
     [
         ("echo go version go1.19.8 linux/amd64", "found 1.19.8, which is {go}"),
-        ("echo broken >&2; exit 1", "printed no version of {go}: exit code 1, broken"),
+        ("echo broken >&2; exit 1", "printed no version number for {go}: exit code 1, broken"),
     ],
 )
 def test_a_toolchain_that_is_too_old_is_a_skip_that_says_what_to_do(
@@ -208,7 +210,7 @@ def test_a_full_disk_stops_the_campaign_and_keeps_what_is_done(cli, mini, tmp_pa
     try:
         before = run(cli, mini, folder / "c")
         assert before.code == 3
-        assert "validity.free_disk_bytes_min asks for" in before.err
+        assert "validity.free_disk_bytes_min requires" in before.err
         assert f"--resume {folder / 'c'}" in before.err
         limits = ("--set", "validity.free_disk_bytes_min=0", "--set", "plan.duration_s=1.0")
         # Fill the disk so that the files of the first run no longer fit.

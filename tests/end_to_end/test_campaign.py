@@ -241,7 +241,7 @@ def test_resume_refuses_a_changed_study(cli, mini, stopped):
     mini.write_text(mini.read_text().replace("duration_s = 0.4", "duration_s = 0.5"))
     result = cli("run", mini, "--resume", stopped, "--plain")
     assert result.code == 2
-    assert "the study changed since this campaign began (in: plan)" in result.err
+    assert "the study has changed since this campaign began (in: plan)" in result.err
     assert "begin a new campaign" in result.err
 
 

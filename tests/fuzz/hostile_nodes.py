@@ -170,7 +170,7 @@ def _finding(campaign: Path, mode: str) -> Finding:
 
 
 def _refuse(word: str) -> float:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def main() -> int:

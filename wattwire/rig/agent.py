@@ -244,5 +244,5 @@ def wait_event(events: queue.Queue[dict[str, Any]], deadline_s: float) -> dict[s
     except queue.Empty:
         return None
     if event["event"] == "agent_lost":
-        raise AgentLostError("the agent died while a process was being waited for")
+        raise AgentLostError("the agent died while wattwire was waiting for a process")
     return event

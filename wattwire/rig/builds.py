@@ -240,8 +240,8 @@ class Builder:
                 raise NotBuiltError(name, str(heavy or ""), expected_build_s(name, table))
             if heavy and os.environ.get("WATTWIRE_HEAVY") == "skip":
                 raise MissingError(
-                    f"{name} is not built yet, which takes {heavy}; WATTWIRE_HEAVY=skip leaves it "
-                    f"out. `wattwire build {name}` builds it."
+                    f"{name} is not built yet, and WATTWIRE_HEAVY=skip leaves out its build, "
+                    f"which takes {heavy}. `wattwire build {name}` builds it."
                 )
             return self._build_now(name, key, files, commands, table, env)
         except AgentError as error:
@@ -335,7 +335,7 @@ def laid_out(folder: Path, patterns: Sequence[str]) -> Iterator[tuple[str, Path,
     for pattern in patterns:
         matches = sorted(folder.glob(pattern))
         if not matches:
-            raise UsageError(f"{folder}: inputs: nothing is called {pattern!r} here")
+            raise UsageError(f"{folder}: inputs: no file matches {pattern!r}")
         for match in matches:
             files = sorted(match.rglob("*")) if match.is_dir() else [match]
             for path in files:

@@ -39,7 +39,7 @@ def require_versions(
         if version is None:
             raise TooOldError(
                 f"{wanted_by}: needs {name} {minimum} or newer; `{' '.join(command)}` printed "
-                f"no version of {path}: {output}; {advice}"
+                f"no version number for {path}: {output}; {advice}"
             )
         if _version_numbers(version) < _version_numbers(minimum):
             raise TooOldError(

@@ -172,8 +172,8 @@ class LoadSteps:
         watts = power.mean_w(readings, source, span)
         if busy_ns_per_s is None or watts is None:
             raise MissingError(
-                "calibrate: no counter was read throughout (a battery that is charged, or a "
-                "device that went away); nothing is written. Fix this and calibrate again."
+                "calibrate: no counter could be read throughout (a battery was charging, or a "
+                "device disappeared); nothing was written. Fix the cause and calibrate again."
             )
         rates = [readings.rate("cpu_time", "process", name, *span) for name in names]
         load_ns_per_s = sum(rate for rate in rates if rate is not None)

@@ -126,9 +126,9 @@ class CampaignRunner:
         if document is not None and document != current:
             changed = sorted(k for k in {*document, *current} if document.get(k) != current.get(k))
             raise UsageError(
-                f"{campaign.path}: the study changed since this campaign began "
+                f"{campaign.path}: the study has changed since this campaign began "
                 f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign with it; "
-                "without STUDY, --resume uses the stored study, --set included."
+                "without STUDY, --resume uses the stored study, including its --set values."
             )
         study = parse_frozen_study(name, current, source)
         study = self._with_recorded_warm_up(study)
@@ -157,7 +157,7 @@ class CampaignRunner:
                 raise MissingError(
                     f"study {study.name}: meters.use: the agent does not have {name}, which is in "
                     f"{self.catalog.meters[name]}. Meters with a meter.rs are compiled in: build "
-                    "the agent anew (`make agent`), with the same WATTWIRE_PATH."
+                    "the agent again (`make agent`) with the same WATTWIRE_PATH."
                 )
         if study.plan.syscall_runs and not (way := syscalls.choose(agent.hello)).name:
             raise MissingError(
@@ -242,9 +242,9 @@ class CampaignRunner:
         for key in sorted({*before, *now}):
             if before.get(key) != now.get(key):
                 raise UsageError(
-                    f"{self.campaign.path}: {key} changed since this campaign began "
-                    f"({before.get(key)} → {now.get(key)}). Runs of both would not be comparable: "
-                    "undo the change, or begin a new campaign."
+                    f"{self.campaign.path}: {key} has changed since this campaign began "
+                    f"({before.get(key)} → {now.get(key)}). Runs before and after the change would "
+                    "not be comparable: undo the change, or begin a new campaign."
                 )
 
     def _refuse_machine(self, accepted: tuple[str, ...]) -> None:
@@ -255,8 +255,8 @@ class CampaignRunner:
         if refused:
             changes = "; ".join(f"{k}: {before.get(k)} → {now.get(k)}" for k in refused)
             raise UsageError(
-                f"{self.campaign.path}: the machine or its state changed since this "
-                f"campaign began ({changes}). Resume on the original, or accept each with "
+                f"{self.campaign.path}: the machine or its state has changed since this "
+                f"campaign began ({changes}). Resume on the original machine, or accept each with "
                 "--accept KEY: the later runs then form a separate segment."
             )
         if changed:
@@ -478,7 +478,7 @@ class CampaignRunner:
         if free < minimum:
             raise MissingError(
                 f"{self.campaign.path}: {free:,} bytes are free; validity.free_disk_bytes_min "
-                f"asks for {minimum:,}. Free disk space and continue with --resume "
+                f"requires {minimum:,}. Free disk space and continue with --resume "
                 f"{self.campaign.path}: nothing is lost."
             )
 

@@ -48,7 +48,9 @@ def parse_line(text: str, seen: Collection[str]) -> tuple[str, dict[str, Any]]:
         clause = CLAUSES.get(keyword, "C-05")
         raise BadLineError(f"{clause}: a line of more than {LINE_CHARACTERS_MAX:,} characters")
     if match is None:
-        raise BadLineError(f"C-05: {excerpt(text)} is no line `KEYWORD {{…}}`")
+        raise BadLineError(
+            f"C-05: found {excerpt(text)}; allowed: a line of the form `KEYWORD {{…}}`"
+        )
     keyword = match[1]
     clause = CLAUSES[keyword]
     later = LINE_ORDER[LINE_ORDER.index(keyword) :]
@@ -83,7 +85,7 @@ def printable(text: str) -> str:
 
 
 def _refuse_constant(word: str) -> float:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _finite(word: str) -> float:

@@ -186,8 +186,8 @@ def _choose(
             settings = cell.middleware.effective_settings(treatment.settings)
         except UsageError as error:
             raise UsageError(
-                f"{error} It is in the study's [factors], [fixed] or variants (or --set); every "
-                f"cell of the study gets it, also {cell.name}"
+                f"{error} The setting is in the study's [factors], [fixed] or variants (or --set) "
+                f"and applies to every cell of the study, including {cell.name}"
             ) from error
         gap = cell.gap(pattern, capabilities, int(treatment["payload_bytes"]), settings)
         gap = gap or _reply_match_gap(treatment, cell)

@@ -62,7 +62,7 @@ def test_the_cache_knows_trees_and_can_throw_them_away(repository):
 
 @pytest.mark.parametrize("revision", ["nothing", "--all", "", "first^{tree}"])
 def test_what_is_no_commit_is_refused(repository, revision):
-    with pytest.raises(UsageError, match="no commit of this name"):
+    with pytest.raises(UsageError, match="no such commit"):
         tree_of(revision, repository)
 
 

@@ -59,7 +59,7 @@ class MessageCounter:
             self._pattern = re.compile(expression)
         except re.error as error:
             raise UsageError(
-                f'--count-from: "{expression}" is no regular expression: {error}'
+                f'--count-from: "{expression}" is not a regular expression: {error}'
             ) from error
         self._group = next(
             (group for group in ("n", "add") if group in self._pattern.groupindex), None
@@ -96,7 +96,7 @@ class MessageCounter:
             return float((text or "").replace(",", "").replace("_", ""))
         except ValueError:
             raise UsageError(
-                f"--count-from: the group {self._group} caught {text!r}, which is no number"
+                f"--count-from: the group {self._group} matched {text!r}, which is not a number"
             ) from None
 
     @property

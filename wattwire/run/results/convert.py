@@ -71,10 +71,10 @@ def sample_files(folder: Path, process: str) -> list[Path]:
     """Return the sample files that a node wrote (C-24), of any type. Raises SampleFileError."""
     out = folder / "out" / process
     if out.is_symlink():
-        raise SampleFileError(f"{out}: C-24: the node put a link where its folder was")
+        raise SampleFileError(f"{out}: C-24: the node replaced its folder with a link")
     files = [out / "samples.bin", *itertools.islice(out.glob("samples-*.bin"), FILES_MAX)]
     if len(files) > FILES_MAX:
-        raise SampleFileError(f"{out}: C-24: more than {FILES_MAX:,} files of samples")
+        raise SampleFileError(f"{out}: C-24: more than {FILES_MAX:,} sample files")
     return [path for path in sorted(files) if os.path.lexists(path)]
 
 
@@ -177,7 +177,7 @@ def quantities_frame(run: str, host: str, path: Path, series: list[dict[str, Any
     readings = read_readings(path)
     unknown = np.setdiff1d(readings["series"], [int(entry["series"]) for entry in series])
     if len(unknown):
-        raise SampleFileError(f"{path}: readings of a series {unknown[0]} that nobody declared")
+        raise SampleFileError(f"{path}: readings of series {unknown[0]}, which was not declared")
     table = pl.DataFrame(
         {
             "series": pl.Series([int(entry["series"]) for entry in series], dtype=pl.UInt32),

@@ -44,4 +44,4 @@ def test_amounts_and_matches_are_no_totals(expression):
 def test_an_expression_is_shown_as_it_was_typed():
     with pytest.raises(UsageError) as caught:
         MessageCounter(r"\d+(")
-    assert r'"\d+(" is no regular expression' in str(caught.value)
+    assert r'"\d+(" is not a regular expression' in str(caught.value)
