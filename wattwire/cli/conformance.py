@@ -101,7 +101,9 @@ def measure_costs(names: list[str]) -> int:
             progress.close()
             agent.close()
     if not measured and not failed:
-        raise MissingError("nothing was measured: no named cell has a bare client (bare.*) here")
+        raise MissingError(
+            "nothing was measured: none of the named cells has a bare client (bare.*)"
+        )
     return failed
 
 

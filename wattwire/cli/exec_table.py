@@ -75,14 +75,14 @@ def _request(options: argparse.Namespace) -> Request:
             "See `wattwire exec --help`"
         )
     if options.repeat < 1:
-        raise UsageError(f"--repeat: found {options.repeat}; allowed: 1 and more")
+        raise UsageError(f"--repeat: found {options.repeat}; allowed: 1 or more")
     if options.messages is not None and options.messages <= 0:
         raise UsageError(f"--messages: found {options.messages:g}; allowed: above 0")
     if options.count_from is not None:
         MessageCounter(options.count_from)  # a wrong expression is refused before anything runs
         if not command:
             raise UsageError(
-                "--count-from reads the output of a command that is started here; for attached "
+                "--count-from reads the output of a command that `exec` starts; for attached "
                 "processes give --messages N"
             )
     length_s = duration_s(options.length, "--for") if options.length else None

@@ -34,7 +34,7 @@ def duration_s(text: str, option: str) -> float:
     unit = match["unit"].replace("µ", "u").lower() if match else "?"
     if match is None or unit not in DURATION_UNITS:
         raise UsageError(
-            f"{option}: found {text!r}; allowed: a time, as 10s, 500ms, 2m (minutes) or 1h"
+            f"{option}: found {text!r}; allowed: a time, such as 10s, 500ms, 2m (minutes) or 1h"
         )
     seconds = float(match["number"]) * DURATION_UNITS[unit]
     if not 0 < seconds < math.inf:
@@ -51,8 +51,8 @@ def share(text: str, option: str) -> float:
         value = -1.0
     if not 0.0 < value < 1.0:
         raise UsageError(
-            f"{option}: found {text!r}; allowed: between 0 and 1, as 0.05, or above 0 and below "
-            "100 %, as 5%"
+            f"{option}: found {text!r}; allowed: between 0 and 1, such as 0.05, or above 0 and "
+            "below 100 %, such as 5%"
         )
     return value
 
@@ -61,7 +61,7 @@ def share_of_all(text: str, option: str) -> float:
     """Return `50%` as 0.5; 0 % and more. Raises UsageError."""
     number = text.strip().removesuffix("%").strip()
     if not re.fullmatch(r"\d+(\.\d+)?", number):
-        raise UsageError(f"{option}: found {text!r}; allowed: a share, as 0.05 or 5%")
+        raise UsageError(f"{option}: found {text!r}; allowed: a share, such as 0.05 or 5%")
     return float(number) / 100.0
 
 

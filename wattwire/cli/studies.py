@@ -112,7 +112,7 @@ def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
     if text and text.strip().isdecimal() and int(text) and "closed" not in loops:
         raise UsageError(
             f"--warmup {text}: a number of calls needs a closed loop, and this study's loop is "
-            "open; give a time, as --warmup 2s"
+            "open; give a time, such as --warmup 2s"
         )
 
 

@@ -60,7 +60,7 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     if len(names) < 2:
         raise UsageError(
             f"--variant {options.variants[0]}: a comparison needs two; add one with another name, "
-            "as --variant head=KEY=LEVEL"
+            "such as --variant head=KEY=LEVEL"
         )
     for name in options.response:
         check_response(name, "--response")

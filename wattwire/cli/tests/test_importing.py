@@ -66,11 +66,11 @@ def test_another_recipe_is_used_and_told(root, capsys) -> None:
     [
         (["import", "tinny", "."], 'unknown study with a reader "tinny"'),
         (["import", "tiny"], "no DIR given"),
-        (["import", "tiny", "/nowhere-at-all"], "nothing is there"),
+        (["import", "tiny", "/nowhere-at-all"], "not found; give the folder"),
         (["import", "tiny", ".", "--recipe", "x"], 'unknown recipe "x"; known: right, theirs'),
         (["import", "tiny", ".", "--factor", "a"], "--factor: only for `import csv FILE`"),
         (["import", "csv", "/nowhere.csv", "--response", "p", "--factor", "f"], "no such file"),
-        (["import", "csv", "x.csv", "--recipe", "y"], "--recipe: a table has none"),
+        (["import", "csv", "x.csv", "--recipe", "y"], "--recipe: a table has no recipes"),
     ],
 )
 def test_what_cannot_be_imported_is_said(root, capsys, typed, words: str) -> None:

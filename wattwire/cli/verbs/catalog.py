@@ -155,7 +155,9 @@ def check(options: argparse.Namespace) -> int:
 
     if options.cost:
         if options.clause or options.pairs:
-            raise UsageError("--cost measures no clause and no pair; found it with one of them")
+            raise UsageError(
+                "--cost: cannot be combined with --clause or --pairs; leave out one of the options"
+            )
         return EXIT_BAD_RESULT if measure_costs(options.cells) else EXIT_OK
     failures = check_cells(options.cells, options.clause, Pairs(options.pairs or "all"))
     return EXIT_BAD_RESULT if failures else EXIT_OK

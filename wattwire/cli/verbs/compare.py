@@ -89,7 +89,9 @@ def compare(options: argparse.Namespace) -> int:
 def refuse_outputs(options: argparse.Namespace) -> None:
     """Raise UsageError for two documents on standard output, or for an unwritable file."""
     if options.json and options.markdown == STDOUT:
-        raise UsageError("--json and --markdown - both write to the terminal; give one a FILE")
+        raise UsageError(
+            "--json and --markdown - both write to the terminal; give one of them a FILE"
+        )
     for name in ("markdown", "junit"):
         path = getattr(options, name)
         if path and not (name == "markdown" and path == STDOUT):
@@ -123,7 +125,7 @@ def opened(path: Path) -> Iterator[AnyCampaign]:
     campaign = open_campaign(path)
     try:
         if not (path / "plan.json").is_file():
-            raise UsageError(f"{path}: no plan.json: nothing was measured; run the study anew")
+            raise UsageError(f"{path}: no plan.json: nothing was measured; run the study again")
         yield campaign
     finally:
         campaign.close()

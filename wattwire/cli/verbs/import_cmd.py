@@ -122,7 +122,7 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
 
 def _table(options: argparse.Namespace, source: Path) -> imports.Imported:
     if options.recipe:
-        raise UsageError("--recipe: a table has none; leave it out")
+        raise UsageError("--recipe: a table has no recipes; leave out the option")
     request = table.TableRequest(
         tuple(table.response(text) for text in options.response),
         tuple(options.factor),

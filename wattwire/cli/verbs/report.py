@@ -96,8 +96,8 @@ def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
 
     if isinstance(campaign, ImportedCampaign):
         raise UsageError(
-            f"{campaign.path}: --validity: this campaign was imported; nothing is stored of the "
-            "machine's state in its runs"
+            f"{campaign.path}: --validity: this campaign was imported; it stores no data on the "
+            "state of the machine during its runs"
         )
     study = campaign.study.document
     for text in changes:
