@@ -273,7 +273,8 @@ fn check(request: &Build) -> Result<(), Problem> {
     let key = &request.key;
     if !(1..=128).contains(&key.len()) || !key.chars().all(allowed) || key.starts_with('.') {
         return Err(Problem::usage(format!(
-            "build: key: found {key:?}; allowed: 1 to 128 of letters, digits, -_., not a dot first"
+            "build: key: found {key:?}; allowed: 1 to 128 characters, each a letter, a digit, `-`, \
+             `_` or `.`; the first may not be `.`"
         )));
     }
     if !(request.timeout_s > 0.0 && request.timeout_s < 1e6) {
@@ -291,7 +292,7 @@ fn check(request: &Build) -> Result<(), Problem> {
         }
     }
     match request.commands.iter().any(Vec::is_empty) {
-        true => Err(Problem::usage("build: commands: found an empty one; needed: a program")),
+        true => Err(Problem::usage("build: commands: found an empty command; needed: a program")),
         false => Ok(()),
     }
 }

@@ -78,7 +78,7 @@ impl Cache {
                     decoded.map_err(|error| Problem::usage(format!("put: base64: {error}")))?,
                 ))
             }
-            _ => return Err(Problem::usage("put: needed: one of path and base64")),
+            _ => return Err(Problem::usage("put: needed: either path or base64")),
         };
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -90,7 +90,7 @@ impl Cache {
         if found != request.hash {
             let _ = fs::remove_file(&part);
             let wanted = &request.hash;
-            return Err(Problem::usage(format!("put: hash: found {found}; announced {wanted}")));
+            return Err(Problem::usage(format!("put: hash: found {found}; announced: {wanted}")));
         }
         fs::rename(&part, &place).map_err(|error| Problem::io("put: renaming", &part, &error))?;
         Ok(Value::Null)

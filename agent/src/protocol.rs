@@ -83,7 +83,7 @@ impl Request {
                 return Err((Value::Null, Problem::new(Kind::Protocol, problem)));
             }
             Err(error) => {
-                let problem = format!("a request is one JSON object a line; {error}");
+                let problem = format!("a request is one JSON object per line: {error}");
                 return Err((Value::Null, Problem::new(Kind::Protocol, problem)));
             }
         };

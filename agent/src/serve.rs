@@ -240,7 +240,7 @@ impl Agent {
     }
 
     fn sample_stop(&mut self, _: protocol::Nothing) -> Answer {
-        let none = || Problem::usage("sample_stop: no sampling goes on");
+        let none = || Problem::usage("sample_stop: no sampling is running");
         self.censuses.clear();
         self.sampling.take().ok_or_else(none)?.finish()
     }

@@ -207,7 +207,7 @@ impl Processes {
             }
         }
         if reached.is_empty() {
-            let message = format!("signal: {}: it has ended", request.process);
+            let message = format!("signal: {}: the process has ended", request.process);
             return Err(Problem::failed(message));
         }
         Ok(json!({"pids": reached}))
@@ -300,7 +300,8 @@ pub fn check_name(op: &str, key: &str, found: &str) -> Result<(), Problem> {
     match (1..=128).contains(&found.len()) && found.chars().all(allowed) {
         true => Ok(()),
         false => Err(Problem::usage(format!(
-            "{op}: {key}: found {found:?}; allowed: 1 to 128 of letters, digits, -_./@:"
+            "{op}: {key}: found {found:?}; allowed: 1 to 128 characters, each a letter, a digit or one \
+             of `-_./@:`"
         ))),
     }
 }
