@@ -53,7 +53,7 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
     if not (campaign.path / "plan.json").is_file():
         raise UsageError(
             f"{campaign.path}: this campaign was ended before its plan was written, so there is "
-            "nothing to report. Run the study anew."
+            "nothing to report. Run the study again."
         )
     folder = campaign.path / "report"
     refuse_links(campaign.path)

@@ -119,7 +119,7 @@ PHRASES = Phrases(
 
 
 JUMPS = {
-    "rise": "found / expected",
+    "rise": "measured / expected",
     "fall": "smaller / larger",
     "loss": "lost above the trend",
 }

@@ -251,7 +251,7 @@ def _associations(
         Column("reads", "interpretation", group="between treatments"),
         Column("spearman", "Spearman's ρ", "measured", group="between treatments"),
         Column("pearson", "Pearson's r", "measured", group="between treatments"),
-        Column("inside", "r of logs", "measured", group="inside treatments"),
+        Column("inside", "r of logs", "measured", group="within treatments"),
     ]
     if all(not row["where"] for row in rows):
         columns = columns[1:]

@@ -81,7 +81,5 @@ def test_no_timed_number_and_no_count_of_runs_knows_of_them(tmp_path):
 def test_where_strace_counted_the_page_says_so_and_why(tmp_path):
     folder = traced_campaign(tmp_path / "campaign", "strace", "bpf is refused here")
     words, page = page_of(folder)
-    assert (
-        "strace was used instead of counting in the kernel: bpf is refused here." in words.text
-    )
+    assert "strace was used instead of counting in the kernel: bpf is refused here." in words.text
     assert "client_waiting" not in table(page, "syscalls")[0]
