@@ -30,7 +30,7 @@ def tree_of(revision: str, start: Path | None = None) -> tuple[Path, str]:
     except UsageError as error:
         raise UsageError(
             f"git:{revision}: no such commit in the repository of {directory} ({error}); "
-            "allowed: a commit, branch or tag, as git:main"
+            "allowed: a commit, branch or tag, such as git:main"
         ) from error
     top = Path(_git(directory, "rev-parse", "--show-toplevel"))
     names = set(_git(top, "ls-tree", "--name-only", commit).splitlines())

@@ -38,8 +38,8 @@ PHRASES = Phrases(
             "wait."
         ),
         "summary": (
-            "{hits} of {treatments:plural treatment}: {inside:count} of {messages:count} messages "
-            "({share:percent 3}) in {runs:plural run} cluster at {centres} ms."
+            "In {hits} of {treatments:plural treatment}, {inside:count} of {messages:count} "
+            "messages ({share:percent 3}) from {runs:plural run} cluster at {centres} ms."
         ),
         "centre": "{lowest:number}",
         "centres": "{lowest:number} to {highest:number}",

@@ -67,7 +67,7 @@ PHRASES = Phrases(
         "fragment": "the fragmentation threshold of the middleware ({granted:count} B granted)",
         # Evidence.
         "summary": (
-            "{steps} of {groups:plural group} of runs that differ only in the payload: {jump} "
+            "In {steps} of {groups:plural group} of runs that differ only in the payload, {jump} "
             "({pairs:plural pair} of runs in the same blocks; simultaneous {confidence:confidence} "
             "intervals, see the table)."
         ),

@@ -65,8 +65,8 @@ PHRASES = Phrases(
             "them."
         ),
         "undated": (
-            "{losses:plural loss/losses} without a recorded send time: counted in the quantiles "
-            "and placed at the end of their series."
+            "{losses:plural lost message} without a recorded send time: counted in the quantiles "
+            "and placed at the end of the series."
         ),
     },
 )

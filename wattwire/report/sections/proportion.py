@@ -27,10 +27,10 @@ from wattwire.stats import association
 PHRASES = Phrases(
     "proportion",
     {
-        "title": "Is energy in proportion to time and resources?",
+        "title": "Is energy proportional to time and resources?",
         "no_energy": (
             "Cannot be answered here: no meter measured energy. An estimate from CPU time would be "
-            "in proportion to CPU time by construction, so none is used."
+            "proportional to CPU time by construction, so none is used."
         ),
         "lead": (
             "Association is not proportionality: energy is proportional to a quantity if b is 1 in "
@@ -38,21 +38,23 @@ PHRASES = Phrases(
             "their runs), not runs."
         ),
         "table": "Energy against time and resources",
-        "grows": "grows, but not in proportion",
+        "grows": "grows, but not proportionally",
         "falls": "falls",
-        "not_in_proportion": "not in proportion",
-        "in_proportion": "about in proportion",
+        "not_in_proportion": "not proportional",
+        "in_proportion": "about proportional",
         "cannot_tell": "cannot tell",
         "rho": "{rho:number} ({p:p 3}, {method})",
         "note": (
             "95 % intervals, not corrected for multiple comparisons; exploratory. Rank intervals "
-            "need at least ten treatments. “About in proportion”: the whole interval of b is "
+            "need at least ten treatments. “About proportional”: the whole interval of b is "
             "between {low:g} and {high:g}; “cannot tell”: it includes 1 and extends beyond these "
             "limits. “Within treatments”: correlation over runs after subtracting each treatment's "
             "mean."
         ),
-        "without_points": "No treatment has energy and {quantities:listed}.",
-        "without_points_of": "No treatment of {where} has energy and {quantities:listed}.",
+        "without_points": "No treatment has values of energy and {quantities:listed}.",
+        "without_points_of": (
+            "No treatment of {where} has values of energy and {quantities:listed}."
+        ),
         "shared_by_cpu": (
             "Where a meter divides a machine's energy by CPU time, as software meters do for one "
             "process, energy correlates with CPU time by construction."

@@ -130,8 +130,8 @@ PHRASES = Phrases(
         ),
         "conclusion": "Is the difference more than chance?",
         "edited": (
-            "{edited} The questions, the margin and the limits may have been chosen after seeing "
-            "the data."
+            "{edited} The questions, the margin and the limits may have been chosen with knowledge "
+            "of the data."
         ),
         "limits_changed": (
             "Validity limits were changed after the measurement ({changes}), when the data were "

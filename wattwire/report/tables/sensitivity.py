@@ -55,8 +55,8 @@ PHRASES = Phrases(
             "includes the differences between blocks. Cliff's δ: how much more often a block at "
             "the first level is above one at the second than below (Newcombe's method 5, "
             "unpaired). Friedman and Quade: tests of whether any level of the factor differs, by "
-            "permutation within blocks. Each interval is a separate one at "
-            "{confidence:confidence}; the answers are the ratios above."
+            "permutation within blocks. Each interval holds separately at {confidence:confidence}; "
+            "the answers are the ratios above."
         ),
         "effects": "Effects on each response",
         "effects_note": (

@@ -107,8 +107,8 @@ PHRASES = Phrases(
         "validity_limits": "; limits that the study states: {limits}",
         "validity_limits_edited": "; limits that the edited study states: {limits}",
         "used": (
-            "{used:count} of {runs:plural run} are used{excluded}; "
-            "{repeats:plural attempt was/attempts were} repeats of such runs."
+            "{used:count} of {runs:plural run} are used{excluded}; {repeats:plural attempt "
+            "was/attempts were} repeats of excluded runs."
         ),
         "excluded_for": " (excluded for: {reasons})",
         "excluded_reason": "{reason} {runs}×",
@@ -158,8 +158,8 @@ PHRASES = Phrases(
             "responses), simultaneous at {confidence:confidence}."
         ),
         "two_looks": (
-            "Comparisons that came out worse were measured in more blocks; the error is split over "
-            "two looks."
+            "Comparisons that came out worse were measured in additional blocks; the error is "
+            "split over two looks."
         ),
         "limit": "Limit {when}: {response} {bounds}{unit}{where}.",
         "limit_where": " where {levels}",
