@@ -63,7 +63,7 @@ def test_a_missing_toolchain_is_a_skip_with_its_reason(cli, mini, tmp_path):
 @pytest.mark.parametrize(
     "script, told",
     [
-        ("echo go version go1.19.8 linux/amd64", "found 1.19.8, which is {go}"),
+        ("echo go version go1.19.8 linux/amd64", "found 1.19.8 ({go})"),
         ("echo broken >&2; exit 1", "printed no version number for {go}: exit code 1, broken"),
     ],
 )

@@ -40,7 +40,7 @@ class Reader:
             raise UsageError(f"{source}: not found; give the folder with the authors' data")
         imported = self.function(source, recipe_name)
         if not isinstance(imported, Imported):
-            raise UsageError(f"{self.folder / FILE}: read() returned no Imported")
+            raise UsageError(f"{self.folder / FILE}: read() must return an Imported object")
         return imported
 
 

@@ -111,7 +111,9 @@ def _check_provenance(imported: Imported, runs: pl.DataFrame) -> None:
         raise ReaderError(f"the study's reader: provenance lacks {', '.join(missing)}")
     unknown = set(table["run"].unique()) - set(runs["run"])
     if unknown:
-        raise ReaderError(f"the study's reader: provenance of an unknown run {min(unknown)}")
+        raise ReaderError(
+            f"the study's reader: found provenance of {min(unknown)}, which is not one of its runs"
+        )
     runs_by_column = {
         name: set(rows["run"].to_list()) for (name,), rows in table.group_by("column")
     }

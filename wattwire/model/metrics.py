@@ -95,7 +95,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "received_unique",
         "messages",
         "measured",
-        "receptions without duplicates; calls answered",
+        "deliveries without duplicates; calls answered",
         direction=HIGHER,
     ),
     Metric(
@@ -119,7 +119,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "duplicates",
         "messages",
         "measured",
-        "receptions beyond the first",
+        "deliveries beyond the first",
         title="duplicates",
         lists=((FIGURES, 50),),
     ),
@@ -127,11 +127,11 @@ _REGISTRY: tuple[Metric, ...] = (
         "late",
         "messages",
         "measured",
-        "receptions in the second half of the drain",
+        "deliveries in the second half of the drain",
         title="messages late",
         lists=((FIGURES, 40),),
     ),
-    Metric("corrupt", "messages", "measured", "receptions with a wrong payload"),
+    Metric("corrupt", "messages", "measured", "deliveries with a wrong payload"),
     Metric("foreign", "messages", "measured", "messages of another run"),
     Metric(
         "rate_hz_achieved",
@@ -624,7 +624,7 @@ def check_response(name: str, place: str) -> Metric:
     metric = check_name(name, place)
     if metric.needs == SYSTEM_CALLS:
         raise UsageError(
-            f"{place}: {name} has a value only in {SYSTEM_CALLS}, which answer no question. "
+            f"{place}: {name} has a value only in {SYSTEM_CALLS}, which are not used for answers. "
             "Name it under `beside` of a question, or in a [[table]]."
         )
     if metric.of == NODE and "." not in name:

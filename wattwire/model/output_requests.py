@@ -159,7 +159,7 @@ def _check_figure(figure: ShownFigure, place: str) -> None:
     if figure.kind == "scatter" and not figure.against:
         raise UsageError(f"{place}: against: found nothing; allowed: a response")
     if figure.kind != "scatter" and figure.against:
-        raise UsageError(f"{place}: against: a {figure.kind} has one response; delete it")
+        raise UsageError(f"{place}: against: a {figure.kind} has one response; delete this key")
 
 
 def _check_published(has_table: bool, has_columns: bool, has_published: bool, place: str) -> None:

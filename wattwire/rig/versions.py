@@ -43,8 +43,7 @@ def require_versions(
             )
         if _version_numbers(version) < _version_numbers(minimum):
             raise TooOldError(
-                f"{wanted_by}: needs {name} {minimum} or newer; found {version}, which is {path}; "
-                f"{advice}"
+                f"{wanted_by}: needs {name} {minimum} or newer; found {version} ({path}); {advice}"
             )
 
 

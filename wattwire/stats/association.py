@@ -122,7 +122,9 @@ def within_groups(
     """
     first, second = _arrays(x, y)
     if len(groups) != first.size:
-        raise ValueError(f"{len(groups)} groups for {first.size} points; one each is needed")
+        raise ValueError(
+            f"found {len(groups)} groups for {first.size} points; allowed: one per point"
+        )
     group_number = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     count = first.size - max(0, len(group_number) - 1)
     if count < POINTS_MIN:
@@ -195,7 +197,9 @@ def _arrays(x: Values, y: Values) -> tuple[FloatArray, FloatArray]:
     first = np.asarray(x, dtype=np.float64).ravel()
     second = np.asarray(y, dtype=np.float64).ravel()
     if first.shape != second.shape:
-        raise ValueError(f"{first.size} and {second.size} values; one of each per point")
+        raise ValueError(
+            f"found {first.size} and {second.size} values; allowed: one of each per point"
+        )
     return first, second
 
 

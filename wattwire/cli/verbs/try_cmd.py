@@ -227,7 +227,7 @@ def _study_key(text: str, cells: Sequence[Cell]) -> str:
     lacking = [cell.name for cell in cells if key not in cell.middleware.settings]
     if lacking:
         raise UsageError(
-            f"--set {key}: {', '.join(lacking)} has no such setting; compare cells that have it, "
+            f"--set {key}: no such setting in {', '.join(lacking)}; compare cells that have it, "
             "or write a study (wattwire new FILE)"
         )
     return f"fixed.settings.{key}={value}"

@@ -104,5 +104,5 @@ def test_what_is_not_there_cannot_be_read(tmp_path) -> None:
 
 def test_a_reader_that_hands_over_something_else_is_named(tmp_path) -> None:
     folder = study(tmp_path, reader="RECIPES = {'a': 'b'}\ndef read(a, b): return 5")
-    with pytest.raises(UsageError, match=r"read\(\) returned no Imported"):
+    with pytest.raises(UsageError, match=r"read\(\) must return an Imported object"):
         imports.load(folder).read(tmp_path)

@@ -135,7 +135,7 @@ def changed(**columns: object) -> Imported:
             dataclasses.replace(
                 tiny(), provenance=tiny().provenance.with_columns(run=pl.lit("zz"))
             ),
-            "provenance of an unknown run zz",
+            "found provenance of zz, which is not one of its runs",
         ),
     ],
 )

@@ -106,7 +106,7 @@ PHRASES = Phrases(
             "Exploratory: {confidence:confidence} intervals, not corrected for multiple "
             "comparisons."
         ),
-        "by_level_unknown": "Whether a ratio changes with another factor: {reason}.",
+        "by_level_unknown": "Dependence of the ratios on the other factors: {reason}.",
     },
 )
 

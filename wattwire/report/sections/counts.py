@@ -20,9 +20,9 @@ PHRASES = Phrases(
     {
         "title": "Counts, losses, starts",
         "no_usable_run": "No valid run has counts.",
-        "none_lost": "None of {expected:count} expected receptions was lost.",
+        "none_lost": "None of {expected:count} expected deliveries was lost.",
         "lost": (
-            "Lost: {lost:count} of {expected:count} expected receptions ({share:percent}), in "
+            "Lost: {lost:count} of {expected:count} expected deliveries ({share:percent}), in "
             "{runs_with_loss} of {runs:plural run}."
         ),
         "some_unknown": (
@@ -44,8 +44,8 @@ PHRASES = Phrases(
         ),
         "table": "Messages",
         "note": (
-            "“Expected”: receptions due, one per subscriber and message, or one per call. "
-            "“Received”: receptions that arrived at least once. “Failed”: calls that ended with an "
+            "“Expected”: deliveries due, one per subscriber and message, or one per call. "
+            "“Received”: deliveries that arrived at least once. “Failed”: calls that ended with an "
             "error before their timeout. Received + failed + lost = expected; duplicates are "
             "counted separately.{warm_up}"
         ),
@@ -162,7 +162,7 @@ def _counts_table(evidence: Evidence) -> Table:
 
 
 def sums_check(row: dict[str, Any]) -> str:
-    """Return whether unique receptions, failed calls and losses add up to the expected ones.
+    """Return whether unique deliveries, failed calls and losses add up to the expected ones.
 
     Campaigns recorded before failed calls were counted separately include them in the losses.
     """

@@ -53,7 +53,7 @@ PHRASES = Phrases(
         "figure": "System calls per message",
         "caption": (
             "System calls per message, all process trees together, by call. The calls with the "
-            "largest shares have a colour of their own."
+            "largest shares have their own colours."
         ),
         # The most and the least efficient treatment.
         "sides": "Most and least efficient treatment compared",

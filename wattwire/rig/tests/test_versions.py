@@ -43,7 +43,7 @@ def test_what_is_too_old_is_told_with_its_place_and_what_is_needed(tool):
     with pytest.raises(TooOldError) as told:
         require_versions(["sh", "tool"], versions, "m/c")
     assert str(told.value) == (
-        f"m/c: needs tool 1.25 or newer; found 1.19.8, which is {path}; "
+        f"m/c: needs tool 1.25 or newer; found 1.19.8 ({path}); "
         "install a newer one, put its folder first on PATH, and try again"
     )
 
