@@ -54,7 +54,7 @@ PHRASES = Phrases(
         "excluded_by": "By {factor}: {levels}{test}.",
         "excluded_level": "{level} {excluded} of {runs}",
         "excluded_equally": (
-            "(Fisher's exact test for equal shares of excluded runs: p = {p:number 2})"
+            " (Fisher's exact test for equal shares of excluded runs: p = {p:number 2})"
         ),
         "verdicts": "Attempts with problems or retries",
         "verdicts_note": (
