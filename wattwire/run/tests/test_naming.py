@@ -39,7 +39,7 @@ def test_a_total_an_amount_and_a_match_count_differently():
 
 
 def test_a_group_that_holds_no_number_is_named():
-    with pytest.raises(UsageError, match="group n caught 'idle'"):
+    with pytest.raises(UsageError, match="group n matched 'idle'"):
         MessageCounter("(?P<n>idle)").line("idle")
 
 
