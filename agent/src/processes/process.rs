@@ -300,8 +300,8 @@ pub fn check_name(op: &str, key: &str, found: &str) -> Result<(), Problem> {
     match (1..=128).contains(&found.len()) && found.chars().all(allowed) {
         true => Ok(()),
         false => Err(Problem::usage(format!(
-            "{op}: {key}: found {found:?}; allowed: 1 to 128 characters, each a letter, a digit or one \
-             of `-_./@:`"
+            "{op}: {key}: found {found:?}; allowed: 1 to 128 characters, each a letter, a digit \
+             or one of `-_./@:`"
         ))),
     }
 }
