@@ -107,7 +107,8 @@ def test_the_planted_beginning_is_found_and_left_out_of_time_and_cost_alike(cli,
         counted = calls.filter((pl.col("flags") & FLAG_WARM_UP) == 0)
         begun = pl.col("begin_ns") >= counted["begin_ns"].min()
         cold, late = warm.filter(~begun), warm.filter(begun)
-        assert late["begin_ns"].min() > counted["begin_ns"].max()
+        # A settling run may end at its time limit, with no call beyond those that count.
+        assert late.is_empty() or late["begin_ns"].min() > counted["begin_ns"].max()
         if row["control"]:
             assert cold.is_empty() and not row["used"]
             continue
