@@ -36,7 +36,7 @@ class AgentError(WattwireError):
 
 
 def find_agent() -> Path:
-    """Return the agent's binary: WATTWIRE_AGENT, the wheel's, this checkout's, else on PATH."""
+    """Return the agent's binary: the first of WATTWIRE_AGENT, the wheel, this checkout, PATH."""
     named = os.environ.get("WATTWIRE_AGENT")
     carried = home() / "bin" / "wattwire-agent"
     built = home() / "target" / "release" / "wattwire-agent"

@@ -47,7 +47,7 @@ PHRASES = Phrases(
             "Dependence of latency on the rate: not tested; the campaign has {blocks:plural "
             "block}, and {needed} are needed."
         ),
-        "silent": "No decrease of latency with rising rate was detected.",
+        "silent": "No decrease in latency was detected as the rate rises.",
     },
 )
 

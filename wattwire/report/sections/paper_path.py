@@ -22,7 +22,7 @@ from wattwire.stats.paper.rates import MODELS, Rate, rates_for
 PHRASES = Phrases(
     "paper_path",
     {
-        "title": "Tests as in papers",
+        "title": "Tests used in published papers",
         "introduction": (
             "Tests that papers use, applied to the runs of this campaign for comparison with "
             "published results. The answers above do not use them."

@@ -44,7 +44,7 @@ def words_of(part) -> str:
 
 def test_all_of_it_is_folded_away_under_its_own_heading(ordinary) -> None:
     part, _ = ordinary
-    assert part.title == "Tests as in papers"
+    assert part.title == "Tests used in published papers"
     assert [one.shape for one in part.parts] == ["text", "fold"]
 
 
