@@ -260,7 +260,7 @@ def test_resume_refuses_a_changed_cell_or_kit(cli, stopped):
     change_journal(stopped, "identity", older_build)
     result = cli("run", "--resume", stopped, "--plain")
     assert result.code == 2
-    assert "cell loopback/python (or its kit) changed since this campaign began" in result.err
+    assert "cell loopback/python (or its kit) has changed since this campaign began" in result.err
 
 
 def test_resume_refuses_another_machine_until_each_change_is_accepted(cli, stopped):

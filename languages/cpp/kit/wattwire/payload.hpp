@@ -67,8 +67,9 @@ inline void write_hex(const uint8_t* bytes, size_t count, uint8_t* out) {
   }
 }
 
-// A sequence as it stands at the beginning of a payload: 8 bytes, or 16 characters.
-struct Header {
+// A sequence as the beginning of a payload carries it: 8 bytes, or 16 characters. The short name
+// `Header` belongs to the message that protoc generates in this namespace.
+struct EncodedSequence {
   uint8_t data[16];
   size_t size;
   Bytes bytes() const { return {data, size}; }
@@ -147,11 +148,11 @@ class Payload {
     return {buffer_.data(), length};
   }
 
-  // The sequence as a whole payload begins with it.
-  Header header(uint64_t seq) const {
+  // The sequence as the beginning of a whole payload carries it.
+  EncodedSequence header(uint64_t seq) const {
     uint8_t plain[8];
     std::memcpy(plain, &seq, 8);
-    Header out = {{}, 8 * unit_};
+    EncodedSequence out = {{}, 8 * unit_};
     std::memcpy(out.data, plain, 8);
     if (unit_ == 2) write_hex(plain, 8, out.data);
     return out;

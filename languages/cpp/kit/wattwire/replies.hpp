@@ -51,7 +51,7 @@ class Replies {
       return reply.record != nullptr && !reply.is_unreadable() && is_answer(seq, *reply.record);
     if (literal_) return reply == Bytes(literal_text_);
     // Without a whole sequence there is no send time either: all bytes are known.
-    const Header header = payload->header(seq);
+    const EncodedSequence header = payload->header(seq);
     const Bytes sent = payload->literal.empty() ? header.bytes().part(0, payload->length)
                                                 : Bytes(payload->literal);
     return reply == (echo_ ? sent : sent.part(0, ack_bytes_));
