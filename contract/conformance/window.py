@@ -283,7 +283,7 @@ def timeouts(pattern: str, outstanding_max: int) -> Scenario:
             problems = audit(group, Expect(timeouts=True))
             run = next(run for run in node_runs(group) if run.sends)
             calls = sorted(run.of_kind(CALL, RESULT), key=lambda record: record.begin_ns)
-            texts = _timeout_breaches(calls, outstanding_max)
+            texts = _timeout_breaches(calls, outstanding_max, watch.resume_ns)
             return problems + [run.problem("C-12", text) for text in texts]
 
     return Scenario(f"timeouts[{pattern} {outstanding_max}]", ("C-12", *ALWAYS), check)
@@ -300,7 +300,8 @@ def overlap(pattern: str) -> Scenario:
             group.run(lambda group: _hold(group, group.receivers[0], watch, 150, 250))
             problems = audit(group) + closing_problems(group)
             run = next(run for run in node_runs(group) if run.sends)
-            open_max = _most_open(run.of_kind(CALL), run.spec["timeout_ns"], MILLISECOND_NS)
+            timeout_ns = run.spec["timeout_ns"]
+            open_max = _most_open(run.of_kind(CALL), timeout_ns, MILLISECOND_NS, watch.resume_ns)
             if open_max < 3:
                 text = "the server was held for 250 ms and a call is due every 20 ms, but at most "
                 text += f"{open_max} of outstanding_max = 3 calls were open at once"
@@ -310,14 +311,19 @@ def overlap(pattern: str) -> Scenario:
     return Scenario(f"overlap[{pattern}]", ("C-33", "C-12", *ALWAYS), check)
 
 
-def _most_open(calls: list[Record], timeout_ns: int, overlap_ns: int) -> int:
-    """Return the largest number of calls open at once.
+def _most_open(calls: list[Record], timeout_ns: int, overlap_ns: int, resume_ns: int) -> int:
+    """Return the largest number of calls open at once, with a server that resumed at `resume_ns`.
 
-    Two calls overlap where they are open together for at least `overlap_ns`.
+    Two calls overlap if they are open together for at least `overlap_ns`. A call that timed out has
+    no end: it is open for `timeout_ns`, or until the server resumes. A server that resumes may end
+    calls early: gRPC's C++ library reads their deadlines by a clock value from before the pause.
     """
     edges = []
     for record in calls:
-        end_ns = record.end_ns if record.end_ns != UNKNOWN_NS else record.begin_ns + timeout_ns
+        end_ns = record.end_ns
+        if end_ns == UNKNOWN_NS:
+            end_ns = record.begin_ns + timeout_ns
+            end_ns = resume_ns if record.begin_ns < resume_ns < end_ns else end_ns
         edges += [(record.begin_ns, 1), (max(record.begin_ns + 1, end_ns - overlap_ns), -1)]
     open_now = open_max = 0
     for _, step in sorted(edges):
@@ -326,7 +332,7 @@ def _most_open(calls: list[Record], timeout_ns: int, overlap_ns: int) -> int:
     return open_max
 
 
-def _timeout_breaches(calls: list[Record], outstanding_max: int) -> list[str]:
+def _timeout_breaches(calls: list[Record], outstanding_max: int, resume_ns: int) -> list[str]:
     """Return a text for each breach of C-12 by the calls of a client with a paused server."""
     timeout_ns, slack_ns = 100 * MILLISECOND_NS, 40 * MILLISECOND_NS
     breaches = []
@@ -340,7 +346,7 @@ def _timeout_breaches(calls: list[Record], outstanding_max: int) -> list[str]:
     if long:
         breaches.append(f"calls that lasted longer than timeout_ns are not flagged: {some(long)}")
     # A short overlap is not counted, because one call may end just after the next began.
-    open_max = _most_open(calls, timeout_ns, slack_ns // 4)
+    open_max = _most_open(calls, timeout_ns, slack_ns // 4, resume_ns)
     if open_max > outstanding_max:
         text = f"{open_max} calls were open at once; outstanding_max is {outstanding_max}"
         breaches.append(text)
