@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = "wattwire"
+SECTIONS = "wattwire.report.sections"
 ENTRY_POINTS = frozenset({"__init__", "__main__"})
 _ROW = re.compile(r"^\| `(?P<layer>[a-z_]+)/?` \| (?P<allowed>[^|]*) \|", re.MULTILINE)
 
@@ -48,12 +49,34 @@ def layer_problems(path: Path, source: str, layers: dict[str, frozenset[str]]) -
     return problems
 
 
+def section_problems(path: Path, source: str) -> list[str]:
+    """Imports of a section's module, which would keep the section from being removed alone."""
+    if is_test(path):
+        return []
+    return [
+        f"{path}:{line}: imports {module}; move what is shared to report/words, tables or parts.py"
+        for line, module in _modules(path, ast.parse(source))
+        if module.startswith(f"{SECTIONS}.")
+    ]
+
+
 def _names(words: object) -> str:
     return ", ".join(sorted(words))  # type: ignore[call-overload]
 
 
 def _imports(path: Path, tree: ast.AST) -> Iterator[tuple[int, str]]:
     """(line, package) of each import of ours, relative imports resolved."""
+    for line, module in _modules(path, tree):
+        words = module.split(".")
+        if words[0] == PACKAGE and len(words) > 1 and not words[1].startswith("__"):
+            yield line, words[1]
+
+
+def _modules(path: Path, tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, module) of each import, relative imports resolved.
+
+    A name imported from the package itself or from the sections' folder is a module.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
@@ -63,11 +86,9 @@ def _imports(path: Path, tree: ast.AST) -> Iterator[tuple[int, str]]:
                 above = path.parts[: len(path.parts) - node.level]
                 base = ".".join((*above, *([base] if base else [])))
             modules = [base]
-            if base == PACKAGE:
+            if base in {PACKAGE, SECTIONS}:
                 modules = [f"{base}.{alias.name}" for alias in node.names]
         else:
             continue
         for module in modules:
-            words = module.split(".")
-            if words[0] == PACKAGE and len(words) > 1 and not words[1].startswith("__"):
-                yield node.lineno, words[1]
+            yield node.lineno, module

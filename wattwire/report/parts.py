@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from wattwire.model import words
+from wattwire.model.derived import FloatArray
 from wattwire.model.paths import spreadsheet_safe
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 
@@ -133,6 +136,12 @@ class Band:
 
     low: float
     high: float
+
+    @classmethod
+    def of_means(cls, low: FloatArray, high: FloatArray) -> Band | None:
+        """Return the means of the finite ends of ranges, shape (runs,) each; None without any."""
+        low, high = low[np.isfinite(low)], high[np.isfinite(high)]
+        return cls(float(low.mean()), float(high.mean())) if low.size and high.size else None
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from wattwire.analysis.latency import all_series
 from wattwire.model.errors import UsageError
 from wattwire.report import findings
 from wattwire.report.print.latex import escaped
-from wattwire.report.sections.threats import KINDS, TITLES, Threat, seen, threats
 from wattwire.report.words.answers import headline
 from wattwire.report.words.methods import measured_on, methods
+from wattwire.report.words.threats import KINDS, TITLES, Threat, seen, threats
 
 CFF_VERSION = "1.2.0"
 UNSIGNED = (

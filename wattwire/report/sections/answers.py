@@ -6,9 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from wattwire import stats
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import (
@@ -25,13 +22,18 @@ from wattwire.analysis.document import change_entry
 from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.analysis.responses import Response
 from wattwire.model import words
-from wattwire.model.derived import column
 from wattwire.report import figures
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.tables import differences, sensitivity, short_answers
 from wattwire.report.tables.best_alternative import table as alternatives_table
-from wattwire.report.words import best_alternative, correlation, stopping, unanswered
+from wattwire.report.words import (
+    best_alternative,
+    correlation,
+    missing_values,
+    stopping,
+    unanswered,
+)
 from wattwire.report.words.answers import claim, few_degrees, nothing_to_compare, sentence_of_all
 from wattwire.report.words.changes import change_sentence
 from wattwire.report.words.phrases import Phrase, Phrases, joined
@@ -53,8 +55,6 @@ PHRASES = Phrases(
             "For {response}, some runs of {planned} have no comparable value, so the baseline is "
             "{baseline}, the first level without such runs."
         ),
-        "runs_ended": "{runs:plural valid run} ended with the outcome “{outcome}”.",
-        "runs_without": "{runs:plural valid run} without {response}: omitted from its ratios.",
         "question": "{id}  {text}",
         "not_answered": "Not answered: this campaign holds its factors at one level.",
         "level": "{claim}: {outcome}.",
@@ -139,7 +139,7 @@ def section(
     if degrees_warning:
         part.parts.append(Text(degrees_warning, "warning"))
     part.parts += [Text(text, "warning") for text in _substituted_baselines(evidence, answers)]
-    gap_sentences = gaps(evidence, answers)
+    gap_sentences = missing_values.sentences(evidence, answers)
     if gap_sentences:
         part.parts.append(Text(joined(gap_sentences), "warning"))
     chosen = choices(evidence, answers)
@@ -205,23 +205,6 @@ def _substituted_baselines(evidence: Evidence, answers: Answers) -> list[Phrase]
                 )
             )
     return list(dict.fromkeys(sentences))
-
-
-def gaps(evidence: Evidence, answers: Answers) -> list[Phrase]:
-    """Return sentences on valid runs that ended badly or lack a response.
-
-    Without them, ratios over the remaining runs would make treatments appear better than they are.
-    """
-    frame = evidence.usable
-    sentences = []
-    for outcome in sorted(set(frame["outcome"].to_list()) - {"completed"}):
-        runs = frame.filter(pl.col("outcome") == outcome).height
-        sentences.append(PHRASES("runs_ended", runs=runs, outcome=outcome.replace("_", " ")))
-    for response in dict.fromkeys(answer.response for answer in answers.items):
-        missing = int(np.isnan(column(frame, response.column)).sum())
-        if 0 < missing < frame.height:
-            sentences.append(PHRASES("runs_without", runs=missing, response=response.title))
-    return sentences
 
 
 def _question_words(

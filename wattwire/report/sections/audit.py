@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.contrasts import fit_of
-from wattwire.analysis.dataset import Evidence, all_levels, levels_of, same_level
-from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured
+from wattwire.analysis.dataset import Evidence, all_levels, same_level
+from wattwire.analysis.responses import CPU, LATENCY_P50, measured
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.validity import VALIDITY
@@ -19,7 +17,8 @@ from wattwire.report import figures
 from wattwire.report.figures.panels import titles_of
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.sections.settings import pairs
+from wattwire.report.words import carry_over
+from wattwire.report.words.nested_tables import pairs
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -30,24 +29,6 @@ PHRASES = Phrases(
         "order_caption": (
             "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate the "
             "blocks; hollow marks are excluded runs."
-        ),
-        "position_unknown": (
-            "Carry-over: the effect of a run's position in its block cannot be estimated "
-            "({reason})."
-        ),
-        "position": (
-            "Carry-over: ten positions later in a block, the {response} changes by a factor of "
-            "{change:number 4} (95 % interval {low:number 4} to {high:number 4}, all treatments "
-            "together). The interval {verdict} 1."
-        ),
-        "excludes": "excludes",
-        "includes": "includes",
-        "previous_unknown": (
-            "The effect of the previous run's {factor} cannot be estimated ({reason})."
-        ),
-        "previous_affects": "The previous run's {factor} affects the {response} ({p:p}).",
-        "previous_no_effect": (
-            "The previous run's {factor} has no detectable effect on the {response} ({p:p})."
         ),
         "no_attempt": "No run was attempted.",
         "excluded": "{excluded:count} of {runs:plural run} excluded.",
@@ -70,8 +51,6 @@ PHRASES = Phrases(
     },
 )
 
-ALARM = 0.05
-
 
 def trail(evidence: Evidence) -> Section:
     """Return the audit trail: run order, verdicts, exclusions, absent meters, plan and machine."""
@@ -79,7 +58,7 @@ def trail(evidence: Evidence) -> Section:
     figure = _order_figure(evidence)
     if figure is not None:
         part.parts.append(figure)
-        part.parts.append(Text(joined(sentence.words for sentence in carry_over(evidence))))
+        part.parts.append(Text(joined(carry_over.sentences(evidence))))
     part.parts.append(Text(_exclusion_text(evidence)))
     part.parts.append(_unusable_table(evidence) if evidence.imported else _verdicts(evidence))
     skipped = _skipped(evidence)
@@ -136,70 +115,6 @@ def _order_figure(evidence: Evidence) -> Figure | None:
             f"{response.title} ({response.unit}, log scale)",
         ),
     )
-
-
-@dataclass(frozen=True)
-class CarryOver:
-    """A sentence on the effect of preceding runs; `moved` if the response is known to change."""
-
-    words: Phrase
-    moved: bool = False
-
-
-def carry_over(evidence: Evidence) -> list[CarryOver]:
-    """Return sentences on the effects of a run's position in its block and of the previous run.
-
-    The response is CPU time if it was measured, else the median latency.
-    """
-    response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
-    positions = column(evidence.usable, "position")
-    fit = fit_of(evidence, evidence.usable, response, positions)
-    slope = stats.slope(fit, 10.0) if isinstance(fit, stats.Fit) else fit
-    if not isinstance(slope, stats.Interval):
-        return [CarryOver(PHRASES("position_unknown", reason=slope))]
-    moved = slope.excludes(1.0)
-    sentence = PHRASES(
-        "position",
-        response=response.title,
-        change=slope.estimate,
-        low=slope.low,
-        high=slope.high,
-        verdict=PHRASES("excludes" if moved else "includes"),
-    )
-    return [CarryOver(sentence, moved), _predecessor(evidence, response)]
-
-
-def _predecessor(evidence: Evidence, response: Response) -> CarryOver:
-    """Return a sentence on whether the primary level of the previous run affects the response."""
-    previous_levels: dict[str, str | None] = {}
-    previous: str | None = None
-    for entry in evidence.planned:
-        previous_levels[entry["run"]] = previous
-        previous = evidence.word(evidence.primary, all_levels(entry).get(evidence.primary))
-    values = column(evidence.usable, response.column)
-    known_indices = np.flatnonzero(values == values)
-    runs, blocks = evidence.usable["run"].to_list(), evidence.usable["block"].to_list()
-    factors = {name: levels_of(evidence.usable, name) for name in evidence.varied}
-    effect = stats.predecessor_effect(
-        values[known_indices],
-        [blocks[index] for index in known_indices],
-        {
-            name: [factor_levels[index] for index in known_indices]
-            for name, factor_levels in factors.items()
-        },
-        [previous_levels[runs[index]] for index in known_indices],
-    )
-    factor = words.factor_title(evidence.primary)
-    if not isinstance(effect, stats.Effect):
-        return CarryOver(PHRASES("previous_unknown", factor=factor, reason=effect))
-    moved = effect.p < ALARM
-    sentence = PHRASES(
-        "previous_affects" if moved else "previous_no_effect",
-        factor=factor,
-        response=response.title,
-        p=effect.p,
-    )
-    return CarryOver(sentence, moved)
 
 
 def _exclusion_text(evidence: Evidence) -> Phrase:

@@ -397,16 +397,10 @@ def _estimate_row(
     window_s, sent = window_seconds(evidence, frame), messages_of_costs(frame)
     sent = np.where(sent > 0, sent, np.nan)
     return {
-        "energy_j": band(low_j, high_j),
-        "power_w": band(low_j / window_s, high_j / window_s),
-        "per_message_uj": band(1e6 * low_j / sent, 1e6 * high_j / sent),
+        "energy_j": Band.of_means(low_j, high_j),
+        "power_w": Band.of_means(low_j / window_s, high_j / window_s),
+        "per_message_uj": Band.of_means(1e6 * low_j / sent, 1e6 * high_j / sent),
     }
-
-
-def band(low: FloatArray, high: FloatArray) -> Band | None:
-    """Return the means of the finite low and high ends, shape (runs,) each; None without any."""
-    low, high = low[np.isfinite(low)], high[np.isfinite(high)]
-    return Band(float(low.mean()), float(high.mean())) if low.size and high.size else None
 
 
 PART = PagePart(90, lambda data: [section(data.evidence)], measured_only=True)

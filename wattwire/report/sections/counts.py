@@ -13,6 +13,7 @@ from wattwire.model.derived import column
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.failed_calls import sentence
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -33,11 +34,6 @@ PHRASES = Phrases(
             "The number of messages sent is unknown in all runs ({runs:count}): a sender ended and "
             "left no records."
         ),
-        # Also in the page's first sentence.
-        "calls_failed": "Calls failed: {treatments:listed}{rest}.",
-        "treatment_failed": "{treatment} ({calls:count}, {share:percent})",
-        "all_runs": "all runs",
-        "more_treatments": " and {more:plural more treatment}",
         "what_failed_means": (
             "A failed call ended with an error before its timeout; like a lost call, it counts as "
             "+∞ in latency."
@@ -63,8 +59,6 @@ COUNTS = (
     "foreign",
 )  # fmt: skip
 TITLES = {"received_unique": "received"}
-NAMED_MAX = 5
-"""Number of treatments with failed calls that a sentence names one by one."""
 
 
 def section(evidence: Evidence) -> Section:
@@ -75,7 +69,7 @@ def section(evidence: Evidence) -> Section:
         part.parts.append(Text(PHRASES("no_usable_run"), "warning"))
         return part
     part.parts.append(Text(_loss_words(evidence)))
-    failed = failed_words(evidence)
+    failed = sentence(evidence)
     if failed:
         part.parts.append(Text(joined([failed, PHRASES("what_failed_means")]), "warning"))
     part.parts.append(_counts_table(evidence))
@@ -107,29 +101,6 @@ def _loss_sentence(due: float, lost: float, runs_with_loss: int, runs: int) -> P
         runs_with_loss=runs_with_loss,
         runs=runs,
     )
-
-
-def failed_words(evidence: Evidence) -> Phrase:
-    """Return a sentence on the treatments with failed calls, with counts; empty without any."""
-    treatments = []
-    for key, frame in by_treatment(evidence, evidence.usable).items():
-        failed, expected = column(frame, "failed"), column(frame, "expected")
-        if np.nansum(failed) > 0:
-            levels = zip(evidence.varied, key, strict=True)
-            title = ", ".join(evidence.title(factor, level) for factor, level in levels)
-            treatments.append(
-                PHRASES(
-                    "treatment_failed",
-                    treatment=title or PHRASES("all_runs"),
-                    calls=float(np.nansum(failed)),
-                    share=float(np.nansum(failed) / np.nansum(expected)),
-                )
-            )
-    if not treatments:
-        return Phrase()
-    more = len(treatments) - NAMED_MAX
-    rest = PHRASES("more_treatments", more=more) if more > 0 else ""
-    return PHRASES("calls_failed", treatments=treatments[:NAMED_MAX], rest=rest)
 
 
 def _counts_table(evidence: Evidence) -> Table:

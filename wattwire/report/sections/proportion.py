@@ -21,7 +21,8 @@ from wattwire.report.figures.scatter import points_of
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
-from wattwire.report.words.phrases import Phrase, Phrases, joined
+from wattwire.report.words.phrases import Phrases, joined
+from wattwire.report.words.proportionality import PROPORTION, proportionality
 from wattwire.stats import association
 
 PHRASES = Phrases(
@@ -38,11 +39,6 @@ PHRASES = Phrases(
             "their runs), not runs."
         ),
         "table": "Energy against time and resources",
-        "grows": "grows, but not proportionally",
-        "falls": "falls",
-        "not_in_proportion": "not proportional",
-        "in_proportion": "about proportional",
-        "cannot_tell": "cannot tell",
         "rho": "{rho:number} ({p:p 3}, {method})",
         "note": (
             "95 % intervals, not corrected for multiple comparisons; exploratory. Rank intervals "
@@ -93,8 +89,6 @@ RESOURCES = (
     (r"switches_\w+|context_switches\w*", "context switches"),
 )
 FIGURES_MAX = 2
-PROPORTION = (0.8, 1.2)
-"""Energy is called proportional if the whole interval of the exponent is within these limits."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +275,7 @@ def _association_row(
         "spearman": _interval_or_text(association.spearman(quantity, joules)),
         "pearson": _interval_or_text(association.pearson(quantity, joules)),
         "exponent": power,
-        "reads": reading(power),
+        "reads": proportionality(power),
         "inside": _within_treatments(evidence, stratum.frame, energy, name),
     }
 
@@ -293,17 +287,6 @@ def _interval_or_text(result: Any) -> Any:
     if isinstance(result.interval, stats.Interval):
         return result.interval
     return PHRASES("rho", rho=result.estimate, p=result.p, method=result.p_method)
-
-
-def reading(power: Any) -> Phrase:
-    """Return a sentence on proportionality from an exponent; "" without an interval."""
-    if not isinstance(power, stats.Interval):
-        return Phrase()
-    if power.excludes(1.0):
-        if power.excludes(0.0):
-            return PHRASES("grows" if power.estimate > 0 else "falls")
-        return PHRASES("not_in_proportion")
-    return PHRASES("in_proportion" if power.within(*PROPORTION) else "cannot_tell")
 
 
 def _within_treatments(evidence: Evidence, frame: pl.DataFrame, energy: str, name: str) -> Any:

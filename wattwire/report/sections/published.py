@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,9 @@ from wattwire.analysis.dataset import Evidence, all_levels, levels_of, same_leve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column, mean_of, members
 from wattwire.model.errors import UsageError
-from wattwire.model.paths import is_plain_name
 from wattwire.report.page_parts import PagePart
-from wattwire.report.parts import Column, Section, Table, Text
-from wattwire.report.sections.costs import band
+from wattwire.report.parts import Band, Column, Section, Table, Text
+from wattwire.report.tables.published_values import published_file
 from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(
@@ -76,13 +74,6 @@ MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
 """Quantities that our runs also measure; other quantities have only published values."""
 
 
-def locate(evidence: Evidence) -> Path | None:
-    """Return the file of the study's published numbers in the campaign's folder, else None."""
-    name = evidence.study.published
-    path = evidence.reader.path / name
-    return path if is_plain_name(name) and path.is_file() else None
-
-
 def section(evidence: Evidence) -> Section | None:
     """Return the section that compares published with measured numbers; None without a table.
 
@@ -92,7 +83,7 @@ def section(evidence: Evidence) -> Section | None:
     if not study.published:
         return None
     part = Section("published", PHRASES("title"))
-    path = locate(evidence)
+    path = published_file(evidence)
     if path is None:
         part.parts.append(Text(PHRASES("no_file", file=study.published), "warning"))
         return part
@@ -211,8 +202,8 @@ def _row(
     else:
         low = mean_of(frame, _columns_of_role(frame, "energy_estimate_low_j", role))
         high = mean_of(frame, _columns_of_role(frame, "energy_estimate_high_j", role))
-        cells["energy_j_here"] = band(low, high)
-        cells["power_w_here"] = band(low / windows_s, high / windows_s)
+        cells["energy_j_here"] = Band.of_means(low, high)
+        cells["power_w_here"] = Band.of_means(low / windows_s, high / windows_s)
     if not shares and not memories and set(quantities) & set(MEASURED):
         cells["because"] = PHRASES("no_role", role=role)
     return cells

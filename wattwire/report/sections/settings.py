@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wattwire.analysis.dataset import Evidence, all_levels
-from wattwire.model import words
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.words.nested_tables import flat
 from wattwire.report.words.phrases import Phrases
 
 PHRASES = Phrases(
@@ -116,24 +116,6 @@ def merged(node_settings: Sequence[Mapping[str, Any]]) -> str:
         text = " | ".join(distinct) if is_short else PHRASES("several", values=len(distinct))
         entries.append(f"{key} = {text}")
     return ", ".join(entries)
-
-
-def flat(table: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    """Return a nested table as a flat one, with dotted keys and values in words."""
-    entries: dict[str, str] = {}
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            entries |= flat(value, f"{above}{key}.")
-        elif isinstance(value, list):
-            entries[f"{above}{key}"] = " ".join(words.plain(v) for v in value) or "none"
-        else:
-            entries[f"{above}{key}"] = words.plain(value) or "none"
-    return entries
-
-
-def pairs(table: Mapping[str, Any]) -> str:
-    """Return a nested table as text: `a = 1, b.c = 2`."""
-    return ", ".join(f"{key} = {value}" for key, value in flat(table).items())
 
 
 PART = PagePart(160, lambda data: [section(data.evidence)], measured_only=True)

@@ -5,15 +5,23 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from wattwire.analysis.dataset import Evidence, same_level
-from wattwire.report.sections.published import locate
+from wattwire.model.paths import is_plain_name
 from wattwire.report.words.phrases import Phrases
 
 PHRASES = Phrases("published_values", {"source": "Table {table}"})
 
 TABLE, ROLE, SOURCE = "table", "node_role", "source"
+
+
+def published_file(evidence: Evidence) -> Path | None:
+    """Return the file of the study's published numbers in the campaign's folder, else None."""
+    name = evidence.study.published
+    path = evidence.reader.path / name
+    return path if is_plain_name(name) and path.is_file() else None
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class Printed:
 
 def printed_of(evidence: Evidence) -> Printed:
     """Return the published numbers of the campaign's study."""
-    path = locate(evidence)
+    path = published_file(evidence)
     if path is None:
         return Printed(())
     with path.open(newline="", encoding="utf-8") as file:

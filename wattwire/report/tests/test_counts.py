@@ -15,11 +15,12 @@ from wattwire.analysis.dataset import Evidence, gather, unanswered
 from wattwire.model.derived import column, with_derived
 from wattwire.report.parts import Table
 from wattwire.report.sections import costs, counts
-from wattwire.report.sections.threats import threats
 from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FAST, Shape, write_campaign
+from wattwire.report.words import failed_calls
 from wattwire.report.words.answers import headline
 from wattwire.report.words.methods import methods
+from wattwire.report.words.threats import threats
 from wattwire.store import Campaign
 
 SHAPE = Shape(blocks=4, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
@@ -51,10 +52,10 @@ def test_failed_calls_make_up_the_sum_and_name_their_treatment(before: Evidence)
     evidence = after(before)
     assert {row["check"] for row in rows(evidence)} == {"holds"}
     assert {row["failed"] for row in rows(evidence)} == {0, 4 * FAILED}
-    failed = counts.failed_words(evidence)
+    failed = failed_calls.sentence(evidence)
     (treatment,) = failed.values["treatments"]
     assert (treatment.values["treatment"], treatment.values["calls"]) == ("Swift", 12)
-    assert only(headline(evidence, answer_all(evidence)), "counts.calls_failed") == failed
+    assert only(headline(evidence, answer_all(evidence)), "failed_calls.calls_failed") == failed
     internal = [text for _, text in threats(evidence, answer_all(evidence))]
     assert any(failed in text for text in internal)
 
@@ -87,7 +88,7 @@ def test_in_an_older_campaign_failed_calls_are_unknown_and_among_the_lost(
     assert "failed" not in before.usable.columns
     assert {row["failed"] for row in rows(before)} == {None}
     assert {row["check"] for row in rows(before)} == {"holds"}
-    assert counts.failed_words(before) == ""
+    assert failed_calls.sentence(before) == ""
     assert (unanswered(before.usable) == column(before.usable, "lost")).all()
     assert np.isnan(column(with_derived(before.usable), "failed_share")).all()
 

@@ -23,9 +23,9 @@ from wattwire.model.errors import UsageError
 from wattwire.report.findings import Findings
 from wattwire.report.findings.finding import Finding
 from wattwire.report.print import publish
-from wattwire.report.sections.threats import seen, threats
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.words.methods import methods
+from wattwire.report.words.threats import seen, threats
 from wattwire.store import Campaign
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0}

@@ -10,9 +10,9 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
-from wattwire.report.sections.threats import threats
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import Shape, write_campaign
+from wattwire.report.words.threats import threats
 from wattwire.store import Campaign
 
 SHAPE = Shape(blocks=2, patterns=("service",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)

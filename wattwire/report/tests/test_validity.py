@@ -11,8 +11,8 @@ from wattwire.analysis.validity import Rejudged, stamps
 from wattwire.model.validity import ValidityLimits
 from wattwire.report.parts import tables_of
 from wattwire.report.sections import answers as answered
-from wattwire.report.sections.threats import threats
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
+from wattwire.report.words.threats import threats
 from wattwire.store import Campaign
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2}

@@ -16,8 +16,7 @@ from wattwire.analysis.interactions import by_level, changes
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.verdict import ended_unsent
-from wattwire.report.sections.counts import failed_words
-from wattwire.report.words import best_alternative, not_compared
+from wattwire.report.words import best_alternative, failed_calls, not_compared
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -250,7 +249,7 @@ def few_degrees(answers: Answers) -> Phrase:
 
 def headline(evidence: Evidence, answers: Answers) -> Phrase:
     """Return the headline: edited files, treatments not compared, first sentence, failed calls."""
-    failed = failed_words(evidence)
+    failed = failed_calls.sentence(evidence)
     uncompared = not_compared.headline(evidence, asked_responses(evidence))
     texts = [
         words.edited_words(evidence.edited),

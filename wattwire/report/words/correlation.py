@@ -15,8 +15,8 @@ from wattwire.model import words
 from wattwire.model.metrics import METRICS, SYSTEM_CALLS
 from wattwire.model.questions import Question
 from wattwire.report.parts import Text
-from wattwire.report.sections.proportion import reading
 from wattwire.report.words.phrases import Phrase, Phrases
+from wattwire.report.words.proportionality import proportionality
 from wattwire.stats import association
 
 PHRASES = Phrases(
@@ -136,7 +136,7 @@ def _sentence(
         exponent=exponent.estimate,
         low=exponent.low,
         high=exponent.high,
-        reading=reading(exponent),
+        reading=proportionality(exponent),
     )
 
 

@@ -1,0 +1,70 @@
+"""Carry-over: the effects of a run's position in its block and of the run before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.analysis.contrasts import fit_of
+from wattwire.analysis.dataset import Evidence, all_levels, levels_of
+from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured
+from wattwire.model.derived import column
+from wattwire.stats import Effect, Interval, NotComputable, TooFew
+
+POSITIONS = 10
+ALARM = 0.05
+
+
+@dataclass(frozen=True)
+class CarryOver:
+    """The effects of preceding runs on a response; `previous` is None if `position` is unknown."""
+
+    response: Response
+    position: Interval | TooFew | NotComputable
+    """Factor by which the response changes POSITIONS positions later in a block."""
+    previous: Effect | TooFew | NotComputable | None
+    """Effect of the primary factor's level in the previous run."""
+
+    @property
+    def position_matters(self) -> bool:
+        """Whether the interval of the position's effect excludes 1."""
+        return isinstance(self.position, Interval) and self.position.excludes(1.0)
+
+    @property
+    def previous_matters(self) -> bool:
+        """Whether the effect of the previous run is significant at the level ALARM."""
+        return isinstance(self.previous, Effect) and self.previous.p < ALARM
+
+
+def carry_over(evidence: Evidence) -> CarryOver:
+    """Return the effects of position and predecessor on CPU time, or on latency without it."""
+    response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
+    positions = column(evidence.usable, "position")
+    fit = fit_of(evidence, evidence.usable, response, positions)
+    slope = stats.slope(fit, float(POSITIONS)) if isinstance(fit, stats.Fit) else fit
+    if not isinstance(slope, Interval):
+        return CarryOver(response, slope, None)
+    return CarryOver(response, slope, _predecessor(evidence, response))
+
+
+def _predecessor(evidence: Evidence, response: Response) -> Effect | TooFew | NotComputable:
+    previous_levels: dict[str, str | None] = {}
+    previous: str | None = None
+    for entry in evidence.planned:
+        previous_levels[entry["run"]] = previous
+        previous = evidence.word(evidence.primary, all_levels(entry).get(evidence.primary))
+    values = column(evidence.usable, response.column)
+    known_indices = np.flatnonzero(values == values)
+    runs, blocks = evidence.usable["run"].to_list(), evidence.usable["block"].to_list()
+    factors = {name: levels_of(evidence.usable, name) for name in evidence.varied}
+    return stats.predecessor_effect(
+        values[known_indices],
+        [blocks[index] for index in known_indices],
+        {
+            name: [factor_levels[index] for index in known_indices]
+            for name, factor_levels in factors.items()
+        },
+        [previous_levels[runs[index]] for index in known_indices],
+    )

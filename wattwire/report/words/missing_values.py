@@ -1,0 +1,36 @@
+"""Sentences on valid runs that lack a value of a response."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from wattwire.analysis.contrasts import Answers
+from wattwire.analysis.dataset import Evidence
+from wattwire.model.derived import column
+from wattwire.report.words.phrases import Phrase, Phrases
+
+PHRASES = Phrases(
+    "missing_values",
+    {
+        "runs_ended": "{runs:plural valid run} ended with the outcome “{outcome}”.",
+        "runs_without": "{runs:plural valid run} without {response}: omitted from its ratios.",
+    },
+)
+
+
+def sentences(evidence: Evidence, answers: Answers) -> list[Phrase]:
+    """Return sentences on valid runs that ended badly or lack a response.
+
+    Without them, ratios over the remaining runs would make treatments appear better than they are.
+    """
+    frame = evidence.usable
+    texts = []
+    for outcome in sorted(set(frame["outcome"].to_list()) - {"completed"}):
+        runs = frame.filter(pl.col("outcome") == outcome).height
+        texts.append(PHRASES("runs_ended", runs=runs, outcome=outcome.replace("_", " ")))
+    for response in dict.fromkeys(answer.response for answer in answers.items):
+        missing = int(np.isnan(column(frame, response.column)).sum())
+        if 0 < missing < frame.height:
+            texts.append(PHRASES("runs_without", runs=missing, response=response.title))
+    return texts

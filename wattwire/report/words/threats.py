@@ -1,0 +1,455 @@
+"""Threats to validity, from the campaign's records: machine, boots, meters, limits, verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from wattwire.analysis import settling
+from wattwire.analysis.contrasts import Answers
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.not_compared import FAILED_MAX
+from wattwire.model import words
+from wattwire.model.derived import column
+from wattwire.model.validity import OTHER_LOAD
+from wattwire.model.words import edited_words
+from wattwire.report.findings import Findings
+from wattwire.report.words import carry_over, failed_calls, missing_values
+from wattwire.report.words.error_checks import cautions
+from wattwire.report.words.methods import boots, facts_of
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+from wattwire.store import ImportedCampaign
+
+PHRASES = Phrases(
+    "threats",
+    {
+        "construct": "Do the numbers measure what their names say?",
+        "construct_imported": (
+            "These data were recorded by others and imported: their clocks, meters and nodes are "
+            "known only from their documentation."
+        ),
+        "energy_attributed": (
+            "Energy is measured for the whole machine and attributed by CPU time above the silent "
+            "baseline: the processes that used CPU time are charged for memory, network and other "
+            "devices as well."
+        ),
+        "no_energy": (
+            "No energy counter was readable, so there are no results on measured "
+            "energy{reasons}{estimates}."
+        ),
+        "no_energy_reasons": " ({reasons})",
+        "absent_meter": "{meter}: {reason}",
+        "no_reason": "no reason given",
+        "estimates": (
+            "; figures marked as estimates are CPU time times a constant and contain no "
+            "information beyond CPU time"
+        ),
+        "failed_calls": (
+            "{failed} Costs per message include answered and failed calls; they are not compared "
+            "if more than {share_max:percent} of a run's calls failed or were lost."
+        ),
+        "interpolated": (
+            "CPU time and memory are read every {period_s:number} s. The counted part begins "
+            "between two readings, where CPU time is interpolated linearly: in the shortest window "
+            "({shortest_s:number} s; the median is {median_s:number} s), up to {share:percent} of "
+            "the CPU time is interpolated. More calls in a run (count) reduce this share."
+        ),
+        "one_host": (
+            "All nodes share one machine: these numbers exclude the network between hosts, and a "
+            "sender's CPU time may include work for its receiver (the kernel charges network time "
+            "to the process in whose context it runs)."
+        ),
+        "wire_bytes": (
+            "Bytes on the wire are those of the host's interfaces and include other programs' "
+            "traffic."
+        ),
+        "internal": "Does the treatment cause the difference?",
+        "internal_imported": (
+            "Run order, other load on the machine and exclusions were the authors' choice; no "
+            "validity limit was checked."
+        ),
+        "virtual": (
+            "This is a virtual machine: its host controls frequency, neighbours and power states; "
+            "steal time was monitored{most}."
+        ),
+        "most_steal": " (at most {share:percent} in a valid run)",
+        "limit_disabled": "The limit on {quantity} was disabled ({key} = {limit:g}){most}.",
+        "other_load": "load of other programs",
+        "steal": "time taken by the hypervisor",
+        "most_used": "; the maximum in a valid run was {share:percent} of all cores",
+        "unseen": (
+            "The meters cannot see some processes of this machine ({processes}): the validity "
+            "limits do not include the load of these processes."
+        ),
+        "load_unmeasured": (
+            "No meter measured the load of other programs, so no run was excluded for it."
+        ),
+        "no_controls": (
+            "No A/A control runs were measured, so the difference that chance and drift alone "
+            "produce is unknown."
+        ),
+        "warm_up_calls": (
+            "The warm-up, {calls:plural call} of each client, is discarded, and with it every call "
+            "that began before the last client had made as many. These figures do not show how "
+            "fast a stack is in its first calls."
+        ),
+        "unsettled": (
+            "In the settling runs, {cells:listed} had not reached steady state after that number "
+            "of calls: a longer warm-up would change the figures."
+        ),
+        "settling_unknown": (
+            "The settling runs of {cells:listed} have too few answered calls to determine the "
+            "required warm-up."
+        ),
+        "no_warm_up": (
+            "No warm-up was discarded: the first messages of a run count like the rest."
+        ),
+        "one_excluded": (
+            "{excluded} of {runs:plural run} was excluded; if the disturbance correlates with the "
+            "treatment, the remaining runs are a biased sample (the answers also give results with "
+            "all runs)."
+        ),
+        "excluded": (
+            "{excluded} of {runs:plural run} were excluded; if the disturbance correlates with the "
+            "treatment, the remaining runs are a biased sample (the answers also give results with "
+            "all runs)."
+        ),
+        "untried": (
+            "{runs:plural planned run of the design is/planned runs of the design are} still "
+            "missing."
+        ),
+        "conclusion": "Is the difference more than chance?",
+        "edited": (
+            "{edited} The questions, the margin and the limits may have been chosen with knowledge "
+            "of the data."
+        ),
+        "limits_changed": (
+            "Validity limits were changed after the measurement ({changes}), when the data were "
+            "known, so every answer is exploratory."
+        ),
+        "one_block": (
+            "One block: no interval per treatment; drift cannot be separated from the effects, and "
+            "interactions between factors are part of the error."
+        ),
+        "few_blocks": (
+            "With only {blocks:plural block}, intervals are wide, and the assumption that all "
+            "treatments have the same error variance cannot be checked."
+        ),
+        "pooled_error": (
+            "The error is pooled over treatments on the log scale; a treatment with a larger "
+            "variance than the others gets an interval that is too narrow."
+        ),
+        "differences": (
+            "Compared by differences, because some runs are zero or negative: {responses:listed}. "
+            "One number then represents treatments that may differ by different amounts."
+        ),
+        "no_number": "No question of the study has a numeric answer; all results are exploratory.",
+        "undecided": (
+            "In {undecided} of {answers:plural answer} no difference was detected, which does not "
+            "show that there is none."
+        ),
+        "one_unanswered": (
+            "Of {answers:plural answer} that the study asks for, {unanswered} has no number "
+            "({responses:listed})."
+        ),
+        "unanswered": (
+            "Of {answers:plural answer} that the study asks for, {unanswered} have no number "
+            "({responses:listed})."
+        ),
+        "noise": (
+            "Two identical labels may differ by up to {share:percent} (the far end of the interval "
+            "of B / A): no smaller effect is claimed."
+        ),
+        "messages": (
+            "Messages within a run are not independent and add no degrees of freedom; the "
+            "experimental unit is the run."
+        ),
+        "external": "Do the results hold elsewhere?",
+        "external_imported": (
+            "The number of machines, boots and builds behind these data is not recorded, so it is "
+            "unknown whether the results hold elsewhere."
+        ),
+        "one_machine": (
+            "One machine, {occasions}, one build: the results do not extend to others, and library "
+            "versions are part of the result."
+        ),
+        "one_boot": "one boot",
+        "boots": "{boots} boots",
+        "one_occasion": "one occasion",
+        "held": "Held at one level, with other levels untested: {factors:listed}.",
+        "held_factor": "{factor} ({level})",
+        # For texts without the page's other sections.
+        "finding": "{title} ({standing}). {cause}",
+        "data_remark": "Remark about the data{rows}: {title}. {text}",
+        "remark_rows": " ({rows:plural row} in remarks.json)",
+    },
+)
+
+KINDS = ("construct", "internal", "conclusion", "external")
+TITLES = {
+    "construct": PHRASES("construct"),
+    "internal": PHRASES("internal"),
+    "conclusion": PHRASES("conclusion"),
+    "external": PHRASES("external"),
+}
+FEW_BLOCKS = 5
+OPEN_SHARE = 1.0
+PERIODS_MIN = 20
+"""In a window of fewer sampling periods, one period is more than 5 % of it."""
+Threat = tuple[str, str]
+
+
+def threats(evidence: Evidence, answers: Answers) -> list[Threat]:
+    """Return (kind, sentence) of each threat to the validity of these numbers."""
+    by_kind = {
+        "construct": _construct(evidence),
+        "internal": _internal(evidence),
+        "conclusion": _conclusion(evidence, answers),
+        "external": _external(evidence),
+    }
+    return [(kind, sentence) for kind in KINDS for sentence in by_kind[kind]]
+
+
+def seen(evidence: Evidence, answers: Answers, found: Findings) -> list[Threat]:
+    """Return (kind, sentence) of the page's warnings in other sections, for texts without them."""
+    warnings: list[Threat] = [
+        (
+            "internal",
+            PHRASES("finding", title=finding.title, standing=finding.standing, cause=finding.cause),
+        )
+        for finding in found.items
+    ]
+    if isinstance(evidence.reader, ImportedCampaign):
+        warnings += [
+            (
+                "internal",
+                PHRASES("data_remark", rows=_rows(item), title=item["title"], text=item["text"]),
+            )
+            for item in evidence.reader.remarks()
+        ]
+    else:
+        warnings += [("internal", sentence) for sentence in carry_over.warnings(evidence)]
+    responses = [item.response for item in (*answers.computed(), *answers.differences())]
+    sentences = [
+        *missing_values.sentences(evidence, answers),
+        *cautions(evidence, list(dict.fromkeys(responses))),
+    ]
+    return warnings + [("conclusion", sentence) for sentence in sentences]
+
+
+def _rows(finding: Mapping[str, Any]) -> str:
+    """Return the row count and the file of a finding's table, which is too large for a text."""
+    count = len(finding["rows"])
+    return PHRASES("remark_rows", rows=count) if count else ""
+
+
+def _construct(evidence: Evidence) -> Iterator[Phrase]:
+    """Yield threats to construct validity: whether a number measures what its name says."""
+    if evidence.imported:
+        yield PHRASES("construct_imported")
+        return
+    yield _energy(evidence)
+    failed = failed_calls.sentence(evidence)
+    if failed:
+        yield PHRASES("failed_calls", failed=failed, share_max=FAILED_MAX)
+    yield from _short_windows(evidence)
+    if len(evidence.reader.machine.get("hosts", {})) < 2:
+        yield PHRASES("one_host")
+    if "wire_bytes_per_message" in evidence.usable.columns:
+        yield PHRASES("wire_bytes")
+
+
+def _short_windows(evidence: Evidence) -> Iterator[Phrase]:
+    """Yield the share of interpolated CPU time, if the counted part begins between two readings.
+
+    The window's own begin and end have readings; the end of a warm-up of calls has none.
+    """
+    windows_s = column(evidence.usable, "cost_window_s")
+    windows_s = windows_s[windows_s > 0]
+    period_s = 1.0 / evidence.study.meters.tick_hz
+    if not evidence.warmup_calls or not windows_s.size or windows_s.min() >= PERIODS_MIN * period_s:
+        return
+    yield PHRASES(
+        "interpolated",
+        period_s=period_s,
+        shortest_s=float(windows_s.min()),
+        median_s=float(np.median(windows_s)),
+        share=min(1.0, period_s / float(windows_s.min())),
+    )
+
+
+def _energy(evidence: Evidence) -> Phrase:
+    frame = evidence.usable
+    if np.isfinite(column(frame, "energy_message_j")).any():
+        return PHRASES("energy_attributed")
+    reasons = _absence_reasons(evidence)
+    has_estimates = any("energy_estimate" in name for name in frame.columns)
+    return PHRASES(
+        "no_energy",
+        reasons=PHRASES("no_energy_reasons", reasons=reasons) if reasons else "",
+        estimates=PHRASES("estimates") if has_estimates else "",
+    )
+
+
+def _absence_reasons(evidence: Evidence) -> Phrase:
+    """Return why the meters that could have measured energy were absent."""
+    reasons = []
+    for host in evidence.reader.machine.get("hosts", {}).values():
+        for meter in host.get("meters", []):
+            energies = [
+                quantity for quantity in meter.get("quantities", []) if _is_energy(quantity)
+            ]
+            if meter.get("state") != "present" and energies:
+                reason = meter.get("reason") or PHRASES("no_reason")
+                reasons.append(PHRASES("absent_meter", meter=meter["name"], reason=reason))
+    return joined(reasons, "; ")
+
+
+def _is_energy(quantity: Any) -> bool:
+    return isinstance(quantity, dict) and quantity.get("rank") is not None
+
+
+def _internal(evidence: Evidence) -> Iterator[Phrase]:
+    """Yield threats to internal validity: whether the treatment caused the difference."""
+    if evidence.imported:
+        yield PHRASES("internal_imported")
+        return
+    if is_virtual(facts_of(evidence)):
+        steal = column(evidence.usable, "steal_share")
+        steal = steal[np.isfinite(steal)]
+        most = PHRASES("most_steal", share=float(steal.max())) if steal.size else ""
+        yield PHRASES("virtual", most=most)
+    yield from _open_limits(evidence)
+    yield from _unseen(evidence)
+    yield from _unmeasured(evidence)
+    if not evidence.controls_planned:
+        yield PHRASES("no_controls")
+    yield from _warm_up(evidence)
+    excluded = evidence.excluded.height
+    if excluded:
+        yield PHRASES(
+            "one_excluded" if excluded == 1 else "excluded",
+            excluded=excluded,
+            runs=excluded + evidence.usable.height,
+        )
+    untried = evidence.untried(evidence.designed)
+    if untried:
+        yield PHRASES("untried", runs=untried)
+
+
+def _unseen(evidence: Evidence) -> Iterator[Phrase]:
+    """Yield a sentence on processes of the machine that no meter could read."""
+    for host in evidence.reader.machine.get("hosts", {}).values():
+        infos = (meter.get("info") or {} for meter in host.get("meters", []))
+        for processes in filter(None, (info.get("unseen") for info in infos)):
+            yield PHRASES("unseen", processes=processes)
+
+
+def _unmeasured(evidence: Evidence) -> Iterator[Phrase]:
+    """Yield a sentence if no meter read other programs' load, so that it excludes no run."""
+    attempts = evidence.attempts
+    if attempts.height and not np.isfinite(column(attempts, OTHER_LOAD)).any():
+        yield PHRASES("load_unmeasured")
+
+
+def _warm_up(evidence: Evidence) -> Iterator[Phrase]:
+    """Yield a sentence on the messages that the warm-up excludes and the questions left open."""
+    calls = evidence.warmup_calls
+    if calls:
+        yield PHRASES("warm_up_calls", calls=calls)
+        if unsettled_cells := settling.unsettled(evidence.warm_up):
+            yield PHRASES("unsettled", cells=unsettled_cells)
+        if unknown_cells := settling.unknown(evidence.warm_up):
+            yield PHRASES("settling_unknown", cells=unknown_cells)
+    elif not evidence.study.plan.warmup_s:
+        yield PHRASES("no_warm_up")
+
+
+def _open_limits(evidence: Evidence) -> Iterator[Phrase]:
+    limits = evidence.study.validity
+    if limits.look:
+        limits = replace(limits, other_load_max=1.0, steal_max=1.0)
+    watched = (
+        ("other_load_max", "other_load_share", PHRASES("other_load")),
+        ("steal_max", "steal_share", PHRASES("steal")),
+    )
+    for key, name, quantity in watched:
+        limit = float(getattr(limits, key))
+        if limit < OPEN_SHARE:
+            continue
+        shares = column(evidence.usable, name)
+        shares = shares[np.isfinite(shares)]
+        most = PHRASES("most_used", share=float(shares.max())) if shares.size else ""
+        yield PHRASES("limit_disabled", quantity=quantity, key=key, limit=limit, most=most)
+
+
+def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[Phrase]:
+    """Yield threats to conclusion validity: whether a difference is more than chance."""
+    if evidence.edited:
+        yield PHRASES("edited", edited=edited_words(evidence.edited))
+    if evidence.validity_changed:
+        yield PHRASES("limits_changed", changes=evidence.validity_changed)
+    blocks = answers.block_count
+    if blocks == 1:
+        yield PHRASES("one_block")
+    elif 1 < blocks < FEW_BLOCKS:
+        yield PHRASES("few_blocks", blocks=blocks)
+    computed = answers.computed()
+    numbers = [*computed, *answers.differences()]
+    if computed:
+        yield PHRASES("pooled_error")
+    if answers.differences():
+        responses = dict.fromkeys(item.response.title for item in answers.differences())
+        yield PHRASES("differences", responses=responses)
+    if evidence.usable.height and not numbers:
+        yield PHRASES("no_number")
+    undecided = sum(answers.outcome(item) == "undecided" for item in numbers)
+    if undecided:
+        yield PHRASES("undecided", undecided=undecided, answers=len(numbers))
+    unanswered = len(answers.items) - len(numbers)
+    if unanswered and numbers:
+        titles = [item.response.title for item in answers.items if item not in numbers]
+        yield PHRASES(
+            "one_unanswered" if unanswered == 1 else "unanswered",
+            answers=len(answers.items),
+            unanswered=unanswered,
+            responses=list(dict.fromkeys(titles)),
+        )
+    noise = max(answers.noise.values(), default=0.0)
+    if noise:
+        yield PHRASES("noise", share=math.expm1(noise))
+    yield PHRASES("messages")
+
+
+def _external(evidence: Evidence) -> Iterator[Phrase]:
+    """Yield threats to external validity: whether the results hold elsewhere."""
+    if evidence.imported:
+        yield PHRASES("external_imported")
+    else:
+        count = boots(evidence)
+        occasions = (
+            PHRASES("boots", boots=count)
+            if count > 1
+            else PHRASES("one_boot" if count else "one_occasion")
+        )
+        yield PHRASES("one_machine", occasions=occasions)
+    held = [name for name, levels in evidence.factors.items() if len(levels) == 1]
+    fixed = {name: evidence.factors[name][0] for name in held}
+    fixed |= {name: level for name, level in evidence.study.fixed.items() if name != "literal"}
+    if fixed:
+        held_levels = [
+            PHRASES(
+                "held_factor", factor=words.factor_title(name), level=evidence.title(name, level)
+            )
+            for name, level in fixed.items()
+        ]
+        yield PHRASES("held", factors=held_levels)
+
+
+def is_virtual(facts: Mapping[str, Any]) -> bool:
+    """Return whether the host was a virtual machine, according to its facts."""
+    return facts.get("virtualisation") not in (None, "none", "")
