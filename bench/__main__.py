@@ -37,7 +37,7 @@ from bench.libraries import comparisons
 from bench.nodes import Bench, bench, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.turns import on_cores
-from wattwire.cli.bare_clients import bare_server, printed_ns
+from wattwire.rig.bare_clients import bare_server, printed_ns
 
 BARE = Path(__file__).with_name("bare")
 BYTES, CALLS = 64, 4000

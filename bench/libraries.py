@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from bench.nodes import Bench
 from bench.pairs import Comparison, abba, compared
-from wattwire.cli.bare_clients import HANG_S, bare_argv, bare_round_trip_ns
+from wattwire.cli.round_trips import bare_round_trip_ns
+from wattwire.rig.bare_clients import HANG_S, bare_argv
 
 BYTES, CALLS = 64, 1500
 PROMISE = 1.05

@@ -24,8 +24,8 @@ from contract.conformance.cell import (  # noqa: E402 - the path above comes fir
 from contract.conformance.group import Group, Member  # noqa: E402
 from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE  # noqa: E402
 from wattwire.catalog import Catalog, Cell  # noqa: E402
-from wattwire.cli.bare_clients import cell_round_trip_ns  # noqa: E402
 from wattwire.cli.conformance import _suite, under_test  # noqa: E402
+from wattwire.cli.round_trips import cell_round_trip_ns  # noqa: E402
 from wattwire.model.errors import MissingError  # noqa: E402
 from wattwire.rig import AgentClient, Builder, BuildStep  # noqa: E402
 

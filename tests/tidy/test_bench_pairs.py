@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench import pairs
-from wattwire.cli import bare_clients
+from wattwire.rig import bare_clients
 
 HANGS = [sys.executable, "-c", "import time; time.sleep(600)"]
 

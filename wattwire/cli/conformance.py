@@ -16,13 +16,8 @@ from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
-from wattwire.cli.bare_clients import (
-    bare_argv,
-    bare_round_trip_ns,
-    cell_round_trip_ns,
-    measured_cost,
-)
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
+from wattwire.cli.round_trips import bare_round_trip_ns, cell_round_trip_ns, measured_cost
 from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs.doctor import install_command, sources
 from wattwire.cli.wrap import searchable
@@ -30,6 +25,7 @@ from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.setting_purposes import NAGLE_OFF, TLS
 from wattwire.model.words import plural
 from wattwire.rig import AgentClient, Builder, CellBuild
+from wattwire.rig.bare_clients import bare_argv
 from wattwire.rig.builds import LackingError
 from wattwire.rig.harness_costs import HarnessCost, note_harness_cost
 from wattwire.run.processes import RunProcesses, start_service

@@ -21,6 +21,8 @@ TREES = "trees"
 """Sources of commits measured as variants; agents do not use them."""
 COMPILERS = "compilers"
 """Files that compilers keep between builds, one folder for each."""
+HARNESS_COSTS = "harness_costs"
+"""Measured costs of the harness, one file for each build; removed with the build."""
 AGENT = b"wattwire-agent"
 """Name of a serving agent's process, as `agent/src/processes/own.rs` has it."""
 DAY_S = 86_400.0
@@ -71,7 +73,7 @@ def _size(path: Path) -> int:
 
 
 def remove(entry: Entry) -> bool:
-    """Remove a build with its log, or a blob; return False if it is being built."""
+    """Remove a build with its log and cost, or a blob; return False if it is being built."""
     if not entry.path.is_dir():
         entry.path.unlink(missing_ok=True)
         return True
@@ -83,6 +85,8 @@ def remove(entry: Entry) -> bool:
         (entry.path / MARKER).unlink(missing_ok=True)
         shutil.rmtree(entry.path)
         entry.path.with_name(f"{entry.path.name}.log").unlink(missing_ok=True)
+        cost = entry.path.parents[1] / HARNESS_COSTS / f"{entry.path.name}.json"
+        cost.unlink(missing_ok=True)
         # The lock stays: a process that waits for it would otherwise hold an unlinked file.
     return True
 

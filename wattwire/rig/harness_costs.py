@@ -15,8 +15,6 @@ from pathlib import Path
 
 from wattwire.rig import cache
 
-FOLDER = "harness_costs"
-
 
 @dataclass(frozen=True)
 class HarnessCost:
@@ -57,4 +55,4 @@ def note_harness_cost(build_key: str, cost: HarnessCost) -> None:
 
 
 def _path(build_key: str) -> Path:
-    return cache.folder() / FOLDER / f"{build_key}.json"
+    return cache.folder() / cache.HARNESS_COSTS / f"{build_key}.json"

@@ -44,9 +44,14 @@ def test_an_empty_cache_has_no_entries(tmp_path):
 
 def test_a_removed_build_leaves_nothing_that_looks_complete(tmp_path):
     folder = build(tmp_path, "k", 40.0)
+    costs = tmp_path / cache.HARNESS_COSTS
+    costs.mkdir()
+    for key in ("k", "other"):
+        (costs / f"{key}.json").write_text("{}")
     (entry,) = cache.entries(tmp_path, NOW_S)
     assert cache.remove(entry)
     assert not folder.exists() and not (tmp_path / "builds/k.log").exists()
+    assert [path.name for path in costs.iterdir()] == ["other.json"]
 
 
 def test_a_build_that_somebody_holds_stays(tmp_path):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wattwire.rig.harness_costs import FOLDER, HarnessCost, harness_cost, note_harness_cost
+from wattwire.rig.cache import HARNESS_COSTS
+from wattwire.rig.harness_costs import HarnessCost, harness_cost, note_harness_cost
 
 COST = HarnessCost(5.0, 3.0, 7.0, 100.0, 10, 64, "2026-01-31")
 
@@ -33,5 +34,5 @@ def test_another_hosts_cost_is_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"host": "x"}', "null"])
 def test_a_damaged_file_is_no_cost(place: Path, text: str) -> None:
     note_harness_cost("one", COST)
-    (place / FOLDER / "one.json").write_text(text)
+    (place / HARNESS_COSTS / "one.json").write_text(text)
     assert harness_cost("one") is None

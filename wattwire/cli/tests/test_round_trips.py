@@ -1,20 +1,10 @@
-"""A bare client is found in its node's folder and measured in pairs with the node."""
+"""The cost of the harness is measured in interleaved pairs, on one core."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from wattwire.cli.bare_clients import bare_argv, measured_cost
-
-
-def test_a_bare_client_is_the_file_beside_the_node(tmp_path: Path) -> None:
-    node = tmp_path / "node.py"
-    node.touch()
-    argv = ["/usr/bin/python3", str(node)]
-    assert bare_argv(argv) is None
-    (tmp_path / "bare.py").touch()
-    assert bare_argv(argv) == ["/usr/bin/python3", str(tmp_path / "bare.py")]
+from wattwire.cli.round_trips import measured_cost
 
 
 def test_the_cost_is_the_mean_difference_of_interleaved_pairs() -> None:

@@ -1,77 +1,20 @@
-"""Comparison of a cell with its bare client, `bare.*` in the folder of the cell's node.
-
-A bare client is a program as a user of the library would write it, without a kit. `bare pong
-ENDPOINT…` gets the endpoints of the services, prints the endpoint for ping, and answers until it is
-ended; `bare ping ENDPOINT BYTES COUNT` prints the median round trip, in ns, of COUNT calls.
-"""
+"""Round trips of a cell and of its bare client, interleaved: the cost of the harness."""
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import importlib
 import os
 import statistics
-import subprocess
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from wattwire.rig.bare_clients import bare_server, printed_ns
 from wattwire.rig.harness_costs import HarnessCost
 from wattwire.stats import Interval, mean_interval
 
 PAYLOAD_BYTES, CALLS, PAIRS = 64, 1500, 10
-START_S = 20.0
-HANG_S = 60.0
-"""Time limit (s) for a bare client's calls, which take about a second."""
-
-
-def bare_argv(argv: Sequence[str]) -> list[str] | None:
-    """Return the command of a node's bare client; None if the cell has none."""
-    for number, word in enumerate(argv):
-        path = Path(word)
-        bare = path.with_name(f"bare{path.suffix}") if path.suffix and path.is_absolute() else path
-        if bare != path and bare.is_file():
-            return [*argv[:number], str(bare)]
-    return None
-
-
-@contextlib.contextmanager
-def bare_server(argv: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Run a bare server and yield its first line; RuntimeError if it prints none in time."""
-    # A session of its own, as nodes have: the kernel schedules sessions as groups.
-    process = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
-        start_new_session=True,
-    )  # fmt: skip
-    guard = threading.Timer(START_S, process.kill)  # a server that is killed ends its output
-    guard.start()
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline().strip()
-        guard.cancel()
-        if not line:
-            raise RuntimeError(f"{argv[-1]}: the bare server printed nothing within {START_S:g} s")
-        yield line
-    finally:
-        guard.cancel()
-        process.kill()
-        with process:  # closes its pipes and waits for it
-            pass
-
-
-def printed_ns(
-    argv: Sequence[str], env: Mapping[str, str] | None = None, timeout_s: float = HANG_S
-) -> float:
-    """Return the time in ns that a program prints."""
-    result = subprocess.run(
-        argv, capture_output=True, text=True, check=False, timeout=timeout_s, env=env,
-        start_new_session=True,
-    )  # fmt: skip
-    if result.returncode != 0:
-        raise RuntimeError(f"{argv[1]}: exit {result.returncode}: {result.stderr[-300:].strip()}")
-    return float(result.stdout)
 
 
 def bare_round_trip_ns(subject: Any, argv: Sequence[str]) -> float:
