@@ -1,5 +1,5 @@
-# The verbs of this repository. Every one runs without questions and does its installing itself;
-# a second run installs nothing, as long as the requirement files stay the same.
+# Targets for developers. Each target installs what it needs and asks for no input. A second run
+# installs nothing if the requirement files have not changed.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -10,13 +10,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 export WATTWIRE_CACHE ?= $(HOME)/.cache/wattwire
 
-# One stamp for each content of the requirement files, so that going back and forth between
-# commits reinstalls only where something differs from what was installed last.
+# The stamp's name contains a hash of the requirement files, so switching between commits
+# reinstalls packages only if these files differ from the last installation.
 PINS := requirements.txt requirements-dev.txt pyproject.toml
 HASH := $(shell cat $(PINS) | sha256sum | cut -c1-16)
 STAMP := $(VENV)/installed-$(HASH)
 CARGO := cargo
-# A sourced ROS has pytest plugins on PYTHONPATH that this pytest cannot load: name ours instead.
+# A sourced ROS adds pytest plugins to PYTHONPATH that this pytest cannot load, so disable
+# autoloading and name our plugins.
 PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist.plugin -p pytest_timeout \
     -p _hypothesis_pytestplugin
 CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
@@ -24,15 +25,15 @@ CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
 .PHONY: constants help setup agent check test test-all test-setup lint demo clean requirements packages-%
 
 help:
-	@echo "make setup         .venv with pinned packages, and the agent"
-	@echo "make demo          measure something, and write a report about it (a few minutes)"
-	@echo "make check         lint and the repository's rules"
-	@echo "make test          the tests: of each middleware a cell and a pair of languages"
-	@echo "make test-all      the tests, with every cell and every pair (hours, and gigabytes)"
-	@echo "make lint          formats, lints and types"
-	@echo "make constants     write the kits' constants anew from contract/schemas"
-	@echo "make requirements  pin the requirement files anew"
-	@echo "make clean         remove what was built in this folder (campaigns stay)"
+	@echo "make setup         create .venv with pinned packages and build the agent"
+	@echo "make demo          run a small study and write its report (a few minutes)"
+	@echo "make check         run lint and check the repository's rules"
+	@echo "make test          run the tests, with one cell and one pair of languages per middleware"
+	@echo "make test-all      run the tests with every cell and every pair (hours, gigabytes of disk)"
+	@echo "make lint          check formats, lints and types"
+	@echo "make constants     regenerate the kits' constants from contract/schemas"
+	@echo "make requirements  update the pinned requirement files"
+	@echo "make clean         remove build products from this folder (keeps campaigns)"
 
 packages-%:
 	@$(PYTHON) tools/packages.py $*
@@ -59,7 +60,7 @@ agent:
 	    $(PYTHON) tools/requirements.py cargo; \
 	    $(CARGO) build --quiet --release --locked --manifest-path agent/Cargo.toml; \
 	else \
-	    echo "agent: not built: cargo is not installed; runs need it (see README.md)" >&2; \
+	    echo "agent: not built, because cargo is not installed; runs need the agent (see README.md)" >&2; \
 	fi
 
 setup: packages-demo
@@ -67,11 +68,12 @@ setup: packages-demo
 	@$(MAKE) -s --no-print-directory agent
 
 demo: setup
-	@# Exit code 1 says that no run can be used (a busy machine): the page tells why.
-	@$(BIN)/wattwire run first-look --campaign $(CAMPAIGN) --no-report || [ $$? -eq 1 ]
+	@# Exit code 4 means that no run is valid. The page gives the reason, so write it anyway.
+	@$(BIN)/wattwire run first-look --campaign $(CAMPAIGN) --no-report || [ $$? -eq 4 ]
 	@$(BIN)/wattwire report $(CAMPAIGN)
 
-# What the tests need, with the time that each part takes; builds of cells are timed by conftest.py.
+# Installs the requirements of the tests and prints the time of each part. conftest.py times the
+# builds of cells.
 test-setup:
 	@begun=$$(date +%s); \
 	$(MAKE) -s --no-print-directory packages-test packages-demo $(STAMP); \
@@ -80,7 +82,7 @@ test-setup:
 	echo "packages: $$((packages - begun)) s; agent: $$(($$(date +%s) - packages)) s"
 
 test: test-setup
-	@# Two at a time and no more: checks of a node's pace would find a crowd instead.
+	@# With more than two processes, checks of a node's rate would fail because of the load.
 	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: test-setup
@@ -110,7 +112,7 @@ lint: packages-lint
 check: lint
 	@$(PYTEST) -q tests/tidy
 
-# Needs pip-tools on PATH. Run it with the Python whose pins the files shall hold.
+# Needs pip-tools on PATH. Run it with the Python version for which to pin packages.
 requirements:
 	@for name in requirements requirements-dev; do \
 	    CUSTOM_COMPILE_COMMAND="make requirements" pip-compile --quiet --generate-hashes \
@@ -118,7 +120,7 @@ requirements:
 	        --allow-unsafe --output-file=$$name.txt $$name.in; \
 	done
 
-# After a change in contract/schemas or in a language's template.
+# Run this target after a change to contract/schemas or to a language's template.
 constants: $(STAMP)
 	@$(BIN)/python tools/generate_constants.py
 

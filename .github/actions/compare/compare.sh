@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The action's one step: measures base and head side by side and says what came out.
-# Everything comes as environment variables, so that no input is ever taken for a command.
+# Compares base and head in one campaign and sets the action's outputs.
+# All inputs are environment variables, so the shell never executes an input as a command.
 set -euo pipefail
 
 arguments=("$STUDY" --variant "base=${BASE:-}" --variant "head=${HEAD:-}")
