@@ -32,13 +32,12 @@ from .samples import (
 )  # fmt: skip
 
 BEST_EFFORT_LOSS_MAX = 0.1
-"""Largest share of messages that a best-effort cell may lose on a loaded machine; a larger share
-at these rates is a breach."""
+"""The share of messages that a best-effort cell may lose at these rates on a loaded machine."""
 LOSSLESS = ("at_least_once", "exactly_once", "reliable")
 
 
 def node_runs(group: Group) -> list[NodeRun]:
-    """Return every node of a finished group, with its files read."""
+    """Return the nodes of a finished group with the contents of their files."""
     strangers = {spec["node"] for member, spec in group.members if member.stranger}
     return [
         NodeRun(node, group.samples(node), node.spec["node"] in strangers) for node in group.nodes
@@ -46,7 +45,7 @@ def node_runs(group: Group) -> list[NodeRun]:
 
 
 def audit(group: Group, expect: Expect | None = None) -> list[Problem]:
-    """Return every breach of a finished group, of the clauses that apply to every run."""
+    """Return the breaches, by a finished group, of the clauses that apply to every run."""
     expect = expect or Expect()
     runs = node_runs(group)
     problems: list[Problem] = []
@@ -91,7 +90,7 @@ def _identity(senders: list[NodeRun], receiver: NodeRun) -> Iterator[Problem]:
     sent_seqs = {r.seq for sender in senders for r in sender.records}
     unknown = [r.seq for r in receiver.records if r.seq not in sent_seqs and not r.flags & CORRUPT]
     if unknown:
-        text = f"received sequences that nobody sent: {some([hex(seq) for seq in unknown])}"
+        text = f"received sequences that no node sent: {some([hex(seq) for seq in unknown])}"
         yield receiver.problem(size_clause(receiver), text)
 
 
@@ -108,7 +107,7 @@ def _topic(
         if delivery != "at_least_once" and not literal and not expect.duplicates:
             repeated = [hex(seq) for seq, count in arrivals.items() if count > 1]
             if repeated:
-                text = f"received more than once with delivery {delivery}: {some(repeated)}"
+                text = f"duplicates with delivery {delivery}: {some(repeated)}"
                 yield receiver.problem("C-29", text)
         allowed = 0 if delivery in LOSSLESS else len(sent) * BEST_EFFORT_LOSS_MAX
         if not expect.loss and not expect.corrupt and lost > allowed:
@@ -135,7 +134,7 @@ def _service(
         for run in (*senders, *receivers):
             wrong_kinds = [tuple(r) for r in run.records if r.kind != CALL]
             if wrong_kinds:
-                text = f"pings and pongs are recorded as calls, but there are {some(wrong_kinds)}"
+                text = f"pings and pongs must be recorded as calls, found {some(wrong_kinds)}"
                 yield run.problem("C-28", text)
     served: dict[int, Record] = {}
     for receiver in receivers:
@@ -152,7 +151,7 @@ def _service(
         answered = [r for r in sender.of_kind(CALL) if not r.flags & (TIMEOUT | FAILED)]
         unserved = [hex(r.seq) for r in answered if r.seq not in served]
         if unserved:
-            text = f"has replies to calls that no server recorded: {some(unserved)}"
+            text = f"received replies to calls that no server recorded: {some(unserved)}"
             yield sender.problem(size_clause(sender), text)
         outside = [
             (hex(r.seq), r.begin_ns, served[r.seq].begin_ns, r.end_ns)
@@ -160,14 +159,14 @@ def _service(
             if r.seq in served and not r.begin_ns <= served[r.seq].begin_ns <= r.end_ns
         ]
         if outside:
-            text = "the server had the request in hand outside the call (seq, call, hand, reply)"
+            text = "the server received the request outside the call (seq, call, received, reply)"
             yield sender.problem(clause, f"{text}: {some(outside)}")
 
 
 def _literal_requests(
     senders: list[NodeRun], receiver: NodeRun, expect: Expect
 ) -> Iterator[Problem]:
-    """Yield a breach if the server's number of literal requests differs from the sent number."""
+    """Yield a breach if the server's count of literal requests differs from the clients' count."""
     sent = sum(len(sender.of_kind(CALL)) for sender in senders)
     received = len(receiver.of_kind(CALL))
     if received != sent and not expect.timeouts:
@@ -185,12 +184,13 @@ def _action(
         results = {record.seq: record for record in sender.of_kind(RESULT)}
         if set(goals) != set(results):
             missing = [hex(seq) for seq in set(goals) ^ set(results)]
-            text = f"goals without a result or the reverse: {some(missing)}"
+            text = f"goals without a result, or results without a goal: {some(missing)}"
             yield sender.problem("C-30", text)
         for seq in set(goals) & set(results):
             goal, result = goals[seq], results[seq]
             if goal.begin_ns != result.begin_ns or goal.end_ns > result.end_ns:
-                text = f"goal {goal} and result {result} must share begin, accept before result"
+                text = f"goal {goal} and result {result} must have the same begin_ns, and the "
+                text += "goal must end first"
                 yield sender.problem("C-27", text)
                 break
         yield from _feedback(sender, receivers, set(goals), expect)
@@ -203,14 +203,15 @@ def _action(
         }
         recorded = {kind: counts[kind] for kind in expected}
         if recorded != expected:
-            text = f"records per kind (2 goal, 3 accept, 4 feedback) {recorded}; must be {expected}"
+            text = f"the numbers of records by kind (2 goal, 3 accept, 4 feedback) are {recorded}; "
+            text += f"expected {expected}"
             yield receiver.problem("C-30", text)
 
 
 def _feedback(
     sender: NodeRun, receivers: list[NodeRun], goals: set[int], expect: Expect
 ) -> Iterator[Problem]:
-    """Yield the breaches of one client's feedback: its number, and its send times."""
+    """Yield the breaches of one client's feedback: wrong numbers and wrong send times."""
     published: dict[int, list[int]] = defaultdict(list)
     for receiver in receivers:
         for record in receiver.of_kind(FEEDBACK):
@@ -221,11 +222,11 @@ def _feedback(
     expected = sender.spec["action.feedback"]
     incomplete = [hex(seq) for seq in goals if len(arrived[seq]) != expected]
     if not sender.carries_seq:
-        # Such a feedback does not identify its goal, so only the total can be compared.
+        # Feedback without a sequence does not identify its goal, so only the total is compared.
         count = sum(len(times) for times in arrived.values())
         incomplete = [str(count)] * (expected * len(goals) - count)
     if not expect.loss and len(incomplete) > BEST_EFFORT_LOSS_MAX * len(goals):
-        text = f"goals whose feedback messages are not {expected}: {some(incomplete)}"
+        text = f"goals without exactly {expected} feedback messages: {some(incomplete)}"
         yield sender.problem("C-30", text)
     if sender.carries_time:
         wrong = [
@@ -235,12 +236,12 @@ def _feedback(
             if begin_ns not in published[seq]
         ]
         if wrong:
-            text = "feedback begin_ns is no begin_ns of the server's (seq, found)"
+            text = "begin_ns of feedback differs from the server's begin_ns (seq, begin_ns)"
             yield sender.problem("C-27", f"{text}: {some(wrong)}")
 
 
 def closing_problems(group: Group) -> list[Problem]:
-    """Return the breaches of C-15: DONE of a receiver while neither of its bounds had passed.
+    """Return the breaches of C-15: a receiver printed DONE before quiet_ms and linger_ms passed.
 
     `linger_ms` counts from STOP; `quiet_ms` from STOP or from the last arrival after it.
     """
@@ -255,8 +256,8 @@ def closing_problems(group: Group) -> list[Problem]:
             quiet_from_ns + node.spec["quiet_ms"] * 1_000_000,
             stop_ns + node.spec["linger_ms"] * 1_000_000,
         )
-        # The suite's time stamps of lines are late, never early. The slack of 20 ms allows for
-        # an `end_ns` that a kit takes before it notes the arrival.
+        # The suite's time stamps of lines are late, never early. The tolerance of 20 ms allows for
+        # kits that read `end_ns` before they register the arrival.
         if line.t_ns < earliest_ns - 20_000_000:
             early_ms = (earliest_ns - line.t_ns) / 1e6
             text = f"{node.label}: DONE came {early_ms:.0f} ms before quiet_ms or linger_ms"

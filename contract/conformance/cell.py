@@ -21,41 +21,41 @@ PATTERN_ROLES = {
 SENDING_ROLES = frozenset(sender for sender, _ in PATTERN_ROLES.values())
 
 CLAUSES = {
-    "C-01": "nothing but --spec and --out is taken from the command line",
-    "C-02": "a bad spec key ends the node with 2 and names the key",
-    "C-03": "what the cell does not have ends the node with 3",
-    "C-04": "a middleware that fails ends the node with 4",
-    "C-05": "standard output carries the contract's lines and nothing else",
-    "C-06": "LISTENING is printed by the roles that accept, and by no other",
-    "C-07": "READY tells what is matched and what is in force",
-    "C-08": "a start 50 ms ahead is taken, one in the past ends the node with 2",
-    "C-09": "end of input and SIGTERM end the node, even where it is blocked",
+    "C-01": "the command line of a node has only --spec and --out",
+    "C-02": "a bad spec key ends the node with 2, and the error names the key",
+    "C-03": "a spec beyond the cell's capabilities ends the node with 3",
+    "C-04": "a middleware failure ends the node with 4",
+    "C-05": "descriptor 3 carries only the contract's lines",
+    "C-06": "LISTENING is printed by the roles that accept connections, and by no other role",
+    "C-07": "READY reports the matched peers and the values in force",
+    "C-08": "a node accepts a start 50 ms ahead and rejects a start in the past with 2",
+    "C-09": "end of input and SIGTERM end the node, even if it is blocked",
     "C-10": "the open loop keeps its schedule and the intended times",
     "C-11": "the closed loop makes its calls back to back",
-    "C-12": "calls end at their timeout and outstanding calls are bounded",
-    "C-13": "warm-up is flagged, and nothing else is",
-    "C-14": "SENT tells what the schedule came to",
-    "C-15": "STOP breaks senders off and receivers drain until quiet or linger",
-    "C-16": "DONE's counts are those of the files, and exit 0 follows",
-    "C-17": "sequences are node and counter, and probes are not recorded",
-    "C-18": "two runs never meet, and strangers are counted as foreign",
-    "C-19": "payloads of every size arrive as they were sent (bytes)",
-    "C-20": "payloads of every size arrive as they were sent (text)",
-    "C-21": "a corrupt payload is counted and flagged, a foreign one is not recorded",
+    "C-12": "calls end at their timeout, and the number of open calls is bounded",
+    "C-13": "exactly the records of the warm-up are flagged",
+    "C-14": "SENT reports the result of the schedule",
+    "C-15": "STOP ends senders, and receivers drain until quiet or linger",
+    "C-16": "DONE's counts match the files, and the node exits with 0",
+    "C-17": "sequences consist of node and counter, and probes are not recorded",
+    "C-18": "messages of two runs never mix, and foreign messages are counted",
+    "C-19": "payloads of every size arrive unchanged (bytes)",
+    "C-20": "payloads of every size arrive unchanged (text)",
+    "C-21": "corrupt payloads are counted and flagged, foreign payloads are not recorded",
     "C-22": "a literal payload carries no sequence and is counted",
-    "C-23": "replies are echo, ack or literal, and are checked",
+    "C-23": "replies are echo, ack or literal, and clients check them",
     "C-24": "sample files have the contract's header",
     "C-25": "records have the contract's fields",
-    "C-26": "what does not fit is counted as overflow",
-    "C-27": "times are the host's monotonic clock and mean what the table says",
-    "C-28": "pingpong is a service of one client with echo",
+    "C-26": "records that do not fit are counted as overflow",
+    "C-27": "times are read from the host's monotonic clock as the table defines",
+    "C-28": "pingpong is a service with one client and the reply echo",
     "C-29": "every subscriber receives every message once",
     "C-30": "an action answers with its feedback and its result",
-    "C-32": "records of every size arrive as they were sent, and are checked",
-    "C-33": "calls overlap where the client may, and each reply goes to its own call",
-    "C-34": "a server that shares nothing says so, and its clients' records count",
-    "C-35": "over TLS a client trusts the run's authority, and nobody else",
-    "C-36": "a call that is answered with an error has failed, and is neither received nor corrupt",
+    "C-32": "records of every size arrive unchanged, and receivers check them",
+    "C-33": "calls of an async client overlap, and each reply goes to its own call",
+    "C-34": "an unrecorded server declares itself, and its clients provide the counts",
+    "C-35": "over TLS a client trusts only the run's authority",
+    "C-36": "a call that ends with an error is failed, not received or corrupt",
 }
 
 
@@ -64,16 +64,16 @@ def _no_service() -> AbstractContextManager[list[str]]:
 
 
 class Wire(Protocol):
-    """A peer on a middleware's wire without a kit: `middleware/MW/wire.py`.
+    """A peer on a middleware's wire that uses no kit: `middleware/MW/wire.py`.
 
     `Wire(token)` may listen; `endpoint` is its entry in a node's peers.endpoints. Kinds: 0 message,
-    1 request, 2 reply. `sender`, as returned by `receive`, is the endpoint for the reply.
+    1 request, 2 reply. `receive` returns the `sender`, to which the reply must be sent.
     """
 
     endpoint: str
 
     def send(self, kind: int, number: int, data: bytes, endpoint: str) -> None:
-        """Send one message, request or reply. Raises OSError without a listener at `endpoint`."""
+        """Send one message, request or reply. Raise OSError if no listener is at `endpoint`."""
 
     def receive(self, timeout_s: float) -> tuple[int, int, bytes, str] | None:
         """Return the next (kind, number, data, sender), or None at the timeout."""
@@ -83,7 +83,7 @@ class Wire(Protocol):
 
 
 def wire_of(folder: Path) -> Callable[[str], Wire] | None:
-    """Return the class Wire of a middleware's `wire.py`, or None without such a file."""
+    """Return the class Wire of a middleware's `wire.py`, or None if there is no such file."""
     path = folder / "wire.py"
     if not path.is_file():
         return None
@@ -100,13 +100,13 @@ class CellUnderTest:
     - `listens`: per pattern the role that prints LISTENING, or "none".
     - `settings`: the middleware's settings without their prefix, at the values of the test;
       `excluded`: values that this cell does not support, by setting.
-    - `wire_name`: the cell's wire where a middleware has several; only cells with the same name
-      can talk to each other. `wire`: returns a peer without a kit for a run's token, where the
-      middleware's folder has one.
-    - `error_replies`: whether its server answers with an error what it must not serve (C-36).
-    - `tls_setting`: the setting that switches TLS on, or "".
-    - `prompt`: spec keys with which no call waits for an acknowledgement (RFC 896), for scenarios
-      that need a steady pace.
+    - `wire_name`: the cell's wire if the middleware has several; only cells with the same name
+      can communicate. `wire`: returns a peer without a kit for a run's token; None if the
+      middleware's folder has none.
+    - `error_replies`: whether the server answers rejected requests with an error (C-36).
+    - `tls_setting`: the setting that enables TLS, or "".
+    - `prompt`: spec keys that keep calls from waiting for an acknowledgement (RFC 896), for
+      scenarios that need a steady pace.
     - `service`: returns a context manager that runs the middleware's service processes and yields
       their endpoints.
     """
@@ -135,7 +135,7 @@ class CellUnderTest:
 
     @property
     def folder(self) -> str:
-        """Return the name of the cell's folder, as a rule its language."""
+        """Return the name of the cell's folder, which is usually its language."""
         return self.name.partition("/")[2]
 
     def bytes_max(self, encoding: str) -> int | None:
@@ -157,7 +157,7 @@ class CellUnderTest:
 
 @dataclass(frozen=True)
 class Problem:
-    """One breach: the clause, and a text with the place, the value and the allowed values."""
+    """One breach of a clause; the text names the place, the value and the allowed values."""
 
     clause: str
     text: str
@@ -170,7 +170,7 @@ class Problem:
 class ClauseResult:
     """The result of one clause: `status` is passed, failed or skipped; `detail` gives the reason.
 
-    `clause` is a clause's number, or `pair` for two languages together; `name` is then
+    `clause` is the number of a clause. For a pair of languages it is `pair`; `name` is then
     `pair[middleware: sender -> receiver]`, and `detail` names the broken clauses.
     """
 
@@ -182,7 +182,7 @@ class ClauseResult:
 
 
 class Broken(Exception):
-    """Raised if a scenario cannot continue because a node broke a clause."""
+    """A breach of a clause after which a scenario cannot continue."""
 
     def __init__(self, clause: str, text: str) -> None:
         super().__init__(f"{clause}: {text}")
@@ -190,4 +190,4 @@ class Broken(Exception):
 
 
 class Skipped(Exception):
-    """Raised if a scenario does not apply to this cell, with the reason."""
+    """The reason why a scenario does not apply to this cell."""

@@ -1,4 +1,4 @@
-"""Calls answered with an error, by a server of the same cell that belongs to another run (C-36)."""
+"""Scenario of calls that a server of another run answers with errors (C-36)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READ_BYTES = 65_536
 
 
 class Relay:
-    """A TCP relay to a port of this host; `turn` closes all connections and changes the port."""
+    """A TCP relay to a local port; `redirect` closes all connections and changes the port."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -32,24 +32,24 @@ class Relay:
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def turn(self, port: int) -> None:
+    def redirect(self, port: int) -> None:
         with self._lock:
             self._target = port
-            self._hang_up()
+            self._disconnect()
 
     def close(self) -> None:
         self._listener.close()
         with self._lock:
-            self._hang_up()
+            self._disconnect()
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         for connection in self._open:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         self._open = []
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # closed
+        with contextlib.suppress(OSError):  # the listener was closed
             while True:
                 near = self._listener.accept()[0]
                 with self._lock:
@@ -64,7 +64,7 @@ class Relay:
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
-    """Copy bytes from `source` to `sink` until the end, then close the sending side of `sink`."""
+    """Copy bytes from `source` to `sink` until the end, then shut down writes to `sink`."""
     with contextlib.suppress(OSError):
         while data := source.recv(READ_BYTES):
             sink.sendall(data)
@@ -75,15 +75,15 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 def answered_with_errors(bench: Bench) -> list[Problem]:
     """Return the breaches of a client whose calls reach a server of another run.
 
-    The client first matches with a server of its own run. The other server must not serve it.
+    The client first matches a server of its own run. The other server must reject its calls.
     """
     cell = bench.cell
     if not cell.error_replies:
-        raise Skipped("the middleware has no error replies: a stranger's call is not answered")
+        raise Skipped("the middleware has no error replies; servers do not answer foreign calls")
     bench.need("loop.closed")
     changes: dict[str, Any] = {"loop": "closed", "count": CALLS, "period_ns": 0, "duration_ns": 0}
     if "keep_alive" in cell.settings and cell.excluded.get("keep_alive") != "off":
-        changes["settings__keep_alive"] = "off"  # a kept connection would end with the first server
+        changes["settings__keep_alive"] = "off"  # the relay closes connections that are kept
     own_server = bench.single(bench.lone_spec("service", "server"))
     foreign_peer = {"peers__nodes": [SENDER_NODE + 1]}
     foreign_server = bench.single(bench.lone_spec("service", "server", **foreign_peer))
@@ -97,18 +97,18 @@ def answered_with_errors(bench: Bench) -> list[Problem]:
         )
         nodes.append(client)
         await_line(client, "READY", "C-07")
-        relay.turn(_port(foreign_server)[1])
+        relay.redirect(_port(foreign_server)[1])
         for node in (foreign_server, client):
             go(node)
         sent = await_line(client, "SENT", "C-14")
         done, records, problems = stop(client)
-        strangers = stop(foreign_server)[0].get("foreign")
+        foreign_count = stop(foreign_server)[0].get("foreign")
     finally:
         for node in nodes:
             node.kill()
         if relay is not None:
             relay.close()
-    breaches = _breaches(sent, done, records, strangers)
+    breaches = _breaches(sent, done, records, foreign_count)
     return problems + [Problem("C-36", f"{client.label}: {text}") for text in breaches]
 
 
@@ -117,28 +117,28 @@ def _port(server: NodeProcess) -> tuple[str, int]:
     endpoint = await_line(server, "LISTENING", "C-06")["endpoints"][0]
     address = ADDRESS.search(endpoint)
     if address is None:
-        raise Skipped(f"its endpoint {endpoint} names no port of this host")
+        raise Skipped(f"the endpoint {endpoint} has no port of this host")
     return endpoint, int(address[2])
 
 
 def _breaches(
-    sent: dict[str, Any], done: dict[str, Any], records: list[Record], strangers: int | None
+    sent: dict[str, Any], done: dict[str, Any], records: list[Record], foreign_count: int | None
 ) -> Iterator[str]:
-    """Yield a text for each breach; `strangers` is the number of calls that the server refused."""
-    if strangers is not None and strangers != CALLS:
-        yield f"the server refused {strangers} calls; {CALLS} must have come to it"
+    """Yield a text for each breach; the server rejected `foreign_count` calls (None: unknown)."""
+    if foreign_count is not None and foreign_count != CALLS:
+        yield f"the server rejected {foreign_count} calls; expected {CALLS}"
     flags = sorted({record.flags & ~WARM_UP for record in records})
     if flags != [FAILED] or len(records) != CALLS:
         yield (
-            f"{CALLS} calls were answered with errors; recorded are {len(records)} with flags "
-            f"{flags}, where all must have {FAILED} (failed)"
+            f"{CALLS} calls ended with errors; the file has {len(records)} records with the flags "
+            f"{flags}; expected {CALLS} with the flag {FAILED} (failed)"
         )
     if any(record.end_ns != UNKNOWN_NS for record in records):
-        yield "a failed call has an end_ns, which must be unknown"
+        yield "end_ns of a failed call must be unknown"
     counts = {"sent": CALLS, "received": 0, "corrupt": 0, "recorded": CALLS}
     done_counts = {name: done.get(name) for name in counts}
     if done_counts != counts or sent.get("sent") != CALLS:
-        yield f"DONE says {done_counts}, SENT says sent {sent.get('sent')}; must be {counts}"
+        yield f"DONE reports {done_counts}, SENT reports sent {sent.get('sent')}; expected {counts}"
 
 
 def scenarios(patterns: list[str]) -> list[Scenario]:

@@ -17,18 +17,17 @@ from .samples import Samples, read_samples
 from .spec import READY_TIMEOUT_MS, RECEIVER_NODE, SENDER_NODE, base_spec, new_token, overlap
 
 HANG_S = 20.0
-"""Additional waiting time against hangs: a node that takes longer than a bound of the contract
-plus this time broke the bound, whatever the load of the machine."""
+"""Margin on the contract's time limits: a node that exceeds a limit by this time broke it, whatever
+the load of the machine."""
 AT_ONCE_S = 6.0
-"""Time limit for `at once`, under any load of the machine: a node that breaks the clause stays
-blocked for a minute.
-"""
+"""Time limit for `at once`, whatever the load of the machine. A node that breaks the clause is
+blocked for a minute."""
 GO_MARGIN_NS = 200_000_000
 
 
 @dataclass(frozen=True)
 class Member:
-    """One node of a planned run. A stranger has the others as peers, but no node has it as one."""
+    """One node of a planned run. A stranger has peers, but is not a peer of any node."""
 
     cell: CellUnderTest
     role: str
@@ -38,7 +37,7 @@ class Member:
 
 
 class Group:
-    """The nodes of one run, as a context manager that leaves no process at its end."""
+    """The nodes of one run; a context manager that kills all remaining processes at its end."""
 
     def __init__(
         self, folder: Path, pattern: str, members: Sequence[Member], endpoints: Sequence[str]
@@ -104,7 +103,7 @@ class Group:
         return node
 
     def start(self) -> None:
-        """Start the listeners, then the nodes that connect to them; wait until all are READY."""
+        """Start the listeners, then the connecting nodes, and wait until all are READY."""
         listening = self.members[0][0].cell.listening_role(self.pattern)
         listening_members = [item for item in self.members if item[0].role == listening]
         connecting_members = [item for item in self.members if item[0].role != listening]
@@ -116,7 +115,7 @@ class Group:
         for node in sorted(listeners, key=lambda node: node.spec["node"]):
             line = node.wait_line("LISTENING", READY_TIMEOUT_MS / 1000 + HANG_S)
             if line is None or line.fields is None:
-                raise Broken("C-06", f"{node.label}: no LISTENING line; {node.why()}")
+                raise Broken("C-06", f"{node.label}: no LISTENING line; {node.last_output()}")
             listened += line.fields.get("endpoints", [])
         for member, spec in connecting_members:
             self.launch(member, {**spec, "peers.endpoints": endpoints + listened})
@@ -124,11 +123,12 @@ class Group:
             self.expect(node, "READY", "C-07", READY_TIMEOUT_MS / 1000 + HANG_S)
 
     def expect(self, node: NodeProcess, keyword: str, clause: str, timeout_s: float) -> None:
-        """Wait for a line. Raises Broken with `clause` if it does not arrive in time."""
+        """Wait for a line. Raise Broken with `clause` if it does not arrive in time."""
         if node.wait_line(keyword, timeout_s) is None:
             code = node.wait_exit(1.0)
-            state = "still runs" if code is None else f"ended with {code}"
-            raise Broken(clause, f"{node.label}: no {keyword} line; it {state}; {node.why()}")
+            state = "is still running" if code is None else f"ended with {code}"
+            text = f"{node.label}: no {keyword} line; the node {state}; {node.last_output()}"
+            raise Broken(clause, text)
 
     # --- the window ------------------------------------------------------------------------
 
@@ -171,19 +171,20 @@ class Group:
             self.expect(node, "DONE", "C-15", bound_s)
             code = node.wait_exit(1.0 + HANG_S)
             if code != 0:
-                state = "it still runs" if code is None else f"it ended with {code}"
-                raise Broken("C-16", f"{node.label}: exit 0 must follow DONE, but {state}")
+                state = "is still running" if code is None else f"ended with {code}"
+                text = f"{node.label}: the node must exit with 0 after DONE but {state}"
+                raise Broken("C-16", text)
         self.done_ns = time.monotonic_ns()
 
     def finish(self) -> None:
-        """Send STOP to the senders and wait for their end; then the same for the receivers."""
+        """Stop the senders and wait for their end, then stop the receivers."""
         self.stop(self.senders)
         self.wait_done(self.senders)
         self.stop(self.receivers)
         self.wait_done(self.receivers)
 
     def run(self, during: Callable[[Group], None] | None = None) -> Group:
-        """Do a complete run; `during` is called right after GO."""
+        """Do a complete run; call `during` immediately after GO."""
         self.start()
         self.go()
         if during is not None:

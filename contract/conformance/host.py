@@ -1,4 +1,4 @@
-"""The CPU time that the host took from this machine: evidence independent of the nodes."""
+"""CPU time that the host stole from this machine: evidence that does not depend on the nodes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Watch:
         self._before = self._read()
 
     def _read(self) -> tuple[int, int]:
-        """Return the (stolen, all) clock ticks of all cores since boot.
+        """Return the (stolen, total) clock ticks of all cores since boot.
 
-        Columns for guests are left out, because user time includes them.
+        The columns for guests are excluded, because user time includes them.
         """
         try:
             columns = self._stat.read_text().splitlines()[0].split()[1:9]

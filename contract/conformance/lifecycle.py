@@ -22,9 +22,9 @@ def _ends(node: NodeProcess, code: int | None, clause: str, phase: str) -> list[
     """Return a breach of `clause` if the node continues or ends with a code other than `code`."""
     exit_code = node.wait_exit(AT_ONCE_S)
     if exit_code is None:
-        return [Problem(clause, f"{node.label}: {phase}: the process goes on")]
+        return [Problem(clause, f"{node.label}: {phase}: the process does not end")]
     if code is not None and exit_code != code:
-        return [Problem(clause, f"{node.label}: {phase}: exit {exit_code}, must be {code}")]
+        return [Problem(clause, f"{node.label}: {phase}: exit code {exit_code}, expected {code}")]
     return []
 
 
@@ -42,11 +42,11 @@ def end_of_input(pattern: str) -> Scenario:
         for node in lone_nodes:
             node.close_input()
         for node in lone_nodes:
-            # A node may refuse a dead endpoint (4) before it reads the end of input.
+            # A node may fail at the dead endpoint (4) before it reads the end of input.
             exit_code = node.wait_exit(AT_ONCE_S)
             node.kill()
             if exit_code not in (4, 5):
-                text = f"{node.label}: end of input before READY: exit {exit_code}, must be 5"
+                text = f"{node.label}: end of input before READY: exit code {exit_code}, expected 5"
                 problems.append(Problem("C-09", text))
         changes = {**ENDLESS, "linger_ms": 60_000, "quiet_ms": 60_000} | _long_window(bench)
         for phase in ("READY", "the window", "the drain"):
@@ -108,7 +108,7 @@ def terminated(bench: Bench) -> list[Problem]:
 
 
 def peer_killed(pattern: str) -> Scenario:
-    """Check that a node without its peer ends with DONE at STOP, or with 4, and never hangs."""
+    """Check that a node whose peer was killed ends with DONE at STOP, or with 4."""
 
     def check(bench: Bench) -> list[Problem]:
         problems = []
@@ -129,7 +129,7 @@ def peer_killed(pattern: str) -> Scenario:
 
 
 def _survives(group: Group, victim: str) -> list[Problem]:
-    """Return the breaches of the remaining node after the death of the node in role `victim`."""
+    """Return the breaches of the remaining node after the node in role `victim` was killed."""
     survivor = next(node for node in group.nodes if node.spec["role"] != victim)
     if survivor.spec["role"] in SENDING_ROLES:
         survivor.wait_line("SENT", group.window_s(survivor) + HANG_S)
@@ -139,15 +139,15 @@ def _survives(group: Group, victim: str) -> list[Problem]:
     code = survivor.wait_exit(survivor.spec["linger_ms"] / 1000 + HANG_S)
     cause = f"after SIGKILL of its {victim}"
     if code is None:
-        return [Problem("C-12", f"{survivor.label}: {cause} it does not end at STOP")]
+        return [Problem("C-12", f"{survivor.label}: {cause}, the node does not end at STOP")]
     if code not in (0, 4) or (code == 0 and survivor.line("DONE") is None):
-        text = f"{survivor.label}: {cause}: exit {code}; DONE and 0, or 4, is due; {survivor.why()}"
-        return [Problem("C-12", text)]
+        text = f"{survivor.label}: {cause}: exit code {code}, expected DONE and 0, or 4; "
+        return [Problem("C-12", text + survivor.last_output())]
     return []
 
 
 def lines_on_three(bench: Bench) -> list[Problem]:
-    """Check that a node's lines are on descriptor 3, and none of them in its log."""
+    """Check that a node writes its lines to descriptor 3 and not to its log."""
     node = bench.single({})
     node.wait_exit(HANG_S)
     node.kill()
@@ -155,7 +155,7 @@ def lines_on_three(bench: Bench) -> list[Problem]:
     error_lines = [line for line in log.splitlines() if line.startswith("ERROR {")]
     if node.line("ERROR") is not None and not error_lines:
         return []
-    text = f"{node.label}: no ERROR line on descriptor 3 for an empty spec; {node.why()}"
+    text = f"{node.label}: no ERROR line on descriptor 3 for an empty spec; {node.last_output()}"
     return [Problem("C-05", text)]
 
 
@@ -172,7 +172,7 @@ def children(pattern: str) -> Scenario:
                 while (holders := node.others_with_lines()) and time.monotonic_ns() < end_ns:
                     time.sleep(0.05)
                 for command in holders:
-                    text = f"{node.label}: a process that it started holds descriptor 3: "
+                    text = f"{node.label}: a child process holds descriptor 3: "
                     problems.append(Problem("C-05", text + f"{command:.200}"))
             return problems
 
@@ -180,7 +180,7 @@ def children(pattern: str) -> Scenario:
 
 
 def silent_until_go(pattern: str) -> Scenario:
-    """Check that without GO nothing is sent, received or recorded, and no SENT is printed."""
+    """Check that without GO nodes send, receive and record nothing, and do not print SENT."""
 
     def check(bench: Bench) -> list[Problem]:
         with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
@@ -191,13 +191,13 @@ def silent_until_go(pattern: str) -> Scenario:
             group.wait_done(group.nodes)
             done_fields = [node.fields("DONE") for node in group.nodes]
         problems = [
-            Problem("C-08", f"{node.label}: SENT or DONE before GO and STOP")
+            Problem("C-08", f"{node.label}: printed SENT or DONE before GO and STOP")
             for node in early_nodes
         ]
         for node, fields in zip(group.nodes, done_fields, strict=True):
             counts = {name: fields.get(name) for name in ("sent", "received", "recorded")}
             if any(counts.values()):
-                text = f"{node.label}: {counts} though GO never came"
+                text = f"{node.label}: {counts} without GO"
                 problems.append(Problem("C-08", text))
         return problems
 
@@ -207,7 +207,7 @@ def silent_until_go(pattern: str) -> Scenario:
 def go_soon(pattern: str) -> Scenario:
     """Check that nodes accept the earliest start after GO that wattwire may set.
 
-    A late machine can cause a refusal, so there are up to GO_TRIES tries.
+    A slow machine can cause a rejection, so the check makes up to GO_TRIES attempts.
     """
 
     def check(bench: Bench) -> list[Problem]:
@@ -220,7 +220,7 @@ def go_soon(pattern: str) -> Scenario:
                 problems = [
                     Problem(
                         "C-08",
-                        f"{node.label}: refused GO {GO_SOON_NS} ns ahead: {error_line.fields}",
+                        f"{node.label}: rejected GO {GO_SOON_NS} ns ahead: {error_line.fields}",
                     )
                     for node in group.nodes
                     if (error_line := node.line("ERROR"))

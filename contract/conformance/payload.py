@@ -18,7 +18,7 @@ def _mix(z: int) -> int:
 
 
 def fill(seed: int, count: int) -> bytes:
-    """Return the first `count` bytes of the fill's stream."""
+    """Return the first `count` bytes of the fill."""
     words = (count + 7) // 8
     stream = b"".join(
         struct.pack("<Q", _mix((seed + (j + 1) * 0x9E3779B97F4A7C15) & _MASK)) for j in range(words)
@@ -49,12 +49,12 @@ SIZE_CLAUSES = {"bytes": "C-19", "text": "C-20", "record": "C-32"}
 
 
 def nominal_size(size: int) -> int:
-    """Return the nominal size of a record with payload.bytes = `size`, in bytes (table of C-32)."""
+    """Return the nominal size, in bytes, of a record with payload.bytes = `size` (C-32)."""
     return 96 + (size - 96) // 16 * 16
 
 
 def record(seq: int, send_ns: int, size: int, seed: int) -> dict[str, Any]:
-    """Return the record with payload.bytes = `size`, named and nested as in JSON."""
+    """Return the record with payload.bytes = `size`, with the names and nesting of its JSON."""
     words = struct.unpack(f"<{9 + size // 16}Q", fill(seed, 8 * (9 + size // 16)))
     values = [struct.unpack("<i", struct.pack("<Q", word)[4:])[0] / 1024 for word in words]
     return {
@@ -73,7 +73,7 @@ def record(seq: int, send_ns: int, size: int, seed: int) -> dict[str, Any]:
 
 
 def answer(request: dict[str, Any], kind: str, literal: str) -> dict[str, Any]:
-    """Return the record that answers `request`."""
+    """Return the reply to the record `request`."""
     if kind == "echo":
         return request
     template = record(0, 0, 96, 0)
@@ -84,17 +84,17 @@ def answer(request: dict[str, Any], kind: str, literal: str) -> dict[str, Any]:
 
 
 def encoded(seq: int, send_ns: int, size: int, seed: int, encoding: str) -> bytes:
-    """Return the payload as it is on the wire."""
+    """Return the payload in its form on the wire."""
     if encoding == "record":
         return json.dumps(record(seq, send_ns, size, seed)).encode()
     return payload(seq, send_ns, size, seed, encoding == "text")
 
 
-def same(received: bytes, due: bytes, encoding: str) -> bool:
+def same(received: bytes, expected: bytes, encoding: str) -> bool:
     """Return whether two payloads on the wire are equal; records are compared as JSON values."""
     if encoding != "record":
-        return received == due
+        return received == expected
     try:
-        return bool(json.loads(received) == json.loads(due))
+        return bool(json.loads(received) == json.loads(expected))
     except ValueError:
         return False

@@ -71,7 +71,7 @@ def reply(pattern: str, kind: str, record: bool = False) -> Scenario:
 
 
 def two_runs(pattern: str) -> Scenario:
-    """Check two simultaneous runs that differ only in their token and their payload's seed."""
+    """Check two simultaneous runs that differ only in token and payload seed."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
@@ -94,7 +94,7 @@ def two_runs(pattern: str) -> Scenario:
 
 
 def strangers(bench: Bench) -> list[Problem]:
-    """Check a subscriber that gets messages of other runs, and messages of a wrong length."""
+    """Check a subscriber that receives messages of other runs, and messages of a wrong length."""
     cell, changes = bench.cell, open_loop(20, 15)
     wrong_seed, unknown, wrong_length = SENDER_NODE + 1, 0x0909, SENDER_NODE + 2
     members = [
@@ -115,22 +115,22 @@ def strangers(bench: Bench) -> list[Problem]:
     foreign, corrupt = sent[wrong_seed] + sent[unknown], sent[wrong_length]
     recorded = [r for r in receiver.records if r.node in (wrong_seed, unknown)]
     if recorded:
-        text = f"recorded messages of strangers: {some([tuple(r) for r in recorded])}"
+        text = f"recorded foreign messages: {some([tuple(r) for r in recorded])}"
         problems.append(receiver.problem("C-18", text))
     if done.get("foreign") != foreign:
-        text = f"foreign {done.get('foreign')}; strangers sent {foreign}"
+        text = f"DONE reports foreign {done.get('foreign')}; strangers sent {foreign}"
         problems.append(receiver.problem("C-21", text))
     unflagged = [tuple(r) for r in receiver.records if r.node == wrong_length]
     unflagged = [fields for fields in unflagged if not fields[-1] & CORRUPT]
     if done.get("corrupt") != corrupt or unflagged:
-        text = f"corrupt {done.get('corrupt')}, not flagged {some(unflagged)}; "
-        text += f"{corrupt} messages of 72 bytes came where 64 are due"
+        text = f"{corrupt} messages had 72 bytes instead of 64; DONE reports corrupt "
+        text += f"{done.get('corrupt')}, and records without the flag are {some(unflagged)}"
         problems.append(receiver.problem("C-21", text))
     return problems
 
 
 def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Scenario:
-    """Check two languages of one middleware in every encoding they share, with all fill bytes."""
+    """Check two languages of one middleware in all shared encodings, including all fill bytes."""
 
     def check(bench: Bench) -> list[Problem]:
         problems: list[Problem] = []
@@ -152,7 +152,7 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
                     Problem(p.clause, f"{size} {encoding}: {p.text}") for p in run_problems
                 ]
         if not runs:
-            raise Skipped("the two cells share no encoding")
+            raise Skipped("the two cells have no common encoding")
         return problems
 
     names = f"{sender.middleware}: {sender.folder} -> {receiver.folder}"
@@ -180,7 +180,8 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
     all_scenarios = []
     for encoding in ENCODINGS:
         for pattern in patterns:
-            # Pingpong uses the code of the service (C-28), and actions are slow.
+            # Pingpong and actions use few sizes: pingpong uses the service's code (C-28), and
+            # actions are slow.
             sizes_bytes = {"pingpong": (64,), "action": (0, 7, 64)}.get(pattern, GOLDEN_SIZES)
             if encoding == "record":
                 sizes_bytes = {"pingpong": (128,), "action": (96, 128)}.get(pattern, RECORD_SIZES)

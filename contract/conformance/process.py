@@ -1,4 +1,4 @@
-"""Node processes: each in its own session, with bounded waits, killed at the end."""
+"""Node processes: each has its own session and bounded waits, and is killed at the end."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .cell import CellUnderTest
 
 KEYWORDS = ("LISTENING", "READY", "COUNTED", "SENT", "DONE", "ERROR")
 LINES_ON_THREE = ("sh", "-c", 'exec "$@" 3>&1 1>&2', "sh")
-"""Prefix of a node's command, with which its lines leave on descriptor 3 (C-05)."""
+"""Prefix of a node's command that opens descriptor 3 for its lines (C-05)."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of standard output; `fields` is None where it is not `KEYWORD {…}`."""
+    """One line of a node; `fields` is None if the line is not `KEYWORD {…}`."""
 
     t_ns: int
     text: str
@@ -32,7 +32,7 @@ class Line:
 
 
 def parse_line(raw: bytes, t_ns: int) -> Line:
-    """Return one line of output that arrived at `t_ns`."""
+    """Parse one line that arrived at `t_ns`."""
     text = raw.decode("utf-8", "backslashreplace").rstrip("\n")
     keyword, _, rest = text.partition(" ")
     fields = None
@@ -43,7 +43,7 @@ def parse_line(raw: bytes, t_ns: int) -> Line:
 
 
 class NodeProcess:
-    """A running node. Times are CLOCK_MONOTONIC ns, waits are bounded in seconds."""
+    """A running node. Times are ns of CLOCK_MONOTONIC; limits of waits are in seconds."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class NodeProcess:
         return self._process.pid
 
     def _read(self) -> None:
-        """Append lines to `self.lines` until the end of the node's output; runs in a thread."""
+        """Append lines to `self.lines` until the node's output ends. Runs in a thread."""
         assert self._process.stdout is not None
         with open(self._process.stdout.fileno(), "rb", closefd=False) as stdout:
             for raw in stdout:
@@ -91,25 +91,25 @@ class NodeProcess:
             self._changed.notify_all()
 
     def line(self, keyword: str) -> Line | None:
-        """Return the first well-formed line with this keyword, None if none came so far."""
+        """Return the first well-formed line with this keyword, or None."""
         for line in self.lines:
             if line.keyword == keyword and line.fields is not None:
                 return line
         return None
 
     def fields(self, keyword: str) -> dict[str, Any]:
-        """Return the fields of the first well-formed line with this keyword, {} without one."""
+        """Return the fields of the first well-formed line with this keyword, or {}."""
         line = self.line(keyword)
         return {} if line is None or line.fields is None else line.fields
 
     def wait_line(self, keyword: str, timeout_s: float) -> Line | None:
-        """Wait for a line and return it; None at the end of the output or of the time."""
+        """Wait for a line and return it, or None at the timeout or the end of the output."""
 
-        def came_or_ended() -> bool:
+        def arrived_or_ended() -> bool:
             return self._ended or self.line(keyword) is not None
 
         with self._changed:
-            self._changed.wait_for(came_or_ended, timeout_s)
+            self._changed.wait_for(arrived_or_ended, timeout_s)
             return self.line(keyword)
 
     def others_with_lines(self) -> list[str]:
@@ -121,7 +121,7 @@ class NodeProcess:
             pid = link.parts[2]
             if int(pid) in (self.pid, os.getpid()) or pid in commands:
                 continue
-            with contextlib.suppress(OSError):  # it ended meanwhile, or belongs to another user
+            with contextlib.suppress(OSError):  # the process ended, or belongs to another user
                 if os.readlink(link) == pipe:
                     commands[pid] = (link.parents[1] / "cmdline").read_text().replace("\0", " ")
         return sorted(commands.values())
@@ -140,7 +140,7 @@ class NodeProcess:
             os.killpg(self.pid, number)
 
     def wait_exit(self, timeout_s: float) -> int | None:
-        """Return the exit code (negative: the signal), or None if the node is still running."""
+        """Return the exit code (negative: a signal's number), or None if the node still runs."""
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -164,10 +164,10 @@ class NodeProcess:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
 
-    def why(self) -> str:
-        """Return the node's last output: its ERROR line, or the end of its standard error."""
+    def last_output(self) -> str:
+        """Return the node's ERROR line, or the end of its standard error."""
         error = self.line("ERROR")
         if error is not None:
             return error.text
         text = (self.folder / "stderr").read_bytes()[-600:].decode("utf-8", "replace").strip()
-        return f"standard error ends with: {text!r}" if text else "it said nothing"
+        return f"standard error ends with: {text!r}" if text else "the node printed no error"

@@ -36,17 +36,17 @@ def kit_languages() -> list[str]:
 
 
 def proving_middleware(language: str) -> str:
-    """Return the middleware whose cell tests a language's kit, from its `mutants.toml`."""
+    """Return the middleware whose cell tests a language's kit, from the kit's `mutants.toml`."""
     return str(_manifest("languages", language, "mutants.toml").get("middleware", "loopback"))
 
 
 def without(language: str) -> dict[str, str]:
-    """Return the clauses that the cell of a kit's tests cannot show, each with the reason."""
+    """Return the clauses that the cell of a kit's tests cannot test, each with the reason."""
     return dict(_manifest("languages", language, "mutants.toml").get("without", {}))
 
 
 def missing_tools(language: str) -> list[str]:
-    """Return the tools that the cell of a kit's tests requires and that are missing."""
+    """Return the missing tools that the cell of a kit's tests requires."""
     folder = ("middleware", proving_middleware(language), language)
     needed = [*_manifest("languages", language, "language.toml").get("requires", []),
               *_manifest(*folder, "node.toml").get("requires", [])]  # fmt: skip
@@ -54,7 +54,7 @@ def missing_tools(language: str) -> list[str]:
 
 
 def _replaced(words: list[str], names: Mapping[str, Any]) -> list[str]:
-    """Return a command with `{name}` replaced, and `{name...}` by all items of a list."""
+    """Return a command with `{name}` replaced by its value, `{name...}` by all items of a list."""
     arguments: list[str] = []
     for word in words:
         if word.endswith("...}"):
@@ -69,9 +69,9 @@ def proving_cell(
 ) -> CellUnderTest:
     """Build the cell that tests a kit in the folder `build`, and return it.
 
-    The kit is the folder `kit`, or the repository's. Source and kit have the same layout as for a
-    run: the kit is the folder `_kit` in the source. Raises RuntimeError with the end of the
-    compiler's messages where the build fails.
+    `kit` is the kit's folder; the default is the repository's kit. Source and kit have the same
+    layout as for a run: the kit is the folder `_kit` in the source. Raise RuntimeError with the end
+    of the compiler's messages if the build fails.
     """
     folder = ROOT / "middleware" / proving_middleware(language)
     tables = (_manifest("languages", language, "language.toml"),
@@ -98,7 +98,8 @@ def proving_cell(
             timeout=BUILD_TIMEOUT_S, check=False,
         )  # fmt: skip
         if result.returncode:
-            raise RuntimeError(f"{folder.name}/{language} does not build: {result.stderr[-2000:]}")
+            error = result.stderr[-2000:]
+            raise RuntimeError(f"the build of {folder.name}/{language} fails: {error}")
     node = tables[1]
     return CellUnderTest(
         name=f"{folder.name}/{language}",

@@ -1,4 +1,4 @@
-"""A reader of sample files (C-24, C-25) that reports their breaches."""
+"""Reader of sample files (C-24, C-25), which reports their breaches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RECORD = struct.Struct("<QqqqIHBB")
 
 
 class Record(NamedTuple):
-    """One record of C-25; times in ns of the clock of the node's host."""
+    """One record of C-25; times are ns of the clock of the node's host."""
 
     seq: int
     intended_ns: int
@@ -77,11 +77,11 @@ def _header_problems(header: tuple[Any, ...], size: int, spec: dict[str, Any]) -
     }
     for name, (value, allowed) in expected.items():
         if value != allowed:
-            yield f"{name}: found {value!r}, must be {allowed!r}"
+            yield f"{name}: found {value!r}, expected {allowed!r}"
 
 
 def read_samples(out: Path, spec: dict[str, Any], label: str) -> Samples:
-    """Return the content of OUT/samples*.bin; a malformed file is a problem, not an exception."""
+    """Return the content of OUT/samples*.bin. Malformed files become problems, not exceptions."""
     records: list[Record] = []
     overflow = 0
     problems: list[Problem] = []
@@ -92,7 +92,7 @@ def read_samples(out: Path, spec: dict[str, Any], label: str) -> Samples:
         data = path.read_bytes()
         where = f"{label}: {path.name}"
         if len(data) < 64:
-            problems.append(Problem("C-24", f"{where}: {len(data)} bytes; its header has 64"))
+            problems.append(Problem("C-24", f"{where}: {len(data)} bytes; the header alone has 64"))
             continue
         header = _HEADER.unpack_from(data)
         problems += [

@@ -33,7 +33,7 @@ class Scenario:
 
 
 class Bench:
-    """The means of a scenario: the cell, its service's endpoints, and a folder."""
+    """The environment of a scenario: the cell, its service's endpoints, and a folder."""
 
     def __init__(self, cell: CellUnderTest, folder: Path, endpoints: Sequence[str]) -> None:
         self.cell, self.folder, self.endpoints = cell, folder, endpoints
@@ -57,7 +57,7 @@ class Bench:
     ) -> list[Problem]:
         """Do a complete run and return its breaches.
 
-        The nodes are `members`, or one pair with `changes` in both specs.
+        The nodes are `members`. Without `members` they are one pair with `changes` in both specs.
         """
         members = members or pair(self.cell, self.cell, pattern, changes)
         with self.group(pattern, members) as group:
@@ -70,7 +70,7 @@ class Bench:
         return NodeProcess(self.cell, spec, folder, f"{spec.get('role')} ({self.cell.name})", extra)
 
     def lone_spec(self, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
-        """Return the spec of a single node with a run token of its own."""
+        """Return the spec of a single node with its own run token."""
         spec = base_spec(self.cell, pattern, role, **changes)
         spec["run"] = new_token()
         spec["peers.endpoints"] = list(self.endpoints)

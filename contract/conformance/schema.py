@@ -1,4 +1,4 @@
-"""Validation of the lines of nodes by the contract's JSON Schemas."""
+"""Validation of nodes' lines by the contract's JSON Schemas."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def breaches(name: str, value: Any) -> Iterator[str]:
-    """Yield a sentence for each deviation of `value` from the named schema."""
+    """Yield a text for each deviation of `value` from the named schema."""
     for error in sorted(validator(name).iter_errors(value), key=lambda error: error.json_path):
         yield f"{error.json_path}: {error.message}"

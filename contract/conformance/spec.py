@@ -1,4 +1,4 @@
-"""Valid specs for every role, and specs with one wrong key."""
+"""Valid specs for every role, and specs with one invalid key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def new_token() -> str:
 
 
 def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
-    """Return a complete spec of one node; `changes` are keys with `__` for the dot."""
+    """Return the complete spec of one node; keys in `changes` have `__` in place of the dot."""
     encodings = [name for name in ENCODINGS if f"encoding.{name}" in cell.capabilities]
     has_open_loop = pattern == "topic" or "loop.open" in cell.capabilities
     spec: dict[str, Any] = {
@@ -56,9 +56,9 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
 
 
 def overlap(spec: dict[str, Any]) -> int:
-    """Return `outstanding_max`, or 1 where replies do not identify their call (C-33).
+    """Return `outstanding_max`, or 1 if replies do not identify their calls (C-33).
 
-    Only some middlewares could then match a reply with its call.
+    In the latter case only some middlewares could match a reply with its call.
     """
     unit = 2 if spec["payload.encoding"] == "text" else 1
     anonymous = spec["payload.bytes"] < 8 * unit or spec["payload.literal"]
@@ -68,7 +68,7 @@ def overlap(spec: dict[str, Any]) -> int:
 
 
 def first_reply(cell: CellUnderTest) -> str:
-    """Return the first kind of reply that the cell declares; "echo" without any."""
+    """Return the first kind of reply that the cell declares, or "echo" if it declares none."""
     for kind in ("echo", "ack", "literal"):
         if f"reply.{kind}" in cell.capabilities:
             return kind
@@ -80,7 +80,7 @@ def closed_loop(count: int) -> dict[str, Any]:
 
 
 def gentle(pattern: str, count: int, period_ms: int) -> dict[str, Any]:
-    """Return an open loop slow enough for actions: each goal is five messages or more."""
+    """Return an open loop that is slow enough for actions (each goal takes at least 5 messages)."""
     if pattern == "action":
         return open_loop(count // 2, 3 * period_ms)
     return open_loop(count, period_ms)
@@ -103,12 +103,12 @@ def _wrong_type(value: Any) -> Any:
 
 
 def bad_specs(good: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield (the change, the key, the spec) for specs that a node must refuse (C-02)."""
+    """Yield (change, key, spec) for specs that a node must reject (C-02)."""
     for key in good:
         spec_without_key = {name: value for name, value in good.items() if name != key}
         if not key.startswith("settings."):
             yield "missing", key, spec_without_key
             yield "wrongly typed", key, {**good, key: _wrong_type(good[key])}
     yield "version 1", "contract", {**good, "contract": 1}
-    yield "true, no integer", "node", {**good, "node": True}
+    yield "true instead of an integer", "node", {**good, "node": True}
     yield "unknown", "settings.colour", {**good, "settings.colour": "blue"}

@@ -1,4 +1,4 @@
-"""The runner of a cell's scenarios, which returns one result per clause."""
+"""Runs the scenarios of a cell and returns one result per clause."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .host import Watch
 from .scenario import Bench, Scenario
 
 WORKERS = 3
-"""Scenarios at a time. They mostly wait, but more would disturb each other's schedules."""
+"""Number of simultaneous scenarios. They mostly wait, but more would disturb each other."""
 STOLEN_MAX = 0.02
-"""Share of the cores stolen by the host above which a failed scenario runs once more."""
+"""Share of CPU time stolen by the host above which a failed scenario runs once more."""
 DETAILS = 6
-"""Most breaches in the text of one result."""
+"""Maximum number of breaches in the text of one result."""
 
 
 @dataclass
-class Found:
-    """The outcome of one scenario; `skipped` is the reason if it did not apply.
+class ScenarioOutcome:
+    """The outcome of one scenario; `skipped` is the reason if it does not apply to the cell.
 
-    `stolen_share` is above 0 if its first try failed while the host stole that share of the cores.
-    `ended_by` is the clause whose breach ended it early, "" if it reached its end.
+    If the first try failed while the host stole CPU time, `stolen_share` is the stolen share.
+    `ended_by` is the clause whose breach ended the scenario early, or "" if it was complete.
     """
 
     scenario: Scenario
@@ -37,7 +37,7 @@ class Found:
 
 
 def scenarios_for(cell: CellUnderTest, others: Sequence[CellUnderTest]) -> list[Scenario]:
-    """Return every scenario of a cell, those with the longest waits first."""
+    """Return the scenarios of a cell, in the order in which they start."""
     patterns = list(cell.patterns)
     all_scenarios = [
         *usage.scenarios(),
@@ -64,8 +64,10 @@ def _selected(scenario: Scenario, only: Sequence[str] | None) -> bool:
     return any(item in names for item in only if item)
 
 
-def _run(scenario: Scenario, cell: CellUnderTest, folder: Path, endpoints: list[str]) -> Found:
-    outcome = Found(scenario)
+def _run(
+    scenario: Scenario, cell: CellUnderTest, folder: Path, endpoints: list[str]
+) -> ScenarioOutcome:
+    outcome = ScenarioOutcome(scenario)
     try:
         outcome.problems = scenario.check(Bench(cell, folder, endpoints))
     except Skipped as reason:
@@ -81,17 +83,17 @@ def _run(scenario: Scenario, cell: CellUnderTest, folder: Path, endpoints: list[
 def run_scenarios(
     cell: CellUnderTest,
     chosen: Sequence[Scenario],
-    progress: Callable[[Found], None] | None = None,
+    progress: Callable[[ScenarioOutcome], None] | None = None,
     workers: int = WORKERS,
     watch: Callable[[], Watch] = Watch,
-) -> list[Found]:
+) -> list[ScenarioOutcome]:
     """Run the chosen scenarios, `workers` at a time, and return their outcomes in the same order.
 
-    A scenario that failed while the host stole CPU time runs once more, and its second outcome
-    counts: its nodes may have been late or dropped messages through no fault of theirs.
+    A scenario that fails while the host steals CPU time runs once more, because the theft may have
+    delayed its nodes or caused losses. The second outcome replaces the first.
     """
 
-    def run_one(scenario: Scenario) -> Found:
+    def run_one(scenario: Scenario) -> ScenarioOutcome:
         host_watch = watch()
         outcome = _run(scenario, cell, Path(folder), endpoints)
         stolen_share = host_watch.stolen_share()
@@ -111,12 +113,12 @@ def run_scenarios(
 
 
 def _verdict(
-    clause: str, name: str, examined: Sequence[Found], breaches: list[Problem]
+    clause: str, name: str, examined: Sequence[ScenarioOutcome], breaches: list[Problem]
 ) -> ClauseResult:
     if breaches:
         lines = [str(problem) for problem in breaches[:DETAILS]]
         if len(breaches) > DETAILS:
-            lines.append(f"and {len(breaches) - DETAILS} more")
+            lines.append(f"and {len(breaches) - DETAILS} more problems")
         return ClauseResult(clause, name, "failed", "\n".join(lines), tuple(breaches))
     applicable = [outcome for outcome in examined if not outcome.skipped]
     completed = [outcome for outcome in applicable if not outcome.ended_by]
@@ -129,8 +131,8 @@ def _verdict(
     return ClauseResult(clause, name, "skipped", "; ".join(reasons) or "no scenario was chosen")
 
 
-def results(outcomes: Sequence[Found]) -> list[ClauseResult]:
-    """Return one result per clause over the cell's own scenarios, then one per language pair."""
+def results(outcomes: Sequence[ScenarioOutcome]) -> list[ClauseResult]:
+    """Return one result per clause from the cell's own scenarios, then one per language pair."""
     own_outcomes = [outcome for outcome in outcomes if not outcome.scenario.pair]
     own_breaches = [problem for outcome in own_outcomes for problem in outcome.problems]
     clause_results = []
@@ -152,13 +154,13 @@ def run_suite(
     others: Sequence[CellUnderTest] = (),
     only: Sequence[str] | None = None,
     report: Callable[[ClauseResult], None] | None = None,
-    progress: Callable[[Found], None] | None = None,
+    progress: Callable[[ScenarioOutcome], None] | None = None,
 ) -> list[ClauseResult]:
     """Check a built cell, alone and paired with `others` of the same middleware.
 
-    `only` restricts the scenarios to clause numbers ("C-19"), scenario names ("sizes") or pairs
-    ("pair": all); a clause that no chosen scenario examines has then no result. `report` is called
-    for each result at the end, `progress` for each scenario as it ends.
+    `only` selects scenarios by clause number ("C-19"), by name ("sizes") or by pair ("pair" selects
+    all pairs); clauses that no selected scenario examines then have no result. The suite calls
+    `progress` for each scenario that ends, and `report` for each result at the end.
     """
     chosen = [s for s in scenarios_for(cell, others) if _selected(s, only)]
     clause_results = results(run_scenarios(cell, chosen, progress))

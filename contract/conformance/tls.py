@@ -1,4 +1,4 @@
-"""Scenarios of TLS: a valid certificate, and certificates that a client must refuse (C-35)."""
+"""Scenarios of TLS: a valid certificate, and certificates that a client must reject (C-35)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ HOST = "127.0.0.1"
 
 
 def _switched_on(bench: Bench) -> dict[str, Any]:
-    """Return the setting that switches TLS on. Raises Skipped where the cell has no TLS."""
+    """Return the setting that enables TLS. Raise Skipped if the cell does not support TLS."""
     name = bench.cell.tls_setting
     if not name:
         raise Skipped("the middleware has no setting with the role tls")
     if bench.cell.excluded.get(name) is True:
-        raise Skipped("the manifest says that this cell has no TLS")
+        raise Skipped("the manifest excludes TLS for this cell")
     return {f"settings.{name}": True}
 
 
 def _written(folder: Path, authority: trustme.CA, server: trustme.LeafCert) -> dict[str, str]:
-    """Write the files of both certificates, and return their spec keys.
+    """Write the certificate files, and return the spec keys with their paths.
 
-    A server with these keys shows `server`; a client trusts `authority`.
+    With these keys a server presents `server`, and a client trusts `authority`.
     """
     folder.mkdir(parents=True)
     paths = {name: folder / f"{name}.pem" for name in ("authority", "certificate", "key")}
@@ -53,7 +53,7 @@ def trusted(pattern: str) -> Scenario:
 
 
 def refused(pattern: str) -> Scenario:
-    """Check that a client ends with 4 and a reason where the server's certificate is invalid."""
+    """Check that a client ends with 4 and a reason if the server's certificate is invalid."""
 
     def check(bench: Bench) -> list[Problem]:
         changes = _switched_on(bench)
@@ -75,7 +75,8 @@ def refused(pattern: str) -> Scenario:
 
 
 def _refusal(bench: Bench, pattern: str, keys: dict[str, Any], case: str) -> list[Problem]:
-    """Return the breaches of a client that must refuse a server; both have `keys` in the spec."""
+    """Return the breaches of a client that must reject a server; both specs contain `keys`."""
+
     sender, _ = PATTERN_ROLES[pattern]
     listener = bench.single(
         {**bench.lone_spec(pattern, bench.cell.listening_role(pattern)), **keys}

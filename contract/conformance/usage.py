@@ -1,4 +1,4 @@
-"""Scenarios of command line, spec, capabilities and a start in the past (C-01 to C-04, C-08)."""
+"""Scenarios of command line, spec, capabilities, and a start in the past (C-01 to C-04, C-08)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ REPLIES = ("echo", "ack", "literal")
 def refusal(
     node: NodeProcess, code: int, clause: str, case: str, timeout_s: float = HANG_S
 ) -> tuple[list[Problem], str]:
-    """Wait for the end of a node that must refuse; return the breaches and the key it named."""
+    """Wait for a node that must reject its spec; return the breaches and the key in its error."""
     exit_code = node.wait_exit(timeout_s)
     node.kill()
     where = f"{node.label}: {case}"
     if exit_code != code:
-        state = "it went on" if exit_code is None else f"it ended with {exit_code}"
-        return [Problem(clause, f"{where}: exit {code} is due, but {state}; {node.why()}")], ""
+        state = "did not end" if exit_code is None else f"ended with {exit_code}"
+        text = f"{where}: expected exit code {code}, but the node {state}; {node.last_output()}"
+        return [Problem(clause, text)], ""
     error = node.fields("ERROR")
     if not error:
-        return [Problem(clause, f"{where}: exit {code} without an ERROR line; {node.why()}")], ""
+        text = f"{where}: exit code {code} without an ERROR line; {node.last_output()}"
+        return [Problem(clause, text)], ""
     problems = [Problem("C-05", f"{where}: ERROR: {text}") for text in breaches("error", error)]
     if error.get("code") != code:
-        problems.append(Problem(clause, f"{where}: ERROR says code {error.get('code')}"))
+        text = f"{where}: ERROR reports code {error.get('code')}, expected {code}"
+        problems.append(Problem(clause, text))
     if any(line.fields is None for line in node.lines):
-        problems.append(Problem("C-05", f"{where}: other text on standard output"))
+        problems.append(Problem("C-05", f"{where}: descriptor 3 carries other text"))
     return problems, str(error.get("key"))
 
 
@@ -45,11 +48,11 @@ def bad_keys(shard: int) -> Scenario:
         cases = list(bad_specs(bench.lone_spec(pattern, role)))
         problems: list[Problem] = []
         for change, key, spec in cases[shard::SHARDS]:
-            refusal_problems, named = refusal(bench.single(spec), 2, "C-02", f"{key}: {change}")
+            refusal_problems, error_key = refusal(bench.single(spec), 2, "C-02", f"{key}: {change}")
             problems += refusal_problems
-            # Where two keys contradict each other, the node may name either.
-            if not refusal_problems and named != key and change != "role of another pattern":
-                text = f"{role}: {key}: {change}: the ERROR line names {named!r}"
+            # If two keys contradict each other, the node may name either key.
+            if not refusal_problems and error_key != key and change != "role of another pattern":
+                text = f"{role}: {key}: {change}: the ERROR line names {error_key!r}"
                 problems.append(Problem("C-02", text))
         return problems
 
@@ -134,7 +137,7 @@ def past_start(bench: Bench) -> list[Problem]:
 
 
 def dead_endpoints(bench: Bench, pattern: str) -> list[str]:
-    """Return the services' endpoints and those of a listener that has been killed."""
+    """Return the endpoints of the services and of a killed listener."""
     role = bench.cell.listening_role(pattern)
     if role == "none":
         return list(bench.endpoints)
@@ -142,16 +145,16 @@ def dead_endpoints(bench: Bench, pattern: str) -> list[str]:
     try:
         line = listener.wait_line("LISTENING", READY_TIMEOUT_MS / 1000 + HANG_S)
         if line is None or line.fields is None:
-            raise Broken("C-06", f"{listener.label}: no LISTENING line; {listener.why()}")
+            raise Broken("C-06", f"{listener.label}: no LISTENING line; {listener.last_output()}")
         return [*bench.endpoints, *line.fields["endpoints"]]
     finally:
         listener.kill()
 
 
-def nobody_there(bench: Bench) -> list[Problem]:
+def no_peer(bench: Bench) -> list[Problem]:
     """Check nodes without a peer: a client must end with 4.
 
-    Other roles may instead report that they cannot know (`matched` null).
+    Other roles may become READY if they report that they do not know their peers (`matched` null).
     """
     problems: list[Problem] = []
     for pattern in bench.cell.patterns:
@@ -167,15 +170,15 @@ def nobody_there(bench: Bench) -> list[Problem]:
                 node.kill()
                 calls = role in SENDING_ROLES and role != "publisher"
                 if calls or ready.fields.get("matched") is not None:
-                    text = f"{node.label}: READY with {ready.fields.get('matched')} matched, "
-                    problems.append(Problem("C-04", text + "but nobody was there"))
+                    text = f"{node.label}: READY reports matched {ready.fields.get('matched')}, "
+                    problems.append(Problem("C-04", text + "but there is no peer"))
                 continue
-            problems += refusal(node, 4, "C-04", "nobody was there")[0]
+            problems += refusal(node, 4, "C-04", "there is no peer")[0]
     return problems
 
 
 def service_lost(bench: Bench) -> list[Problem]:
-    """Check that nodes end with 4 where no service process listens at the endpoint."""
+    """Check that nodes end with 4 if no service process listens at the endpoint."""
     if not bench.endpoints:
         raise Skipped("the middleware has no service process")
     problems: list[Problem] = []
@@ -183,7 +186,7 @@ def service_lost(bench: Bench) -> list[Problem]:
     for role in PATTERN_ROLES[pattern]:
         spec = bench.lone_spec(pattern, role, ready_timeout_ms=1_000)
         spec["peers.endpoints"] = ["127.0.0.1:9" for _ in bench.endpoints]
-        problems += refusal(bench.single(spec), 4, "C-04", "no service process is there")[0]
+        problems += refusal(bench.single(spec), 4, "C-04", "there is no service process")[0]
     return problems
 
 
@@ -193,6 +196,6 @@ def scenarios() -> list[Scenario]:
         Scenario("command-line", ("C-01",), command_line),
         Scenario("undeclared", ("C-03",), undeclared),
         Scenario("past-start", ("C-08",), past_start),
-        Scenario("nobody-there", ("C-04",), nobody_there),
+        Scenario("no-peer", ("C-04",), no_peer),
         Scenario("service-lost", ("C-04",), service_lost),
     ]

@@ -38,14 +38,14 @@ def closed(pattern: str) -> Scenario:
         bench.need("loop.closed")
         changes = closed_loop(50) | {"warmup_ns": 10 * MILLISECOND_NS}
         problems = bench.whole_run(pattern, changes)
-        # A warm-up longer than the closed loop must flag every record.
+        # A warm-up that is longer than the closed loop must flag every record.
         return problems + bench.whole_run(pattern, closed_loop(5) | {"warmup_ns": 10**11})
 
     return Scenario(f"closed[{pattern}]", ("C-11", *OWN[pattern], *ALWAYS), check)
 
 
 def beyond(pattern: str) -> Scenario:
-    """Check a closed loop that continues after its count: to its own end, and until STOP."""
+    """Check a closed loop that continues after its count, with and without STOP."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.closed")
@@ -56,7 +56,7 @@ def beyond(pattern: str) -> Scenario:
             sender = group.senders[0]
             if sender.fields("SENT").get("sent") != 25:
                 sent = sender.fields("SENT").get("sent")
-                text = f"{sender.label}: without STOP 25 calls must be made; {sent} were"
+                text = f"{sender.label}: expected 25 calls without STOP, found {sent}"
                 problems.append(Problem("C-11", text))
         return problems or _stopped_beyond(bench, pattern)
 
@@ -64,9 +64,9 @@ def beyond(pattern: str) -> Scenario:
 
 
 def _stopped_beyond(bench: Bench, pattern: str) -> list[Problem]:
-    """Return the breaches if STOP arrives while the server is paused.
+    """Return the breaches of a client that receives STOP while its server is paused.
 
-    The call that is open at STOP must end like any other.
+    The call that is open at STOP must end normally.
     """
     changes = closed_loop(20) | {"count_beyond": 150_000, "record.capacity": 200_000}
     with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
@@ -90,7 +90,7 @@ def native(pattern: str) -> Scenario:
         bench.need("loop.open", "pacing.native")
         changes = open_loop(25, 20) | {"pacing": "native"}
         watch = Stopwatch()
-        # A pause of a few periods leaves slots that a native timer may pass over.
+        # A pause of a few periods leaves slots that a native timer may skip.
         return bench.whole_run(
             pattern, changes, during=lambda group: _hold(group, group.senders[0], watch, 150, 110)
         )
@@ -106,7 +106,7 @@ def fan_out(bench: Bench) -> list[Problem]:
 
 
 def many_senders(pattern: str) -> Scenario:
-    """Check two senders with one receiver: each `seq` keeps its sender's node."""
+    """Check two senders with one receiver: each `seq` contains its sender's node."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
@@ -121,7 +121,7 @@ def many_senders(pattern: str) -> Scenario:
 
 
 def late(pattern: str) -> Scenario:
-    """Check a sender that is paused for 300 ms: it is late, and returns to its schedule."""
+    """Check that a sender returns to its schedule after a pause of 300 ms."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open", "pacing.kit")
@@ -130,7 +130,7 @@ def late(pattern: str) -> Scenario:
         def hold(group: Group) -> None:
             _hold(group, group.senders[0], watch, 150, 300)
 
-        # A call takes longer than a message, so its period is longer, to leave time to catch up.
+        # Calls take longer than messages, so a longer period leaves time to catch up.
         window = gentle(pattern, 90, 10) if pattern == "topic" else gentle(pattern, 60, 20)
         changes = window | bench.cell.prompt
         with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
@@ -144,16 +144,16 @@ def late(pattern: str) -> Scenario:
 
 
 def _drops(group: Group) -> bool:
-    """Return whether the middleware declares that it drops messages when overloaded.
+    """Return whether the middleware declares that it drops messages under overload.
 
-    The burst after the pause may then overflow it.
+    If so, the burst after the pause may cause losses.
     """
     overloads = [node.fields("READY")["guarantee"]["overload"] for node in group.nodes]
     return any(overload.startswith("drop") for overload in overloads)
 
 
 def _hold(group: Group, node: Any, watch: Stopwatch, after_ms: int, for_ms: int) -> None:
-    """Pause `node` for `for_ms`, from `after_ms` after the start, and note the times."""
+    """Pause `node` for `for_ms`, beginning `after_ms` after the start, and store the times."""
     sleep_until(group.start_ns + after_ms * MILLISECOND_NS)
     pause(node)
     watch.pause_ns = time.monotonic_ns()
@@ -169,20 +169,21 @@ def _late_breaches(attempts: list[Record], watch: Stopwatch) -> list[tuple[str, 
     pause_ns = range(watch.pause_ns + settle_ns, watch.resume_ns)
     during_pause = [tuple(record) for record in attempts if record.begin_ns in pause_ns]
     if during_pause:
-        text = f"held from {pause_ns.start} to {pause_ns.stop}, yet messages began then"
+        text = f"messages began during the pause from {pause_ns.start} to {pause_ns.stop}"
         breaches.append(("C-27", f"{text}: {some(during_pause)}"))
     due_in_pause = [record for record in attempts if record.intended_ns in pause_ns]
     if not due_in_pause:
-        breaches.append(("C-10", "no message keeps an intended time of the time it was held"))
+        breaches.append(("C-10", "no message has an intended time during the pause"))
     tail = [record.begin_ns - record.intended_ns for record in attempts[-10:]]
     if tail and min(tail) > (watch.resume_ns - watch.pause_ns) // 2:
-        text = f"after being held it stays {min(tail)} ns behind; late messages are sent at once"
+        text = f"after the pause the sender stays {min(tail)} ns late; it must send late messages "
+        text += "at once"
         breaches.append(("C-10", text))
     return breaches
 
 
 def overrun(pattern: str) -> Scenario:
-    """Check a sender that is paused past the end of its window: it must not send the rest."""
+    """Check a sender that is paused beyond the end of its window: it must not send the rest."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open", "pacing.kit")
@@ -203,7 +204,7 @@ def overrun(pattern: str) -> Scenario:
     return Scenario(f"overrun[{pattern}]", ("C-10", *ALWAYS), check)
 
 
-def broken_off(pattern: str) -> Scenario:
+def early_stop(pattern: str) -> Scenario:
     """Check STOP in the middle of a long schedule."""
 
     def check(bench: Bench) -> list[Problem]:
@@ -219,10 +220,10 @@ def broken_off(pattern: str) -> Scenario:
             problems = audit(group, Expect(complete=False, timeouts=pattern != "topic"))
             for run in node_runs(group):
                 if not run.records and not run.unrecorded:
-                    problems.append(run.problem("C-15", "no record of the time before STOP"))
+                    problems.append(run.problem("C-15", "no record from before STOP"))
             return problems
 
-    return Scenario(f"broken-off[{pattern}]", ("C-15", *ALWAYS), check)
+    return Scenario(f"early-stop[{pattern}]", ("C-15", *ALWAYS), check)
 
 
 def linger(bench: Bench) -> list[Problem]:
@@ -240,12 +241,12 @@ def linger(bench: Bench) -> list[Problem]:
         stop_ns = group.stop_ns[receiver]
         after = [end_ns for end_ns in ends if end_ns > stop_ns + 400 * MILLISECOND_NS]
         if not after:
-            text = "messages came for all of linger_ms = 800 after STOP, but none is recorded "
-            problems.append(Problem("C-15", f"{receiver.label}: {text}later than 400 ms after it"))
-        # Slack for a loaded machine; a node without the bound goes on for ten seconds.
+            text = "messages arrived for linger_ms = 800 after STOP, but the node recorded none "
+            problems.append(Problem("C-15", f"{receiver.label}: {text}more than 400 ms after STOP"))
+        # A margin for a loaded machine; a node that ignores linger_ms continues for ten seconds.
         latest_ns = stop_ns + (800 + 5_000) * MILLISECOND_NS
         if any(end_ns > latest_ns for end_ns in ends):
-            text = f"{receiver.label}: messages recorded 5 s after linger_ms = 800 was over"
+            text = f"{receiver.label}: messages recorded 5 s after the end of linger_ms = 800"
             problems.append(Problem("C-15", text))
         return problems
 
@@ -290,7 +291,7 @@ def timeouts(pattern: str, outstanding_max: int) -> Scenario:
 
 
 def overlap(pattern: str) -> Scenario:
-    """Check a paused server: `outstanding_max` calls are open meanwhile, and none is lost."""
+    """Check that `outstanding_max` calls are open while the server is paused, and none is lost."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open", "async_client")
@@ -303,7 +304,7 @@ def overlap(pattern: str) -> Scenario:
             timeout_ns = run.spec["timeout_ns"]
             open_max = _most_open(run.of_kind(CALL), timeout_ns, MILLISECOND_NS, watch.resume_ns)
             if open_max < 3:
-                text = "the server was held for 250 ms and a call is due every 20 ms, but at most "
+                text = "the server was paused for 250 ms with a call due every 20 ms, but at most "
                 text += f"{open_max} of outstanding_max = 3 calls were open at once"
                 problems.append(run.problem("C-33", text))
             return problems
@@ -312,11 +313,11 @@ def overlap(pattern: str) -> Scenario:
 
 
 def _most_open(calls: list[Record], timeout_ns: int, overlap_ns: int, resume_ns: int) -> int:
-    """Return the largest number of calls open at once, with a server that resumed at `resume_ns`.
+    """Return the maximum number of calls open at once; the server resumed at `resume_ns`.
 
-    Two calls overlap if they are open together for at least `overlap_ns`. A call that timed out has
-    no end: it is open for `timeout_ns`, or until the server resumes. A server that resumes may end
-    calls early: gRPC's C++ library reads their deadlines by a clock value from before the pause.
+    Two calls overlap if both are open for at least `overlap_ns`. A call that timed out has no end:
+    it is open for `timeout_ns`, or until the server resumes. A server that resumes may end calls
+    early: gRPC's C++ library compares deadlines with a clock value from before the pause.
     """
     edges = []
     for record in calls:
@@ -333,19 +334,20 @@ def _most_open(calls: list[Record], timeout_ns: int, overlap_ns: int, resume_ns:
 
 
 def _timeout_breaches(calls: list[Record], outstanding_max: int, resume_ns: int) -> list[str]:
-    """Return a text for each breach of C-12 by the calls of a client with a paused server."""
+    """Return a text for each breach of C-12 by a client whose server was paused."""
     timeout_ns, slack_ns = 100 * MILLISECOND_NS, 40 * MILLISECOND_NS
     breaches = []
     if not any(record.flags & TIMEOUT for record in calls):
-        breaches.append("the server was held for 450 ms, yet no call of 100 ms is flagged timeout")
+        text = "the server was paused for 450 ms, but no call with a timeout of 100 ms has the flag"
+        breaches.append(text)
     long = [
         tuple(record)
         for record in calls
         if record.end_ns != UNKNOWN_NS and record.end_ns - record.begin_ns > timeout_ns + slack_ns
     ]
     if long:
-        breaches.append(f"calls that lasted longer than timeout_ns are not flagged: {some(long)}")
-    # A short overlap is not counted, because one call may end just after the next began.
+        breaches.append(f"calls longer than timeout_ns do not have the flag: {some(long)}")
+    # A short overlap does not count, because one call may end just after the next call began.
     open_max = _most_open(calls, timeout_ns, slack_ns // 4, resume_ns)
     if open_max > outstanding_max:
         text = f"{open_max} calls were open at once; outstanding_max is {outstanding_max}"
@@ -365,16 +367,19 @@ def overflow(pattern: str) -> Scenario:
                 recorded, lost = done.get("recorded", 0), done.get("overflow", 0)
                 role = node.spec["role"]
                 if role not in SENDING_ROLES and done.get("received") is None:
-                    continue  # the records of its clients count instead (C-34)
+                    continue  # its clients provide the counts (C-34)
                 total = sent if role in SENDING_ROLES else done.get("received", 0)
                 if recorded > 10:
-                    text = f"{node.label}: recorded {recorded} with room for 10"
+                    text = f"{node.label}: recorded {recorded} records with room for 10"
                     problems.append(Problem("C-26", text))
                 if pattern != "action" and recorded + lost != total:
-                    text = f"{node.label}: recorded {recorded} + overflow {lost} must be {total}"
+                    text = f"{node.label}: recorded {recorded} + overflow {lost}, expected {total}"
                     problems.append(Problem("C-26", text))
                 if pattern == "action" and recorded + lost < total:
-                    text = f"{node.label}: recorded {recorded} + overflow {lost} of {total} goals"
+                    text = (
+                        f"{node.label}: recorded {recorded} + overflow {lost}, expected at least "
+                    )
+                    text += f"{total} (one per goal)"
                     problems.append(Problem("C-26", text))
         return problems
 
@@ -382,18 +387,18 @@ def overflow(pattern: str) -> Scenario:
 
 
 def unrecorded(pattern: str) -> Scenario:
-    """Check that a server without records answers like any other; the audit checks its DONE."""
+    """Check that a server without records answers all calls; the audit checks its DONE."""
 
     def check(bench: Bench) -> list[Problem]:
         if "server_unrecorded" not in bench.cell.capabilities:
-            raise Skipped("its server records what it answers")
+            raise Skipped("the cell's server records its calls")
         return bench.whole_run(pattern)
 
     return Scenario(f"unrecorded[{pattern}]", ("C-34", *ALWAYS), check)
 
 
 def planted_loss(bench: Bench) -> list[Problem]:
-    """Check that exactly the messages that the middleware drops on request are lost."""
+    """Check that exactly those messages are lost that the middleware drops on request."""
     if "drop_counters" not in bench.cell.settings:
         raise Skipped("the middleware has no setting drop_counters")
     dropped = {0, 3, 7, 39}
@@ -409,7 +414,7 @@ def planted_loss(bench: Bench) -> list[Problem]:
         sent = {record.counter for record in sender.records}
         lost = sent - {record.counter for record in receiver.records}
         if lost != dropped:
-            text = f"left out {sorted(dropped)}, but lost are {sorted(lost)}"
+            text = f"the sender dropped {sorted(dropped)}, but the receiver lacks {sorted(lost)}"
             problems.append(receiver.problem("C-29", text))
         return problems
 
@@ -426,7 +431,7 @@ def planted_duplicates(bench: Bench) -> list[Problem]:
         done = node.fields("DONE")
         for name in ("received", "recorded"):
             if done.get(name) != 45:
-                text = f"{node.label}: {name} {done.get(name)}; 40 messages and 5 again are 45"
+                text = f"{node.label}: {name} is {done.get(name)}, expected 45 (5 duplicates)"
                 problems.append(Problem("C-16", text))
         return problems
 
@@ -441,7 +446,7 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
     main_patterns = [pattern for pattern in patterns if pattern in ("topic", "service", "action")]
     all_scenarios += [late(pattern) for pattern in main_patterns]
     all_scenarios += [overrun(pattern) for pattern in main_patterns]
-    all_scenarios += [broken_off(pattern) for pattern in main_patterns]
+    all_scenarios += [early_stop(pattern) for pattern in main_patterns]
     for outstanding_max in (1, 3):
         all_scenarios += [
             timeouts(pattern, outstanding_max) for pattern in calling if pattern != "pingpong"

@@ -1,7 +1,7 @@
-"""Scenarios with the suite as the peer on the wire, which sends what no correct node would send.
+"""Scenarios in which the suite is the peer on the wire and sends faulty messages.
 
-They apply to middlewares whose folder has a `wire.py`, where records are sent as JSON. The kits do
-the tested work in the same way for every middleware.
+They apply to middlewares with a `wire.py`, which sends records as JSON. These scenarios test code
+of the kits, which is the same for every middleware.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ UNREADABLE = b'{"header": {"seq": '
 
 @contextlib.contextmanager
 def lone_node(bench: Bench, spec: dict[str, Any]) -> Iterator[tuple[NodeProcess, Wire]]:
-    """Start one node whose peer is the suite; yield both, and stop both at the end."""
+    """Start one node with the suite as its peer; yield the node and the wire, and stop both."""
     wire: Wire = made_wire(bench, spec["run"])
     if spec["role"] in ("publisher", "client"):
         spec["peers.endpoints"] = [wire.endpoint]
     else:
-        spec["peers.count"] = 0  # the suite connects with its first frame, after READY
+        spec["peers.count"] = 0  # the suite connects after READY, with its first frame
     if spec["role"] == "client":
         wire = AnsweringProbes(wire, spec)
     node = bench.single(spec)
@@ -50,7 +50,7 @@ def lone_node(bench: Bench, spec: dict[str, Any]) -> Iterator[tuple[NodeProcess,
 
 
 class AnsweringProbes:
-    """A wire that answers a client's probes itself and returns all other frames."""
+    """A wire that answers a client's probes and returns all other frames."""
 
     def __init__(self, wire: Wire, spec: dict[str, Any]) -> None:
         self.endpoint = wire.endpoint
@@ -87,7 +87,7 @@ class AnsweringProbes:
 
 
 def counter_of(request: bytes, encoding: str) -> int:
-    """Return the counter in a payload as it is on the wire (C-17)."""
+    """Return the counter of a payload in its form on the wire (C-17)."""
     if encoding == "record":
         seq = int(json.loads(request)["header"]["seq"])
     else:
@@ -97,17 +97,17 @@ def counter_of(request: bytes, encoding: str) -> int:
 
 
 def reply_to(kind: str, encoding: str, literal: str, request: bytes) -> bytes:
-    """Return a server's reply to a request, as it is on the wire."""
+    """Return a server's reply to a request, both in their form on the wire."""
     if encoding == "record":
         return json.dumps(answer(json.loads(request), kind, literal)).encode()
     return {"echo": request, "ack": request[: 8 * unit_of(encoding)]}.get(kind, literal.encode())
 
 
 def await_line(node: NodeProcess, keyword: str, clause: str) -> dict[str, Any]:
-    """Wait for a line and return its fields. Raises Broken with `clause` where it is missing."""
+    """Wait for a line and return its fields. Raise Broken with `clause` if it is missing."""
     line = node.wait_line(keyword, READY_TIMEOUT_MS / 1000 + HANG_S)
     if line is None or line.fields is None:
-        raise Broken(clause, f"{node.label}: no {keyword} line; {node.why()}")
+        raise Broken(clause, f"{node.label}: no {keyword} line; {node.last_output()}")
     return line.fields
 
 
@@ -120,7 +120,7 @@ def go(node: NodeProcess) -> int:
 
 
 def stop(node: NodeProcess) -> tuple[dict[str, Any], list[Record], list[Problem]]:
-    """Send STOP, and return the fields of DONE, the records, and the breaches of the files."""
+    """Send STOP; return the fields of DONE, the records, and the breaches of the files."""
     node.write("STOP\n")
     done = await_line(node, "DONE", "C-15")
     node.wait_exit(HANG_S)
@@ -129,9 +129,9 @@ def stop(node: NodeProcess) -> tuple[dict[str, Any], list[Record], list[Problem]
 
 
 def made_wire(bench: Bench, token: str) -> Wire:
-    """Return the suite's side of the wire. Raises Skipped where the middleware has none."""
+    """Return the suite's side of the wire. Raise Skipped if the middleware has no `wire.py`."""
     if bench.cell.wire is None:
-        raise Skipped("the middleware's folder has no wire.py: the suite cannot be its other side")
+        raise Skipped("the middleware's folder has no wire.py, so the suite cannot be the peer")
     return bench.cell.wire(token)
 
 
@@ -141,7 +141,7 @@ def unit_of(encoding: str) -> int:
 
 
 def sent_bytes(encoding: str) -> Scenario:
-    """Check what a publisher sends, byte for byte."""
+    """Check a publisher's messages byte by byte."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need(f"encoding.{encoding}")
@@ -160,26 +160,28 @@ def sent_bytes(encoding: str) -> Scenario:
             for record, frame in zip(sorted(records), frames, strict=False):
                 data = frame[2] if frame is not None else b""
                 seq = SENDER_NODE << 48 | record.counter
-                due = encoded(seq, record.begin_ns, size, SEED, encoding)
-                if not same(data, due, encoding):
-                    at = next(
-                        (i for i in range(len(due)) if data[i : i + 1] != due[i : i + 1]), size
+                expected = encoded(seq, record.begin_ns, size, SEED, encoding)
+                if not same(data, expected, encoding):
+                    differences = (
+                        i for i in range(len(expected)) if data[i : i + 1] != expected[i : i + 1]
                     )
-                    text = f"{size} {encoding}: message {record.counter} has {len(data)} bytes, "
-                    text += (
-                        f"first wrong at {at}: {data[at : at + 8]!r}, must be {due[at : at + 8]!r}"
-                    )
+                    at = next(differences, size)
+                    text = f"{size} {encoding}: message {record.counter} has {len(data)} bytes; "
+                    text += f"at offset {at}: found {data[at : at + 8]!r}, expected "
+                    text += f"{expected[at : at + 8]!r}"
                     problems.append(Problem(clause, f"{node.label}: {text}"))
                     break
             if len(records) != 4:
-                problems.append(Problem("C-10", f"{node.label}: {len(records)} records of 4"))
+                problems.append(
+                    Problem("C-10", f"{node.label}: {len(records)} records, expected 4")
+                )
         return problems
 
     return Scenario(f"wire-sent[{encoding}]", (SIZE_CLAUSES[encoding], "C-17"), check)
 
 
 def sent_literal(bench: Bench) -> list[Problem]:
-    """Check that a literal is the whole payload, without sequence and time."""
+    """Check that a literal is the whole payload, without a sequence or time."""
     bench.need("literal")
     literal = "Hello, this is a literal of 35 bytes"
     spec = bench.lone_spec("topic", "publisher", payload__literal=literal, **open_loop(4, 5))
@@ -191,13 +193,13 @@ def sent_literal(bench: Bench) -> list[Problem]:
     for frame in frames:
         if frame is None or frame[2] != literal.encode():
             data = frame[2] if frame is not None else None
-            text = f"{node.label}: on the wire is {data!r}, must be {literal.encode()!r}"
+            text = f"{node.label}: found {data!r} on the wire, expected {literal.encode()!r}"
             return [*problems, Problem("C-22", text)]
     return problems
 
 
 def flip(data: bytes, offset: int) -> bytes:
-    """Return `data` with another character of the alphabet, or another byte, at `offset`."""
+    """Return `data` with a different character or byte at `offset`."""
     replacement = b"B" if data[offset : offset + 1] == b"A" else b"A"
     return data[:offset] + replacement + data[offset + 1 :]
 
@@ -260,7 +262,7 @@ def _corrupt_records(now_ns: int) -> Iterator[tuple[str, int, bytes]]:
 
 
 def received_bytes(encoding: str) -> Scenario:
-    """Check a subscriber that gets good, corrupt, foreign, duplicate and reordered messages."""
+    """Check a subscriber that receives valid, corrupt, foreign, repeated and reordered messages."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need(f"encoding.{encoding}")
@@ -285,33 +287,33 @@ def received_bytes(encoding: str) -> Scenario:
 def _plant_breaches(
     plants: list[tuple[str, int, bytes]], done: dict[str, Any], records: list[Record]
 ) -> Iterator[tuple[str, str]]:
-    due = {kind: sorted(c for k, c, _ in plants if k == kind) for kind in
-           ("good", "corrupt", "unreadable", "foreign", "probe")}  # fmt: skip
+    sent = {kind: sorted(c for k, c, _ in plants if k == kind) for kind in
+            ("good", "corrupt", "unreadable", "foreign", "probe")}  # fmt: skip
     counts = {
-        "foreign": ("C-18", len(due["foreign"])),
-        "corrupt": ("C-21", len(due["corrupt"]) + len(due["unreadable"])),
-        "probes": ("C-17", len(due["probe"])),
-        "received": ("C-16", len(due["good"]) + len(due["corrupt"])),
-        "recorded": ("C-16", len(due["good"]) + len(due["corrupt"])),
+        "foreign": ("C-18", len(sent["foreign"])),
+        "corrupt": ("C-21", len(sent["corrupt"]) + len(sent["unreadable"])),
+        "probes": ("C-17", len(sent["probe"])),
+        "received": ("C-16", len(sent["good"]) + len(sent["corrupt"])),
+        "recorded": ("C-16", len(sent["good"]) + len(sent["corrupt"])),
     }
     for name, (clause, expected) in counts.items():
         if done.get(name) != expected:
-            yield clause, f"DONE says {name} {done.get(name)}; planted were {expected}"
+            yield clause, f"DONE reports {name} {done.get(name)}, expected {expected}"
     good = sorted(r.counter for r in records if not r.flags & CORRUPT)
     flagged = sorted(r.counter for r in records if r.flags & CORRUPT)
-    if good != due["good"]:
-        yield "C-21", f"recorded as sound {good}; must be {due['good']}"
-    if flagged != due["corrupt"]:
-        yield "C-21", f"recorded as corrupt {flagged}; must be {due['corrupt']}"
+    if good != sent["good"]:
+        yield "C-21", f"recorded as valid: {good}, expected {sent['good']}"
+    if flagged != sent["corrupt"]:
+        yield "C-21", f"recorded as corrupt: {flagged}, expected {sent['corrupt']}"
     if any(record.counter == PROBE for record in records):
-        yield "C-17", "the probe was recorded"
-    strangers = [tuple(r) for r in records if r.node != SENDER_NODE or r.counter in due["foreign"]]
-    if strangers:
-        yield "C-18", f"recorded foreign messages: {some(strangers)}"
-    # The send time in every good payload is the same time plus the payload's counter.
-    began = {r.counter: r.begin_ns - r.counter for r in records if not r.flags & CORRUPT}
-    if len(set(began.values())) > 1:
-        yield "C-27", f"begin_ns is not the payload's send time: {some(list(began.items()))}"
+        yield "C-17", "the node recorded the probe"
+    foreign = [tuple(r) for r in records if r.node != SENDER_NODE or r.counter in sent["foreign"]]
+    if foreign:
+        yield "C-18", f"recorded foreign messages: {some(foreign)}"
+    # Every valid payload has the same send time plus its counter.
+    base_times = {r.counter: r.begin_ns - r.counter for r in records if not r.flags & CORRUPT}
+    if len(set(base_times.values())) > 1:
+        yield "C-27", f"begin_ns is not the payload's send time: {some(list(base_times.items()))}"
 
 
 def scenarios(patterns: list[str]) -> list[Scenario]:

@@ -1,4 +1,4 @@
-"""Scenarios of calls with the suite as the peer: replies, wrong replies, overlapping calls."""
+"""Scenarios of calls in which the suite is the peer: replies, wrong replies, overlapping calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TOGETHER = 3
 
 
 def served_bytes(kind: str, encoding: str) -> Scenario:
-    """Check a server's replies, byte for byte, and that it does not answer strangers."""
+    """Check a server's replies byte by byte, and that it does not answer foreign requests."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need(f"reply.{kind}", f"encoding.{encoding}")
@@ -49,13 +49,13 @@ def served_bytes(kind: str, encoding: str) -> Scenario:
             time.sleep(GO_MARGIN_NS / 1e9 + 0.02)
             for counter in (PROBE, 0, 1):
                 request = encoded(SENDER_NODE << 48 | counter, 1, SIZE, SEED, encoding)
-                due = reply_to(kind, encoding, literal, request)
+                expected = reply_to(kind, encoding, literal, request)
                 wire.send(REQUEST, counter & 0xFFFF, request, endpoint)
                 frame = wire.receive(HANG_S)
                 data = frame[2] if frame is not None else b""
-                if not same(data, due, encoding):
-                    reply_text = f"{kind}: {encoding} request {counter:#x} was answered with"
-                    problems.append(Problem("C-23", f"{node.label}: {reply_text} {data!r:.80}"))
+                if not same(data, expected, encoding):
+                    text = f"{kind}: wrong reply to {encoding} request {counter:#x}: {data!r:.80}"
+                    problems.append(Problem("C-23", f"{node.label}: {text}"))
             stranger = encoded((SENDER_NODE + 1) << 48, 1, SIZE, SEED, encoding)
             wire.send(REQUEST, 9, stranger, endpoint)
             time.sleep(0.1)
@@ -63,7 +63,8 @@ def served_bytes(kind: str, encoding: str) -> Scenario:
         counts = {"received": 2, "recorded": 2, "foreign": 1, "probes": 1}
         done_counts = {name: done.get(name) for name in counts}
         if done_counts != counts or len(records) != 2:
-            text = f"{node.label}: 2 requests, a probe and a stranger came to {done_counts}"
+            text = f"{node.label}: DONE reports {done_counts} and the file has {len(records)} "
+            text += f"records; expected {counts} and 2"
             clause = "C-17" if done.get("probes") != 1 else "C-18"
             problems.append(Problem(clause, text))
         return problems + file_problems
@@ -72,7 +73,7 @@ def served_bytes(kind: str, encoding: str) -> Scenario:
 
 
 def checked_replies(kind: str, encoding: str) -> Scenario:
-    """Check a client that gets wrong replies, no reply, and a reply that is too late."""
+    """Check a client that receives wrong replies, no reply, and a late reply."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need(f"reply.{kind}", f"encoding.{encoding}", "loop.open")
@@ -100,9 +101,9 @@ def checked_replies(kind: str, encoding: str) -> Scenario:
                 server.join()
         breaches = [*_reply_breaches(kind, done, sorted(records))]
         for record in records:
-            due = encoded(record.seq, record.begin_ns, SIZE, SEED, encoding)
-            if not same(sent.get(record.counter, due), due, encoding):
-                text = f"request {record.counter} is not the payload of its begin_ns"
+            expected = encoded(record.seq, record.begin_ns, SIZE, SEED, encoding)
+            if not same(sent.get(record.counter, expected), expected, encoding):
+                text = f"request {record.counter} does not carry the begin_ns of its record"
                 breaches.append(("C-27", text))
         for clause, text in breaches:
             problems.append(Problem(clause, f"{node.label}: {kind} {encoding}: {text}"))
@@ -115,7 +116,7 @@ def checked_replies(kind: str, encoding: str) -> Scenario:
 def _answers(
     kind: str, encoding: str, literal: str
 ) -> Callable[[int, bytes], tuple[bytes | None, float]]:
-    """Return a function of call number and request that gives (reply, delay before it in s)."""
+    """Return a function that maps a call's number and request to (reply, delay in seconds)."""
     unit = unit_of(encoding)
 
     def wrong(reply: bytes) -> tuple[bytes, bytes]:
@@ -146,7 +147,7 @@ def _serve(
     ended: threading.Event,
     sent: dict[int, bytes],
 ) -> None:
-    """Answer requests until `ended` is set, and note them in `sent` by counter."""
+    """Answer requests until `ended` is set, and store them in `sent` by counter."""
     while not ended.is_set():
         frame = wire.receive(0.1)
         if frame is None or frame[0] != REQUEST:
@@ -166,21 +167,23 @@ def _reply_breaches(
     by_flag = {flag: [r.counter for r in records if r.flags & flag] for flag in (CORRUPT, TIMEOUT)}
     if by_flag[CORRUPT] != [2, 3]:
         clause = "C-21" if kind == "echo" else "C-23"
-        yield clause, f"flagged corrupt are calls {by_flag[CORRUPT]}; replies 2 and 3 were wrong"
-    # The late reply delays the next call as well, which may or may not time out.
+        yield clause, f"calls flagged corrupt: {by_flag[CORRUPT]}; replies 2 and 3 were wrong"
+    # The late reply also delays the next call, which may or may not time out.
     if not {5, 7} <= set(by_flag[TIMEOUT]) <= {5, 7, 8}:
-        text = f"flagged timeout are calls {by_flag[TIMEOUT]}; 5 had no reply and 7 a late one"
+        text = (
+            f"calls flagged timeout: {by_flag[TIMEOUT]}; call 5 had no reply, call 7 a late reply"
+        )
         yield "C-12", text
     expected = len(records) - len(by_flag[TIMEOUT])
     if done.get("received") != expected:
-        text = f"DONE says received {done.get('received')}; in time came {expected}"
+        text = f"DONE reports received {done.get('received')}; {expected} replies were in time"
         yield "C-16", text
     if done.get("corrupt") != 2:
-        yield "C-21", f"DONE says corrupt {done.get('corrupt')}; 2 replies were wrong"
+        yield "C-21", f"DONE reports corrupt {done.get('corrupt')}; 2 replies were wrong"
 
 
 def overlapping(kind: str, encoding: str) -> Scenario:
-    """Check three calls at a time, answered in reverse order once all three are open."""
+    """Check three overlapping calls, which the suite answers in reverse order."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("async_client", f"reply.{kind}", f"encoding.{encoding}", "loop.open")
@@ -196,16 +199,16 @@ def overlapping(kind: str, encoding: str) -> Scenario:
             for _ in range(3):
                 open_frames = [wire.receive(HANG_S) for _ in range(TOGETHER)]
                 if None in open_frames:
-                    text = f"{TOGETHER} calls may be open, but the next one did not leave"
-                    return [Problem("C-33", f"{node.label}: {text}; {node.why()}")]
+                    text = f"{TOGETHER} calls may be open, but the node did not send the next call"
+                    return [Problem("C-33", f"{node.label}: {text}; {node.last_output()}")]
                 if wire.receive(0.12) is not None:
-                    text = f"a call left while outstanding_max = {TOGETHER} calls were open"
+                    text = f"the node sent a call while outstanding_max = {TOGETHER} were open"
                     problems.append(Problem("C-12", f"{node.label}: {text}"))
                 for frame in reversed(open_frames):
                     if frame is not None:
                         reply = reply_to(kind, encoding, literal, frame[2])
                         wire.send(REPLY, frame[1], reply, frame[3])
-                        time.sleep(0.02)  # so that the threads of a kit wake one after the other
+                        time.sleep(0.02)  # wakes the threads of a kit one after the other
             await_line(node, "SENT", "C-14")
             done, records, _ = stop(node)
         texts = _overlap_breaches(done, sorted(records))
@@ -217,12 +220,13 @@ def overlapping(kind: str, encoding: str) -> Scenario:
 def _overlap_breaches(done: dict[str, Any], records: list[Record]) -> Iterator[tuple[str, str]]:
     if done.get("received") != 9 or done.get("corrupt") != 0 or len(records) != 9:
         counts = {name: done.get(name) for name in ("sent", "received", "recorded", "corrupt")}
-        yield "C-33", f"9 calls were answered in another order than asked; DONE says {counts}"
+        yield "C-33", f"9 calls were answered in reverse order; DONE reports {counts}"
         return
     for first in range(0, 9, TOGETHER):
         ends = [record.end_ns for record in records[first : first + TOGETHER]]
         if ends != sorted(ends, reverse=True):
-            text = f"calls {first} to {first + 2} were answered last to first, but end at {ends}"
+            text = f"calls {first} to {first + 2} were answered in reverse order but end at {ends}"
+
             yield "C-33", text
 
 

@@ -8,21 +8,21 @@ from .runner import Outcome, mutants, try_mutants
 
 
 def _print_row(outcome: Outcome) -> None:
-    """Print one row of the table, with the reasons below it where the mutant survived."""
+    """Print one row of the table; for a survivor, print the details below it."""
     caught = ", ".join(outcome.clauses) or "nothing"
     state = "caught" if outcome.caught else "SURVIVED"
     expected = outcome.mutant.clause
     print(f"{state:<9}{outcome.mutant.identity:<62}{expected:<6}{caught}", flush=True)
     if not outcome.caught:
-        for text in (outcome.trouble, *outcome.details):
+        for text in (outcome.error, *outcome.details):
             if text:
                 print(f"         {text}", flush=True)
 
 
 def main(words: list[str]) -> int:
-    """Try the mutants whose identity contains any of `words` (all without words).
+    """Try the mutants whose identity contains any of `words` (all if there are no words).
 
-    Return the exit code: 0 where all are caught, 1 with survivors, 2 for a wrong table or word.
+    Return the exit code: 0 if all are caught, 1 if some survive, 2 for an invalid table or word.
     """
     try:
         all_mutants = mutants()
@@ -31,7 +31,7 @@ def main(words: list[str]) -> int:
         return 2
     chosen = [m for m in all_mutants if not words or any(word in m.identity for word in words)]
     if not chosen:
-        print(f"no mutant is named like {', '.join(words)}", file=sys.stderr)
+        print(f"no mutant's name contains {', '.join(words)}", file=sys.stderr)
         return 2
     print(f"{'':<9}{'mutant':<62}{'clause':<6}caught by")
     outcomes = try_mutants(chosen, _print_row)

@@ -20,23 +20,23 @@ WORKERS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one mutant: the broken clauses, or the `trouble` that stopped its test."""
+    """The outcome of one mutant: the broken clauses, or the error that prevented its test."""
 
     mutant: Mutant
     clauses: tuple[str, ...] = ()
-    trouble: str = ""
+    error: str = ""
     details: tuple[str, ...] = field(default=())
 
     @property
     def caught(self) -> bool:
-        """Return whether the suite caught the fault by its clause, not merely by any failure."""
-        return not self.trouble and self.mutant.clause in self.clauses
+        """Whether the suite caught the fault by the mutant's own clause."""
+        return not self.error and self.mutant.clause in self.clauses
 
 
 def planted_kit(mutant: Mutant, folder: Path) -> Path:
-    """Return a copy of the kit with the fault.
+    """Copy the kit, plant the fault, and return the copy's folder.
 
-    Raises LookupError where the text to replace does not occur exactly once.
+    Raise LookupError if the text to replace does not occur exactly once.
     """
     kit = folder / "kit"
     shutil.copytree(
@@ -47,22 +47,22 @@ def planted_kit(mutant: Mutant, folder: Path) -> Path:
     text = path.read_text(encoding="utf-8")
     if text.count(mutant.find) != 1:
         raise LookupError(
-            f"{mutant.identity}: {mutant.file} holds the text to replace "
-            f"{text.count(mutant.find)} times, must be 1; bring the mutant up to date"
+            f"{mutant.identity}: {mutant.file} contains the text to replace "
+            f"{text.count(mutant.find)} times, expected once; update the mutant"
         )
     path.write_text(text.replace(mutant.find, mutant.replace), encoding="utf-8")
     return kit
 
 
 def try_mutant(mutant: Mutant) -> Outcome:
-    """Build and check one mutant; an error that prevents this is `trouble`, never a catch."""
+    """Build and check one mutant. An error that prevents this does not count as caught."""
     with tempfile.TemporaryDirectory(prefix="wattwire-mutant-") as name:
         folder = Path(name)
         try:
             kit = planted_kit(mutant, folder)
             cell = proving_cell(mutant.language, folder / "build", kit, mutant.build_flags)
         except (LookupError, RuntimeError) as error:
-            return Outcome(mutant, trouble=str(error))
+            return Outcome(mutant, error=str(error))
         scenarios = {scenario.name: scenario for scenario in scenarios_for(cell, [])}
         chosen = [scenarios[name] for name in mutant.scenarios]
         problems = [p for result in run_scenarios(cell, chosen, workers=1) for p in result.problems]
@@ -73,7 +73,7 @@ def try_mutant(mutant: Mutant) -> Outcome:
 def try_mutants(
     chosen: Sequence[Mutant], progress: Callable[[Outcome], None] | None = None
 ) -> list[Outcome]:
-    """Try mutants, WORKERS at a time, and return their outcomes in the same order."""
+    """Try the chosen mutants, WORKERS at a time, and return their outcomes in the same order."""
 
     def try_one(mutant: Mutant) -> Outcome:
         outcome = try_mutant(mutant)

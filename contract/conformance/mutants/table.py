@@ -1,4 +1,4 @@
-"""The tables of mutants, `mutants.toml` of each language, checked completely before any build."""
+"""Reader of each language's `mutants.toml`, which checks the whole table before any build."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_MIDDLEWARE = "loopback"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One textual substitution in a kit, the clause it breaks, and the scenarios that see it."""
+    """A textual substitution in a kit, the clause it breaks, and the scenarios that detect it."""
 
     language: str
     name: str
@@ -30,7 +30,7 @@ class Mutant:
     clause: str
     scenarios: tuple[str, ...]
     quick: bool
-    """Whether the tests run it, too."""
+    """Whether the tests also run this mutant."""
     build_flags: tuple[str, ...]
 
     @property
@@ -39,10 +39,10 @@ class Mutant:
 
 
 def mutants(language: str | None = None) -> list[Mutant]:
-    """Return the planted faults of one language, or of all, from their `mutants.toml`.
+    """Return the mutants of one language, or of all languages, from their `mutants.toml`.
 
-    The key `quick` names those that the tests run (without it: all). `build_flags` are additional
-    flags for a faster build.
+    The key `quick` names the mutants that the tests run (default: all). `build_flags` are
+    additional flags for a faster build.
     """
     selected = []
     for path in sorted((ROOT / "languages").glob("*/mutants.toml")):
@@ -54,7 +54,7 @@ def mutants(language: str | None = None) -> list[Mutant]:
 def read_table(path: Path) -> list[Mutant]:
     """Return the mutants of one table.
 
-    Raises LookupError that gives the file, the key and the wrong value.
+    Raise LookupError, with the file, the key and the wrong value, if the table is invalid.
     """
     table = read_toml(path)
     _known(path, "", "key", table, TOP_KEYS)
@@ -62,8 +62,8 @@ def read_table(path: Path) -> list[Mutant]:
     node = path.parents[2] / "middleware" / middleware / path.parent.name / "node.toml"
     if not node.is_file():
         raise LookupError(
-            f"{path}: middleware: {middleware} has no cell in {path.parent.name} ({node} is not "
-            "there); name one whose cell in this language proves the kit"
+            f"{path}: middleware: {middleware} has no cell in {path.parent.name} ({node} does not "
+            "exist); name a middleware whose cell in this language tests the kit"
         )
     scenarios = scenario_names(read_toml(node)["patterns"])
     entries = table.get("mutant", [])
@@ -88,7 +88,7 @@ def read_table(path: Path) -> list[Mutant]:
 
 
 def scenario_names(patterns: Collection[str]) -> list[str]:
-    """Return the names of the scenarios for a cell of these patterns, in the suite's order."""
+    """Return the scenario names for a cell with these patterns, in the suite's order."""
     return [
         scenario.name
         for scenario in scenarios_for(CellUnderTest("", (), patterns=list(patterns)), [])
@@ -98,7 +98,7 @@ def scenario_names(patterns: Collection[str]) -> list[str]:
 def _numbered() -> list[str]:
     """Return every clause of the contract.
 
-    A table may give a reason also for a clause that no suite can check.
+    A table may also give a reason for a clause that the suite cannot check.
     """
     text = (Path(__file__).parents[2] / "CONTRACT.md").read_text(encoding="utf-8")
     return re.findall(r"^\*\*(C-\d\d) ", text, flags=re.MULTILINE)
@@ -109,11 +109,11 @@ def _check(path: Path, place: str, entry: Mapping[str, Any], scenarios: Collecti
     _known(path, place.rstrip(": "), "key", entry, KEYS)
     missing = [key for key in KEYS if not isinstance(entry.get(key), (str, list))]
     if missing:
-        raise LookupError(f"{path}: {place}{missing[0]}: missing; each mutant has {_joined(KEYS)}")
+        raise LookupError(f"{path}: {place}{missing[0]}: missing; required are {_joined(KEYS)}")
     if not isinstance(entry["scenarios"], list) or not entry["scenarios"]:
         raise LookupError(
-            f"{path}: {place}scenarios: found {entry['scenarios']!r}; allowed: a list of one or "
-            "more names of scenarios"
+            f"{path}: {place}scenarios: found {entry['scenarios']!r}; allowed: a list of at least "
+            "one scenario name"
         )
     _known(path, f"{place}scenarios", "scenario", entry["scenarios"], scenarios)
     _known(path, f"{place}clause", "clause", [entry["clause"]], CLAUSES)
@@ -134,8 +134,8 @@ def _known(
             continue
         close = difflib.get_close_matches(str(word), list(known), n=3, cutoff=0.5)
         where = f"{path}: {place}: " if place else f"{path}: "
-        allowed = f"close to it: {_joined(close)}" if close else f"allowed: {_joined(known)}"
-        raise LookupError(f'{where}there is no {kind} "{word}"; {allowed}')
+        allowed = f"similar: {_joined(close)}" if close else f"allowed: {_joined(known)}"
+        raise LookupError(f'{where}unknown {kind} "{word}"; {allowed}')
 
 
 def _joined(names: Collection[str]) -> str:

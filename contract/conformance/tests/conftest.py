@@ -1,4 +1,4 @@
-"""Proving cells, built once for all tests of the suite."""
+"""Cells that test kits, built once for all tests of the suite."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], CellUnder
     built: dict[str, CellUnderTest] = {}
 
     def cell(language: str) -> CellUnderTest:
-        if lacking := missing_tools(language):
-            pytest.skip(f"{', '.join(lacking)}: not on PATH")
+        if missing := missing_tools(language):
+            pytest.skip(f"{', '.join(missing)}: not on PATH")
         if language not in built:
             built[language] = proving_cell(language, tmp_path_factory.mktemp(language))
         return built[language]

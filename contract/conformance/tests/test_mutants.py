@@ -1,4 +1,4 @@
-"""The suite is tested by planted faults: each must be caught, by the clause that it breaks.
+"""The suite catches planted faults by the clauses that they break.
 
 These tests run the mutants marked as quick; `python -m contract.conformance.mutants` runs all.
 """
@@ -44,7 +44,7 @@ def test_every_planted_fault_is_caught_by_its_clause() -> None:
     outcomes = try_mutants(chosen)
     survivors = [
         f"{o.mutant.identity}: {o.mutant.clause} expected, {', '.join(o.clauses) or 'none'} found"
-        f" {o.trouble}"
+        f" {o.error}"
         for o in outcomes
         if not o.caught
     ]

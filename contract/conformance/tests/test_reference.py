@@ -1,4 +1,4 @@
-"""The suite's own payload and its reader of sample files agree with the golden bytes."""
+"""The suite's payloads and its reader of sample files agree with the golden bytes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def vectors(name: str) -> Any:
     return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def test_the_payload_is_the_golden_one() -> None:
+def test_a_payload_has_the_golden_bytes() -> None:
     for entry in vectors("payload"):
-        made = payload(
+        data = payload(
             entry["seq"], entry["begin_ns"], entry["bytes"], entry["seed"],
             entry["encoding"] == "text",
         )  # fmt: skip
-        assert hashlib.sha256(made).hexdigest() == entry["sha256"], entry
+        assert hashlib.sha256(data).hexdigest() == entry["sha256"], entry
 
 
 def golden_file(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def test_a_missing_file_is_a_breach_of_c24(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "raw", [b"READY\n", b"READY {\n", b"READY []\n", b"HELLO {}\n", b"READY {}", b"\xff {}\n"]
 )
-def test_what_is_no_line_of_the_contract_has_no_fields(raw: bytes) -> None:
+def test_a_line_outside_the_contract_has_no_fields(raw: bytes) -> None:
     assert parse_line(raw, 1).fields is None
 
 

@@ -1,4 +1,4 @@
-"""The schemas agree with the golden vectors and the suite's own specs."""
+"""The schemas agree with the golden vectors and with the suite's specs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contract.conformance.schema import NAMES, breaches, validator
 from contract.conformance.spec import bad_specs, base_spec
 
 VECTORS = ROOT / "contract" / "vectors"
-# The schema knows no middleware's settings.
+# The schema does not contain the settings of middlewares.
 BEYOND_THE_SCHEMA = "settings."
 
 
@@ -28,20 +28,20 @@ def test_every_schema_is_a_schema(name: str) -> None:
 
 
 @pytest.mark.parametrize("entry", vectors("spec")["valid"], ids=lambda entry: entry["name"])
-def test_a_golden_spec_obeys_the_schema(entry: dict[str, Any]) -> None:
+def test_a_golden_spec_is_valid_by_the_schema(entry: dict[str, Any]) -> None:
     assert list(breaches("spec", entry["spec"])) == []
 
 
 @pytest.mark.parametrize("entry", vectors("spec")["invalid"], ids=lambda entry: entry["name"])
-def test_a_golden_bad_spec_breaks_the_schema(entry: dict[str, Any]) -> None:
+def test_a_golden_invalid_spec_is_invalid_by_the_schema(entry: dict[str, Any]) -> None:
     if not entry["name"].startswith(BEYOND_THE_SCHEMA):
         assert list(breaches("spec", entry["spec"]))
 
 
 @pytest.mark.parametrize("entry", vectors("spec")["unsound"], ids=lambda entry: entry["name"])
-def test_an_unsound_spec_breaks_the_schema(entry: dict[str, Any]) -> None:
-    sound = {valid["name"]: valid["spec"] for valid in vectors("spec")["valid"]}[entry["of"]]
-    assert list(breaches("spec", {**sound, **entry["changes"]}))
+def test_an_inconsistent_spec_is_invalid_by_the_schema(entry: dict[str, Any]) -> None:
+    valid_spec = {valid["name"]: valid["spec"] for valid in vectors("spec")["valid"]}[entry["of"]]
+    assert list(breaches("spec", {**valid_spec, **entry["changes"]}))
 
 
 def test_the_lines_have_the_fields_of_the_golden_dialogue() -> None:
@@ -51,18 +51,18 @@ def test_the_lines_have_the_fields_of_the_golden_dialogue() -> None:
 
 
 @pytest.mark.parametrize("pattern", PATTERN_ROLES)
-def test_the_suites_own_specs_obey_the_schema(pattern: str, tmp_path: Path) -> None:
+def test_the_suites_own_specs_are_valid_by_the_schema(pattern: str, tmp_path: Path) -> None:
     cell = proving_cell("python", tmp_path)
     for role in PATTERN_ROLES[pattern]:
         assert list(breaches("spec", base_spec(cell, pattern, role))) == []
 
 
-def test_every_way_of_being_wrong_is_wrong_by_the_schema(tmp_path: Path) -> None:
-    """Types of settings are omitted, because a schema for all middlewares cannot know them."""
+def test_every_invalid_spec_of_the_suite_is_invalid_by_the_schema(tmp_path: Path) -> None:
+    """Settings are excluded, because the schema applies to all middlewares."""
     cell = proving_cell("python", tmp_path)
-    for what, key, spec in bad_specs(base_spec(cell, "topic", "publisher")):
+    for change, key, spec in bad_specs(base_spec(cell, "topic", "publisher")):
         if not key.startswith("settings."):
-            assert list(breaches("spec", spec)), f"{key}: {what}"
+            assert list(breaches("spec", spec)), f"{key}: {change}"
 
 
 def ready(**changes: Any) -> dict[str, Any]:
@@ -73,21 +73,21 @@ def ready(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_ready_may_not_know_who_is_matched() -> None:
+def test_matched_in_ready_may_be_null() -> None:
     assert list(breaches("ready", ready(matched=None))) == []
 
 
-def test_ready_names_a_guarantee_of_the_contract() -> None:
-    wish = {"delivery": "surely", "ordering": "none", "overload": "block"}
-    assert any("surely" in text for text in breaches("ready", ready(guarantee=wish)))
+def test_ready_rejects_an_unknown_guarantee() -> None:
+    guarantee = {"delivery": "surely", "ordering": "none", "overload": "block"}
+    assert any("surely" in text for text in breaches("ready", ready(guarantee=guarantee)))
 
 
-def test_an_error_of_usage_names_its_key() -> None:
+def test_an_error_with_code_2_names_its_key() -> None:
     assert list(breaches("error", {"code": 2, "key": None, "reason": "bad"}))
     assert list(breaches("error", {"code": 4, "key": None, "reason": "no broker"})) == []
 
 
-def test_the_exit_event_carries_what_the_guard_reaped() -> None:
+def test_the_exit_event_requires_every_field_of_rusage() -> None:
     usage = dict.fromkeys(
         ("user_ns", "system_ns", "maxrss_bytes", "minflt", "majflt", "nvcsw", "nivcsw"), 0
     )

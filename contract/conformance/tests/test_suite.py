@@ -1,4 +1,4 @@
-"""Cells that test kits keep every clause; failures name their clause."""
+"""Cells that test kits satisfy every clause, and failures name their clause."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ WHOLE = [
     pytest.param(name, marks=() if proving_middleware(name) == "loopback" else pytest.mark.matrix)
     for name in LANGUAGES
 ]
-"""`make test` checks every kit against the golden vectors and its quick mutants, and kits tested by
-loopback with the whole suite; `make test-all` checks all kits with the whole suite.
+"""`make test` checks every kit with the golden vectors and its quick mutants. It runs the whole
+suite only for kits that loopback tests; `make test-all` runs it for all kits.
 """
 Cells = Callable[[str], CellUnderTest]
 
 
 @pytest.fixture(scope="session")
 def checked(cells: Cells) -> Callable[[str], dict[str, ClauseResult]]:
-    """One full check per language: results by clause number."""
-    done: dict[str, dict[str, ClauseResult]] = {}
+    """Return a function that runs the suite once per language: its results by clause."""
+    results_by_language: dict[str, dict[str, ClauseResult]] = {}
 
     def check(language: str) -> dict[str, ClauseResult]:
-        if language not in done:
-            done[language] = {r.clause: r for r in run_suite(cells(language), [])}
-        return done[language]
+        if language not in results_by_language:
+            results = {r.clause: r for r in run_suite(cells(language), [])}
+            results_by_language[language] = results
+        return results_by_language[language]
 
     return check
 
@@ -47,8 +48,8 @@ def test_clause(
     language: str, clause: str, checked: Callable[[str], dict[str, ClauseResult]]
 ) -> None:
     result = checked(language)[clause]
-    due = {"passed", "skipped"} if clause in without(language) else {"passed"}
-    assert result.status in due, result.detail
+    allowed = {"passed", "skipped"} if clause in without(language) else {"passed"}
+    assert result.status in allowed, result.detail
 
 
 def fake_cell(folder: Path, program: str) -> CellUnderTest:
@@ -63,19 +64,17 @@ def fake_cell(folder: Path, program: str) -> CellUnderTest:
     )
 
 
-def test_a_node_that_says_nothing_breaks_the_clause_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_silent_node_breaks_the_selected_clauses(tmp_path: Path) -> None:
     cell = fake_cell(tmp_path, "raise SystemExit(0)\n")
     results = {r.clause: r for r in run_suite(cell, only=["C-01", "C-03", "fan-out"])}
     assert results["C-01"].status == "failed"
-    assert "exit 2 is due, but it ended with 0" in results["C-01"].detail
+    assert "expected exit code 2, but the node ended with 0" in results["C-01"].detail
     assert results["C-03"].status == "failed"
     assert results["C-07"].status == "failed"
     assert "no READY line" in results["C-07"].detail
 
 
-def test_a_cell_of_which_no_node_becomes_ready_passes_nothing_that_comes_after(
-    tmp_path: Path,
-) -> None:
+def test_a_cell_that_never_becomes_ready_passes_no_later_clause(tmp_path: Path) -> None:
     cell = fake_cell(tmp_path, "raise SystemExit(0)\n")
     results = {r.clause: r for r in run_suite(cell, only=["open", "C-10"])}
     assert results["C-07"].status == "failed"
@@ -84,7 +83,7 @@ def test_a_cell_of_which_no_node_becomes_ready_passes_nothing_that_comes_after(
     assert "passed" not in {result.status for result in results.values()}
 
 
-def test_all_problems_are_reported_not_the_first_alone(tmp_path: Path) -> None:
+def test_the_suite_reports_all_problems(tmp_path: Path) -> None:
     cell = fake_cell(tmp_path, "print('hello')\nraise SystemExit(2)\n")
     results = {r.clause: r for r in run_suite(cell, only=["command-line"])}
     assert len(results["C-01"].problems) == 4
@@ -105,11 +104,11 @@ class Host(Watch):
 
 
 @pytest.mark.parametrize(
-    ("stolen", "failures", "tries", "stays"),
+    ("stolen", "failures", "tries", "fails"),
     [(50, 1, 2, False), (50, 2, 2, True), (50, 0, 1, False), (10, 1, 1, True)],
 )
-def test_what_fails_while_the_host_has_the_cores_is_tried_once_more(
-    tmp_path: Path, stolen: int, failures: int, tries: int, stays: bool
+def test_a_scenario_that_fails_while_cpu_time_is_stolen_runs_once_more(
+    tmp_path: Path, stolen: int, failures: int, tries: int, fails: bool
 ) -> None:
     calls = []
 
@@ -119,13 +118,13 @@ def test_what_fails_while_the_host_has_the_cores_is_tried_once_more(
 
     cell = fake_cell(tmp_path, "")
     scenario = Scenario("open[topic]", ("C-10",), check)
-    (found,) = run_scenarios(cell, [scenario], watch=lambda: Host(tmp_path, stolen))
+    (outcome,) = run_scenarios(cell, [scenario], watch=lambda: Host(tmp_path, stolen))
     assert len(calls) == tries
-    assert bool(found.problems) == stays
-    assert found.stolen_share == (stolen / 1000 if tries == 2 else 0.0)
+    assert bool(outcome.problems) == fails
+    assert outcome.stolen_share == (stolen / 1000 if tries == 2 else 0.0)
 
 
-def test_a_child_that_keeps_the_descriptor_of_lines_is_named(cells: Cells) -> None:
+def test_a_child_that_holds_the_descriptor_of_lines_is_named(cells: Cells) -> None:
     cell = cells("python")
     for first, held in (("sleep 60 &", True), ("sleep 60 3>&- &", False), ("", False)):
         argv = ["sh", "-c", f'{first} exec "$@"', "sh", *cell.argv]
@@ -136,7 +135,7 @@ def test_a_child_that_keeps_the_descriptor_of_lines_is_named(cells: Cells) -> No
         assert ("holds descriptor 3: sleep 60" in result.detail) is held
 
 
-def test_what_a_cell_does_not_declare_is_skipped_with_the_reason(cells: Cells) -> None:
+def test_undeclared_capabilities_are_skipped_with_the_reason(cells: Cells) -> None:
     cell = cells("python")
     kept = [name for name in cell.capabilities if name != "literal"]
     results = {r.clause: r for r in run_suite(replace(cell, capabilities=kept), only=["literal"])}
@@ -144,21 +143,21 @@ def test_what_a_cell_does_not_declare_is_skipped_with_the_reason(cells: Cells) -
     assert "does not declare literal" in results["C-22"].detail
 
 
-def test_a_clause_that_nothing_chosen_examines_has_no_result(cells: Cells) -> None:
-    found = {r.clause: r.status for r in run_suite(cells("python"), only=["command-line"])}
-    assert found == {"C-01": "passed"}
+def test_clauses_without_a_selected_scenario_have_no_result(cells: Cells) -> None:
+    statuses = {r.clause: r.status for r in run_suite(cells("python"), only=["command-line"])}
+    assert statuses == {"C-01": "passed"}
 
 
-def test_pairs_alone_leave_out_the_cells_own_scenarios(cells: Cells) -> None:
+def test_selecting_pairs_excludes_the_cells_own_scenarios(cells: Cells) -> None:
     other = replace(cells("python"), name="loopback/other")
-    found = run_suite(cells("python"), [other], only=["pair"])
-    assert [(r.name, r.status) for r in found] == [
+    results = run_suite(cells("python"), [other], only=["pair"])
+    assert [(r.name, r.status) for r in results] == [
         ("pair[loopback: python -> other]", "passed"),
         ("pair[loopback: other -> python]", "passed"),
     ]
 
 
-def test_a_capability_that_the_manifest_hides_breaks_c03(cells: Cells) -> None:
+def test_a_capability_missing_from_the_manifest_breaks_c03(cells: Cells) -> None:
     cell = cells("python")
     kept = [name for name in cell.capabilities if name != "literal"]
     hiding = replace(cell, capabilities=kept)
@@ -166,7 +165,7 @@ def test_a_capability_that_the_manifest_hides_breaks_c03(cells: Cells) -> None:
     assert results["C-03"].status == "failed"
 
 
-def test_every_clause_but_the_inner_one_is_examined_by_some_scenario(cells: Cells) -> None:
+def test_a_scenario_examines_every_testable_clause(cells: Cells) -> None:
     examined = {c for s in scenarios_for(cells("python"), []) for c in s.clauses}
     assert examined == set(CLAUSES)
 

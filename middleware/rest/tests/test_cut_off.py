@@ -67,7 +67,7 @@ def test_a_request_that_is_cut_off_is_no_message(cell: CellUnderTest, tmp_path: 
             time.sleep(1.0)
             server.write("STOP\n")
             done = server.wait_line("DONE", HANG_S)
-            assert done is not None, server.why()
+            assert done is not None, server.last_output()
         counts = {name: (done.fields or {})[name] for name in ("received", "corrupt", "foreign")}
         # Null where a server shares nothing, and only its clients' records count (C-34).
         assert not any(counts.values()), f"{encoding}: {counts}"
@@ -80,7 +80,7 @@ def serving(cell: CellUnderTest, encoding: str, folder: Path) -> Iterator[NodePr
     spec = base_spec(cell, "service", "server", payload__encoding=encoding, payload__bytes=size)
     server = NodeProcess(cell, spec, folder, f"server ({cell.name})")
     try:
-        assert server.wait_line("READY", HANG_S) is not None, server.why()
+        assert server.wait_line("READY", HANG_S) is not None, server.last_output()
         yield server
     finally:
         server.kill()
