@@ -1,6 +1,6 @@
-//! Finds the meters: every `meters/*/meter.toml`, here and below WATTWIRE_PATH's roots, with a
-//! `meter.rs` beside it is compiled in. A wrong manifest stops the build with its path, what was
-//! found and what is allowed.
+//! Compiles every folder `meters/*` that has both a `meter.toml` and a `meter.rs` into the agent:
+//! those of this repository and those below the roots in WATTWIRE_PATH. An invalid manifest stops
+//! the build with an error that names its path, the value and the allowed values.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 struct Manifest {
     title: String,
-    #[allow(dead_code)] // part of the manifest, read by the catalogue
+    #[allow(dead_code)] // used only by the catalogue
     summary: String,
     tier: String,
     default: bool,
@@ -30,7 +30,7 @@ struct Quantity {
     kind: String,
     summary: String,
     wrap: Option<String>,
-    #[allow(dead_code)] // part of the manifest, read by the catalogue for forecasts
+    #[allow(dead_code)] // used only by the catalogue's forecasts
     step_ns: Option<u64>,
     rank: Option<u32>,
 }
@@ -56,16 +56,16 @@ fn main() {
     fs::write(out.join("meters.rs"), text).expect("cargo's own folder is writable");
 }
 
-/// The folders of all meters by name; as in the catalogue the first root that has a name wins:
-/// those of WATTWIRE_PATH, then this repository.
+/// Returns the folders of all meters, sorted by name. If two roots have a meter of the same name,
+/// the first root takes precedence, as in the catalogue: WATTWIRE_PATH, then this repository.
 fn meter_folders() -> Vec<PathBuf> {
     println!("cargo:rerun-if-env-changed=WATTWIRE_PATH");
     let agent = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("set by cargo"));
-    let elsewhere = env::var("WATTWIRE_PATH").unwrap_or_default();
+    let search_path = env::var("WATTWIRE_PATH").unwrap_or_default();
     let mut roots: Vec<PathBuf> =
-        elsewhere.split(':').filter(|root| !root.is_empty()).map(PathBuf::from).collect();
+        search_path.split(':').filter(|root| !root.is_empty()).map(PathBuf::from).collect();
     roots.push(agent.join(".."));
-    let mut found = BTreeMap::new();
+    let mut folders_by_name = BTreeMap::new();
     for meters in roots.iter().map(|root| root.join("meters")).filter(|folder| folder.is_dir()) {
         println!("cargo:rerun-if-changed={}", meters.display());
         let entries =
@@ -73,11 +73,11 @@ fn meter_folders() -> Vec<PathBuf> {
         for folder in entries.filter_map(|entry| Some(entry.ok()?.path())) {
             if folder.join("meter.toml").exists() && folder.join("meter.rs").exists() {
                 let name = folder.file_name().expect("an entry of a folder").to_owned();
-                found.entry(name).or_insert(folder);
+                folders_by_name.entry(name).or_insert(folder);
             }
         }
     }
-    found.into_values().collect()
+    folders_by_name.into_values().collect()
 }
 
 fn entry(index: usize, folder: &Path) -> String {
@@ -113,21 +113,22 @@ fn entry(index: usize, folder: &Path) -> String {
     )
 }
 
-/// A rank makes a quantity a source of energy: it must be measured, and in a unit that adds up.
+/// Panics if a quantity with a rank is not a measured energy counter or power gauge. The rank
+/// makes a quantity an energy source.
 fn check_rank(path: &Path, quantity: &Quantity) {
     let Quantity { name, unit, counter, kind, rank, .. } = quantity;
     let is_energy = matches!((unit.as_str(), counter), ("uj", true) | ("uw", false));
     if rank.is_some() && !(is_energy && kind == "measured") {
         panic!(
-            "{}: {name}: rank: found on a quantity in {unit:?}, counter = {counter}, kind \
-             {kind:?}; allowed on measured ones only: a counter in uj, or a gauge in uw",
+            "{}: {name}: rank: found on a quantity with unit {unit:?}, counter = {counter}, kind \
+             {kind:?}; allowed only with kind \"measured\", on a counter in uj or a gauge in uw",
             path.display()
         );
     }
 }
 
-fn check(path: &Path, key: &str, found: &str, allowed: &[&str]) {
-    if !allowed.contains(&found) {
-        panic!("{}: {key}: found {found:?}; allowed: {}", path.display(), allowed.join(", "));
+fn check(path: &Path, key: &str, value: &str, allowed: &[&str]) {
+    if !allowed.contains(&value) {
+        panic!("{}: {key}: found {value:?}; allowed: {}", path.display(), allowed.join(", "));
     }
 }

@@ -1,4 +1,5 @@
-//! Builds: laid-out files and commands in `<cache>/builds/<key>`, once per key on a host.
+//! Builds artifacts: writes files and runs commands in `<cache>/builds/<key>`, once per key and
+//! host.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,10 +21,10 @@ use crate::protocol::{Answer, Build, Problem};
 use crate::pump::{self, Sink, Stream};
 
 const TAIL_BYTES: usize = 8 << 10;
-/// The folder of a complete build holds it; its text is the seconds that the build took.
+/// Marks the folder of a complete build; its text is the duration of the build in seconds.
 const MARKER: &str = ".wattwire-complete";
 
-/// Pipes to the guards of running commands: what is dropped here is killed.
+/// Pipes to the guards of running commands. Dropping a pipe kills its command.
 pub type Controls = Arc<Mutex<Vec<std::process::ChildStdin>>>;
 
 pub struct Builder {
@@ -33,7 +34,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Builds, or finds the build; blocks while another builder has the key.
+    /// Builds the artifact unless the cache has it; blocks while another builder has the key.
     pub fn build(&self, request: &Build) -> Answer {
         check(request)?;
         let directory = self.cache.builds().join(&request.key);
@@ -47,11 +48,11 @@ impl Builder {
             touch(&directory.join(MARKER));
             Some(text)
         };
-        // Before the lock: a finished build can be used from a cache that cannot be written.
+        // Checked before locking, so that a read-only cache can provide a finished build.
         if let Some(text) = finished() {
             return reply(true, text.trim().parse().unwrap_or(0.0));
         }
-        // Before the lock: another process may hold it for as long as its build takes.
+        // Checked before locking, because another builder may hold the lock for its whole build.
         if request.cached_only {
             let text = format!("build {}: not built yet", request.key);
             return Err(Problem::new(crate::protocol::Kind::Absent, text));
@@ -64,7 +65,7 @@ impl Builder {
         if let Some(text) = finished() {
             return reply(true, text.trim().parse().unwrap_or(0.0));
         }
-        // What a failed or killed builder left is not trusted.
+        // A failed or killed builder may have left incomplete files.
         match fs::remove_dir_all(&directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Problem::io("removing an incomplete build", &directory, &error));
@@ -73,7 +74,7 @@ impl Builder {
         }
         let log = Log::create(&log_path)
             .map_err(|error| Problem::io("creating log", &log_path, &error))?;
-        let outcome = self.make(request, &directory, &log, until);
+        let outcome = self.run_commands(request, &directory, &log, until);
         outcome.map_err(|problem| with_tail(problem, &log_path))?;
         let seconds = begin.elapsed().as_secs_f64();
         complete(&directory, seconds).map_err(|e| Problem::io("marking", &directory, &e))?;
@@ -84,11 +85,12 @@ impl Builder {
         self.output.send_when_room(&json!({"event": "build", "key": key, "text": text}));
     }
 
-    /// An flock that is held until the file is dropped, also by a second agent on this host.
+    /// Takes an flock on the key, which also excludes other agents on this host. Dropping the file
+    /// releases the lock.
     fn lock(&self, key: &str, until: Instant) -> Result<fs::File, Problem> {
         let path = self.cache.builds().join(format!("{key}.lock"));
         let file = fs::File::create(&path).map_err(|e| Problem::io("creating", &path, &e))?;
-        let mut told = false;
+        let mut is_reported = false;
         loop {
             // SAFETY: plain system call on a descriptor of ours.
             if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
@@ -100,15 +102,15 @@ impl Builder {
                     format!("build {key}: another builder still holds {}", path.display()),
                 ));
             }
-            if !told {
+            if !is_reported {
                 self.progress(key, "waiting for another builder of the same key");
-                told = true;
+                is_reported = true;
             }
             thread::sleep(Duration::from_millis(50));
         }
     }
 
-    fn make(
+    fn run_commands(
         &self,
         request: &Build,
         directory: &Path,
@@ -118,7 +120,7 @@ impl Builder {
         let source = directory.join("source");
         fs::create_dir_all(&source).map_err(|e| Problem::io("making folder", &source, &e))?;
         for file in &request.files {
-            self.cache.lay(&file.hash, &source.join(&file.path), file.mode)?;
+            self.cache.copy_to(&file.hash, &source.join(&file.path), file.mode)?;
         }
         let env = request.env.iter();
         let substituted = |text: &String| self.substituted(text, directory);
@@ -134,7 +136,8 @@ impl Builder {
         Ok(())
     }
 
-    /// One command, below a guard: it and all it starts end with the agent, or at the time limit.
+    /// Runs a command below a guard. The command and its descendants end with the agent, or at the
+    /// time limit.
     fn run(
         &self,
         key: &str,
@@ -160,9 +163,9 @@ impl Builder {
         };
         let mut launched = launch::launch(order, &format!("build-{key}"))?;
         drop(launched.stdin);
-        let index = launched.guard.id();
-        let control = Kept::keep(&self.controls, launched.control);
-        let expiry = Expiry::after(until, index);
+        let guard_pid = launched.guard.id();
+        let control = Registration::add(&self.controls, launched.control);
+        let expiry = Expiry::after(until, guard_pid);
         let mut streams = [
             Stream::new(launched.stdout, self.lines(key, log)),
             Stream::new(launched.stderr, self.lines(key, log)),
@@ -172,7 +175,7 @@ impl Builder {
         drop(control);
         let _ = launched.guard.wait();
         match ended {
-            _ if expired => Err(Problem::failed(format!("{program}: over the time limit"))),
+            _ if expired => Err(Problem::failed(format!("{program}: exceeded the time limit"))),
             Some(ended) if ended.code == Some(0) => Ok(()),
             Some(ended) => Err(Problem::failed(match (ended.code, ended.signal) {
                 (Some(code), _) => format!("{program}: exit code {code}"),
@@ -197,43 +200,43 @@ impl Builder {
     }
 }
 
-/// Notes that a build is still used: what nobody asks for may be thrown away one day.
+/// Records the time of the last use, by which old builds can be deleted.
 fn touch(marker: &Path) {
-    // In a cache that cannot be written nothing is thrown away either.
+    // A cache that is not writable needs no record, because nothing can be deleted from it.
     let _ = fs::File::options()
         .append(true)
         .open(marker)
         .and_then(|file| file.set_modified(std::time::SystemTime::now()));
 }
 
-/// Keeps a control pipe among those that the agent closes at its end.
-struct Kept {
+/// Registers a control pipe, which the agent closes when it exits.
+struct Registration {
     controls: Controls,
     fd: i32,
 }
 
-impl Kept {
-    fn keep(controls: &Controls, control: std::process::ChildStdin) -> Kept {
+impl Registration {
+    fn add(controls: &Controls, control: std::process::ChildStdin) -> Registration {
         let fd = control.as_raw_fd();
         locked(controls).push(control);
-        Kept { controls: controls.clone(), fd }
+        Registration { controls: controls.clone(), fd }
     }
 }
 
-impl Drop for Kept {
+impl Drop for Registration {
     fn drop(&mut self) {
         locked(&self.controls).retain(|control| control.as_raw_fd() != self.fd);
     }
 }
 
-/// Tells a guard to stop (SIGTERM makes it kill everything) when time is up.
+/// Sends SIGTERM to a guard at the time limit, which makes the guard kill everything.
 struct Expiry {
     done: std::sync::mpsc::Sender<()>,
     thread: thread::JoinHandle<bool>,
 }
 
 impl Expiry {
-    fn after(until: Instant, guard: u32) -> Expiry {
+    fn after(until: Instant, guard_pid: u32) -> Expiry {
         let (done, finished) = std::sync::mpsc::channel();
         let thread = thread::spawn(move || {
             let left = until.saturating_duration_since(Instant::now());
@@ -241,7 +244,7 @@ impl Expiry {
                 finished.recv_timeout(left) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
             if expired {
                 // SAFETY: plain system call; the guard is not reaped before `finish`.
-                unsafe { libc::kill(guard as i32, libc::SIGTERM) };
+                unsafe { libc::kill(guard_pid as i32, libc::SIGTERM) };
             }
             expired
         });
@@ -263,7 +266,7 @@ impl Log {
     }
 
     fn line(&self, text: &str) {
-        // A full disk shows in the build itself.
+        // On a full disk the build itself fails.
         let _ = locked(&self.0).write_all(format!("{text}\n").as_bytes());
     }
 }
@@ -278,8 +281,9 @@ fn check(request: &Build) -> Result<(), Problem> {
         )));
     }
     if !(request.timeout_s > 0.0 && request.timeout_s < 1e6) {
-        let found = request.timeout_s;
-        return Err(Problem::usage(format!("build: timeout_s: found {found}; allowed: above 0")));
+        let timeout_s = request.timeout_s;
+        let message = format!("build: timeout_s: found {timeout_s}; allowed: above 0, below 1e6");
+        return Err(Problem::usage(message));
     }
     for file in &request.files {
         let inside = |part| matches!(part, Component::Normal(_));
@@ -292,7 +296,9 @@ fn check(request: &Build) -> Result<(), Problem> {
         }
     }
     match request.commands.iter().any(Vec::is_empty) {
-        true => Err(Problem::usage("build: commands: found an empty command; needed: a program")),
+        true => Err(Problem::usage(
+            "build: commands: found an empty command; allowed: a program with its arguments",
+        )),
         false => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! The user's cache folder: blobs by content hash, builds by key.
+//! The user's cache folder, with blobs by content hash and builds by key.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ pub struct Cache {
     folder: PathBuf,
 }
 
-/// `WATTWIRE_CACHE`, else `XDG_CACHE_HOME/wattwire`, else `~/.cache/wattwire`.
+/// Returns `WATTWIRE_CACHE`, else `XDG_CACHE_HOME/wattwire`, else `~/.cache/wattwire`.
 fn default_folder() -> PathBuf {
     let set = |key| std::env::var_os(key).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("WATTWIRE_CACHE")
@@ -40,12 +40,12 @@ impl Cache {
         self.folder.join("builds")
     }
 
-    /// What compilers keep between builds, each in a folder of its own: `{cache}` in a build.
+    /// The folder that replaces `{cache}` in a build. Each compiler has its cache in a subfolder.
     pub fn compilers(&self) -> PathBuf {
         self.folder.join("compilers")
     }
 
-    /// Where agents note the shared memory that their processes use.
+    /// The folder in which agents record the shared memory that their processes use.
     pub fn shared_memory(&self) -> PathBuf {
         self.folder.join("shared-memory")
     }
@@ -65,7 +65,7 @@ impl Cache {
         Ok(json!({"missing": missing}))
     }
 
-    /// Keeps a blob: written beside its place, verified, then renamed.
+    /// Stores a blob: writes a temporary file, verifies its hash and renames it.
     pub fn put(&self, request: &Put) -> Answer {
         check_hash(&request.hash)?;
         let mut source: Box<dyn Read> = match (&request.path, &request.base64) {
@@ -78,34 +78,36 @@ impl Cache {
                     decoded.map_err(|error| Problem::usage(format!("put: base64: {error}")))?,
                 ))
             }
-            _ => return Err(Problem::usage("put: needed: either path or base64")),
+            _ => return Err(Problem::usage("put: exactly one of path and base64 is required")),
         };
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let place = self.blob(&request.hash);
+        let blob = self.blob(&request.hash);
         let name = format!("{}.{}.{serial}.part", request.hash, std::process::id());
-        let part = place.with_file_name(name);
-        let found = copy_hashed(source.as_mut(), &part)
+        let part = blob.with_file_name(name);
+        let actual_hash = copy_hashed(source.as_mut(), &part)
             .map_err(|error| Problem::io("put: writing", &part, &error))?;
-        if found != request.hash {
+        if actual_hash != request.hash {
             let _ = fs::remove_file(&part);
-            let wanted = &request.hash;
-            return Err(Problem::usage(format!("put: hash: found {found}; announced: {wanted}")));
+            return Err(Problem::usage(format!(
+                "put: hash: the request announces {}; the content has {actual_hash}",
+                request.hash
+            )));
         }
-        fs::rename(&part, &place).map_err(|error| Problem::io("put: renaming", &part, &error))?;
+        fs::rename(&part, &blob).map_err(|error| Problem::io("put: renaming", &part, &error))?;
         Ok(Value::Null)
     }
 
-    /// Lays a blob out as a file of its own (a build may change it).
-    pub fn lay(&self, hash: &str, target: &Path, mode: u32) -> Result<(), Problem> {
+    /// Copies a blob to `target`. A build may change the copy.
+    pub fn copy_to(&self, hash: &str, target: &Path, mode: u32) -> Result<(), Problem> {
         check_hash(hash)?;
-        let place = self.blob(hash);
+        let blob = self.blob(hash);
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder).map_err(|e| Problem::io("making folder", folder, &e))?;
         }
-        fs::copy(&place, target)
+        fs::copy(&blob, target)
             .and_then(|_| fs::set_permissions(target, fs::Permissions::from_mode(mode & 0o777)))
-            .map_err(|error| Problem::io("laying out blob", &place, &error))
+            .map_err(|error| Problem::io("copying blob", &blob, &error))
     }
 }
 
@@ -127,12 +129,12 @@ fn copy_hashed(source: &mut dyn Read, target: &Path) -> io::Result<String> {
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 256 << 10];
     loop {
-        let got = source.read(&mut buffer)?;
-        if got == 0 {
+        let length = source.read(&mut buffer)?;
+        if length == 0 {
             break;
         }
-        digest.update(&buffer[..got]);
-        file.write_all(&buffer[..got])?;
+        digest.update(&buffer[..length]);
+        file.write_all(&buffer[..length])?;
     }
     file.sync_all()?;
     Ok(hex(&digest.finalize()))
@@ -142,7 +144,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// sha256 of a whole file, as hexadecimal digits.
+/// Returns the sha256 of a file as hexadecimal digits.
 pub fn hash_file(path: &Path) -> io::Result<String> {
     let mut digest = Sha256::new();
     let mut file = fs::File::open(path)?;
@@ -150,7 +152,7 @@ pub fn hash_file(path: &Path) -> io::Result<String> {
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(hex(&digest.finalize())),
-            got => digest.update(&buffer[..got]),
+            length => digest.update(&buffer[..length]),
         }
     }
 }
@@ -181,16 +183,16 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_that_is_not_what_was_announced_is_refused_and_leaves_nothing() {
-        let cache = scratch("refused");
+    fn put_rejects_content_with_another_hash_and_leaves_no_file() {
+        let cache = scratch("rejected");
         let problem = put(&cache, ABC, "YWJk").unwrap_err();
-        assert!(problem.message.contains("announced"), "{}", problem.message);
+        assert!(problem.message.contains("announces"), "{}", problem.message);
         assert_eq!(fs::read_dir(cache.folder.join("blobs")).unwrap().count(), 0);
         fs::remove_dir_all(&cache.folder).unwrap();
     }
 
     #[test]
-    fn a_hash_cannot_be_a_path() {
+    fn a_path_is_not_a_valid_hash() {
         assert!(check_hash("../../../../etc/passwd").is_err());
     }
 }

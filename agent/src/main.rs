@@ -1,5 +1,5 @@
-//! wattwire-agent: one process per host. It starts what is measured, samples it and leaves
-//! nothing behind. `PROTOCOL.md` is its whole border.
+//! wattwire-agent runs once per host. It starts the measured processes, samples them and removes
+//! everything that they leave. `PROTOCOL.md` describes its complete interface.
 
 mod builder;
 mod cache;
@@ -16,7 +16,7 @@ mod sampler;
 mod samples;
 mod serve;
 
-// Meters and the other modules name these without the folder that they are in.
+// Meters and the other modules refer to these modules without their parent's name.
 use host::{bpf, clock, cpu_times, fingerprint, load, others, perf, ports, tree, tree_file};
 use processes::{attach, census, cgroup, clean, guard, launch, members, own, process, pump, shm};
 

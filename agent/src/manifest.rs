@@ -1,8 +1,8 @@
-//! What a `meter.toml` says, as `build.rs` compiles it in.
+//! Types for the contents of a `meter.toml`, which `build.rs` compiles into the agent.
 
 /// How often a meter is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code)] // which of them occur is up to the meters
+#[allow(dead_code)] // the compiled meters may not use every tier
 pub enum Tier {
     Tick,
     Second,
@@ -19,7 +19,7 @@ pub struct Quantity {
     pub kind: &'static str,
     pub summary: &'static str,
     pub wrap: Option<&'static str>,
-    /// Its place among the sources of energy; None: it is none of them.
+    /// Preference among energy sources (docs/manifests.md). None: not an energy source.
     pub rank: Option<u32>,
 }
 

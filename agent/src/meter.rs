@@ -1,5 +1,5 @@
-//! What a meter is. The meters themselves are in `meters/<name>/`; `registry.rs` lists them,
-//! and nothing here names one.
+//! The interface that a meter implements. The meters are in `meters/<name>/`, and `registry.rs`
+//! lists them. No code of the agent refers to a meter by name.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,11 +12,11 @@ pub use crate::samples::{Place, Samples, SeriesId};
 pub use crate::tree::Tree;
 pub use crate::tree_file::{parse_number, TreeFile};
 
-/// Why a meter cannot read here: data, not a failure.
+/// The reason why a meter cannot read on this host. An absent meter is not an error.
 #[derive(Debug, PartialEq)]
 pub struct Absent {
     pub reason: String,
-    /// The command that would grant it; empty if nothing would.
+    /// The command that grants the missing right; empty if there is none.
     pub grant: String,
 }
 
@@ -28,7 +28,7 @@ impl Absent {
 
 pub struct Opened {
     pub meter: Box<dyn Meter>,
-    /// What holds for all its series: names, ranges, what of it is missing.
+    /// Metadata that applies to all series of the meter, such as names, ranges and missing parts.
     pub info: Map<String, Value>,
 }
 
@@ -38,45 +38,46 @@ impl Opened {
     }
 }
 
-/// Reads one thing by one method. `read` must not print or start anything, and must not allocate
-/// but where a process or a device was not there before.
+/// Reads quantities by one method. `read` must not print or start a process. It may allocate only
+/// for a new process or device.
 pub trait Meter: Send {
     /// Declares the series that do not depend on processes.
     fn declare(&mut self, samples: &mut Samples);
 
-    /// A process is to be followed (called once for each, also while sampling goes on).
+    /// Starts measuring a subject. Called once per subject, also during sampling.
     fn follow(&mut self, _subject: &Arc<Subject>, _samples: &mut Samples) {}
 
-    /// Reads everything once. `samples.edge` is true at start, marks and stop.
+    /// Reads all quantities once. `samples.edge` is true at the start, at marks and at the stop.
     fn read(&mut self, samples: &mut Samples);
 }
 
-/// What is measured under one name: as a rule a process with all its descendants.
+/// The processes that are measured under one name, usually a process with all its descendants.
 pub struct Subject {
     pub name: String,
     pub pid: i32,
-    /// Whose descendants count; 0 where no guard of ours is above it.
+    /// The guard whose descendants belong to the subject; 0 without a guard of this agent.
     pub guard_pid: i32,
     pub reach: Reach,
     pub cgroup: Option<Cgroup>,
     pub ended: OnceLock<Final>,
 }
 
-/// Which processes count as one subject.
+/// Defines which processes belong to a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Started here: all that is in its cgroup, or without one all descendants of its guard.
+    /// A process that this agent started: all processes in its cgroup or, without a cgroup, all
+    /// descendants of its guard.
     Guarded,
-    /// Attached: a running process with its descendants.
+    /// An attached process with its descendants.
     Below,
-    /// One process alone.
+    /// A single process.
     Alone,
-    /// Attached: whatever is in a cgroup that is not ours.
+    /// All processes in an attached cgroup, which this agent did not create.
     Cgroup,
 }
 
 impl Subject {
-    /// The processes that count now.
+    /// Returns the current processes of the subject.
     pub fn pids(&self, tree: &Tree) -> Vec<i32> {
         match self.reach {
             Reach::Guarded => tree.descendants(self.guard_pid),
@@ -87,10 +88,11 @@ impl Subject {
     }
 }
 
-/// What was known when a process had ended and everything of it was reaped.
+/// The final CPU times of a subject, after its main process ended and all its processes were
+/// reaped.
 pub struct Final {
-    /// From the cgroup, before it was removed.
+    /// From the cgroup, read before the agent removed it.
     pub cgroup_usage_ns: Option<i64>,
-    /// Sum over everything reaped. None: the guard was lost.
+    /// Sum over all reaped processes. None: the guard was killed.
     pub rusage: Option<Usage>,
 }

@@ -1,5 +1,5 @@
-//! The way out: one thread writes to standard output, so that a controller that does not read
-//! never stalls a sampler or a reply.
+//! Writes standard output in a separate thread. A controller that does not read therefore never
+//! blocks the sampler or a reply.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Above this, nodes that print are held back (their pipe fills); replies are not.
+/// Above this limit the agent stops reading the output of nodes, and their pipes fill. Replies
+/// have no limit.
 const QUEUED_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Clone)]
@@ -20,7 +21,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// The thread ends when every `Output` is gone and the queue is written.
+    /// Starts the writer thread. It ends after every `Output` is dropped and the queue is written.
     pub fn to_stdout() -> (Output, thread::JoinHandle<()>) {
         let (sender, receiver) = channel::<String>();
         let queued_bytes = Arc::new(AtomicUsize::new(0));
@@ -33,12 +34,11 @@ impl Output {
         let mut line = value.to_string();
         line.push('\n');
         self.queued_bytes.fetch_add(line.len(), Ordering::Relaxed);
-        // The writer ends only when the controller's end of the pipe is closed: nobody is left
-        // to tell.
+        // Sending fails only after the writer thread has ended, when there is no recipient.
         let _ = self.queue.send(line);
     }
 
-    /// For what a node prints: waits while the queue is over its bound.
+    /// Sends a line of a node; waits while the queue exceeds its limit.
     pub fn send_when_room(&self, value: &Value) {
         while self.queued_bytes.load(Ordering::Relaxed) > QUEUED_BYTES_MAX {
             thread::sleep(Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! What goes over the wire: requests, replies, errors (PROTOCOL.md).
+//! Messages of the agent's protocol: requests, replies and errors (PROTOCOL.md).
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-/// Why a request was not done.
+/// The error that a failed request returns.
 #[derive(Debug)]
 pub struct Problem {
     pub kind: Kind,
@@ -53,20 +53,20 @@ impl Problem {
         Problem::new(Kind::Failed, message)
     }
 
-    /// An operating system's error, with what was being done to what.
-    pub fn io(doing: &str, path: impl AsRef<std::path::Path>, error: &std::io::Error) -> Self {
+    /// An error of the operating system, with the failed action and its path.
+    pub fn io(action: &str, path: impl AsRef<std::path::Path>, error: &std::io::Error) -> Self {
         let kind = match error.kind() {
             std::io::ErrorKind::PermissionDenied => Kind::Permission,
             std::io::ErrorKind::NotFound => Kind::Absent,
             _ => Kind::Io,
         };
-        Problem::new(kind, format!("{doing} {}: {error}", path.as_ref().display()))
+        Problem::new(kind, format!("{action} {}: {error}", path.as_ref().display()))
     }
 }
 
 pub type Answer = Result<Value, Problem>;
 
-/// A request taken apart into its number, its operation and the rest.
+/// A request, parsed into its id, its operation and its arguments.
 pub struct Request {
     pub id: Value,
     pub op: String,
@@ -161,7 +161,7 @@ pub struct Build {
     pub env: BTreeMap<String, String>,
     #[serde(default = "default_build_timeout_s")]
     pub timeout_s: f64,
-    /// Only look: a build that is not there yet is an error `absent`, and nothing is made.
+    /// Returns the error `absent` instead of building if the artifact is not in the cache.
     #[serde(default)]
     pub cached_only: bool,
 }
@@ -222,7 +222,7 @@ pub struct SampleStart {
     pub meters: Vec<String>,
     #[serde(default)]
     pub subjects: BTreeMap<String, Value>,
-    /// Read at the start, at marks and at the stop only: what sampling itself costs, left out.
+    /// Reads the meters only at the start, at marks and at the stop, to avoid the cost of sampling.
     #[serde(default)]
     pub marks_only: bool,
 }
@@ -263,7 +263,7 @@ fn default_fetch_bytes() -> u64 {
 pub struct Clean {
     #[serde(default)]
     pub run: String,
-    /// Only look: the same lists, and nothing is killed or removed.
+    /// Lists the leftovers without killing or removing them.
     #[serde(default)]
     pub look: bool,
 }

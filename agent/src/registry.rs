@@ -1,4 +1,4 @@
-//! The meters that `build.rs` found in `meters/<name>/` and compiled in.
+//! The meters of `meters/<name>/`, which `build.rs` compiled into this agent.
 
 use serde_json::{json, Map, Value};
 
@@ -7,7 +7,7 @@ use crate::meter::{Absent, Opened, Tree};
 
 include!(concat!(env!("OUT_DIR"), "/meters.rs"));
 
-/// A meter that was compiled in.
+/// A compiled meter.
 pub struct Entry {
     pub manifest: Manifest,
     pub open: fn(&Tree) -> Result<Opened, Absent>,
@@ -17,7 +17,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     METERS.iter().find(|entry| entry.manifest.name == name)
 }
 
-/// What `hello` says about each meter.
+/// Returns the description of each meter for the reply to `hello`.
 pub fn describe_all(tree: &Tree) -> Vec<Value> {
     METERS
         .iter()

@@ -1,5 +1,5 @@
-//! `meter-test METER FIXTURE`: runs a meter over the successive states of a stored tree and
-//! prints what it reads, to be compared with the fixture's `expected.jsonl`.
+//! `meter-test METER FIXTURE`: runs a meter on the successive states of a stored tree and compares
+//! its readings with the fixture's `expected.jsonl`.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,20 +15,20 @@ use crate::registry;
 use crate::samples::{RecordWriter, Samples};
 use crate::tree_file::Replay;
 
-/// `fixture.json` of a fixture; its folders `0`, `1`, … are the successive states.
+/// The contents of `fixture.json`. The fixture's folders `0`, `1`, … are the successive states.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fixture {
-    #[allow(dead_code)] // for the reader of the fixture
+    #[allow(dead_code)] // documents the fixture
     source: String,
     /// Time of each state; its length is the number of states.
     t_ns: Vec<i64>,
-    /// States at which the meters are read as at a mark.
+    /// States at which `samples.edge` is true, as at a mark.
     #[serde(default)]
     edges: Vec<usize>,
     #[serde(default)]
     deny: Vec<String>,
-    /// Per state: what is no longer there.
+    /// Paths that disappear, per state.
     #[serde(default)]
     gone: Vec<Vec<String>>,
     #[serde(default)]
@@ -42,7 +42,7 @@ struct FixtureSubject {
     pid: i32,
     guard_pid: i32,
     cgroup: Option<FixtureCgroup>,
-    /// From this state on it is followed.
+    /// First state in which the meter follows the subject.
     #[serde(default)]
     from: usize,
     ended: Option<FixtureEnd>,
@@ -61,11 +61,11 @@ struct FixtureEnd {
     at: usize,
     cgroup_usage_ns: Option<i64>,
     reaped_ns: Option<i64>,
-    /// What the guard summed up, where more than CPU time matters.
+    /// The guard's sums, if a fixture needs more than CPU time.
     usage: Option<Usage>,
 }
 
-/// What the meter says of this fixture, one JSON object a line.
+/// Returns the meter's readings of this fixture, one JSON object per line.
 pub fn replay(meter: &str, folder: &Path) -> Result<String, String> {
     let entry = registry::find(meter).ok_or_else(|| format!("no meter {meter:?}"))?;
     let path = folder.join("fixture.json");
@@ -112,7 +112,7 @@ fn run(
                 meter.follow(subject, samples);
             }
             if let Some(end) = planned.ended.as_ref().filter(|end| end.at == step) {
-                let _ = subject.ended.set(last_word(end));
+                let _ = subject.ended.set(final_times(end));
             }
         }
         meter.read(samples);
@@ -144,24 +144,25 @@ fn subject(planned: &FixtureSubject) -> Arc<Subject> {
     })
 }
 
-fn last_word(end: &FixtureEnd) -> Final {
+fn final_times(end: &FixtureEnd) -> Final {
     let reaped = end.reaped_ns.map(|user_ns| Usage { user_ns, ..Usage::default() });
     Final { cgroup_usage_ns: end.cgroup_usage_ns, rusage: end.usage.clone().or(reaped) }
 }
 
-/// The command: prints, or with `--update` writes `expected.jsonl`; 1 where they differ.
+/// Runs the command: prints the readings and compares them with `expected.jsonl`, or overwrites
+/// the file if `update` is true. Returns the exit code, which is 1 if the readings differ.
 pub fn command(meter: &str, folder: &Path, update: bool) -> i32 {
-    let found = match replay(meter, folder) {
-        Ok(found) => found,
+    let readings = match replay(meter, folder) {
+        Ok(readings) => readings,
         Err(message) => {
             eprintln!("meter-test: {message}");
             return 2;
         }
     };
-    print!("{found}");
+    print!("{readings}");
     let path = folder.join("expected.jsonl");
     if update {
-        return match std::fs::write(&path, found) {
+        return match std::fs::write(&path, readings) {
             Ok(()) => 0,
             Err(error) => {
                 eprintln!("meter-test: {}: {error}", path.display());
@@ -170,26 +171,26 @@ pub fn command(meter: &str, folder: &Path, update: bool) -> i32 {
         };
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    match difference(&expected, &found) {
+    match difference(&expected, &readings) {
         None => 0,
-        Some(words) => {
-            eprintln!("meter-test: {}: {words}", path.display());
+        Some(message) => {
+            eprintln!("meter-test: {}: {message}", path.display());
             1
         }
     }
 }
 
-fn difference(expected: &str, found: &str) -> Option<String> {
-    let (mut left, mut right) = (expected.lines(), found.lines());
+fn difference(expected: &str, actual: &str) -> Option<String> {
+    let (mut left, mut right) = (expected.lines(), actual.lines());
     for number in 1.. {
         match (left.next(), right.next()) {
             (None, None) => return None,
-            (wanted, given) if wanted != given => {
+            (expected_line, actual_line) if expected_line != actual_line => {
                 return Some(format!(
-                    "line {number}: expected {}; found {}; after looking at it, --update keeps \
-                     what was found",
-                    wanted.unwrap_or("no more lines"),
-                    given.unwrap_or("no more lines")
+                    "line {number}: expected {}; found {}; if the new readings are correct, store \
+                     them with --update",
+                    expected_line.unwrap_or("no more lines"),
+                    actual_line.unwrap_or("no more lines")
                 ));
             }
             _ => {}
@@ -208,26 +209,26 @@ mod tests {
             let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
             entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
         };
-        let mut found = Vec::new();
+        let mut fixtures = Vec::new();
         for meter in folders(&meters) {
             let name = meter.file_name().unwrap().to_string_lossy().into_owned();
             for fixture in folders(&meter.join("fixtures")) {
-                found.push((name.clone(), fixture));
+                fixtures.push((name.clone(), fixture));
             }
         }
-        found
+        fixtures
     }
 
     #[test]
-    fn every_meter_reads_from_its_fixtures_what_is_expected() {
+    fn every_meter_reads_the_expected_values_from_its_fixtures() {
         let mut problems = Vec::new();
         for (meter, folder) in fixtures() {
             let expected =
                 std::fs::read_to_string(folder.join("expected.jsonl")).unwrap_or_default();
-            match replay(&meter, &folder).map(|found| difference(&expected, &found)) {
+            match replay(&meter, &folder).map(|readings| difference(&expected, &readings)) {
                 Ok(None) => {}
-                Ok(Some(words)) | Err(words) => {
-                    problems.push(format!("{}: {words}", folder.display()));
+                Ok(Some(message)) | Err(message) => {
+                    problems.push(format!("{}: {message}", folder.display()));
                 }
             }
         }
@@ -244,9 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_names_its_line_and_both_sides() {
+    fn a_difference_reports_the_line_number_and_both_lines() {
         assert_eq!(difference("a\nb\n", "a\nb\n"), None);
-        let words = difference("a\nb\n", "a\n").unwrap();
-        assert!(words.contains("line 2: expected b; found no more lines"), "{words}");
+        let message = difference("a\nb\n", "a\n").unwrap();
+        assert!(message.contains("line 2: expected b; found no more lines"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! `serve`: reads requests until the controller's end of the pipe closes.
+//! `serve`: reads requests until the controller closes its end of the pipe.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -26,10 +26,10 @@ use crate::sampler::Sampling;
 use crate::shm::Journal;
 use crate::{clean, clock, fingerprint, load, registry};
 
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const FLUSH_WAIT: Duration = Duration::from_millis(500);
 const FETCH_BYTES_MAX: u64 = 32 << 20;
 
-/// The agent's whole life; gives its exit code.
+/// Runs the agent until its input ends, and returns its exit code.
 pub fn run() -> i32 {
     // SAFETY: plain system calls. A failing setsid (already leader) changes nothing.
     unsafe {
@@ -62,9 +62,9 @@ pub fn run() -> i32 {
     }
     agent.end();
     drop(agent);
-    // The last events, for a controller that still reads. One that does not, or a build thread
-    // that still holds the output, must not keep this process.
-    let until = Instant::now() + LAST_WORDS;
+    // A controller that still reads receives the last events. A controller that does not read, or
+    // a build thread that still holds the output, must not delay the exit any longer.
+    let until = Instant::now() + FLUSH_WAIT;
     while !writer.is_finished() && Instant::now() < until {
         thread::sleep(Duration::from_millis(1));
     }
@@ -81,9 +81,9 @@ struct Agent {
     ports: Ports,
     sampling: Option<Arc<Sampling>>,
     attached: Attached,
-    /// Of the sampling that goes on, by the name of the subject.
+    /// Censuses of the current sampling, by the subject's name.
     censuses: BTreeMap<String, Arc<Census>>,
-    /// Of `load`.
+    /// State of `load` between its requests.
     others: Others,
     output: Output,
 }
@@ -154,8 +154,8 @@ impl Agent {
     fn hello(&mut self, hello: protocol::Hello) -> Answer {
         if hello.protocol != protocol::VERSION {
             let message = format!(
-                "protocol: found {}; this agent speaks {}; install agent and controller of one \
-                 version",
+                "protocol: found {}; this agent supports {}; install the agent and the controller \
+                 of the same version",
                 hello.protocol,
                 protocol::VERSION
             );
@@ -195,7 +195,7 @@ impl Agent {
 
     fn sample_start(&mut self, request: protocol::SampleStart) -> Answer {
         if self.sampling.is_some() {
-            let message = "sample_start: a sampling goes on; sample_stop ends it";
+            let message = "sample_start: a sampling is already running; send sample_stop first";
             return Err(Problem::new(Kind::Busy, message));
         }
         let subjects = [self.processes.subjects(), self.attached.subjects()].concat();
@@ -212,7 +212,8 @@ impl Agent {
         })
     }
 
-    /// The processes of a subject, from the first such request on each followed on its own.
+    /// Replies with the processes of a subject. The first request starts a census, which measures
+    /// each process separately.
     fn members(&mut self, request: &Members) -> Answer {
         if let Some(census) = self.censuses.get(&request.process) {
             return census.answer();
@@ -220,11 +221,11 @@ impl Agent {
         let sampling = self
             .sampling
             .clone()
-            .ok_or_else(|| Problem::usage("members: no sampling; sample_start first"))?;
+            .ok_or_else(|| Problem::usage("members: no sampling; send sample_start first"))?;
         let name = &request.process;
         let subject = self.processes.find(name).or_else(|| self.attached.find(name));
         let subject = subject.ok_or_else(|| {
-            Problem::failed(format!("members: nothing called {name:?} is running or attached"))
+            Problem::failed(format!("members: no process {name:?} is running or attached"))
         })?;
         let census = Census::start(request, subject, sampling)?;
         let answer = census.answer();
@@ -234,7 +235,7 @@ impl Agent {
 
     fn mark(&self, request: &protocol::Mark) -> Answer {
         let sampling = self.sampling.as_ref().ok_or_else(|| {
-            Problem::usage(format!("mark {:?}: no sampling; sample_start first", request.name))
+            Problem::usage(format!("mark {:?}: no sampling; send sample_start first", request.name))
         })?;
         Ok(json!({"t_ns": sampling.mark(&request.name)}))
     }
@@ -245,12 +246,12 @@ impl Agent {
         self.sampling.take().ok_or_else(none)?.finish()
     }
 
-    /// The controller is gone: nothing that was started here may outlive this.
+    /// Ends everything that this agent started. Called when the controller has closed the pipe.
     fn end(&mut self) {
         locked(&self.builds).clear();
         self.processes.end_all(Duration::from_secs(5));
         if let Some(sampling) = self.sampling.take() {
-            // Nobody is left to be told of a full disk.
+            // The controller is gone, so an error such as a full disk has no recipient.
             let _ = sampling.finish();
         }
         self.shared_memory.end();
@@ -268,16 +269,16 @@ fn clock_answer(request: &protocol::Clock) -> Answer {
     }
 }
 
-/// A piece of a file: its bytes with their sha256, and the size of the whole file.
+/// Replies with a chunk of a file: its bytes, their sha256, and the size of the file.
 fn fetch(request: &protocol::Fetch) -> Answer {
     use std::os::unix::fs::FileExt;
     let io = |error| Problem::io("fetch", &request.path, &error);
     let file = std::fs::File::open(&request.path).map_err(io)?;
     let size = file.metadata().map_err(io)?.len();
     let bytes = request.bytes.min(FETCH_BYTES_MAX).min(size.saturating_sub(request.offset));
-    let mut piece = vec![0; bytes as usize];
-    file.read_exact_at(&mut piece, request.offset).map_err(io)?;
-    let sha256 = cache::hex(&<sha2::Sha256 as sha2::Digest>::digest(&piece));
-    let base64 = base64::engine::general_purpose::STANDARD.encode(&piece);
+    let mut chunk = vec![0; bytes as usize];
+    file.read_exact_at(&mut chunk, request.offset).map_err(io)?;
+    let sha256 = cache::hex(&<sha2::Sha256 as sha2::Digest>::digest(&chunk));
+    let base64 = base64::engine::general_purpose::STANDARD.encode(&chunk);
     Ok::<Value, Problem>(json!({"base64": base64, "size": size, "sha256": sha256}))
 }

@@ -1,11 +1,11 @@
-//! What the sampler writes is what happened.
+//! Tests of the sampler with real processes.
 
 mod common;
 
 use common::{records, scratch, series, Agent};
 use serde_json::{json, Value};
 
-/// Works in threads that end, says so, and waits to be told to end.
+/// Uses CPU time in threads that end, prints a line, and waits for input.
 const THREADS: &str = "
 import sys, threading, time
 def work():
@@ -19,7 +19,7 @@ print('WORKED', flush=True)
 sys.stdin.readline()
 ";
 
-/// Works in short children that are born and end between samples.
+/// Uses CPU time in short-lived children that start and end between samples.
 const CHILDREN: &str = "
 import os, sys, time
 for _ in range(100):
@@ -35,7 +35,7 @@ sys.stdin.readline()
 
 fn start(agent: &mut Agent, meters: &[&str], tick_hz: f64) -> std::path::PathBuf {
     let path = agent.folder.join("readings.bin");
-    agent.ask(
+    agent.request(
         "sample_start",
         json!({"path": path, "tick_hz": tick_hz, "meters": meters, "subjects": {}}),
     );
@@ -44,90 +44,90 @@ fn start(agent: &mut Agent, meters: &[&str], tick_hz: f64) -> std::path::PathBuf
 
 fn meter_of_process_cpu(agent: &Agent) -> String {
     let meters = agent.hello["meters"].as_array().unwrap();
-    let counts = |meter: &&Value| {
+    let has_cpu_time = |meter: &&Value| {
         meter["quantities"].as_array().unwrap().iter().any(|quantity| {
             quantity["name"] == json!("cpu_time") && quantity["scope"] == json!("process")
         })
     };
-    meters.iter().find(counts).unwrap()["name"].as_str().unwrap().to_string()
+    meters.iter().find(has_cpu_time).unwrap()["name"].as_str().unwrap().to_string()
 }
 
-fn relative(found: f64, truth: f64) -> f64 {
-    (found - truth).abs() / truth
+fn relative_error(value: f64, truth: f64) -> f64 {
+    (value - truth).abs() / truth
 }
 
-/// Share by which the sampler's CPU time departs from the guard's sum: (at the mark after the
-/// work, at the end). None where this machine does not have the rung.
-fn disagreement(program: &str, rung: &str) -> Option<(f64, f64)> {
+/// Returns the relative difference between the sampler's CPU time and the guard's sum, at the mark
+/// after the work and at the end. Returns None if this host does not have the cgroup rung.
+fn cpu_time_errors(program: &str, rung: &str) -> Option<(f64, f64)> {
     let (folder, run) = scratch();
     let mut agent = Agent::start(&folder, rung);
     if agent.hello["cgroup"]["rung"] != json!(rung) {
-        eprintln!("rung {rung} is not to be had here");
+        eprintln!("rung {rung} is not available on this host");
         return None;
     }
     let meter = meter_of_process_cpu(&agent);
     let path = start(&mut agent, &[&meter], 10.0);
     agent.spawn("node", &run, &["python3", "-c", program]);
     assert_eq!(agent.line("node"), "WORKED");
-    let marked_ns = agent.ask("mark", json!({"name": "worked"}))["t_ns"].as_i64().unwrap();
-    agent.ask("write", json!({"process": "node", "text": "\n"}));
+    let marked_ns = agent.request("mark", json!({"name": "worked"}))["t_ns"].as_i64().unwrap();
+    agent.request("write", json!({"process": "node", "text": "\n"}));
     let exit = agent.event("exit", "node");
     let usage = &exit["rusage"];
     let truth = usage["user_ns"].as_f64().unwrap() + usage["system_ns"].as_f64().unwrap();
-    let stopped = agent.ask("sample_stop", json!({}));
-    let wanted = series(&stopped, "cpu_time", "node");
-    let of_node: Vec<_> = records(&path).into_iter().filter(|record| record.1 == wanted).collect();
-    assert!(of_node.windows(2).all(|pair| pair[0].3 <= pair[1].3), "a counter went back");
+    let stopped = agent.request("sample_stop", json!({}));
+    let series = series(&stopped, "cpu_time", "node");
+    let of_node: Vec<_> = records(&path).into_iter().filter(|record| record.1 == series).collect();
+    assert!(of_node.windows(2).all(|pair| pair[0].3 <= pair[1].3), "the counter decreased");
     let marked = of_node.iter().find(|record| record.0 >= marked_ns).unwrap().3;
     let last = of_node.last().unwrap().3;
-    Some((relative(marked, truth), relative(last, truth)))
+    Some((relative_error(marked, truth), relative_error(last, truth)))
 }
 
 #[test]
-fn cpu_time_agrees_with_what_the_guard_reaped() {
+fn cpu_time_agrees_with_the_guards_sum() {
     for (name, program) in [("ended threads", THREADS), ("ended children", CHILDREN)] {
         for rung in ["none", "v1", "v2"] {
-            let Some((marked, last)) = disagreement(program, rung) else { continue };
+            let Some((marked, last)) = cpu_time_errors(program, rung) else { continue };
             eprintln!("{name}, rung {rung}: mark {:.3} %, end {:.3} %", marked * 1e2, last * 1e2);
             assert!(last < 0.01, "{name}, rung {rung}: {last}");
-            // At the mark the end of the interpreter itself (some ms) is still to come.
+            // The mark precedes the interpreter's shutdown, which takes a few ms.
             assert!(marked < 0.02, "{name}, rung {rung}: {marked}");
         }
     }
 }
 
 #[test]
-fn the_file_says_what_the_reply_says_and_every_mark_is_a_reading() {
+fn the_file_agrees_with_the_reply_and_has_records_for_every_mark() {
     let (folder, _) = scratch();
     let mut agent = Agent::start(&folder, "none");
     let path = start(&mut agent, &["fake"], 100.0);
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let mark = agent.ask("mark", json!({"name": "go"}))["t_ns"].as_i64().unwrap();
-    let stopped = agent.ask("sample_stop", json!({}));
+    let mark = agent.request("mark", json!({"name": "go"}))["t_ns"].as_i64().unwrap();
+    let stopped = agent.request("sample_stop", json!({}));
     let all = records(&path);
     assert_eq!(stopped["samples"], json!(all.len()));
     assert_eq!(stopped["dropped"], json!(0));
     assert_eq!(stopped["marks"], json!([{"name": "go", "t_ns": mark}]));
     assert!(all.iter().any(|record| (0..1_000_000).contains(&(record.0 - mark))));
-    let beside: Value =
+    let description: Value =
         serde_json::from_slice(&std::fs::read(path.with_extension("bin.json")).unwrap()).unwrap();
-    assert_eq!(beside["series"], stopped["series"]);
+    assert_eq!(description["series"], stopped["series"]);
     let energy = series(&stopped, "energy", "package-0");
     let of_energy: Vec<_> = all.iter().filter(|record| record.1 == energy).collect();
     let (first, last) = (of_energy[0], of_energy[of_energy.len() - 1]);
     let watts = (last.3 - first.3) / ((last.0 - first.0) as f64 / 1e3);
-    assert!((watts - 2.0).abs() < 1e-3, "the test meter gives 2 W; found {watts}");
+    assert!((watts - 2.0).abs() < 1e-3, "expected 2 W from the test meter; found {watts} W");
 }
 
 #[test]
-fn a_controller_that_does_not_read_does_not_stall_the_sampler() {
+fn a_controller_that_does_not_read_does_not_block_the_sampler() {
     let (folder, run) = scratch();
     let mut agent = Agent::start(&folder, "none");
     let path = start(&mut agent, &["fake"], 50.0);
     let print = "i=0; while [ $i -lt 20000 ]; do echo a line of forty characters, more or less; \
                  i=$((i+1)); done; echo LAST";
     agent.spawn("loud", &run, &["sh", "-c", print]);
-    // More than a pipe holds is on its way by now, and nobody has read any of it.
+    // By now the node has printed more than a pipe can hold, and the controller has read nothing.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let before = records_so_far(&mut agent, &path);
     assert!(before >= 50, "{before} records in 1.5 s at 50 Hz");
@@ -138,54 +138,55 @@ fn a_controller_that_does_not_read_does_not_stall_the_sampler() {
     assert_eq!(lines, 20000);
 }
 
-/// Ends the sampling without reading what waits in the pipe; gives the number of records.
+/// Ends the sampling without reading the pipe, and returns the number of records.
 fn records_so_far(agent: &mut Agent, path: &std::path::Path) -> usize {
     agent.send("sample_stop", json!({}));
-    common::until("the sampling is written", || path.with_extension("bin.json").exists());
+    common::wait_until("the sampling is written", || path.with_extension("bin.json").exists());
     records(path).len()
 }
 
 #[test]
-fn processes_are_followed_whenever_they_start_and_unwanted_ones_are_not() {
+fn only_the_requested_subjects_are_measured_even_if_they_start_later() {
     let (folder, run) = scratch();
     let mut agent = Agent::start(&folder, "none");
     let meter = meter_of_process_cpu(&agent);
     agent.spawn("early", &run, &["sleep", "1000"]);
     let path = agent.folder.join("readings.bin");
-    agent.ask(
+    agent.request(
         "sample_start",
         json!({"path": path, "tick_hz": 20, "meters": [meter],
                "subjects": {"early": {}, "late": {}}}),
     );
     agent.spawn("late", &run, &["sleep", "1000"]);
-    agent.spawn("unwanted", &run, &["sleep", "1000"]);
-    let stopped = agent.ask("sample_stop", json!({}));
+    agent.spawn("other", &run, &["sleep", "1000"]);
+    let stopped = agent.request("sample_stop", json!({}));
     let subjects: Vec<&str> = stopped["series"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| one["subject"].as_str().unwrap())
+        .map(|series| series["subject"].as_str().unwrap())
         .collect();
     assert_eq!(subjects, ["agent", "early", "late"]);
     assert_eq!(stopped["series"][0]["scope"], json!("harness"));
 }
 
 #[test]
-fn what_cannot_be_sampled_is_refused_with_what_is_allowed() {
+fn errors_of_sample_start_name_the_allowed_values() {
     let (folder, _) = scratch();
     let mut agent = Agent::start(&folder, "none");
     let path = agent.folder.join("x.bin");
-    let ask = |meters: Value, tick_hz: f64| {
+    let request = |meters: Value, tick_hz: f64| {
         let mut request = json!({"path": path, "tick_hz": tick_hz, "subjects": {}});
         request["meters"] = meters;
         request
     };
-    let message = agent.refused("sample_start", ask(json!(["no_such_meter"]), 10.0), "usage");
+    let message =
+        agent.expect_error("sample_start", request(json!(["no_such_meter"]), 10.0), "usage");
     assert!(message.contains("known:") && message.contains("fake"), "{message}");
-    let message = agent.refused("sample_start", ask(json!(["fake"]), 0.0), "usage");
+    let message = agent.expect_error("sample_start", request(json!(["fake"]), 0.0), "usage");
     assert!(message.contains("tick_hz"), "{message}");
-    agent.refused("mark", json!({"name": "x"}), "usage");
-    agent.refused("sample_stop", json!({}), "usage");
-    agent.ask("sample_start", ask(json!(["fake"]), 10.0));
-    agent.refused("sample_start", ask(json!(["fake"]), 10.0), "busy");
+    agent.expect_error("mark", json!({"name": "x"}), "usage");
+    agent.expect_error("sample_stop", json!({}), "usage");
+    agent.request("sample_start", request(json!(["fake"]), 10.0));
+    agent.expect_error("sample_start", request(json!(["fake"]), 10.0), "busy");
 }

@@ -125,7 +125,7 @@ fn look_at_place(code: &mut Code, maps: &Maps, own: Label) {
     code.only_value(R1, &maps.places);
     code.add(R8, R1);
     code.load(R1, R8, OWNER);
-    code.jump_if_same(R1, R7, own);
+    code.jump_if_registers_equal(R1, R7, own);
 }
 
 /// R0 = this thread's entry in `beside` or 0. Most often nobody is there, and nothing is hashed.
@@ -151,7 +151,7 @@ fn note(code: &mut Code) {
     code.store(R8, CALL, R1);
     code.call(Helper::Nanoseconds);
     code.store(R8, T_NS, R0);
-    code.leave();
+    code.exit();
 }
 
 /// `sys_enter(registers, number)`: notes when a thread of a watched cgroup enters which call. A
@@ -176,7 +176,7 @@ pub fn entering(maps: &Maps) -> Code {
     code.mask(R1, maps.count as i32 - 1);
     code.store_half(STACK, INDEX, R1);
     update(&mut code, &maps.taken, INDEX, THREAD, ONLY_NEW);
-    code.jump_if_other(R0, 0, taken);
+    code.jump_if_not_equal(R0, 0, taken);
     code.store(R8, SUBJECT, R9);
     code.store(R8, OWNER, R7);
     code.place(own);
@@ -199,7 +199,7 @@ pub fn entering(maps: &Maps) -> Code {
     code.set(R1, 1);
     code.add_atomic(R0, (UNCOUNTED * size_of::<Sum>()) as i16, R1);
     code.place(end);
-    code.leave();
+    code.exit();
     code
 }
 
@@ -235,7 +235,7 @@ pub fn leaving(maps: &Maps) -> Code {
     code.jump_if_below(R2, LAST_ERROR, end);
     code.add_atomic(R0, 16, R1);
     code.place(end);
-    code.leave();
+    code.exit();
     code
 }
 
@@ -248,7 +248,7 @@ pub fn ending(maps: &Maps) -> Code {
     code.map(R1, &maps.beside);
     code.stack_address(R2, THREAD);
     code.call(Helper::Delete);
-    code.leave();
+    code.exit();
     code.place(own);
     code.store_value(R8, T_NS, 0);
     code.store_value(R8, OWNER, 0);
@@ -257,7 +257,7 @@ pub fn ending(maps: &Maps) -> Code {
     code.map(R1, &maps.taken);
     code.stack_address(R2, INDEX);
     code.call(Helper::Delete);
-    code.leave();
+    code.exit();
     code
 }
 

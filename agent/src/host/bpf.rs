@@ -1,5 +1,5 @@
-//! Small programs for the kernel's own virtual machine: an assembler for the few instructions that
-//! a meter needs, maps, and tracepoints to attach to. Only the system call bpf(2) is used.
+//! Builds small eBPF programs with the system call bpf(2): an assembler for the few instructions
+//! that a meter needs, maps, and attachment to tracepoints.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -14,7 +14,7 @@ const HASH: u32 = 1;
 const ARRAY: u32 = 2;
 const RAW_TRACEPOINT: u32 = 17;
 
-/// Functions of the kernel that a program may call.
+/// Kernel functions that a program may call.
 #[derive(Clone, Copy)]
 #[repr(i32)]
 pub enum Helper {
@@ -26,7 +26,8 @@ pub enum Helper {
     CgroupId = 80,
 }
 
-/// Registers: `R0` holds results, `R1` … `R5` arguments, `R6` … `R9` survive calls.
+/// Registers: `R0` has the result of a call, `R1` … `R5` its arguments; calls preserve
+/// `R6` … `R9`.
 pub const R0: u8 = 0;
 pub const R1: u8 = 1;
 pub const R2: u8 = 2;
@@ -36,18 +37,18 @@ pub const R6: u8 = 6;
 pub const R7: u8 = 7;
 pub const R8: u8 = 8;
 pub const R9: u8 = 9;
-/// The stack's end; what a program keeps there lies at negative offsets.
+/// The end of the stack. A program's data are at negative offsets from it.
 pub const STACK: u8 = 10;
 
-/// A forward jump's target.
+/// The target of a forward jump.
 #[derive(Clone, Copy)]
 pub struct Label(usize);
 
-/// A program that is being written. Every method appends instructions.
+/// A program under construction. Every method appends instructions.
 #[derive(Default)]
 pub struct Code {
     words: Vec<u64>,
-    /// Target of each label, in instructions.
+    /// Position of each label in instructions.
     targets: Vec<usize>,
     jumps: Vec<(usize, Label)>,
 }
@@ -77,16 +78,16 @@ impl Code {
         self.jump(0x15, register, value, label);
     }
 
-    pub fn jump_if_other(&mut self, register: u8, value: i32, label: Label) {
+    pub fn jump_if_not_equal(&mut self, register: u8, value: i32, label: Label) {
         self.jump(0x55, register, value, label);
     }
 
-    pub fn jump_if_same(&mut self, register: u8, other: u8, label: Label) {
+    pub fn jump_if_registers_equal(&mut self, register: u8, other: u8, label: Label) {
         self.jumps.push((self.words.len(), label));
         self.push(0x1d, register, other, 0, 0);
     }
 
-    /// Compares as unsigned numbers; `value` is taken as 64 bits with its sign.
+    /// Compares as unsigned numbers; `value` is sign-extended to 64 bits.
     pub fn jump_if_below(&mut self, register: u8, value: i32, label: Label) {
         self.jump(0xa5, register, value, label);
     }
@@ -99,7 +100,7 @@ impl Code {
         self.push(0xbf, to, from, 0, 0);
     }
 
-    /// `to` = the lower 4 bytes of `from`.
+    /// Sets `to` to the lower 4 bytes of `from`.
     pub fn copy_half(&mut self, to: u8, from: u8) {
         self.push(0xbc, to, from, 0, 0);
     }
@@ -112,7 +113,7 @@ impl Code {
         self.push(0x27, to, 0, 0, value);
     }
 
-    /// Keeps the bits that `value` has.
+    /// Computes the bitwise AND with `value`.
     pub fn mask(&mut self, to: u8, value: i32) {
         self.push(0x57, to, 0, 0, value);
     }
@@ -121,7 +122,7 @@ impl Code {
         self.push(0x1f, to, from, 0, 0);
     }
 
-    /// `to` = the address `offset` bytes from the stack's end.
+    /// Sets `to` to the address `offset` bytes from the end of the stack.
     pub fn stack_address(&mut self, to: u8, offset: i16) {
         self.copy(to, STACK);
         self.push(0x07, to, 0, 0, i32::from(offset));
@@ -146,7 +147,7 @@ impl Code {
         self.push(0x7a, base, 0, offset, value);
     }
 
-    /// Adds to 8 bytes in memory, whatever other CPUs add to them at the same time.
+    /// Adds atomically to 8 bytes in memory.
     pub fn add_atomic(&mut self, base: u8, offset: i16, from: u8) {
         self.push(0xdb, base, from, offset, 0);
     }
@@ -160,27 +161,27 @@ impl Code {
         self.push(0, 0, 0, 0, 0);
     }
 
-    /// `to` = the address of the value of an array of one entry.
+    /// Sets `to` to the address of the value in an array with one entry.
     pub fn only_value(&mut self, to: u8, map: &Map) {
         self.push(0x18, to, 2, 0, map.0.as_raw_fd());
         self.push(0, 0, 0, 0, 0);
     }
 
-    pub fn leave(&mut self) {
+    pub fn exit(&mut self) {
         self.set(R0, 0);
         self.push(0x95, 0, 0, 0, 0);
     }
 
     fn finished(mut self) -> Vec<u64> {
-        for (at, label) in &self.jumps {
-            let distance = (self.targets[label.0] - at - 1) as u16;
-            self.words[*at] |= u64::from(distance) << 16;
+        for (index, label) in &self.jumps {
+            let distance = (self.targets[label.0] - index - 1) as u16;
+            self.words[*index] |= u64::from(distance) << 16;
         }
         self.words
     }
 }
 
-/// A table that programs and this process share: a hash map, or an array.
+/// A table that programs and this process share, either a hash map or an array.
 pub struct Map(OwnedFd);
 
 impl Map {
@@ -188,7 +189,8 @@ impl Map {
         Self::of_kind(HASH, key_bytes, value_bytes, entries)
     }
 
-    /// A map whose keys are the numbers (4 bytes) below `entries`; all values are there, as 0.
+    /// Creates an array, whose keys are the 4-byte numbers below `entries` and whose values are
+    /// initially 0.
     pub fn array(value_bytes: u32, entries: u32) -> io::Result<Map> {
         Self::of_kind(ARRAY, 4, value_bytes, entries)
     }
@@ -198,22 +200,23 @@ impl Map {
         Ok(Map(descriptor(bpf(MAP_CREATE, &attributes)?)))
     }
 
-    /// Sets an entry. `key` and `value` are as long as the map says.
+    /// Sets an entry. `key` and `value` must have the sizes of the map.
     pub fn set<K: Copy, V: Copy>(&self, key: &K, value: &V) -> io::Result<()> {
         bpf(MAP_UPDATE, &self.element(key, (&raw const *value) as u64)).map(|_| ())
     }
 
-    /// Reads an entry into `value`; whether there is one.
+    /// Reads an entry into `value`. Returns whether the entry exists.
     pub fn get<K: Copy, V: Copy>(&self, key: &K, value: &mut V) -> bool {
         bpf(MAP_LOOKUP, &self.element(key, (&raw mut *value) as u64)).is_ok()
     }
 
-    /// Reads an array's entry, which is as long as `values`, into them.
+    /// Reads an entry of an array into `values`, which must have the size of the entry.
     pub fn get_all<V: Copy>(&self, index: u32, values: &mut [V]) -> bool {
         bpf(MAP_LOOKUP, &self.element(&index, values.as_mut_ptr() as u64)).is_ok()
     }
 
-    /// Calls `visit` with every key and value. Entries that come or go meanwhile may be left out.
+    /// Calls `visit` with every key and value. It may omit entries that are added or removed
+    /// concurrently.
     pub fn each<K: Copy + Default, V: Copy + Default>(&self, mut visit: impl FnMut(K, V)) {
         let (mut key, mut next, mut value) = (K::default(), K::default(), V::default());
         let mut first = true;
@@ -237,13 +240,14 @@ impl Map {
     }
 }
 
-/// A program at a tracepoint; dropping it takes it away, as does the end of this process.
+/// A program that is attached to a tracepoint. It is detached when the value is dropped or this
+/// process ends.
 pub struct Attached {
     _program: OwnedFd,
     _link: OwnedFd,
 }
 
-/// Has the kernel check the program and run it at a raw tracepoint. EPERM: the right is missing.
+/// Loads the program and attaches it to a raw tracepoint. Returns EPERM without the right to do so.
 pub fn attach(code: Code, tracepoint: &std::ffi::CStr) -> io::Result<Attached> {
     #[repr(C)]
     struct Load {
@@ -270,7 +274,7 @@ pub fn attach(code: Code, tracepoint: &std::ffi::CStr) -> io::Result<Attached> {
         if error.raw_os_error() == Some(libc::EPERM) {
             return Err(error);
         }
-        // Once more, to hear what the kernel finds wrong.
+        // Loads it again with a log, to get the kernel's reason for the rejection.
         let mut log = vec![0u8; 64 << 10];
         (load.log_level, load.log_bytes) = (1, log.len() as u32);
         load.log = log.as_mut_ptr() as u64;
@@ -288,8 +292,8 @@ pub fn attach(code: Code, tracepoint: &std::ffi::CStr) -> io::Result<Attached> {
 }
 
 fn bpf<T>(command: u32, attributes: &T) -> io::Result<RawFd> {
-    // SAFETY: the attributes live and are as long as said; the buffers that they name are owned by
-    // the callers, who keep them until this returns.
+    // SAFETY: the attributes have the given size and outlive the call. The callers own the buffers
+    // to which the attributes point, and keep them until this function returns.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -305,7 +309,7 @@ fn bpf<T>(command: u32, attributes: &T) -> io::Result<RawFd> {
 }
 
 fn descriptor(fd: RawFd) -> OwnedFd {
-    // SAFETY: the kernel has just given this descriptor to us alone (and close-on-exec).
+    // SAFETY: the kernel has just created this descriptor (close-on-exec), and nothing else owns it.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
@@ -314,13 +318,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forward_jump_skips_to_its_label() {
+    fn a_forward_jump_leads_to_its_label() {
         let mut code = Code::default();
         let end = code.label();
         code.jump_if_equal(R1, 7, end);
         code.set(R2, -1);
         code.place(end);
-        code.leave();
+        code.exit();
         let words = code.finished();
         assert_eq!(words[0], 0x0000_0007_0001_0115);
         assert_eq!(words[1], 0xffff_ffff_0000_02b7);
@@ -328,24 +332,24 @@ mod tests {
     }
 
     #[test]
-    fn a_map_gives_back_what_was_set_and_visits_every_entry() {
-        let Some(map) = or_say(Map::create(8, 8, 4)) else { return };
+    fn a_map_returns_its_values_and_visits_every_entry() {
+        let Some(map) = or_print(Map::create(8, 8, 4)) else { return };
         for key in 1..=4u64 {
             map.set(&key, &(key * 10)).unwrap();
         }
-        assert!(map.set(&5u64, &0u64).is_err(), "five entries in a map for four");
+        assert!(map.set(&5u64, &0u64).is_err(), "a fifth entry in a map with room for four");
         let mut value = 0u64;
         assert!(map.get(&3u64, &mut value) && value == 30);
         assert!(!map.get(&9u64, &mut value));
-        let mut seen = Vec::new();
-        map.each(|key: u64, value: u64| seen.push((key, value)));
-        seen.sort_unstable();
-        assert_eq!(seen, [(1, 10), (2, 20), (3, 30), (4, 40)]);
+        let mut visited = Vec::new();
+        map.each(|key: u64, value: u64| visited.push((key, value)));
+        visited.sort_unstable();
+        assert_eq!(visited, [(1, 10), (2, 20), (3, 30), (4, 40)]);
     }
 
     #[test]
-    fn an_array_is_all_zeros_at_first_and_has_no_entry_beyond_its_last() {
-        let Some(map) = or_say(Map::array(24, 2)) else { return };
+    fn an_array_is_initially_zero_and_has_no_entries_beyond_its_end() {
+        let Some(map) = or_print(Map::array(24, 2)) else { return };
         let mut values = [7u64; 3];
         assert!(map.get_all(1, &mut values) && values == [0; 3]);
         map.set(&1u32, &[1u64, 2, 3]).unwrap();
@@ -354,20 +358,22 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_reads_beyond_its_stack_is_refused_with_what_the_kernel_says() {
-        if or_say(Map::create(8, 8, 1)).is_none() {
+    fn the_error_for_a_rejected_program_has_the_kernels_reason() {
+        if or_print(Map::create(8, 8, 1)).is_none() {
             return;
         }
         let mut code = Code::default();
         code.load(R1, STACK, -8);
         code.load(R1, STACK, 8);
-        code.leave();
-        let Err(error) = attach(code, c"sys_enter") else { panic!("it was taken") };
+        code.exit();
+        let Err(error) = attach(code, c"sys_enter") else {
+            panic!("the kernel accepted the program")
+        };
         let text = error.to_string();
         assert!(text.contains("stack") || text.contains("permitted"), "{text}");
     }
 
-    fn or_say<T>(result: io::Result<T>) -> Option<T> {
-        result.inspect_err(|error| eprintln!("bpf(2) is not to be had here: {error}")).ok()
+    fn or_print<T>(result: io::Result<T>) -> Option<T> {
+        result.inspect_err(|error| eprintln!("bpf(2) is not available on this host: {error}")).ok()
     }
 }

@@ -12,12 +12,13 @@ pub fn read_ns(clock: libc::clockid_t) -> Option<i64> {
     Some(time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64)
 }
 
-/// CLOCK_MONOTONIC in ns, the time of everything in the protocol.
+/// Returns CLOCK_MONOTONIC in ns, the clock of all times in the protocol.
 pub fn monotonic_ns() -> i64 {
     read_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
-/// CPU time in ns of a whole process: all its threads, those that ended included. None: it is gone.
+/// Returns the CPU time in ns of all threads of a process, including ended threads. Returns None if
+/// the process has ended.
 pub fn process_cpu_ns(pid: i32) -> Option<i64> {
     let mut clock: libc::clockid_t = 0;
     // SAFETY: `clock` outlives the call.
@@ -27,14 +28,14 @@ pub fn process_cpu_ns(pid: i32) -> Option<i64> {
     read_ns(clock)
 }
 
-/// Sleeps until CLOCK_MONOTONIC shows `deadline_ns`; a signal does not end the sleep.
+/// Sleeps until CLOCK_MONOTONIC reaches `deadline_ns`, even if a signal arrives.
 pub fn sleep_until(deadline_ns: i64) {
     let deadline = libc::timespec {
         tv_sec: (deadline_ns / 1_000_000_000) as _,
         tv_nsec: (deadline_ns % 1_000_000_000) as _,
     };
     loop {
-        // SAFETY: `deadline` outlives the call; the remainder is not asked for (absolute time).
+        // SAFETY: `deadline` outlives the call; an absolute sleep needs no remainder.
         let rc = unsafe {
             libc::clock_nanosleep(
                 libc::CLOCK_MONOTONIC,
@@ -49,8 +50,9 @@ pub fn sleep_until(deadline_ns: i64) {
     }
 }
 
-/// `count` readings of (monotonic, realtime, boottime, monotonic again): a later reader takes the
-/// tightest one to relate the clocks, and sees a suspend as boottime minus monotonic.
+/// Returns `count` readings of (monotonic, realtime, boottime, monotonic). The reading with the
+/// smallest difference of its monotonic times relates the clocks best. A change of boottime minus
+/// monotonic shows a suspend.
 pub fn triples(count: usize) -> Vec<Value> {
     let mut readings = Vec::with_capacity(count);
     for _ in 0..count {

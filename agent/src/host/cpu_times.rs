@@ -1,12 +1,12 @@
-//! CPU times of the whole host: the first line of `/proc/stat` (proc(5)).
+//! Parses the CPU times of the host from the first line of `/proc/stat` (proc(5)).
 
 use crate::tree::Tree;
 use crate::tree_file::parse_number;
 
-/// Times since boot in clock ticks, summed over CPUs.
+/// Times since boot in clock ticks, summed over all CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Time for user, nice, system, irq and softirq. Guest time is part of user time already.
+    /// Sum of user, nice, system, irq and softirq. User time already includes guest time.
     pub busy: u64,
     pub steal: u64,
     pub softirq: u64,
@@ -16,7 +16,7 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Reads the text of `/proc/stat` without allocating; None: it does not begin with times.
+    /// Parses `/proc/stat` without allocating. Returns None if the first line has no CPU times.
     pub fn parse(stat: &[u8]) -> Option<CpuTimes> {
         let line = stat.split(|byte| *byte == b'\n').next()?.strip_prefix(b"cpu ")?;
         let mut fields = [0u64; 8];
@@ -36,7 +36,7 @@ impl CpuTimes {
     }
 }
 
-/// Length of a clock tick; fixtures were captured at the usual 100 ticks a second.
+/// Returns the duration of a clock tick. Fixtures have the usual 100 ticks per second.
 pub fn tick_ns(tree: &Tree) -> u64 {
     let per_second = match tree {
         // SAFETY: plain system call.
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_summed_and_guests_are_not_counted_twice() {
+    fn the_sums_include_guest_time_only_once() {
         let times = CpuTimes::parse(b"cpu  100 20 30 1000 50 4 6 8 90 10\ncpu0 1 2 3 4\n").unwrap();
         let expected = CpuTimes { busy: 160, steal: 8, softirq: 6, irq: 4, iowait: 50, idle: 1000 };
         assert_eq!(times, expected);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_kernels_four_times_are_enough_and_anything_else_is_refused() {
+    fn at_least_four_numeric_times_are_required() {
         let times = CpuTimes::parse(b"cpu 1 2 3 4").unwrap();
         assert_eq!((times.busy, times.steal, times.total()), (6, 0, 10));
         assert_eq!(CpuTimes::parse(b"cpu 1 2"), None);

@@ -1,4 +1,4 @@
-//! Facts about this host, each with a unit and how two runs are compared on it.
+//! Facts about this host, each with its unit and the check that applies when runs are combined.
 
 use serde_json::{json, Map, Value};
 
@@ -9,21 +9,21 @@ pub fn boot_id(tree: &Tree) -> String {
     tree.text("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// What this agent may do, beyond what any user may.
+/// Returns the rights of this agent beyond those of an ordinary user.
 pub fn rights(cgroups: &Cgroups) -> Value {
     // SAFETY: plain system call.
     let root = unsafe { libc::geteuid() } == 0;
     json!({"root": root, "own_cgroups": cgroups.rung != Rung::None})
 }
 
-/// How a fact is compared when runs are put together.
+/// The check of a fact when runs are combined.
 #[derive(Clone, Copy)]
 enum Check {
     Equal,
     Report,
 }
 
-/// Collects facts; what a host does not show is left out.
+/// Collects facts and omits those that the host does not provide.
 struct Facts(Vec<Value>);
 
 impl Facts {
@@ -71,7 +71,7 @@ fn software(facts: &mut Facts, tree: &Tree) {
     facts.add("memory_total", memory, "bytes", Check::Equal);
 }
 
-/// What the processor calls itself; a board without such a line, what the board is called.
+/// Returns the processor's model name or, on boards without a model name, the name of the board.
 pub fn cpu_name(cpuinfo: &str) -> Option<&str> {
     field(cpuinfo, &["model name", "Model", "Hardware"])
 }
@@ -129,13 +129,13 @@ fn power(facts: &mut Facts, tree: &Tree) {
     facts.text("thermal_zone_type", tree, "sys/class/thermal/thermal_zone0/type", Check::Report);
 }
 
-/// What the machine runs in: the name of a virtual machine's maker, or "none".
+/// Returns the vendor of the hypervisor, "hypervisor" for an unknown vendor, or "none".
 pub fn virtualisation(tree: &Tree) -> String {
     let vendor = tree.text("sys/class/dmi/id/sys_vendor").unwrap_or_default();
     let product = tree.text("sys/class/dmi/id/product_name").unwrap_or_default();
     for known in ["QEMU", "VMware", "innotek", "Microsoft", "Amazon EC2", "Google", "Xen"] {
-        let found = vendor.contains(known) || product.contains(known);
-        if found && !product.contains("metal") {
+        let matches = vendor.contains(known) || product.contains(known);
+        if matches && !product.contains("metal") {
             return known.to_string();
         }
     }
@@ -149,7 +149,7 @@ pub fn virtualisation(tree: &Tree) -> String {
 fn libc_version() -> String {
     #[cfg(target_env = "gnu")]
     {
-        // SAFETY: gives a constant, zero-ended string.
+        // SAFETY: the function returns a constant, zero-terminated string.
         let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
         format!("glibc {}", version.to_string_lossy())
     }

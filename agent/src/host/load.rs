@@ -1,4 +1,4 @@
-//! How busy this host has been since it started: what a controller asks for before a run.
+//! The load of this host since boot, which a controller requests before a run.
 
 use std::io;
 
@@ -9,13 +9,13 @@ use crate::cpu_times::{tick_ns, CpuTimes};
 use crate::meter::Tree;
 use crate::others::Others;
 
-/// CPU time since the start, summed over CPUs, how many of them there are, and what processes that
-/// are not ours wanted since the first request.
+/// Returns the CPU times since boot summed over all CPUs, the number of CPUs, and the CPU demand of
+/// other processes since the first request.
 pub fn since_start(tree: &Tree, others: &mut Others) -> io::Result<Value> {
     let other_demand_ns = others.read(clock::monotonic_ns(), &[]).demand_ns.round() as i64;
     let stat = tree.text("proc/stat")?;
     let times = CpuTimes::parse(stat.as_bytes())
-        .ok_or_else(|| io::Error::other("its first line is none of times"))?;
+        .ok_or_else(|| io::Error::other("the first line has no CPU times"))?;
     let tick_ns = tick_ns(tree);
     let ns = |ticks: u64| ticks * tick_ns;
     let cpus = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "));
@@ -29,9 +29,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_host_has_cpus_and_has_been_up() {
+    fn the_load_of_this_host_is_plausible() {
         let load = since_start(&Tree::Live, &mut Others::new(&Tree::Live)).unwrap();
-        assert_eq!(load["other_demand_ns"], 0, "it counts from the first request");
+        assert_eq!(load["other_demand_ns"], 0, "the demand counts from the first request");
         assert!(load["cpus"].as_u64().unwrap() >= 1);
         assert!(load["total_ns"].as_u64().unwrap() > load["busy_ns"].as_u64().unwrap() / 2);
     }

@@ -1,4 +1,4 @@
-//! This host: its clock, its facts and load, free ports, and what meters read of it.
+//! Access to this host: its clocks, facts, load and free ports, and the files that meters read.
 
 pub mod bpf;
 pub mod clock;

@@ -1,5 +1,6 @@
-//! What processes that are not ours took of the CPUs, weighted as the scheduler weighs them
-//! against a normal task. No waiting of ours is in it (docs/decisions/0013-load-of-others.md).
+//! Measures the CPU time and demand of processes that the agent did not start, weighted as the
+//! scheduler weights them against a normal task. The time that the agent's own processes wait for
+//! a CPU has no effect on it (docs/decisions/0013-load-of-others.md).
 
 use std::collections::HashMap;
 
@@ -7,9 +8,10 @@ use crate::members::Stat;
 use crate::meter::{parse_number, Tree};
 
 const IDLE_POLICY: u64 = 5;
-/// SCHED_OTHER and SCHED_BATCH, which the nice value weighs; all others but SCHED_IDLE go first.
+/// SCHED_OTHER and SCHED_BATCH, whose weight depends on the nice value. All other policies except
+/// SCHED_IDLE have precedence over them.
 const FAIR_POLICIES: [u64; 2] = [0, 3];
-/// What the scheduler gives to SCHED_IDLE, where a task of nice 0 gets 1024.
+/// The scheduler's weight of SCHED_IDLE relative to a task with nice 0, whose weight is 1024.
 const IDLE_WEIGHT: f64 = 3.0 / 1024.0;
 /// Weights of nice 1 to 19: kernel/sched/core.c, `sched_prio_to_weight`.
 const NICE_WEIGHTS: [u16; 19] =
@@ -19,21 +21,21 @@ const BUFFER_BYTES: usize = 1024;
 /// Sums since the first reading, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// CPU time, each ns of it alike.
+    /// CPU time without weights.
     pub cpu_ns: f64,
-    /// CPU time, weighted.
+    /// Weighted CPU time.
     pub weighted_ns: f64,
-    /// Weighted CPU time as it would have been had nobody made them wait for a CPU.
+    /// Weighted CPU time that the processes would have used without waiting for a CPU.
     pub demand_ns: f64,
 }
 
-/// The processes that were there at the last reading, and what all others have used since the
-/// first.
+/// The processes of the last reading, and the sums over all other processes since the first
+/// reading.
 pub struct Others {
     tree: Tree,
     own_pid: i32,
     known: HashMap<i32, Process>,
-    /// Processes whose number another has by now.
+    /// Processes whose process id now belongs to another process.
     replaced: Vec<Process>,
     totals: Totals,
     read_ns: Option<i64>,
@@ -43,9 +45,9 @@ pub struct Others {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Role {
-    /// The agent and all that it has started.
+    /// The agent and its descendants.
     Own,
-    /// Threads of the kernel: they work for whoever asked, nodes included.
+    /// Kernel threads. They work for all processes, including nodes.
     Kernel,
     Other,
 }
@@ -54,7 +56,7 @@ struct Process {
     role: Role,
     parent: i32,
     cpu_ns: i64,
-    /// CPU time of children that it waited for.
+    /// CPU time of the children that the process reaped.
     waited_ns: i64,
     threads: Vec<Thread>,
     seen_ns: i64,
@@ -67,9 +69,9 @@ struct Thread {
     queued_ns: i64,
 }
 
-/// What one process did since the reading before, ended children included.
+/// CPU usage of a process since the previous reading, including ended children.
 #[derive(Default)]
-struct Deed {
+struct Usage {
     used: Totals,
     waited_ns: i64,
     weight: f64,
@@ -94,20 +96,21 @@ impl Others {
         }
     }
 
-    /// Looks at all processes; gives the sums so far. Processes in `ours` are no others.
+    /// Reads all processes and returns the sums since the first reading. Excludes the processes in
+    /// `ours`.
     pub fn read(&mut self, now_ns: i64, ours: &[i32]) -> Totals {
         let span_ns = now_ns - self.read_ns.unwrap_or(now_ns);
         let is_first = self.read_ns.replace(now_ns).is_none();
-        let changed = self.look(now_ns, ours);
-        let mut deeds: HashMap<i32, Deed> = HashMap::new();
+        let changed = self.update_processes(now_ns, ours);
+        let mut usages: HashMap<i32, Usage> = HashMap::new();
         for (pid, cpu_ns) in changed {
-            if let Some(deed) = self.account(pid, cpu_ns, span_ns) {
-                deeds.insert(pid, deed);
+            if let Some(usage) = self.account(pid, cpu_ns, span_ns) {
+                usages.insert(pid, usage);
             }
         }
-        let ended = self.forget_ended(now_ns, &mut deeds);
+        let ended = self.forget_ended(now_ns, &mut usages);
         if !is_first {
-            for used in deeds.values().map(|deed| deed.used).chain([ended]) {
+            for used in usages.values().map(|usage| usage.used).chain([ended]) {
                 self.totals.cpu_ns += used.cpu_ns;
                 self.totals.weighted_ns += used.weighted_ns;
                 self.totals.demand_ns += used.demand_ns;
@@ -116,16 +119,17 @@ impl Others {
         self.totals
     }
 
-    /// Finds who is there; gives the others whose CPU time rose (at first: all of them).
-    fn look(&mut self, now_ns: i64, ours: &[i32]) -> Vec<(i32, i64)> {
+    /// Updates the known processes. Returns the other processes whose CPU time increased; the first
+    /// call returns all of them.
+    fn update_processes(&mut self, now_ns: i64, ours: &[i32]) -> Vec<(i32, i64)> {
         let mut changed = Vec::new();
-        let mut fresh = Vec::new();
+        let mut new_pids = Vec::new();
         for pid in self.tree.processes() {
             let known = self.known.get_mut(&pid);
             if let Some(known) = known {
                 known.seen_ns = now_ns;
                 if ours.contains(&pid) {
-                    known.role = Role::Own; // attached after it was first seen
+                    known.role = Role::Own; // the agent attached to it after an earlier reading
                 }
                 if known.role != Role::Other {
                     continue;
@@ -138,7 +142,7 @@ impl Others {
                     changed.push((pid, cpu_ns));
                     continue;
                 }
-                // The number was given to a new process.
+                // A lower CPU time means that a new process has this process id.
                 self.replaced.extend(self.known.remove(&pid));
             }
             let Some(stat) = self.stat(pid) else { continue };
@@ -158,9 +162,9 @@ impl Others {
                 seen_ns: now_ns,
             };
             self.known.insert(pid, process);
-            fresh.push(pid);
+            new_pids.push(pid);
         }
-        for pid in fresh {
+        for pid in new_pids {
             if self.known[&pid].role == Role::Other && self.descends_from_us(pid) {
                 self.known.entry(pid).and_modify(|process| process.role = Role::Own);
             }
@@ -172,11 +176,11 @@ impl Others {
     }
 
     fn descends_from_us(&self, pid: i32) -> bool {
-        let mut at = pid;
+        let mut ancestor = pid;
         for _ in 0..self.known.len() {
-            match self.known.get(&at) {
+            match self.known.get(&ancestor) {
                 Some(process) if process.role == Role::Own => return true,
-                Some(process) => at = process.parent,
+                Some(process) => ancestor = process.parent,
                 None => return false,
             }
         }
@@ -189,8 +193,8 @@ impl Others {
         Stat::parse(&String::from_utf8_lossy(text))
     }
 
-    /// What a process used in the last `span_ns`, thread by thread.
-    fn account(&mut self, pid: i32, cpu_ns: i64, span_ns: i64) -> Option<Deed> {
+    /// Returns the CPU usage of a process in the last `span_ns`, summed over its threads.
+    fn account(&mut self, pid: i32, cpu_ns: i64, span_ns: i64) -> Option<Usage> {
         let stat = self.stat(pid)?;
         let weight = weight_of(&stat);
         let mut used = Totals::default();
@@ -219,16 +223,16 @@ impl Others {
             );
         }
         let process = self.known.get_mut(&pid)?;
-        // Of threads that ended, only the process knows.
+        // Only the CPU time of the process includes its ended threads.
         let rest_ns = (cpu_ns - process.cpu_ns - by_threads_ns).max(0);
         add(&mut used, rest_ns, weight, rest_ns as f64);
         let waited_ns = stat.waited_children_ticks as i64 * self.tick_ns;
-        let deed = Deed { used, waited_ns: waited_ns - process.waited_ns, weight };
+        let usage = Usage { used, waited_ns: waited_ns - process.waited_ns, weight };
         process.parent = stat.parent;
         process.cpu_ns = cpu_ns;
         process.waited_ns = waited_ns;
         process.threads = threads;
-        Some(deed)
+        Some(usage)
     }
 
     fn thread_ids(&self, pid: i32, stat: &Stat) -> Vec<i32> {
@@ -239,7 +243,8 @@ impl Others {
         names.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
-    /// CPU time and time in a run queue of one thread. None: gone, or a kernel that counts neither.
+    /// Returns the CPU time of a thread and its time in a run queue. Returns None if the thread has
+    /// ended or the kernel provides no schedstat.
     fn thread(&mut self, pid: i32, id: i32) -> Option<Thread> {
         let path = format_args!("proc/{pid}/task/{id}/schedstat");
         let text = self.tree.read_once(path, &mut self.buffer).ok()?;
@@ -253,55 +258,55 @@ impl Others {
         Some(weight_of(&Stat::parse(&String::from_utf8_lossy(text))?))
     }
 
-    /// What children used that nobody saw: what their parents waited for, less what had been seen
-    /// of children that are gone. Forgets those.
-    fn forget_ended(&mut self, now_ns: i64, deeds: &mut HashMap<i32, Deed>) -> Totals {
+    /// Returns the CPU usage of children that started and ended between readings: the CPU time of
+    /// reaped children minus the part that earlier readings included. Forgets ended processes.
+    fn forget_ended(&mut self, now_ns: i64, usages: &mut HashMap<i32, Usage>) -> Totals {
         let mut without_parent_ns = 0;
         let gone = self.known.values().filter(|process| process.seen_ns != now_ns);
         for process in gone.chain(&self.replaced).filter(|process| process.role == Role::Other) {
             let seen_ns = process.cpu_ns + process.waited_ns;
-            match deeds.get_mut(&process.parent) {
-                Some(deed) => deed.waited_ns -= seen_ns,
-                None => without_parent_ns += seen_ns, // its parent went as well
+            match usages.get_mut(&process.parent) {
+                Some(usage) => usage.waited_ns -= seen_ns,
+                None => without_parent_ns += seen_ns, // its parent has ended too
             }
         }
         self.known.retain(|_, process| process.seen_ns == now_ns);
         self.replaced.clear();
         let mut ended = Totals::default();
-        for deed in deeds.values().filter(|deed| deed.waited_ns > 0) {
-            add(&mut ended, deed.waited_ns, deed.weight, deed.waited_ns as f64);
+        for usage in usages.values().filter(|usage| usage.waited_ns > 0) {
+            add(&mut ended, usage.waited_ns, usage.weight, usage.waited_ns as f64);
         }
-        let left = (ended.cpu_ns - without_parent_ns as f64).max(0.0);
-        let share = if ended.cpu_ns > 0.0 { left / ended.cpu_ns } else { 0.0 };
+        let unseen_ns = (ended.cpu_ns - without_parent_ns as f64).max(0.0);
+        let share = if ended.cpu_ns > 0.0 { unseen_ns / ended.cpu_ns } else { 0.0 };
         Totals {
-            cpu_ns: left,
+            cpu_ns: unseen_ns,
             weighted_ns: ended.weighted_ns * share,
             demand_ns: ended.demand_ns * share,
         }
     }
 }
 
-/// How much of a thread's CPU time a normal task goes without: 1 where it takes all that it
-/// wants, down to 3/1024 of SCHED_IDLE.
+/// Returns the share of a thread's CPU time that a normal task loses, from 3/1024 for SCHED_IDLE
+/// to 1 for a thread of equal or higher priority.
 fn weight_of(stat: &Stat) -> f64 {
     match stat.policy {
         IDLE_POLICY => IDLE_WEIGHT,
         policy if !FAIR_POLICIES.contains(&policy) => 1.0,
-        _ => match usize::try_from(stat.nice - 1).ok().and_then(|at| NICE_WEIGHTS.get(at)) {
+        _ => match usize::try_from(stat.nice - 1).ok().and_then(|index| NICE_WEIGHTS.get(index)) {
             Some(weight) => f64::from(*weight) / 1024.0,
             None => 1.0,
         },
     }
 }
 
-/// The CPU time that a thread would have used in `span_ns` had it not waited `queued_ns` of it for
-/// a CPU: its share of the time in which nothing held it up.
+/// Returns the CPU time that a thread would have used in `span_ns` without waiting `queued_ns` for
+/// a CPU. It extrapolates the thread's share of the remaining time to the span.
 fn undelayed(ran_ns: i64, queued_ns: i64, span_ns: i64) -> f64 {
     let free_ns = (span_ns - queued_ns.max(0)).max(ran_ns);
     if free_ns == 0 {
         return 0.0;
     }
-    // A thread's clock may be read a little later than the span ends.
+    // The reading of a thread's clock may be slightly later than the end of the span.
     (ran_ns as f64 / free_ns as f64).min(1.0) * span_ns.max(ran_ns) as f64
 }
 
@@ -327,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_those_of_the_scheduler_and_at_most_one() {
+    fn weights_agree_with_the_scheduler_and_are_at_most_one() {
         assert_eq!(weight_of(&stat(0, 0)), 1.0);
         assert_eq!(weight_of(&stat(19, 0)), 15.0 / 1024.0);
         assert_eq!(weight_of(&stat(10, 3)), 110.0 / 1024.0);
@@ -338,22 +343,26 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_waited_would_have_used_its_share_of_the_time_left() {
-        assert_eq!(undelayed(50, 50, 100), 100.0, "it never slept");
+    fn undelayed_time_extrapolates_the_share_of_the_time_without_waiting() {
+        assert_eq!(undelayed(50, 50, 100), 100.0, "the thread never slept");
         assert_eq!(undelayed(20, 0, 100), 20.0);
         assert_eq!(undelayed(20, 60, 100), 50.0);
-        assert_eq!(undelayed(103, 0, 100), 103.0, "clocks are not read at one time");
+        assert_eq!(
+            undelayed(103, 0, 100),
+            103.0,
+            "the readings of the clocks are not simultaneous"
+        );
         assert_eq!(undelayed(20, 300, 100), 100.0);
         assert_eq!(undelayed(0, 0, 0), 0.0);
     }
 
     fn spin(prefix: &[&str]) -> Child {
-        let words = [prefix, &["sh", "-c", "while :; do :; done"]].concat();
-        Command::new(words[0]).args(&words[1..]).spawn().unwrap()
+        let argv = [prefix, &["sh", "-c", "while :; do :; done"]].concat();
+        Command::new(argv[0]).args(&argv[1..]).spawn().unwrap()
     }
 
-    /// What one process did in 200 ms, as one of the others.
-    fn used_by(pid: i32) -> Deed {
+    /// Returns the CPU usage of a process in 200 ms, measured as another process.
+    fn used_by(pid: i32) -> Usage {
         let mut others = Others { own_pid: 0, ..Others::new(&Tree::Live) };
         let begin_ns = clock::monotonic_ns();
         others.read(begin_ns, &[]);
@@ -364,26 +373,28 @@ mod tests {
     }
 
     #[test]
-    fn a_spinner_counts_with_its_weight_and_as_if_it_had_not_waited() {
+    fn the_demand_of_a_busy_loop_has_its_weight_and_includes_its_waiting_time() {
         let normal: [&str; 0] = [];
-        let own = weight_of(&Stat::read(std::process::id() as i32).unwrap());
-        for (prefix, weight) in [(&normal[..], own), (&["nice", "-n", "19"][..], 15.0 / 1024.0)] {
+        let default_weight = weight_of(&Stat::read(std::process::id() as i32).unwrap());
+        for (prefix, weight) in
+            [(&normal[..], default_weight), (&["nice", "-n", "19"][..], 15.0 / 1024.0)]
+        {
             let mut spinner = spin(prefix);
-            std::thread::sleep(Duration::from_millis(100)); // `nice` has executed the shell
-            let deed = used_by(spinner.id() as i32);
+            std::thread::sleep(Duration::from_millis(100)); // until `nice` has executed the shell
+            let usage = used_by(spinner.id() as i32);
             spinner.kill().unwrap();
             spinner.wait().unwrap();
-            let used = deed.used;
+            let used = usage.used;
             assert!(used.cpu_ns > 0.0, "{used:?}");
             assert!((used.weighted_ns / used.cpu_ns - weight).abs() < 1e-9, "{used:?}");
-            // It never sleeps: what it waited for comes on top of what it got.
-            let wanted_ns = used.demand_ns / weight;
-            assert!((used.cpu_ns..1e9).contains(&wanted_ns), "{used:?}");
+            // The loop never sleeps, so its demand is its CPU time plus its waiting time.
+            let demand_ns = used.demand_ns / weight;
+            assert!((used.cpu_ns..1e9).contains(&demand_ns), "{used:?}");
         }
     }
 
     #[test]
-    fn what_we_started_and_what_it_started_is_no_other() {
+    fn descendants_of_own_and_attached_processes_are_not_others() {
         let mut shell = Command::new("sh").args(["-c", "sleep 30 & wait"]).spawn().unwrap();
         let pid = shell.id() as i32;
         while crate::members::descendants(pid).is_empty() {
@@ -405,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn children_that_nobody_saw_count_by_what_their_parent_waited_for() {
+    fn the_reaped_cpu_time_of_a_parent_includes_children_between_readings() {
         let code = "sleep 0.3; i=0; while [ $i -lt 40 ]; do \
                     sh -c 'j=0; while [ $j -lt 3000 ]; do j=$((j+1)); done'; i=$((i+1)); done; \
                     sleep 30";
@@ -419,9 +430,9 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
         }
         let cpu_ns = Tree::Live.process_cpu_ns(pid).unwrap();
-        let deed = others.account(pid, cpu_ns, clock::monotonic_ns() - begin_ns).unwrap();
+        let usage = others.account(pid, cpu_ns, clock::monotonic_ns() - begin_ns).unwrap();
         unsafe { libc::kill(pid, libc::SIGKILL) };
         shell.wait().unwrap();
-        assert!(deed.waited_ns >= 5 * others.tick_ns, "{} ns", deed.waited_ns);
+        assert!(usage.waited_ns >= 5 * others.tick_ns, "{} ns", usage.waited_ns);
     }
 }

@@ -1,5 +1,5 @@
-//! Counters of the kernel's performance events that belong to a whole CPU or package: opened once,
-//! read with one system call.
+//! Counters of the kernel's performance events for a complete CPU or package. A counter is opened
+//! once and read with a single system call.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::tree_file::TreeFile;
 
-/// `struct perf_event_attr` in its first published size (PERF_ATTR_SIZE_VER0): that is all a plain
-/// counter needs, and every kernel takes it.
+/// `struct perf_event_attr` in its first published size (PERF_ATTR_SIZE_VER0), which every kernel
+/// accepts. A plain counter needs no later fields.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -25,19 +25,19 @@ struct Attributes {
     config1: u64,
 }
 
-/// An open counter; it counts from 0 from the moment it was opened.
+/// An open counter, which starts at 0.
 pub enum PerfCounter {
     Live(File),
     Replay(TreeFile),
 }
 
 impl PerfCounter {
-    /// Opens the event `config` of the PMU with that type number, for everything on `cpu`.
-    /// EACCES or EPERM: `perf_event_paranoid` forbids it.
+    /// Opens the event `config` of the PMU with type number `pmu` for all processes on `cpu`.
+    /// Returns EACCES or EPERM if `perf_event_paranoid` forbids it.
     pub fn open(pmu: u32, config: u64, cpu: u32) -> io::Result<PerfCounter> {
         let size = std::mem::size_of::<Attributes>() as u32;
         let attributes = Attributes { kind: pmu, size, config, ..Attributes::default() };
-        // SAFETY: `attributes` is as long as its `size` says and outlives the call.
+        // SAFETY: `attributes` has the size in its field `size` and outlives the call.
         let fd = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
@@ -51,11 +51,11 @@ impl PerfCounter {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given this descriptor to us alone.
+        // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
         Ok(PerfCounter::Live(File::from(unsafe { OwnedFd::from_raw_fd(fd as i32) })))
     }
 
-    /// The raw count. None: it cannot be read any more (its CPU went offline).
+    /// Returns the raw count, or None if the CPU went offline.
     pub fn read(&self) -> Option<u64> {
         match self {
             PerfCounter::Live(file) => {
@@ -68,8 +68,8 @@ impl PerfCounter {
         }
     }
 
-    /// Whether it has counted anything since it was opened, or does before `deadline`. A hypervisor
-    /// may show events that nothing fills. A replay holds one state at a time and is believed.
+    /// Returns whether the counter increases before `deadline`. A hypervisor may offer events that
+    /// never count. In a replay, which has a single state at a time, every counter passes.
     pub fn moves(&self, deadline: Instant) -> bool {
         if matches!(self, PerfCounter::Replay(_)) {
             return true;
@@ -92,33 +92,33 @@ const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 mod tests {
     use super::*;
 
-    /// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK: ns of CPU time, on every machine.
+    /// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK, the CPU time in ns, which every host has.
     const SOFTWARE: u32 = 1;
     const CPU_CLOCK: u64 = 0;
 
     #[test]
-    fn a_counter_of_a_cpu_grows() {
+    fn the_cpu_clock_of_a_cpu_increases() {
         let counter = match PerfCounter::open(SOFTWARE, CPU_CLOCK, 0) {
             Ok(counter) => counter,
             Err(error) => {
-                eprintln!("events of a whole CPU are not to be had here: {error}");
+                eprintln!("events of a complete CPU are not available on this host: {error}");
                 return;
             }
         };
         let first = counter.read().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
-        let grown = counter.read().unwrap() - first;
-        assert!(grown >= 20_000_000, "{grown} ns of CPU clock in at least 20 ms");
+        let increase_ns = counter.read().unwrap() - first;
+        assert!(increase_ns >= 20_000_000, "{increase_ns} ns of CPU clock in at least 20 ms");
     }
 
     /// PERF_COUNT_SW_DUMMY: an event that never happens.
     const DUMMY: u64 = 9;
 
     #[test]
-    fn a_counter_that_nothing_fills_stands_still() {
+    fn a_counter_of_an_unused_event_does_not_move() {
         for (event, moving) in [(CPU_CLOCK, true), (DUMMY, false)] {
             let Ok(counter) = PerfCounter::open(SOFTWARE, event, 0) else {
-                eprintln!("events of a whole CPU are not to be had here");
+                eprintln!("events of a complete CPU are not available on this host");
                 return;
             };
             let deadline = Instant::now() + Duration::from_millis(50);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_no_pmu_has_is_refused() {
+    fn an_unknown_pmu_is_an_error() {
         assert!(PerfCounter::open(u32::MAX, 0, 0).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Free ports for TCP and UDP, below the range from which the kernel takes its own.
+//! Selects ports that are free for both TCP and UDP, below the kernel's range of ephemeral ports.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
@@ -11,10 +11,10 @@ use crate::protocol::{Answer, Kind, Problem};
 const FIRST: u16 = 10_000;
 const LAST: u16 = 32_767;
 
-/// Remembers what it gave, so that a port is not promised twice before its server binds it.
+/// Remembers the reserved ports, because a server binds its port some time after the reservation.
 #[derive(Default)]
 pub struct Ports {
-    given: HashSet<u16>,
+    reserved: HashSet<u16>,
 }
 
 impl Ports {
@@ -24,26 +24,26 @@ impl Ports {
             let message = format!("ports: count: found {count}; allowed: 1 to 1000");
             return Err(Problem::usage(message));
         }
-        // Agents that start together should not walk along the same ports.
+        // Agents that start simultaneously should not try the same ports.
         let mut next =
             (clock::monotonic_ns() as usize / 1000 + std::process::id() as usize) % range;
         let mut ports = Vec::new();
         let mut tried = 0;
         while ports.len() < count {
             if tried == range {
-                if self.given.len() <= ports.len() {
+                if self.reserved.len() <= ports.len() {
                     let message = format!("ports: no {count} free ports in {FIRST}-{LAST}");
                     return Err(Problem::new(Kind::Busy, message));
                 }
-                // All were given once: what was given long ago may be free again.
-                self.given = ports.iter().copied().collect();
+                // All ports have been reserved once, and the oldest may be free again.
+                self.reserved = ports.iter().copied().collect();
                 tried = 0;
             }
             let port = FIRST + next as u16;
             next = (next + 1) % range;
             tried += 1;
-            if !self.given.contains(&port) && is_free(port) {
-                self.given.insert(port);
+            if !self.reserved.contains(&port) && is_free(port) {
+                self.reserved.insert(port);
                 ports.push(port);
             }
         }
@@ -57,7 +57,7 @@ fn is_free(port: u16) -> bool {
     let free = |address: SocketAddr| {
         TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
     };
-    // A host without IPv6 cannot bind there at all: that says nothing about the port.
+    // On a host without IPv6, binding fails for every port, so only EADDRINUSE matters.
     let in_use_v6 = || {
         let error = TcpListener::bind(v6).err();
         error.and_then(|error| error.raw_os_error()) == Some(libc::EADDRINUSE)
@@ -70,14 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_in_range_differ_and_avoid_what_is_bound() {
+    fn ports_are_distinct_and_in_range() {
         let mut ports = Ports::default();
         let answer = ports.take(50).unwrap();
-        let given: Vec<u64> =
+        let reserved: Vec<u64> =
             answer["ports"].as_array().unwrap().iter().map(|p| p.as_u64().unwrap()).collect();
-        let distinct: HashSet<_> = given.iter().collect();
+        let distinct: HashSet<_> = reserved.iter().collect();
         assert_eq!(distinct.len(), 50);
-        assert!(given.iter().all(|port| (10_000..=32_767).contains(port)));
+        assert!(reserved.iter().all(|port| (10_000..=32_767).contains(port)));
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_are_refused_with_the_allowed_range() {
+    fn the_error_for_a_large_count_names_the_allowed_range() {
         let problem = Ports::default().take(100_000).unwrap_err();
         assert!(problem.message.contains("allowed: 1 to 1000"));
     }

@@ -1,5 +1,5 @@
-//! What meters read: files below a root. Live, that is `/`; for tests, a captured or constructed
-//! tree with successive states.
+//! The files that meters read. Their root is `/` on a live host. In tests it is a captured or
+//! constructed tree with successive states.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use crate::members;
 use crate::perf::PerfCounter;
 use crate::tree_file::{Replay, TreeFile};
 
-/// A root for reading. Paths given to it are relative: `proc/stat`, `sys/class/powercap`.
+/// A root for reading. Paths are relative to it, such as `proc/stat` or `sys/class/powercap`.
 #[derive(Clone)]
 pub enum Tree {
     Live,
@@ -22,7 +22,7 @@ pub enum Tree {
 }
 
 impl Tree {
-    /// Opens a file that is read again and again.
+    /// Opens a file for repeated reading.
     pub fn open(&self, path: &str) -> io::Result<TreeFile> {
         match self {
             Tree::Live => Ok(TreeFile::Live(File::open(Path::new("/").join(path))?)),
@@ -33,7 +33,7 @@ impl Tree {
         }
     }
 
-    /// The whole text of a small file, without white space at its end.
+    /// Returns the text of a small file without trailing white space.
     pub fn text(&self, path: &str) -> io::Result<String> {
         let path = match self {
             Tree::Live => Path::new("/").join(path),
@@ -42,7 +42,7 @@ impl Tree {
         Ok(String::from_utf8_lossy(&fs::read(path)?).trim_end().to_string())
     }
 
-    /// Reads a file that is not kept open, without allocating (live).
+    /// Opens and reads a file once. Does not allocate on a live host.
     pub fn read_once<'a>(
         &self,
         path: std::fmt::Arguments,
@@ -59,11 +59,11 @@ impl Tree {
             }
             Tree::Replay(replay) => File::open(replay.find(&path.to_string())?)?,
         };
-        let got = file.read_at(buffer, 0)?;
-        Ok(&buffer[..got])
+        let length = file.read_at(buffer, 0)?;
+        Ok(&buffer[..length])
     }
 
-    /// CPU time in ns of this program itself. In a replay: the file `clock/agent`.
+    /// Returns the agent's CPU time in ns. In a replay: the file `clock/agent`.
     pub fn own_cpu_ns(&self) -> Option<i64> {
         match self {
             Tree::Live => clock::read_ns(libc::CLOCK_PROCESS_CPUTIME_ID),
@@ -71,7 +71,7 @@ impl Tree {
         }
     }
 
-    /// All descendants of a process. In a replay: the numbers in the file `members/PID`.
+    /// Returns all descendants of a process. In a replay: the numbers in the file `members/PID`.
     pub fn descendants(&self, pid: i32) -> Vec<i32> {
         match self {
             Tree::Live => members::descendants(pid),
@@ -82,7 +82,7 @@ impl Tree {
         }
     }
 
-    /// Every process that this user can see. In a replay: the folders `proc/PID`.
+    /// Returns every process that is visible to this user. In a replay: the folders `proc/PID`.
     pub fn processes(&self) -> Vec<i32> {
         match self {
             Tree::Live => members::all(),
@@ -93,7 +93,7 @@ impl Tree {
         }
     }
 
-    /// The number of this program itself. In a replay: in the file `own/pid`.
+    /// Returns the agent's process id. In a replay: the file `own/pid`.
     pub fn own_pid(&self) -> i32 {
         match self {
             Tree::Live => std::process::id() as i32,
@@ -101,7 +101,7 @@ impl Tree {
         }
     }
 
-    /// Which processes `processes` leaves out; empty where it leaves out none. In a replay: the
+    /// Describes the processes that `processes` omits; empty if it omits none. In a replay: the
     /// file `own/unseen`.
     pub fn unseen_processes(&self) -> String {
         match self {
@@ -110,7 +110,7 @@ impl Tree {
         }
     }
 
-    /// One of the user's own files of settings, below `$XDG_CONFIG_HOME/wattwire`. In a replay:
+    /// Returns the text of a user's configuration file in `$XDG_CONFIG_HOME/wattwire`. In a replay:
     /// the file `config/NAME`.
     pub fn user_config(&self, name: &str) -> Option<String> {
         match self {
@@ -119,7 +119,7 @@ impl Tree {
         }
     }
 
-    /// Opens a counter of a system-wide event of a PMU on one CPU. In a replay: the file
+    /// Opens the counter of a PMU's system-wide event on a CPU. In a replay: the file
     /// `perf/<pmu>/<config in hex>/cpu<number>`.
     pub fn perf_counter(&self, pmu: u32, config: u64, cpu: u32) -> io::Result<PerfCounter> {
         match self {
@@ -131,7 +131,7 @@ impl Tree {
         }
     }
 
-    /// The names in a folder, sorted.
+    /// Returns the sorted names in a folder.
     pub fn list(&self, path: &str) -> io::Result<BTreeSet<String>> {
         match self {
             Tree::Live => {
@@ -142,7 +142,8 @@ impl Tree {
         }
     }
 
-    /// CPU time of a process in ns, ended threads included. In a replay: the file `clock/PID`.
+    /// Returns the CPU time of a process in ns, including ended threads. In a replay: the file
+    /// `clock/PID`.
     pub fn process_cpu_ns(&self, pid: i32) -> Option<i64> {
         match self {
             Tree::Live => clock::process_cpu_ns(pid),
@@ -151,7 +152,7 @@ impl Tree {
     }
 }
 
-/// The inode of the first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
+/// The inode of the initial PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 fn unseen_processes() -> String {
@@ -165,7 +166,7 @@ fn unseen_processes() -> String {
     }
 }
 
-/// Where this user's settings are, after the XDG base directory specification.
+/// Returns the folder of this user's configuration files (XDG base directory specification).
 fn user_folder() -> Option<PathBuf> {
     let absolute = |name: &str| {
         let path = PathBuf::from(std::env::var_os(name)?);

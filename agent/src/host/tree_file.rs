@@ -1,4 +1,4 @@
-//! A file of a tree, live or in a replay.
+//! A file of a tree, on a live host or in a replay.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// Successive states of a tree: state *k* is the overlay of folders `0` … `k`, less what is gone.
+/// Successive states of a tree. State *k* is the overlay of folders `0` … `k`, without the paths in
+/// `gone`.
 pub struct Replay {
     pub folder: PathBuf,
     pub step: AtomicUsize,
-    /// Paths that answer EACCES, since permission bits do not bind root.
+    /// Paths that return EACCES. Permission bits would not restrict root.
     pub deny: Vec<String>,
-    /// Per step: paths (and what is below them) that are no longer there.
+    /// Paths that disappear with everything below them, per step.
     pub gone: Vec<Vec<String>>,
 }
 
@@ -44,7 +45,7 @@ impl Replay {
                 names.insert(name);
             }
         }
-        // What may not be read is in its folder all the same.
+        // A folder also lists the files that are not readable.
         names.retain(|name| match self.find(&format!("{path}/{name}")) {
             Ok(_) => true,
             Err(error) => error.kind() != io::ErrorKind::NotFound,
@@ -69,24 +70,26 @@ pub enum TreeFile {
 }
 
 impl TreeFile {
-    /// Reads from the file's beginning into `buffer`; gives what was read. One system call, no
-    /// allocation (live). An error means that the thing behind the file has vanished.
+    /// Reads from the beginning of the file into `buffer` and returns the bytes. On a live host it
+    /// makes a single system call and does not allocate. An error means that the device or process
+    /// no longer exists.
     pub fn read<'a>(&self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
-        let got = match self {
+        let length = match self {
             TreeFile::Live(file) => file.read_at(buffer, 0)?,
             TreeFile::Replay(replay, path) => File::open(replay.find(path)?)?.read_at(buffer, 0)?,
         };
-        Ok(&buffer[..got])
+        Ok(&buffer[..length])
     }
 
-    /// The file as one unsigned number. None: vanished, or not a number.
+    /// Reads the file as an unsigned number. Returns None if the file no longer exists or has no
+    /// number.
     pub fn number(&self) -> Option<u64> {
         let mut buffer = [0u8; 32];
         parse_number(self.read(&mut buffer).ok()?)
     }
 }
 
-/// The leading decimal number of `bytes`, blanks before it skipped.
+/// Parses the leading decimal number of `bytes`. Skips white space before it.
 pub fn parse_number(bytes: &[u8]) -> Option<u64> {
     let digits = bytes.trim_ascii_start();
     let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -98,14 +101,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_read_whatever_stands_around_it() {
+    fn a_number_may_have_white_space_around_it() {
         assert_eq!(parse_number(b" 42\n"), Some(42));
         assert_eq!(parse_number(b"18446744073709551615"), Some(u64::MAX));
         assert_eq!(parse_number(b"x1"), None);
     }
 
     #[test]
-    fn a_path_is_below_a_folder_only_at_a_slash() {
+    fn a_path_is_below_a_folder_only_if_a_slash_follows() {
         assert!(below("sys/a/b", "sys/a") && below("sys/a", "sys/a"));
         assert!(!below("sys/ab", "sys/a"));
     }

@@ -1,5 +1,5 @@
-//! What was running before this agent: processes and cgroups that are measured and otherwise left
-//! alone. Nothing in here signals, moves or ends anything.
+//! Attaches to processes and cgroups that this agent did not start. The agent only measures them
+//! and never signals, moves or ends them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct Detach {
     process: String,
 }
 
-/// The subjects that were attached, by name.
+/// The attached subjects by name.
 #[derive(Default)]
 pub struct Attached {
     table: BTreeMap<String, Arc<Subject>>,
@@ -43,17 +43,17 @@ impl Attached {
         self.table.get(process).cloned()
     }
 
-    /// Makes a subject of something that runs already; `started` is told of it.
+    /// Makes a running process or cgroup a subject, and calls `started` with the subject.
     pub fn attach(&mut self, request: &Attach, started: impl Fn(&Arc<Subject>)) -> Answer {
         check_name("attach", "process", &request.process)?;
         if self.table.contains_key(&request.process) {
-            let message = format!("attach: {:?} is attached already", request.process);
+            let message = format!("attach: {:?} is already attached", request.process);
             return Err(Problem::new(Kind::Busy, message));
         }
         let (pid, cgroup, reach) = match (request.pid, &request.cgroup) {
             (Some(pid), None) => (running(pid)?, None, Reach::Below),
             (None, Some(folder)) => (0, Some(readable(folder)?), Reach::Cgroup),
-            _ => return Err(Problem::usage("attach: needed: either pid or cgroup")),
+            _ => return Err(Problem::usage("attach: exactly one of pid and cgroup is required")),
         };
         let usage = cgroup.as_ref().filter(|cgroup| cgroup.usage_ns().is_some());
         let answer_usage = usage.map(|cgroup| cgroup.usage.clone());
@@ -82,14 +82,14 @@ impl Attached {
 fn running(pid: i32) -> Result<i32, Problem> {
     match Stat::read(pid).filter(|stat| stat.state != 'Z') {
         Some(_) if pid > 0 => Ok(pid),
-        _ => Err(Problem::new(Kind::Absent, format!("attach: no process {pid} is running here"))),
+        _ => Err(Problem::new(Kind::Absent, format!("attach: process {pid} is not running"))),
     }
 }
 
 fn readable(folder: &Path) -> Result<Cgroup, Problem> {
     let members = folder.join("cgroup.procs");
     std::fs::read(&members)
-        .map_err(|error| Problem::io("attach: no cgroup to read:", &members, &error))?;
+        .map_err(|error| Problem::io("attach: cannot read the cgroup:", &members, &error))?;
     let v1 = folder.join("cpuacct.usage");
     let usage = if v1.exists() { v1 } else { folder.join("cpu.stat") };
     Ok(Cgroup { path: folder.to_path_buf(), usage })

@@ -1,5 +1,5 @@
-//! The processes of one subject, each on its own: found by looking, then followed by the sampler.
-//! What is born and ends between two looks shows in the subject's own sums only.
+//! Lists the processes of a subject periodically, and has the sampler measure each of them. A
+//! process that starts and ends between two listings appears only in the subject's sums.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,10 +15,12 @@ use crate::meter::{Final, Reach, Subject, Tree};
 use crate::protocol::{Answer, Problem};
 use crate::sampler::Sampling;
 
-/// A tree that starts more than this is a build or a loop: its sums stay right, its rows end here.
+/// Maximum number of processes per subject with rows of their own. The subject's sums include all
+/// processes.
 const MEMBERS_MAX: usize = 2000;
-/// Arguments, peaks and switches are read again this often, and at each look at a young process:
-/// a shell's child shows the shell's arguments until it executes its own program.
+/// Period at which a process's arguments, peak memory and context switches are read. A young
+/// process is read at every listing, because a shell's child shows the shell's arguments until
+/// exec.
 const DETAIL_PERIOD_NS: i64 = 1_000_000_000;
 const YOUNG_NS: i64 = 1_000_000_000;
 
@@ -34,7 +36,7 @@ fn default_period_ms() -> u64 {
     100
 }
 
-/// Looks at one subject's processes as long as the sampling goes on.
+/// Lists the processes of a subject for the duration of the sampling.
 pub struct Census {
     subject: Arc<Subject>,
     sampling: Arc<Sampling>,
@@ -44,7 +46,7 @@ pub struct Census {
 #[derive(Default)]
 struct State {
     members: Vec<Member>,
-    /// Process id → place in `members`, of those that were there at the last look.
+    /// Index in `members` by process id, for the processes of the last listing.
     live: HashMap<i32, usize>,
     unfollowed: u64,
     looks: u64,
@@ -66,7 +68,7 @@ struct Member {
     detail: Detail,
 }
 
-/// From `/proc/PID/status` and that of its threads.
+/// Values from `/proc/PID/status` and from the status files of its threads.
 #[derive(Default)]
 struct Detail {
     rss_peak_bytes: u64,
@@ -75,7 +77,7 @@ struct Detail {
 }
 
 impl Census {
-    /// Takes a first look and starts the thread.
+    /// Lists the processes once and starts the thread.
     pub fn start(
         request: &Members,
         subject: Arc<Subject>,
@@ -88,14 +90,15 @@ impl Census {
             )));
         }
         let census = Arc::new(Census { subject, sampling, state: Mutex::default() });
-        census.look();
-        let (looking, period_ns) = (census.clone(), request.period_ms as i64 * 1_000_000);
+        census.list();
+        let (census_of_thread, period_ns) = (census.clone(), request.period_ms as i64 * 1_000_000);
         thread::spawn(move || {
             let mut deadline_ns = clock::monotonic_ns();
-            while !looking.sampling.is_over() && looking.subject.ended.get().is_none() {
+            let (sampling, subject) = (&census_of_thread.sampling, &census_of_thread.subject);
+            while !sampling.is_over() && subject.ended.get().is_none() {
                 deadline_ns = (deadline_ns + period_ns).max(clock::monotonic_ns());
                 clock::sleep_until(deadline_ns);
-                looking.look();
+                census_of_thread.list();
             }
         });
         Ok(census)
@@ -105,9 +108,9 @@ impl Census {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// All members so far, after another look.
+    /// Lists the processes again and replies with all processes since the start.
     pub fn answer(&self) -> Answer {
-        self.look();
+        self.list();
         let state = self.lock();
         let tick_ns = tick_ns();
         let members: Vec<Value> =
@@ -116,7 +119,7 @@ impl Census {
                   "busy_ns": state.busy_ns}))
     }
 
-    fn look(&self) {
+    fn list(&self) {
         let begin_ns = clock::monotonic_ns();
         let pids = match &self.subject.cgroup {
             Some(cgroup) => cgroup.pids_below(),
@@ -127,7 +130,7 @@ impl Census {
         for pid in pids {
             let Some(stat) = Stat::read(pid) else { continue };
             let known = before.remove(&pid).filter(|index| {
-                // Another start time: the number was given to a new process.
+                // A different start time means that a new process has this process id.
                 state.members[*index].start_ticks == stat.start_ticks || {
                     state.members[*index].end(begin_ns);
                     false
@@ -151,12 +154,12 @@ impl Census {
         state.busy_ns += clock::monotonic_ns() - begin_ns;
     }
 
-    /// A process that was not there before becomes a subject of its own. None: not followed.
+    /// Adds a new process as a separate subject. Returns None for a process that is not measured.
     fn admit(&self, state: &mut State, pid: i32, stat: &Stat) -> Option<usize> {
         let same =
             |member: &Member| member.subject.pid == pid && member.start_ticks == stat.start_ticks;
         if state.members.iter().rev().any(same) {
-            return None; // a zombie that nobody has reaped yet
+            return None; // a zombie whose parent has not reaped it yet
         }
         if state.members.len() >= MEMBERS_MAX {
             state.unfollowed += 1;
@@ -215,7 +218,7 @@ impl Member {
         if !argv.is_empty() {
             self.argv = argv;
         }
-        self.detail.renew(pid);
+        self.detail.update(pid);
     }
 
     fn end(&mut self, now_ns: i64) {
@@ -235,8 +238,8 @@ impl Member {
 }
 
 impl Detail {
-    /// Peaks and counts of a process that is there; what cannot be read keeps its last value.
-    fn renew(&mut self, pid: i32) {
+    /// Reads the values of a running process. A value that cannot be read stays unchanged.
+    fn update(&mut self, pid: i32) {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let peak_bytes = field(&status, "VmHWM:").unwrap_or(0) * 1024;
         self.rss_peak_bytes = self.rss_peak_bytes.max(peak_bytes);
@@ -246,13 +249,13 @@ impl Detail {
             voluntary += field(&status, "voluntary_ctxt_switches:").unwrap_or(0);
             involuntary += field(&status, "nonvoluntary_ctxt_switches:").unwrap_or(0);
         }
-        // A thread that ended takes its count with it: the sum may not seem to go back.
+        // The sum drops when a thread ends, because the thread's count is lost. Keeps the maximum.
         self.voluntary_switches = self.voluntary_switches.max(voluntary);
         self.involuntary_switches = self.involuntary_switches.max(involuntary);
     }
 }
 
-/// The number after `key` at the beginning of a line.
+/// Returns the number after `key` at the beginning of a line.
 fn field(status: &str, key: &str) -> Option<u64> {
     let rest = status.lines().find_map(|line| line.strip_prefix(key))?;
     rest.split_ascii_whitespace().next()?.parse().ok()
@@ -271,7 +274,8 @@ fn tick_ns() -> i64 {
     1_000_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as i64
 }
 
-/// Birth in CLOCK_MONOTONIC, in steps of a clock tick; /proc counts from the boot, sleep included.
+/// Converts a start time to CLOCK_MONOTONIC with the resolution of a clock tick. Times in /proc
+/// are since boot and include suspend.
 fn born_ns(start_ticks: u64) -> i64 {
     let asleep_ns = clock::read_ns(libc::CLOCK_BOOTTIME).unwrap_or(0) - clock::monotonic_ns();
     start_ticks as i64 * tick_ns() - asleep_ns
@@ -282,13 +286,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_keep_their_blanks_and_empty_ones_count() {
+    fn arguments_may_contain_spaces_or_be_empty() {
         assert_eq!(arguments(b"a b\0\0c\0"), ["a b", "", "c"]);
         assert_eq!(arguments(b""), Vec::<String>::new());
     }
 
     #[test]
-    fn a_key_is_found_at_the_beginning_of_a_line_only() {
+    fn a_key_matches_only_at_the_beginning_of_a_line() {
         let status = "nonvoluntary_ctxt_switches:\t7\nvoluntary_ctxt_switches:\t3\nVmHWM:\t 12 kB";
         assert_eq!(field(status, "voluntary_ctxt_switches:"), Some(3));
         assert_eq!(field(status, "VmHWM:"), Some(12));
@@ -296,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_was_born_before_now() {
+    fn the_start_time_of_this_process_is_in_the_past() {
         let own = Stat::read(std::process::id() as i32).unwrap();
         let age_ns = clock::monotonic_ns() - born_ns(own.start_ticks);
         assert!((-10_000_000..3_600_000_000_000).contains(&age_ns), "{age_ns}");

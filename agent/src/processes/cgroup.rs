@@ -1,5 +1,5 @@
-//! The cgroup ladder: delegated v2, v1 (cpuacct), a systemd user scope, none. What counts is not
-//! which files are there but whether a process can really be moved: each rung is tried.
+//! Selects the cgroup mode (`rung`): delegated v2, v1 (cpuacct), a systemd user scope, or none.
+//! Existing files do not prove that a mode works, so the agent moves a test process into a cgroup.
 
 use std::ffi::CString;
 use std::fs;
@@ -30,16 +30,16 @@ impl Rung {
     }
 }
 
-/// Where this agent may make cgroups.
+/// The place where this agent creates cgroups.
 pub struct Cgroups {
     pub rung: Rung,
-    /// The agent's own folder, `…/wattwire-<pid>`.
+    /// The agent's folder, `…/wattwire-<pid>`.
     pub folder: Option<PathBuf>,
-    /// What the missing right costs, in plain words.
+    /// Descriptions of the functions that a missing right disables.
     pub lost: Vec<String>,
 }
 
-/// Set on the agent that was started again inside a delegated scope.
+/// Set in the environment of an agent that runs inside a delegated scope.
 const SCOPED: &str = "WATTWIRE_SCOPED";
 const FORCE: &str = "WATTWIRE_CGROUP";
 
@@ -47,14 +47,14 @@ impl Cgroups {
     pub fn find() -> Cgroups {
         let forced = std::env::var(FORCE).unwrap_or_default();
         let v2 = if std::env::var_os(SCOPED).is_some() { Rung::Scope } else { Rung::V2 };
-        let wanted: &[Rung] = match forced.as_str() {
+        let candidates: &[Rung] = match forced.as_str() {
             "none" => &[],
             "v1" => &[Rung::V1],
             "v2" => &[v2],
             _ => &[v2, Rung::V1],
         };
         let mut refused = Vec::new();
-        for rung in wanted {
+        for rung in candidates {
             match try_rung(*rung) {
                 Ok(folder) => {
                     return Cgroups { rung: *rung, folder: Some(folder), lost: Vec::new() }
@@ -63,12 +63,12 @@ impl Cgroups {
             }
         }
         if !forced.is_empty() {
-            refused.push(format!("{FORCE}={forced} allows nothing else"));
+            refused.push(format!("{FORCE}={forced} allows no other mode"));
         }
         Cgroups { rung: Rung::None, folder: None, lost: losses(&refused) }
     }
 
-    /// Makes the cgroup of one process; None on the rung `none`.
+    /// Creates the cgroup of a process. Returns None in mode `none`.
     pub fn make(&self, run: &str, process: &str) -> io::Result<Option<Cgroup>> {
         let Some(folder) = &self.folder else { return Ok(None) };
         let name: String = format!("{run}-{process}")
@@ -87,7 +87,7 @@ impl Cgroups {
                 Err(error) => return Err(error),
             }
         }
-        unreachable!("the loop has no end but a return")
+        unreachable!("the loop ends only by a return")
     }
 
     pub fn remove(&self) {
@@ -99,14 +99,15 @@ impl Cgroups {
 
 fn losses(refused: &[String]) -> Vec<String> {
     vec![
-        format!("no cgroup of our own ({})", refused.join("; ")),
-        "between samples, CPU time of child processes that start and end unseen is only known in \
-         steps of 10 ms until the process ends (then exactly, from what its guard reaped)"
+        format!("the agent cannot create cgroups ({})", refused.join("; ")),
+        "the CPU time of children that start and end between samples has a resolution of 10 ms \
+         until the process ends; the guard then reports the exact value"
             .into(),
-        "leftovers are found by parentage and by their environment only: a process that clears \
-         its environment and outlives its killed guard is not found"
+        "the agent identifies leftovers only by parent process and environment; it misses a \
+         process that clears its environment and outlives its killed guard"
             .into(),
-        "to gain it: run under `systemd-run --user --scope -p Delegate=yes`, or as root".into(),
+        "to enable cgroups, run under `systemd-run --user --scope -p Delegate=yes` or as root"
+            .into(),
     ]
 }
 
@@ -114,7 +115,7 @@ fn losses(refused: &[String]) -> Vec<String> {
 #[derive(Clone, Debug)]
 pub struct Cgroup {
     pub path: PathBuf,
-    /// The file that counts its CPU time: `cpu.stat` (v2) or `cpuacct.usage` (v1).
+    /// The file with its CPU time: `cpu.stat` (v2) or `cpuacct.usage` (v1).
     pub usage: PathBuf,
 }
 
@@ -124,12 +125,12 @@ impl Cgroup {
         text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
     }
 
-    /// The processes in it and in the cgroups below it.
+    /// Returns the processes in this cgroup and in its nested cgroups.
     pub fn pids_below(&self) -> Vec<i32> {
         pids_below(&self.path)
     }
 
-    /// CPU time in ns of everything that ever ran in it.
+    /// Returns the CPU time in ns of all processes that ever ran in the cgroup.
     pub fn usage_ns(&self) -> Option<i64> {
         parse_usage_ns(&fs::read(&self.usage).ok()?)
     }
@@ -151,7 +152,7 @@ fn pids_below(folder: &Path) -> Vec<i32> {
     pids
 }
 
-/// CPU time in ns from the bytes of `cpu.stat` (usage_usec) or `cpuacct.usage` (ns).
+/// Parses the CPU time in ns from `cpu.stat` (usage_usec) or `cpuacct.usage` (ns).
 pub fn parse_usage_ns(bytes: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(bytes).ok()?;
     match text.strip_prefix("usage_usec ") {
@@ -164,7 +165,8 @@ fn usage_file(rung: Rung, path: &Path) -> PathBuf {
     path.join(if rung == Rung::V1 { "cpuacct.usage" } else { "cpu.stat" })
 }
 
-/// Removes a cgroup and those below it. A process that was killed may hold it for a moment.
+/// Removes a cgroup and its nested cgroups. Retries for 1 s, because the cgroup stays busy until
+/// killed processes have exited.
 pub fn remove_tree(folder: &Path) -> bool {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -181,12 +183,12 @@ pub fn remove_tree(folder: &Path) -> bool {
     true
 }
 
-/// Where a rung's own cgroups would be made: below the cgroup this process is in.
+/// Returns the folder for the agent's cgroups, which is the cgroup of this process.
 pub fn base(rung: Rung) -> io::Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let own = fs::read_to_string("/proc/self/cgroup")?;
     base_from(rung, &mounts, &own)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this kernel has it not mounted"))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not mounted on this host"))
 }
 
 fn base_from(rung: Rung, mounts: &str, own: &str) -> Option<PathBuf> {
@@ -212,12 +214,12 @@ fn base_from(rung: Rung, mounts: &str, own: &str) -> Option<PathBuf> {
         };
         fits.then(|| path.to_string())
     })?;
-    // Inside a container the mount may show a subtree only: paths are relative to its root.
+    // In a container the mount may show only a subtree, and paths are relative to its root.
     let below = path.strip_prefix(&mount.0).unwrap_or(&path);
     Some(Path::new(&mount.1).join(below.trim_start_matches('/')))
 }
 
-/// Makes the agent's folder and moves a short-lived child into a cgroup below it.
+/// Creates the agent's folder and moves a short-lived child into a cgroup below it.
 fn try_rung(rung: Rung) -> io::Result<PathBuf> {
     let base = base(rung)?;
     remove_orphans(&base);
@@ -236,7 +238,7 @@ fn try_rung(rung: Rung) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Removes what agents left empty that were killed when no guard of theirs was there to do it.
+/// Removes empty folders of killed agents that had no guard to remove them.
 fn remove_orphans(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -266,8 +268,8 @@ fn join_once(cgroup: &Path) -> io::Result<()> {
     child.status().map(|_| ())
 }
 
-/// As an ordinary user with a systemd user manager: goes on inside a scope that is delegated to
-/// this user, where rung v2 works. Comes back only where that is not to be had.
+/// Restarts the agent in a delegated systemd user scope, in which cgroup v2 works, if no other
+/// mode works. Returns if the scope is not needed or not available.
 pub fn enter_scope_if_needed() {
     let forced = std::env::var_os(FORCE).is_some_and(|value| !value.is_empty());
     if forced || std::env::var_os(SCOPED).is_some() || !user_bus_is_there() {
@@ -283,7 +285,7 @@ pub fn enter_scope_if_needed() {
     let Ok(own) = std::env::current_exe() else { return };
     let error =
         Command::new("systemd-run").args(scope).arg(own).arg("serve").env(SCOPED, "1").exec();
-    eprintln!("wattwire-agent: systemd-run: {error}; going on without a scope");
+    eprintln!("wattwire-agent: systemd-run: {error}; continuing without a scope");
 }
 
 fn user_bus_is_there() -> bool {
@@ -317,7 +319,7 @@ mod tests {
     const OWN: &str = "2:cpu,cpuacct:/jobs/7\n0::/user.slice/a.scope";
 
     #[test]
-    fn each_rung_is_based_below_the_cgroup_that_this_process_is_in() {
+    fn the_base_of_each_rung_is_the_cgroup_of_this_process() {
         let v2 = base_from(Rung::V2, HYBRID, OWN).unwrap();
         assert_eq!(v2, Path::new("/sys/fs/cgroup/unified/user.slice/a.scope"));
         let v1 = base_from(Rung::V1, HYBRID, OWN).unwrap();
@@ -325,19 +327,19 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_sees_a_subtree_gets_a_path_inside_it() {
+    fn in_a_container_the_base_is_relative_to_the_mounted_subtree() {
         let mounts = "31 29 0:26 /box/1 /sys/fs/cgroup rw - cgroup2 cgroup rw";
         let base = base_from(Rung::V2, mounts, "0::/box/1").unwrap();
         assert_eq!(base, Path::new("/sys/fs/cgroup/"));
     }
 
     #[test]
-    fn a_kernel_without_cpuacct_has_no_v1_rung() {
+    fn rung_v1_needs_the_cpuacct_controller() {
         assert_eq!(base_from(Rung::V1, "31 29 0:26 / /c rw - cgroup2 cgroup rw", "0::/"), None);
     }
 
     #[test]
-    fn both_kinds_of_usage_file_read_as_nanoseconds() {
+    fn both_formats_of_the_usage_file_are_parsed_to_nanoseconds() {
         assert_eq!(parse_usage_ns(b"usage_usec 12\nuser_usec 1\n"), Some(12_000));
         assert_eq!(parse_usage_ns(b"1234567\n"), Some(1_234_567));
         assert_eq!(parse_usage_ns(b"nonsense"), None);

@@ -1,9 +1,10 @@
-//! The guard: one single-threaded process between the agent and what the agent starts. It is
-//! session leader and child subreaper, so nothing below it can get away from it, not even by
-//! double forking; it reaps everything and adds up what it cost; when the agent's pipe ends, it
-//! kills everything and leaves.
+//! The guard is a single-threaded process between the agent and a process that the agent starts.
+//! It is a session leader and a child subreaper, so its descendants cannot escape it, even by
+//! double forking. It reaps all descendants and sums their resource usage. When the agent's pipe
+//! closes, it kills them and exits.
 //!
-//! Standard input is the control pipe (first line: the `Order`), standard output the status pipe.
+//! Standard input is the control pipe, whose first line is the `Order`. Standard output is the
+//! status pipe.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::members;
 
-/// What the agent wants started. File descriptors are numbers inherited by the guard.
+/// The process that the guard starts. The guard inherits the file descriptors from the agent.
 #[derive(Serialize, Deserialize)]
 pub struct Order {
     pub argv: Vec<String>,
@@ -25,14 +26,14 @@ pub struct Order {
     pub stdin: RawFd,
     pub stdout: RawFd,
     pub stderr: RawFd,
-    /// `stdout` becomes descriptor 3, and standard output the same as standard error.
+    /// If true, `stdout` becomes descriptor 3, and standard output is redirected to standard error.
     #[serde(default)]
     pub lines_on_three: bool,
-    /// Folder of the process's own cgroup, or none.
+    /// Folder of the process's cgroup, if it has one.
     pub cgroup: Option<String>,
 }
 
-/// What the guard tells the agent, one JSON object a line.
+/// A message of the guard to the agent, one JSON object per line.
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -50,7 +51,7 @@ pub struct Ended {
     pub rusage: Usage,
 }
 
-/// Sum over everything the guard reaped (maxrss: the largest).
+/// Resource usage of all processes that the guard reaped: sums, and the maximum of maxrss.
 #[derive(Serialize, Deserialize, Debug, Clone, Default, PartialEq)]
 pub struct Usage {
     pub user_ns: i64,
@@ -76,14 +77,14 @@ impl Usage {
     }
 }
 
-/// How long what the main process leaves behind may go on before it is killed.
+/// Time that descendants may run after the main process has ended. Then the guard kills them.
 const GRACE_NS: i64 = 300_000_000;
 const CONTROL: RawFd = 0;
 const STATUS: RawFd = 1;
-/// Where a node writes its lines (clause C-05).
+/// The descriptor to which a node writes its lines (clause C-05).
 const LINES: RawFd = 3;
 
-/// The guard's whole life; gives its exit code.
+/// Runs the guard and returns its exit code.
 pub fn run() -> i32 {
     // SAFETY: plain system calls; a failing setsid (already leader) changes nothing.
     unsafe {
@@ -104,28 +105,27 @@ pub fn run() -> i32 {
         Ok(pid) => pid,
         Err(error) => {
             let permission = error.kind() == io::ErrorKind::PermissionDenied;
-            tell(&Status::Refused { permission, message: error.to_string() });
+            send(&Status::Refused { permission, message: error.to_string() });
             return 0;
         }
     };
     for fd in [order.stdin, order.stdout, order.stderr] {
-        // SAFETY: these were handed to the guard for the node alone.
+        // SAFETY: the guard inherited these descriptors only for the node.
         unsafe { libc::close(fd) };
     }
-    tell(&Status::Started { pid });
+    send(&Status::Started { pid });
     let ended = Watch::new(pid, order.cgroup.clone()).until_all_ended(signals);
-    if !tell(&Status::Ended(ended)) {
-        // The agent is gone: nobody else will remove what it made for this process.
+    if !send(&Status::Ended(ended)) {
+        // The agent has exited, so the guard removes the cgroup in its place.
         remove_cgroup(order.cgroup.as_deref());
     }
     0
 }
 
-fn tell(status: &Status) -> bool {
+fn send(status: &Status) -> bool {
     let mut line = serde_json::to_string(status).unwrap_or_default();
     line.push('\n');
-    // SAFETY: the status pipe was given as standard output and stays open; the File is not
-    // dropped, so it does not close it.
+    // SAFETY: standard output is the status pipe and stays open, because the File is never dropped.
     let mut file = std::mem::ManuallyDrop::new(unsafe {
         <fs::File as std::os::fd::FromRawFd>::from_raw_fd(STATUS)
     });
@@ -133,13 +133,14 @@ fn tell(status: &Status) -> bool {
 }
 
 fn read_line(fd: RawFd) -> io::Result<String> {
-    // SAFETY: as in `tell`.
+    // SAFETY: as in `send`.
     let mut file = std::mem::ManuallyDrop::new(unsafe {
         <fs::File as std::os::fd::FromRawFd>::from_raw_fd(fd)
     });
     let mut line = Vec::new();
     let mut byte = [0u8; 1];
-    // Byte by byte: what follows the line must stay in the pipe, whose end is the signal to kill.
+    // Reads single bytes, so that the data after the line stay in the pipe. The end of the pipe is
+    // the signal to kill.
     while file.read(&mut byte)? == 1 && byte[0] != b'\n' {
         line.push(byte[0]);
     }
@@ -174,24 +175,24 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
     texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-/// Everything the child needs between fork and exec, allocated before the fork.
+/// Data that the child needs between fork and exec, allocated before the fork.
 struct Prepared {
     argv: Vec<*const libc::c_char>,
     env: Vec<*const libc::c_char>,
     cwd: CString,
     cgroup_procs: Option<CString>,
-    /// What becomes descriptor 0, 1 (or `LINES`) and 2.
+    /// The descriptors that become 0, 1 (or `LINES`) and 2.
     fds: [RawFd; 3],
     lines_on_three: bool,
     report: RawFd,
     guard: libc::pid_t,
 }
 
-/// Starts the node; the error says which step failed.
+/// Starts the node. An error names the step that failed.
 fn start(order: &Order) -> io::Result<i32> {
     let argv = strings(order.argv.iter().cloned())?;
     let env = strings(order.env.iter().map(|(key, value)| format!("{key}={value}")))?;
-    // execvpe looks along the caller's PATH: the node's own must count.
+    // execvpe searches the PATH of the calling process, so the guard takes over the node's PATH.
     match order.env.get("PATH") {
         Some(path) => std::env::set_var("PATH", path),
         None => std::env::remove_var("PATH"),
@@ -201,13 +202,13 @@ fn start(order: &Order) -> io::Result<i32> {
     if unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // Out of the way of `LINES`, which the child overwrites.
-    // SAFETY: plain system calls on a descriptor of ours.
+    // Avoids descriptor `LINES`, which the child overwrites.
+    // SAFETY: plain system calls on a descriptor that the guard owns.
     let report = unsafe { libc::fcntl(pipe[1], libc::F_DUPFD_CLOEXEC, LINES + 1) };
     if report < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: ours, and copied.
+    // SAFETY: the guard owns the descriptor and uses only its duplicate.
     unsafe { libc::close(pipe[1]) };
     let cgroup_procs = order.cgroup.as_ref().map(|folder| format!("{folder}/cgroup.procs"));
     let prepared = Prepared {
@@ -221,24 +222,24 @@ fn start(order: &Order) -> io::Result<i32> {
         // SAFETY: plain system call.
         guard: unsafe { libc::getpid() },
     };
-    // SAFETY: the guard has one thread; the child only makes async-signal-safe calls.
+    // SAFETY: the guard has a single thread, and the child makes only async-signal-safe calls.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         // SAFETY: see `become_node`.
         unsafe { become_node(&prepared) }
     }
-    // SAFETY: the guard's copy of the writing end; the child's closes on exec or exit.
+    // SAFETY: closes only the guard's writing end; the child's closes on exec or exit.
     unsafe { libc::close(report) };
     if pid < 0 {
         return Err(io::Error::last_os_error());
     }
     let failure = first_failure(pipe[0]);
-    // SAFETY: ours, read to its end.
+    // SAFETY: the guard owns the descriptor and has read it to its end.
     unsafe { libc::close(pipe[0]) };
     match failure {
         None => Ok(pid),
         Some((step, errno)) => {
-            // SAFETY: reaps the child that has just left.
+            // SAFETY: reaps the child, which has just exited.
             unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
             let error = io::Error::from_raw_os_error(errno);
             Err(io::Error::new(error.kind(), explain(step, order, &error)))
@@ -270,33 +271,34 @@ fn explain(step: Step, order: &Order, error: &io::Error) -> String {
 fn first_failure(fd: RawFd) -> Option<(Step, i32)> {
     let mut report = [0i32; 2];
     // SAFETY: `report` is 8 bytes; a pipe write of 8 bytes is atomic.
-    let got = unsafe { libc::read(fd, report.as_mut_ptr().cast(), 8) };
+    let length = unsafe { libc::read(fd, report.as_mut_ptr().cast(), 8) };
     let step = match report[0] {
         0 => Step::Cgroup,
         1 => Step::Directory,
         _ => Step::Execute,
     };
-    (got == 8).then_some((step, report[1]))
+    (length == 8).then_some((step, report[1]))
 }
 
 /// # Safety
-/// Runs in the child between fork and exec: async-signal-safe calls only, no allocation.
+/// Runs in the child between fork and exec. It makes only async-signal-safe calls and never
+/// allocates.
 unsafe fn become_node(prepared: &Prepared) -> ! {
     libc::setpgid(0, 0);
     libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     if libc::getppid() != prepared.guard {
-        // The guard died before the line above took hold.
+        // The guard died before the call to prctl.
         libc::_exit(127);
     }
     if let Some(path) = &prepared.cgroup_procs {
         let fd = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if fd < 0 || libc::write(fd, c"0".as_ptr().cast(), 1) != 1 {
-            give_up(prepared, Step::Cgroup);
+            exit_with_error(prepared, Step::Cgroup);
         }
         libc::close(fd);
     }
     if libc::chdir(prepared.cwd.as_ptr()) != 0 {
-        give_up(prepared, Step::Directory);
+        exit_with_error(prepared, Step::Directory);
     }
     let [stdin, stdout, stderr] = prepared.fds;
     move_to(stdin, libc::STDIN_FILENO);
@@ -312,7 +314,7 @@ unsafe fn become_node(prepared: &Prepared) -> ! {
     libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
     libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     libc::execvpe(prepared.argv[0], prepared.argv.as_ptr(), prepared.env.as_ptr());
-    give_up(prepared, Step::Execute)
+    exit_with_error(prepared, Step::Execute)
 }
 
 /// # Safety
@@ -326,17 +328,17 @@ unsafe fn move_to(fd: RawFd, target: RawFd) {
 
 /// # Safety
 /// As `become_node`.
-unsafe fn give_up(prepared: &Prepared, step: Step) -> ! {
+unsafe fn exit_with_error(prepared: &Prepared, step: Step) -> ! {
     let report = [step as i32, *libc::__errno_location()];
     libc::write(prepared.report, report.as_ptr().cast(), 8);
     libc::_exit(127)
 }
 
-/// The guard's watch over one node and all its descendants.
+/// Supervises a node and all its descendants.
 struct Watch {
     main: i32,
     cgroup: Option<String>,
-    /// When the main process ended, and how: (t_ns, wait status).
+    /// Time in ns and wait status of the main process's end.
     main_ended: Option<(i64, i32)>,
     killing: bool,
     killed: bool,
@@ -373,10 +375,10 @@ impl Watch {
             ];
             // SAFETY: `polled` has two entries.
             unsafe { libc::poll(polled.as_mut_ptr(), 2, wait_ms) };
-            if polled[0].revents != 0 && told_to_stop(signals) {
+            if polled[0].revents != 0 && received_stop_signal(signals) {
                 self.killing = true;
             }
-            if polled[1].revents != 0 && at_end(CONTROL) {
+            if polled[1].revents != 0 && is_at_end(CONTROL) {
                 control_open = false;
                 self.killing = true;
             }
@@ -384,11 +386,11 @@ impl Watch {
         self.ended()
     }
 
-    /// Reaps what has ended; false once no child is left.
+    /// Reaps ended processes; returns false if no child is left.
     fn reap(&mut self) -> bool {
         loop {
             let mut status = 0;
-            // SAFETY: an all-zero rusage is a valid one.
+            // SAFETY: an all-zero rusage is valid.
             let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
             // SAFETY: both out-parameters outlive the call.
             let pid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG, &mut usage) };
@@ -405,13 +407,13 @@ impl Watch {
 
     fn kill_all(&mut self) {
         if let Some(folder) = &self.cgroup {
-            // Only v2 (from Linux 5.14) has it; the loop below does the same elsewhere.
+            // Only cgroup v2 since Linux 5.14 has this file. The loop below covers other kernels.
             let _ = fs::write(format!("{folder}/cgroup.kill"), "1");
         }
         // SAFETY: plain system call.
         for pid in members::descendants(unsafe { libc::getpid() }) {
-            // SAFETY: a descendant stays ours (its process id taken) until it is reaped here or
-            // by a parent that is being killed too.
+            // SAFETY: a descendant's process id stays reserved until this guard or its parent,
+            // which is killed too, reaps it.
             self.killed |= unsafe { libc::kill(pid, libc::SIGKILL) } == 0;
         }
     }
@@ -428,24 +430,24 @@ impl Watch {
     }
 }
 
-fn told_to_stop(signals: RawFd) -> bool {
+fn received_stop_signal(signals: RawFd) -> bool {
     let mut stop = false;
     loop {
-        // SAFETY: an all-zero signalfd_siginfo is a valid one, and the read is bounded by its size.
+        // SAFETY: an all-zero signalfd_siginfo is valid, and the read is limited to its size.
         let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
         let bytes = std::mem::size_of_val(&info);
         // SAFETY: see above.
-        let got = unsafe { libc::read(signals, (&raw mut info).cast(), bytes) };
-        if got != bytes as isize {
+        let length = unsafe { libc::read(signals, (&raw mut info).cast(), bytes) };
+        if length != bytes as isize {
             return stop;
         }
         stop |= info.ssi_signo != libc::SIGCHLD as u32;
     }
 }
 
-fn at_end(fd: RawFd) -> bool {
+fn is_at_end(fd: RawFd) -> bool {
     let mut byte = 0u8;
-    // SAFETY: one byte of room.
+    // SAFETY: `byte` has room for the byte that is read.
     unsafe { libc::read(fd, (&raw mut byte).cast(), 1) <= 0 }
 }
 
@@ -453,7 +455,7 @@ fn remove_cgroup(folder: Option<&str>) {
     if let Some(folder) = folder {
         let folder = std::path::Path::new(folder);
         let _ = fs::remove_dir(folder);
-        // The agent's own folder goes with the last of its processes.
+        // Succeeds only for the last process: then the agent's folder is empty.
         let _ = folder.parent().map(fs::remove_dir);
     }
 }

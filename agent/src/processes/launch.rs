@@ -1,4 +1,4 @@
-//! Starting something through a guard: the agent's side.
+//! The agent's side of starting a process through a guard.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use crate::protocol::{Kind, Problem};
 pub struct Launched {
     pub pid: i32,
     pub guard: Child,
-    /// Dropping it makes the guard kill everything.
+    /// Dropping this pipe makes the guard kill everything.
     pub control: ChildStdin,
     pub status: BufReader<ChildStdout>,
     pub stdin: File,
@@ -25,10 +25,10 @@ pub struct Launched {
     pub stderr: OwnedFd,
 }
 
-/// A pipe (reading end, writing end) that no other child inherits.
+/// Creates a pipe (reading end, writing end) that other children do not inherit.
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut fds = [0; 2];
-    // SAFETY: room for two descriptors, which are owned from here on.
+    // SAFETY: `fds` has room for two descriptors, whose ownership passes to the returned values.
     unsafe {
         if libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
             return Err(io::Error::last_os_error());
@@ -38,14 +38,14 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 fn set_nonblocking(fd: RawFd) {
-    // SAFETY: plain system calls on a descriptor of ours.
+    // SAFETY: plain system calls on a descriptor that the agent owns.
     unsafe {
         let flags = libc::fcntl(fd, libc::F_GETFL);
         libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK);
     }
 }
 
-/// The agent's environment without what steers the agent itself.
+/// Returns the agent's environment without the variables that configure the agent.
 pub fn inherited_env() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
@@ -53,7 +53,7 @@ pub fn inherited_env() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Starts `order` (its three descriptors are filled in here) with the mark `run`.
+/// Starts `order` with the run token `run`. Sets the three descriptors of `order`.
 pub fn launch(mut order: Order, run: &str) -> Result<Launched, Problem> {
     let failed = |error: io::Error| Problem::new(Kind::Io, format!("starting a guard: {error}"));
     let (node_stdin, stdin) = pipe().map_err(failed)?;
@@ -69,10 +69,11 @@ pub fn launch(mut order: Order, run: &str) -> Result<Launched, Problem> {
     order.env.insert("WATTWIRE_RUN".into(), run.into());
     let inherited = [order.stdin, order.stdout, order.stderr];
     let mut command = own::program();
-    // By this `clean` knows a guard before it has taken its name.
+    // This name lets `clean` recognise a guard that has not set its process name yet.
     command.arg0(OsStr::from_bytes(own::AGENT.to_bytes()));
     command.arg("guard").env("WATTWIRE_RUN", run).stdin(Stdio::piped()).stdout(Stdio::piped());
-    // SAFETY: fcntl is async-signal-safe; it runs in the child, so no other child inherits them.
+    // SAFETY: fcntl is async-signal-safe. It runs in the child, so other children do not inherit
+    // the descriptors.
     unsafe {
         command.pre_exec(move || {
             for fd in inherited {
@@ -99,7 +100,7 @@ pub fn launch(mut order: Order, run: &str) -> Result<Launched, Problem> {
         Ok(Status::Ended(_)) | Err(_) => {
             let _ = launching.guard.kill();
             let _ = launching.guard.wait();
-            Err(Problem::new(Kind::Io, "the guard ended before it started anything"))
+            Err(Problem::new(Kind::Io, "the guard ended before it started the process"))
         }
     }
 }

@@ -1,26 +1,26 @@
-//! Which processes belong to a tree: by parentage, read from /proc.
+//! Determines the descendants of a process from /proc.
 
 use std::ffi::CStr;
 use std::fs;
 
-/// All descendants of `root`, not `root` itself; an empty list if there are none.
+/// Returns all descendants of `root`, without `root` itself.
 pub fn descendants(root: i32) -> Vec<i32> {
-    let mut found = Vec::new();
-    if children(root, &mut found).is_none() {
+    let mut pids = Vec::new();
+    if children(root, &mut pids).is_none() {
         return descendants_by_parent(root);
     }
     let mut next = 0;
-    while next < found.len() {
-        let pid = found[next];
-        children(pid, &mut found);
+    while next < pids.len() {
+        let pid = pids[next];
+        children(pid, &mut pids);
         next += 1;
     }
-    found
+    pids
 }
 
-/// Appends the children of all threads of `pid`. None: the kernel has no `children` file, or the
-/// process is gone.
-fn children(pid: i32, found: &mut Vec<i32>) -> Option<()> {
+/// Appends the children of all threads of `pid`. Returns None if the kernel has no `children` file
+/// or the process has ended.
+fn children(pid: i32, pids: &mut Vec<i32>) -> Option<()> {
     for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
         let Ok(task) = task else { continue };
         let Ok(text) = fs::read_to_string(task.path().join("children")) else {
@@ -29,51 +29,52 @@ fn children(pid: i32, found: &mut Vec<i32>) -> Option<()> {
             }
             continue;
         };
-        found.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<i32>().ok()));
+        pids.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<i32>().ok()));
     }
     Some(())
 }
 
-/// The same for kernels without CONFIG_PROC_CHILDREN: from every process's parent.
+/// Does the same on kernels without CONFIG_PROC_CHILDREN, from the parent of every process.
 fn descendants_by_parent(root: i32) -> Vec<i32> {
     let parents: Vec<(i32, i32)> =
         all().into_iter().filter_map(|pid| Some((pid, Stat::read(pid)?.parent))).collect();
-    let mut found = vec![root];
+    let mut pids = vec![root];
     let mut next = 0;
-    while next < found.len() {
-        let parent = found[next];
-        let pids = parents.iter().filter(|(pid, of)| *of == parent && !found.contains(pid));
-        let pids: Vec<i32> = pids.map(|(pid, _)| *pid).collect();
-        found.extend(pids);
+    while next < pids.len() {
+        let parent = pids[next];
+        let children = parents.iter().filter(|(pid, of)| *of == parent && !pids.contains(pid));
+        let children: Vec<i32> = children.map(|(pid, _)| *pid).collect();
+        pids.extend(children);
         next += 1;
     }
-    found.split_off(1)
+    pids.split_off(1)
 }
 
-/// Every process on this machine that this user can see.
+/// Returns every process of this host that is visible to this user.
 pub fn all() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Whether a process is there, more than waiting to be reaped, and calls itself so.
+/// Returns whether the process has this name and is not a zombie.
 pub fn is_called(pid: i32, name: &CStr) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    calls_itself(&stat, name.to_bytes())
+    stat_has_name(&stat, name.to_bytes())
 }
 
-/// From /proc/PID/stat: `pid (name) state ...`; the name may hold brackets and spaces.
-fn calls_itself(stat: &[u8], name: &[u8]) -> bool {
+/// Checks the contents of /proc/PID/stat: `pid (name) state ...`. The name may contain brackets
+/// and spaces.
+fn stat_has_name(stat: &[u8], name: &[u8]) -> bool {
     let begin = stat.iter().position(|byte| *byte == b'(').map(|at| at + 1);
     let end = stat.iter().rposition(|byte| *byte == b')');
     let (Some(begin), Some(end)) = (begin, end) else { return false };
     stat.get(begin..end) == Some(name) && !matches!(stat.get(end + 2), None | Some(b'Z' | b'X'))
 }
 
-/// Of a process's flags: a thread of the kernel (include/linux/sched.h).
+/// The process flag of kernel threads (include/linux/sched.h).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
-/// The fields of /proc/PID/stat that are needed.
+/// Fields of /proc/PID/stat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stat {
     pub state: char,
@@ -83,7 +84,7 @@ pub struct Stat {
     pub user_ticks: u64,
     pub system_ticks: u64,
     pub waited_children_ticks: u64,
-    /// From -20, served first, to 19.
+    /// From -20 (highest priority) to 19.
     pub nice: i64,
     pub threads: u64,
     pub start_ticks: u64,
@@ -96,7 +97,7 @@ impl Stat {
         Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The command may hold spaces and brackets: fields are counted after the last bracket.
+    /// Counts the fields after the last bracket, because the name may contain spaces and brackets.
     pub fn parse(text: &str) -> Option<Stat> {
         let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
         let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_with_brackets_and_spaces_does_not_shift_the_fields() {
+    fn brackets_and_spaces_in_a_name_do_not_shift_the_fields() {
         let line = "42 (a) b (c) S 7 42 40 0 -1 4194304 1 2 3 4 10 20 30 40 20 0 5 0 999 0 0";
         let stat = Stat::parse(line).unwrap();
         let expected = Stat {
@@ -141,17 +142,17 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_the_whole_of_what_stands_in_brackets_and_a_zombie_is_nobody() {
-        let calls = |stat: &[u8]| calls_itself(stat, b"wattwire-agent");
-        assert!(calls(b"42 (wattwire-agent) S 7 42"));
-        assert!(!calls(b"42 (wattwire-agent) Z 7 42"));
-        assert!(!calls(b"42 (wattwire-agent)) S 7 42"));
-        assert!(!calls(b"42 (my wattwire-agent) S 7 42"));
-        assert!(!calls(b""));
+    fn a_name_matches_the_complete_text_in_brackets_and_never_a_zombie() {
+        let matches = |stat: &[u8]| stat_has_name(stat, b"wattwire-agent");
+        assert!(matches(b"42 (wattwire-agent) S 7 42"));
+        assert!(!matches(b"42 (wattwire-agent) Z 7 42"));
+        assert!(!matches(b"42 (wattwire-agent)) S 7 42"));
+        assert!(!matches(b"42 (my wattwire-agent) S 7 42"));
+        assert!(!matches(b""));
     }
 
     #[test]
-    fn both_ways_of_finding_descendants_agree() {
+    fn both_methods_return_the_same_descendants() {
         let mut child = std::process::Command::new("sh")
             .args(["-c", "sleep 30 & sleep 30 & wait"])
             .spawn()

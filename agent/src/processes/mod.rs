@@ -1,4 +1,4 @@
-//! Processes: how they are started through a guard, followed, measured as trees, and cleaned up.
+//! Starts processes through a guard, tracks them as trees, and cleans up after them.
 
 pub mod attach;
 pub mod census;

@@ -1,23 +1,23 @@
-//! Starting this program once more, as a guard or to try something; the names by which its
-//! processes know each other, whatever file they were started from and through what.
+//! Starts this program again, as a guard or for a test. Defines the process names by which agents
+//! and guards recognise each other, regardless of their executable file or runner.
 
 use std::ffi::CStr;
 use std::process::Command;
 
-/// What a process of this program calls itself (/proc/PID/comm). At most 15 characters.
+/// Process names of this program (/proc/PID/comm), at most 15 characters.
 pub const AGENT: &CStr = c"wattwire-agent";
 pub const GUARD: &CStr = c"wattwire-guard";
 
-/// Takes a name for the calling thread, which has to be the process's first one.
+/// Sets the name of the calling thread, which must be the main thread of the process.
 pub fn call_itself(name: &CStr) {
-    // SAFETY: a string that ends in zero and outlives the call.
+    // SAFETY: `name` is zero-terminated and outlives the call.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
 }
 
-/// Names a program that runs this one: an emulator, where the kernel itself cannot start it.
+/// Names an emulator that runs this program if the kernel cannot execute it directly.
 const RUNNER: &str = "WATTWIRE_RUNNER";
 
-/// This program, ready to be given its verb.
+/// Returns a command for this program, without arguments.
 pub fn program() -> Command {
     match (std::env::var_os(RUNNER), std::env::current_exe()) {
         (Some(runner), Ok(own)) => {
@@ -25,7 +25,7 @@ pub fn program() -> Command {
             command.arg(own);
             command
         }
-        // Unlike the path, this is still the same program when the file was replaced meanwhile.
+        // Unlike the path, this link still refers to this program after its file was replaced.
         _ => Command::new("/proc/self/exe"),
     }
 }

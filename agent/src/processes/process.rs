@@ -1,4 +1,4 @@
-//! The processes that this agent has started: spawn, write, signal, and their end.
+//! Handles the processes that this agent started: spawn, write, signal, and their end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -23,12 +23,12 @@ use crate::protocol::{Answer, Kind, Problem, Signal, Spawn, Write};
 use crate::pump::{self, CappedFile, Sink, Stream};
 use crate::shm::{self, Journal};
 
-/// What `stdout` says where a node's lines are asked for (clause C-05).
+/// The value of `stdout` with which the agent reads lines from descriptor 3 (clause C-05).
 const LINES_ON_THREE: &str = "lines-on-3";
-/// A node has five lines to print. What it prints beyond these is read and dropped, so that it
-/// fills neither its pipe nor the controller's memory.
+/// A node prints only a few lines. The agent discards all lines beyond this limit, so that a node
+/// cannot fill its pipe or the controller's memory.
 const NODE_LINES_MAX: usize = 64;
-/// How long a node may leave its standard input unread before a `write` gives up.
+/// Time limit of a `write` to a node that does not read its standard input.
 const WRITE_WAIT: Duration = Duration::from_secs(2);
 
 pub struct Processes {
@@ -40,9 +40,9 @@ pub struct Processes {
 
 struct Process {
     subject: Arc<Subject>,
-    watch: Arc<Watch>,
+    watch: Arc<SharedMemoryWatch>,
     stdin: Option<fs::File>,
-    /// Kept for its end: dropping it makes the guard kill everything.
+    /// Dropping this pipe makes the guard kill everything.
     _control: ChildStdin,
 }
 
@@ -68,7 +68,7 @@ impl Processes {
         self.table().get(process).map(|process| process.subject.clone())
     }
 
-    /// Starts a process; `started` is told before its first line can arrive.
+    /// Starts a process. Calls `started` before the process's first line can arrive.
     pub fn spawn(
         self: &Arc<Self>,
         request: Spawn,
@@ -86,7 +86,7 @@ impl Processes {
             None => state.join(format!("{}.stderr", request.process.replace('/', "_"))),
         };
         let errors = file_sink(&stderr)?;
-        let watch = Arc::new(Watch::new(&request.run, self.shared_memory.clone()));
+        let watch = Arc::new(SharedMemoryWatch::new(&request.run, self.shared_memory.clone()));
         let lines = matches!(request.stdout.as_str(), "lines" | LINES_ON_THREE);
         let starting = lines.then(|| watch.clone());
         let output = match request.stdout.as_str() {
@@ -122,14 +122,14 @@ impl Processes {
         let streams = [Stream::new(stdout, output), Stream::new(stderr, errors)];
         if let Some(watch) = starting {
             let subject = subject.clone();
-            thread::spawn(move || watch.look_until_first_line(&subject));
+            thread::spawn(move || watch.observe_until_first_line(&subject));
         }
         let all = self.clone();
         thread::spawn(move || all.attend(&subject, &request.run, guard, status, streams));
         Ok(answer)
     }
 
-    fn line_sink(&self, process: &str, watch: Arc<Watch>, lines_max: usize) -> Sink {
+    fn line_sink(&self, process: &str, watch: Arc<SharedMemoryWatch>, lines_max: usize) -> Sink {
         let (output, process) = (self.output.clone(), process.to_string());
         let mut lines = 0;
         Sink::Lines(Box::new(move |t_ns, text| {
@@ -140,11 +140,11 @@ impl Processes {
             output.send_when_room(
                 &json!({"event": "line", "process": process, "t_ns": t_ns, "text": text}),
             );
-            watch.look_at(t_ns);
+            watch.observe_if_due(t_ns);
         }))
     }
 
-    /// The thread of one process: until it, its descendants and its guard have ended.
+    /// Runs in a separate thread per process until it, its descendants and its guard have ended.
     fn attend(
         &self,
         subject: &Subject,
@@ -155,7 +155,7 @@ impl Processes {
     ) {
         let lost = || clean::kill_after_guard(subject, run);
         let ended = pump::until_ended(&mut status, &mut streams, lost);
-        // Closes the files before the controller hears of the end.
+        // Closes the files before the controller receives the event.
         drop(streams);
         let _ = guard.wait();
         let _ = subject.ended.set(Final {
@@ -172,7 +172,7 @@ impl Processes {
         let process = known(&mut table, &request.process, "write")?;
         if let Some(text) = &request.text {
             let stdin = process.stdin.as_mut().ok_or_else(|| {
-                Problem::usage(format!("write: {}: its input was closed", request.process))
+                Problem::usage(format!("write: {}: its input is closed", request.process))
             })?;
             write_within(stdin, text.as_bytes(), WRITE_WAIT).map_err(|error| {
                 let kind = match error.kind() {
@@ -192,8 +192,8 @@ impl Processes {
         let number = signal_number(&request.signal)?;
         let mut table = self.table();
         let process = known(&mut table, &request.process, "signal")?;
-        // It may be its end: what it has in use now is what it could leave.
-        process.watch.look();
+        // The signal may end the process, so its shared memory is recorded first.
+        process.watch.observe();
         let subject = &process.subject;
         let pids = match request.tree {
             true => members::descendants(subject.guard_pid),
@@ -201,7 +201,7 @@ impl Processes {
         };
         let mut reached = Vec::new();
         for pid in pids {
-            // SAFETY: plain system call. The guard holds the process id until it has reaped it.
+            // SAFETY: plain system call. The process id stays reserved until the guard reaps it.
             if unsafe { libc::kill(pid, number) } == 0 {
                 reached.push(pid);
             }
@@ -213,12 +213,12 @@ impl Processes {
         Ok(json!({"pids": reached}))
     }
 
-    /// Ends everything: closes the guards' pipes, waits for what they reap, at most `patience`.
-    pub fn end_all(&self, patience: Duration) {
+    /// Ends all processes: closes the guards' pipes and waits at most `wait` for the guards.
+    pub fn end_all(&self, wait: Duration) {
         let closing: Vec<Process> = self.table().drain().map(|(_, process)| process).collect();
         let subjects: Vec<_> = closing.iter().map(|process| process.subject.clone()).collect();
         drop(closing);
-        let until = Instant::now() + patience;
+        let until = Instant::now() + wait;
         for subject in subjects {
             while subject.ended.get().is_none() && Instant::now() < until {
                 thread::sleep(Duration::from_millis(2));
@@ -227,58 +227,58 @@ impl Processes {
     }
 }
 
-/// Looks now and then at the shared memory that one process tree uses: while it starts, when it
-/// says something (before its window, as a rule) and before it is signalled, never on a timer
-/// afterwards.
-struct Watch {
+/// Records the shared memory that a process tree uses: while it starts, when it prints a line
+/// (usually before the measurement window) and before a signal. No timer runs after the start.
+struct SharedMemoryWatch {
     run: String,
     guard_pid: OnceLock<i32>,
     before: HashSet<u64>,
     journal: Arc<Journal>,
-    looked_ns: AtomicI64,
+    observed_ns: AtomicI64,
 }
 
 const NEVER_NS: i64 = i64::MIN / 2;
 
-/// A process that prints a lot is not looked at each time.
-const LOOK_PERIOD_NS: i64 = 1_000_000_000;
+/// Minimum time between two observations that lines trigger.
+const OBSERVATION_PERIOD_NS: i64 = 1_000_000_000;
 
-/// While a process starts: what it makes in less time than this before a kill is not seen.
-const START_LOOK_PERIOD: Duration = Duration::from_millis(100);
+/// Time between two observations during the start. Shared memory that a process creates less than
+/// this time before it is killed may be missed.
+const START_OBSERVATION_PERIOD: Duration = Duration::from_millis(100);
 
-/// What has not said a line by then is no node that gets ready.
-const START_LOOKS_MAX: u32 = 300;
+/// Maximum number of observations during the start of a process that prints no line.
+const START_OBSERVATIONS_MAX: u32 = 300;
 
-impl Watch {
-    fn new(run: &str, journal: Arc<Journal>) -> Watch {
-        Watch {
+impl SharedMemoryWatch {
+    fn new(run: &str, journal: Arc<Journal>) -> SharedMemoryWatch {
+        SharedMemoryWatch {
             run: run.into(),
             guard_pid: OnceLock::new(),
             before: shm::inodes(),
             journal,
-            looked_ns: AtomicI64::new(NEVER_NS),
+            observed_ns: AtomicI64::new(NEVER_NS),
         }
     }
 
-    fn look_at(&self, t_ns: i64) {
-        if t_ns - self.looked_ns.load(Ordering::Relaxed) >= LOOK_PERIOD_NS {
-            self.looked_ns.store(t_ns, Ordering::Relaxed);
-            self.look();
+    fn observe_if_due(&self, t_ns: i64) {
+        if t_ns - self.observed_ns.load(Ordering::Relaxed) >= OBSERVATION_PERIOD_NS {
+            self.observed_ns.store(t_ns, Ordering::Relaxed);
+            self.observe();
         }
     }
 
-    fn look_until_first_line(&self, subject: &Subject) {
-        for _ in 0..START_LOOKS_MAX {
-            thread::sleep(START_LOOK_PERIOD);
-            let is_silent = self.looked_ns.load(Ordering::Relaxed) == NEVER_NS;
+    fn observe_until_first_line(&self, subject: &Subject) {
+        for _ in 0..START_OBSERVATIONS_MAX {
+            thread::sleep(START_OBSERVATION_PERIOD);
+            let is_silent = self.observed_ns.load(Ordering::Relaxed) == NEVER_NS;
             if !is_silent || subject.ended.get().is_some() {
                 return;
             }
-            self.look();
+            self.observe();
         }
     }
 
-    fn look(&self) {
+    fn observe(&self) {
         if let Some(guard_pid) = self.guard_pid.get() {
             self.journal.observe(&self.run, &members::descendants(*guard_pid), &self.before);
         }
@@ -289,18 +289,20 @@ fn check(request: &Spawn) -> Result<(), Problem> {
     check_name("spawn", "process", &request.process)?;
     check_name("spawn", "run", &request.run)?;
     match request.argv.is_empty() {
-        true => Err(Problem::usage("spawn: argv: found an empty list; needed: a program")),
+        true => Err(Problem::usage(
+            "spawn: argv: found an empty list; allowed: a program with its arguments",
+        )),
         false => Ok(()),
     }
 }
 
-/// Names become parts of file and cgroup names.
-pub fn check_name(op: &str, key: &str, found: &str) -> Result<(), Problem> {
+/// Checks a name, which becomes part of file and cgroup names.
+pub fn check_name(op: &str, key: &str, name: &str) -> Result<(), Problem> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_./@:".contains(c);
-    match (1..=128).contains(&found.len()) && found.chars().all(allowed) {
+    match (1..=128).contains(&name.len()) && name.chars().all(allowed) {
         true => Ok(()),
         false => Err(Problem::usage(format!(
-            "{op}: {key}: found {found:?}; allowed: 1 to 128 characters, each a letter, a digit \
+            "{op}: {key}: found {name:?}; allowed: 1 to 128 characters, each a letter, a digit \
              or one of `-_./@:`"
         ))),
     }

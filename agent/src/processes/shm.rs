@@ -1,6 +1,6 @@
-//! Shared memory that nodes leave in /dev/shm. A file there is ours only if it was not there before
-//! one of our processes was started, and that process was seen to map or open it, or to use the
-//! file that it is named after: locks and semaphores are held for moments only.
+//! Shared memory that nodes leave in /dev/shm. A file belongs to this agent if it did not exist
+//! before a process of the agent started and if that process mapped or opened it. Locks and
+//! semaphores are open only briefly, so a file that is named after such a file belongs to it too.
 
 use std::collections::HashSet;
 use std::fs;
@@ -16,10 +16,10 @@ use crate::members;
 
 const FOLDER: &str = "/dev/shm";
 
-/// Shorter names say too little about whose a file is.
+/// Shorter names do not identify an owner reliably.
 const COMPANION_NAME_MIN: usize = 8;
 
-/// A file of ours: the inode tells it from a later one of the same name.
+/// A file of this agent. The inode distinguishes it from a later file of the same name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
     pub run: String,
@@ -27,12 +27,12 @@ pub struct Segment {
     pub inode: u64,
 }
 
-/// The inodes that are in /dev/shm now.
+/// Returns the inodes of the files in /dev/shm.
 pub fn inodes() -> HashSet<u64> {
     files().map(|(_, inode)| inode).collect()
 }
 
-/// (name, inode) of what is in /dev/shm now.
+/// Returns (name, inode) of each file in /dev/shm.
 fn files() -> impl Iterator<Item = (String, u64)> {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     entries.filter_map(|entry| {
@@ -40,8 +40,8 @@ fn files() -> impl Iterator<Item = (String, u64)> {
     })
 }
 
-/// What this agent's processes were seen to use. Kept in a file too, for whoever cleans up after
-/// an agent that was killed.
+/// Records the shared memory that this agent's processes used. A copy on disk lets another agent
+/// clean up if this agent is killed.
 pub struct Journal {
     path: PathBuf,
     segments: Mutex<Vec<Segment>>,
@@ -50,26 +50,27 @@ pub struct Journal {
 impl Journal {
     pub fn new(folder: PathBuf) -> Journal {
         let path = folder.join(format!("{}.jsonl", std::process::id()));
-        // A file of this name is of an earlier process with our number.
+        // An existing file of this name belongs to an earlier process with the same process id.
         let _ = fs::remove_file(&path);
         Journal { path, segments: Mutex::new(Vec::new()) }
     }
 
-    /// Notes what these processes use, and what is named after it, that is not in `before`.
+    /// Records the files that these processes use and the files named after them, except those in
+    /// `before`.
     pub fn observe(&self, run: &str, pids: &[i32], before: &HashSet<u64>) {
         let is_new = |file: &(String, u64)| !before.contains(&file.1);
-        let mut found: Vec<(String, u64)> =
+        let mut new_files: Vec<(String, u64)> =
             pids.iter().flat_map(|pid| used_by(*pid)).filter(is_new).collect();
-        if found.is_empty() {
+        if new_files.is_empty() {
             return;
         }
-        let named_after_one =
-            |name: &str| found.iter().any(|(owner, _)| is_named_after(name, owner));
+        let is_companion =
+            |name: &str| new_files.iter().any(|(owner, _)| is_named_after(name, owner));
         let companions: Vec<(String, u64)> =
-            files().filter(is_new).filter(|(name, _)| named_after_one(name)).collect();
-        found.extend(companions);
+            files().filter(is_new).filter(|(name, _)| is_companion(name)).collect();
+        new_files.extend(companions);
         let mut segments = locked(&self.segments);
-        for (name, inode) in found {
+        for (name, inode) in new_files {
             let segment = Segment { run: run.into(), name, inode };
             if !segments.contains(&segment) {
                 self.append(&segment);
@@ -81,7 +82,7 @@ impl Journal {
     fn append(&self, segment: &Segment) {
         let line = serde_json::to_string(segment).unwrap_or_default();
         let folder = self.path.parent().map(fs::create_dir_all);
-        // Without the file only a killed agent's leftovers are harder to find.
+        // The file only helps to clean up after a killed agent, so errors are ignored.
         if let (Some(Ok(())), Ok(mut file)) =
             (folder, fs::OpenOptions::new().create(true).append(true).open(&self.path))
         {
@@ -89,19 +90,19 @@ impl Journal {
         }
     }
 
-    /// Removes what is ours, of one run or (empty) of all, and in nobody's use any more.
+    /// Removes the recorded files of a run that no process uses. An empty `run` means all runs.
     pub fn remove_unused(&self, run: &str) -> Vec<PathBuf> {
         let mut segments = locked(&self.segments);
-        let (of_run, mut kept): (Vec<Segment>, Vec<Segment>) =
+        let (of_run, mut remaining): (Vec<Segment>, Vec<Segment>) =
             segments.drain(..).partition(|segment| run.is_empty() || segment.run == run);
         let removed = remove(&of_run);
-        // What somebody still uses stays ours to remove.
-        kept.extend(of_run.into_iter().filter(is_there));
-        *segments = kept;
+        // Files that are still in use stay recorded.
+        remaining.extend(of_run.into_iter().filter(exists));
+        *segments = remaining;
         removed
     }
 
-    /// What `remove_unused` would remove.
+    /// Lists the files that `remove_unused` would remove.
     pub fn unused(&self, run: &str) -> Vec<PathBuf> {
         let segments = locked(&self.segments);
         let of_run = segments.iter().filter(|segment| run.is_empty() || segment.run == run);
@@ -114,7 +115,8 @@ impl Journal {
     }
 }
 
-/// Removes what the journals of agents that are gone name; `is_agent` says who is alive.
+/// Removes the files in the journals of agents that have exited. `is_agent` returns whether a
+/// process is a live agent.
 pub fn remove_left_over(folder: &Path, run: &str, is_agent: impl Fn(i32) -> bool) -> Vec<PathBuf> {
     let mut removed = Vec::new();
     for (path, segments) in left_journals(folder, run, is_agent) {
@@ -126,19 +128,20 @@ pub fn remove_left_over(folder: &Path, run: &str, is_agent: impl Fn(i32) -> bool
     removed
 }
 
-/// What `remove_left_over` would remove.
+/// Lists the files that `remove_left_over` would remove.
 pub fn left_over(folder: &Path, run: &str, is_agent: impl Fn(i32) -> bool) -> Vec<PathBuf> {
     let journals = left_journals(folder, run, is_agent);
     journals.iter().flat_map(|(_, segments)| unused(segments)).collect()
 }
 
-/// The journals of agents that are gone, with what they say of run `run` (empty: of all).
+/// Returns the journals of agents that have exited, with their segments of run `run`. An empty
+/// `run` means all runs.
 fn left_journals(
     folder: &Path,
     run: &str,
     is_agent: impl Fn(i32) -> bool,
 ) -> Vec<(PathBuf, Vec<Segment>)> {
-    let mut found = Vec::new();
+    let mut journals = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let agent = path.file_stem().and_then(|stem| stem.to_str()?.parse::<i32>().ok());
@@ -147,45 +150,45 @@ fn left_journals(
         }
         let text = fs::read_to_string(&path).unwrap_or_default();
         let all = text.lines().filter_map(|line| serde_json::from_str::<Segment>(line).ok());
-        let meant = all.filter(|segment| run.is_empty() || segment.run == run).collect();
-        found.push((path, meant));
+        let of_run = all.filter(|segment| run.is_empty() || segment.run == run).collect();
+        journals.push((path, of_run));
     }
-    found
+    journals
 }
 
 fn remove(segments: &[Segment]) -> Vec<PathBuf> {
     unused(segments).into_iter().filter(|path| fs::remove_file(path).is_ok()).collect()
 }
 
-/// The files of these segments that are still there and in nobody's use.
+/// Returns the files of these segments that still exist and that no process uses.
 fn unused(segments: &[Segment]) -> Vec<PathBuf> {
-    let there: Vec<&Segment> = segments.iter().filter(|segment| is_there(segment)).collect();
-    if there.is_empty() {
+    let existing: Vec<&Segment> = segments.iter().filter(|segment| exists(segment)).collect();
+    if existing.is_empty() {
         return Vec::new();
     }
     let in_use: HashSet<u64> =
         members::all().into_iter().flat_map(used_by).map(|(_, inode)| inode).collect();
-    let unused = there.into_iter().filter(|segment| !in_use.contains(&segment.inode));
+    let unused = existing.into_iter().filter(|segment| !in_use.contains(&segment.inode));
     unused.map(|segment| Path::new(FOLDER).join(&segment.name)).collect()
 }
 
-fn is_there(segment: &Segment) -> bool {
+fn exists(segment: &Segment) -> bool {
     let path = Path::new(FOLDER).join(&segment.name);
     fs::metadata(path).is_ok_and(|metadata| metadata.ino() == segment.inode)
 }
 
-/// Whether `name` holds the whole name `owner` as a word of its own, as a lock's name does.
+/// Returns whether `name` contains `owner` as a separate word, as the name of a lock does.
 fn is_named_after(name: &str, owner: &str) -> bool {
-    let is_apart = |side: Option<char>| side.is_none_or(|c| !c.is_ascii_alphanumeric());
+    let is_boundary = |side: Option<char>| side.is_none_or(|c| !c.is_ascii_alphanumeric());
     owner.len() >= COMPANION_NAME_MIN
         && name != owner
         && name.match_indices(owner).any(|(at, _)| {
-            is_apart(name[..at].chars().next_back())
-                && is_apart(name[at + owner.len()..].chars().next())
+            is_boundary(name[..at].chars().next_back())
+                && is_boundary(name[at + owner.len()..].chars().next())
         })
 }
 
-/// (name, inode) of each file of /dev/shm that a process maps or holds open.
+/// Returns (name, inode) of each file in /dev/shm that a process maps or has open.
 fn used_by(pid: i32) -> Vec<(String, u64)> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mut used: Vec<(String, u64)> = maps.lines().filter_map(mapped).collect();
@@ -193,7 +196,7 @@ fn used_by(pid: i32) -> Vec<(String, u64)> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(target) = fs::read_link(entry.path()) else { continue };
         let Ok(name) = target.strip_prefix(FOLDER) else { continue };
-        // The link is followed to the open file, also after its name was taken by another.
+        // The link leads to the open file even if another file has its name now.
         if let Ok(metadata) = fs::metadata(entry.path()) {
             used.push((name.display().to_string(), metadata.ino()));
         }
@@ -203,7 +206,7 @@ fn used_by(pid: i32) -> Vec<(String, u64)> {
     used
 }
 
-/// From a line of /proc/PID/maps: `addresses rights offset device inode path`.
+/// Parses a line of /proc/PID/maps: `addresses rights offset device inode path`.
 fn mapped(line: &str) -> Option<(String, u64)> {
     let (left, name) = line.split_once("/dev/shm/")?;
     let inode = left.split_ascii_whitespace().nth(4)?.parse().ok()?;
@@ -215,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mapped_file_is_read_with_its_inode_and_a_deleted_one_is_not() {
+    fn a_mapped_file_has_its_inode_and_a_deleted_file_is_ignored() {
         let line = "7f00-7f01 rw-s 00000000 00:19 4242                       /dev/shm/a b";
         assert_eq!(mapped(line), Some(("a b".into(), 4242)));
         assert_eq!(mapped(&format!("{line} (deleted)")), None);
@@ -223,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_companion_holds_the_whole_name_of_its_owner() {
+    fn the_name_of_a_companion_contains_its_owners_name_as_a_word() {
         assert!(is_named_after("sem.segment_7000_mutex", "segment_7000"));
         assert!(is_named_after("segment_7000.lock", "segment_7000"));
         assert!(!is_named_after("segment_70001", "segment_7000"));
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_stays_until_it_is_not_and_what_was_there_before_is_never_ours() {
+    fn remove_unused_keeps_files_in_use_and_files_that_existed_before() {
         let folder = std::env::temp_dir().join(format!("wattwire-journal-{}", std::process::id()));
         let journal = Journal::new(folder.clone());
         let own = std::process::id() as i32;
@@ -244,7 +247,7 @@ mod tests {
         let before = inodes();
         let new = fs::File::create(path("new")).unwrap();
         let lock = path("new").with_extension("lock");
-        fs::write(&lock, "held for moments only").unwrap();
+        fs::write(&lock, "open only briefly").unwrap();
         journal.observe("run1", &[own], &before);
         assert_eq!(journal.remove_unused("run1"), [lock]);
         drop((old, new));

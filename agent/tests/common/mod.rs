@@ -1,6 +1,6 @@
-//! A controller for tests: starts the real agent, speaks the protocol, looks at real processes.
+//! A controller for tests, which starts the real agent and sends it requests.
 
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code)] // no test file uses all functions
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
-/// Longer than anything here takes: only keeps a broken test from hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Prevents a broken test from hanging. No test of a working agent takes this long.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Agent {
     pub child: Child,
@@ -23,13 +23,13 @@ pub struct Agent {
     pub folder: PathBuf,
 }
 
-/// A run token that no other process carries.
+/// Returns a unique run token.
 pub fn token() -> String {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
     format!("t{}x{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A folder of this test alone, which goes with its agent, and a run token.
+/// Returns a folder for a test, which is removed with the test's agent, and a run token.
 pub fn scratch() -> (PathBuf, String) {
     let token = token();
     let folder = std::env::temp_dir().join(format!("wattwire-test-{token}"));
@@ -57,7 +57,7 @@ impl Agent {
         let (hello, events) = (Value::Null, Vec::new());
         let mut agent = Agent { child, stdin, stdout, next: 0, events, hello, folder };
         let state = agent.folder.join("state");
-        agent.hello = agent.ask("hello", json!({"protocol": 1, "state": state}));
+        agent.hello = agent.request("hello", json!({"protocol": 1, "state": state}));
         agent
     }
 
@@ -80,21 +80,21 @@ impl Agent {
         self.next
     }
 
-    /// The reply to a request, whatever it says.
+    /// Waits for the reply to a request, which may be an error.
     pub fn reply(&mut self, id: u64) -> Value {
         self.wait(|message| message["id"] == json!(id))
     }
 
-    /// Asks and expects success.
-    pub fn ask(&mut self, op: &str, arguments: Value) -> Value {
+    /// Sends a request and expects a successful reply.
+    pub fn request(&mut self, op: &str, arguments: Value) -> Value {
         let id = self.send(op, arguments);
         let reply = self.reply(id);
         assert_eq!(reply["ok"], json!(true), "{op}: {reply}");
         reply
     }
 
-    /// Asks and expects an error of this kind; gives its message.
-    pub fn refused(&mut self, op: &str, arguments: Value, kind: &str) -> String {
+    /// Sends a request and expects an error of this kind. Returns the error's message.
+    pub fn expect_error(&mut self, op: &str, arguments: Value, kind: &str) -> String {
         let id = self.send(op, arguments);
         let reply = self.reply(id);
         assert_eq!(reply["error"]["kind"], json!(kind), "{op}: {reply}");
@@ -109,15 +109,15 @@ impl Agent {
         self.event("line", process)["text"].as_str().unwrap().to_string()
     }
 
-    pub fn wait(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
-        if let Some(index) = self.events.iter().position(&fits) {
+    pub fn wait(&mut self, matches: impl Fn(&Value) -> bool) -> Value {
+        if let Some(index) = self.events.iter().position(&matches) {
             return self.events.remove(index);
         }
         loop {
             let mut line = String::new();
             assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the agent ended");
             let message: Value = serde_json::from_str(&line).unwrap();
-            if fits(&message) {
+            if matches(&message) {
                 return message;
             }
             self.events.push(message);
@@ -129,17 +129,17 @@ impl Agent {
         self.spawn_with(process, run, argv, "lines")
     }
 
-    /// As `spawn`, with another `stdout`.
+    /// Like `spawn`, with a value for `stdout`.
     pub fn spawn_with(&mut self, process: &str, run: &str, argv: &[&str], stdout: &str) -> Value {
         let stderr = self.folder.join(format!("{process}.stderr"));
-        self.ask(
+        self.request(
             "spawn",
             json!({"process": process, "run": run, "argv": argv, "env": {}, "cwd": self.folder,
                    "stdout": stdout, "stderr": stderr, "clear_env": false}),
         )
     }
 
-    /// Closes the agent's input; gives its exit code.
+    /// Closes the agent's input and returns its exit code.
     pub fn end(&mut self) -> Option<i32> {
         self.stdin = None;
         let status = self.child.wait().unwrap();
@@ -156,8 +156,8 @@ impl Drop for Agent {
     fn drop(&mut self) {
         self.stdin = None;
         let _ = self.child.wait();
-        // Guards of a killed agent may still be writing their last words.
-        let end = Instant::now() + PATIENCE;
+        // Guards of a killed agent may still write to the folder.
+        let end = Instant::now() + TIMEOUT;
         while std::fs::remove_dir_all(&self.folder).is_err() && self.folder.exists() {
             assert!(Instant::now() < end, "{} cannot be removed", self.folder.display());
             std::thread::sleep(Duration::from_millis(5));
@@ -165,7 +165,7 @@ impl Drop for Agent {
     }
 }
 
-/// Live (not zombie) processes that carry this run token.
+/// Returns the live processes (without zombies) that have this run token in their environment.
 pub fn marked(run: &str) -> Vec<i32> {
     let mark = format!("WATTWIRE_RUN={run}");
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
@@ -177,20 +177,21 @@ pub fn marked(run: &str) -> Vec<i32> {
     .collect()
 }
 
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < end, "never came true: {what}");
+/// Polls until the condition is true; panics with its description after the timeout.
+pub fn wait_until(description: &str, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + TIMEOUT;
+    while !condition() {
+        assert!(Instant::now() < end, "timeout while waiting until {description}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 pub fn kill(pid: i32) {
-    // SAFETY: a process that this test started.
+    // SAFETY: plain system call on a process that a test started.
     unsafe { libc::kill(pid, libc::SIGKILL) };
 }
 
-/// The records of a sample file: (t_ns, series, read_ns, value).
+/// Reads the records of a sample file: (t_ns, series, read_ns, value).
 pub fn records(path: &Path) -> Vec<(i64, u32, u32, f64)> {
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(&bytes[..8], b"WWSAMPLE");
@@ -209,12 +210,12 @@ pub fn records(path: &Path) -> Vec<(i64, u32, u32, f64)> {
         .collect()
 }
 
-/// The number of a series in what `sample_stop` gave.
-pub fn series(stopped: &Value, quantity: &str, subject: &str) -> u32 {
-    let all = stopped["series"].as_array().unwrap();
-    let found = all
-        .iter()
-        .find(|one| one["quantity"] == json!(quantity) && one["subject"] == json!(subject));
-    let found = found.unwrap_or_else(|| panic!("no {quantity} of {subject} in {stopped}"));
-    found["series"].as_u64().unwrap() as u32
+/// Returns the number of a series from the reply to `sample_stop`.
+pub fn series(reply: &Value, quantity: &str, subject: &str) -> u32 {
+    let all = reply["series"].as_array().unwrap();
+    let series = all.iter().find(|series| {
+        series["quantity"] == json!(quantity) && series["subject"] == json!(subject)
+    });
+    let series = series.unwrap_or_else(|| panic!("no {quantity} of {subject} in {reply}"));
+    series["series"].as_u64().unwrap() as u32
 }
