@@ -1,16 +1,16 @@
-//! Batteries of `/sys/class/power_supply`: what they give while nothing else feeds the machine.
+//! The power of the batteries in `/sys/class/power_supply` while no other supply is connected.
 
 use serde_json::{json, Map};
 
 use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 const FOLDER: &str = "sys/class/power_supply";
-/// µWh in µJ.
+/// Converts µWh to µJ.
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
 struct PowerSupply {
     batteries: Vec<Battery>,
-    /// `online` of whatever else may feed the machine.
+    /// The files `online` of all other supplies.
     others: Vec<TreeFile>,
 }
 
@@ -24,16 +24,16 @@ struct Battery {
 }
 
 enum Power {
-    /// µW.
+    /// In µW.
     Direct(TreeFile),
-    /// µV and µA.
+    /// In µV and µA.
     Product(TreeFile, TreeFile),
 }
 
 enum Energy {
-    /// µWh.
+    /// In µWh.
     Direct(TreeFile),
-    /// µAh and µV.
+    /// In µAh and µV.
     Product(TreeFile, TreeFile),
 }
 
@@ -49,7 +49,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let (mut batteries, mut others, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
     for name in names {
         let text = |file: &str| tree.text(&format!("{FOLDER}/{name}/{file}")).unwrap_or_default();
-        // A mouse or a headset has a battery too; it does not feed the machine.
+        // The battery of a mouse or a headset does not supply the machine.
         let feeds_machine = text("scope") != "Device" && text("present") != "0";
         match (text("type").as_str(), feeds_machine) {
             ("Battery", true) => match battery(tree, &name) {
@@ -63,18 +63,19 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
         }
     }
     if batteries.is_empty() {
-        let found = if skipped.is_empty() { "none".into() } else { skipped.join(", ") };
+        let skipped = if skipped.is_empty() { "none".into() } else { skipped.join(", ") };
         return Err(Absent::because(format!(
-            "/{FOLDER} has no battery that feeds this machine and states its power (others: \
-             {found})"
+            "/{FOLDER} has no battery that supplies this machine and reports its power (other \
+             supplies: {skipped})"
         )));
     }
     let mut info = Map::new();
-    let shown: Vec<&str> = batteries.iter().map(|battery| battery.name.as_str()).collect();
-    info.insert("batteries".into(), json!(shown));
+    let names: Vec<&str> = batteries.iter().map(|battery| battery.name.as_str()).collect();
+    info.insert("batteries".into(), json!(names));
     info.insert("other_supplies".into(), others.len().into());
     info.insert("skipped".into(), json!(skipped));
-    info.insert("note".into(), json!("readings only while a battery discharges: unplug first"));
+    let note = "unplug the machine; the meter has readings only while a battery discharges";
+    info.insert("note".into(), note.into());
     Ok(Opened { meter: Box::new(PowerSupply { batteries, others }), info })
 }
 
@@ -118,7 +119,7 @@ impl Battery {
     }
 }
 
-/// Some drivers give what flows out of a battery a minus sign, others do not.
+/// Returns the absolute value, because only some drivers report discharge as negative.
 fn magnitude(file: &TreeFile) -> Option<f64> {
     let mut buffer = [0u8; 32];
     let text = file.read(&mut buffer).ok()?;
@@ -137,15 +138,16 @@ impl Meter for PowerSupply {
     }
 
     fn read(&mut self, samples: &mut Samples) {
-        let fed = self.others.iter().any(|online| online.number().is_some_and(|on| on > 0));
-        let discharging = self.batteries.iter().any(|one| one.status() == Status::Discharging);
+        let has_supply = self.others.iter().any(|online| online.number().is_some_and(|on| on > 0));
+        let discharging =
+            self.batteries.iter().any(|battery| battery.status() == Status::Discharging);
         for battery in &self.batteries {
             let Some(series) = battery.series else { continue };
             samples.begin();
             let power_uw = match battery.status() {
-                _ if fed || !discharging => None,
+                _ if has_supply || !discharging => None,
                 Status::Discharging => battery.power_uw(),
-                // Another battery has its turn; this one gives nothing.
+                // Another battery supplies the machine.
                 Status::Other => Some(0.0),
                 Status::Unread => None,
             };

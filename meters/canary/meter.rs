@@ -1,5 +1,5 @@
-//! A thread that wakes at a steady pace and notes how late it was: what makes it late without
-//! letting it wait for a CPU is a stall of the machine, whatever the nodes do.
+//! A thread that wakes periodically and records its delay. A delay without waiting for a CPU is a
+//! stall of the machine, regardless of the nodes' load.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,7 +13,7 @@ use crate::clock;
 use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 const PERIOD_NS: i64 = 5_000_000;
-/// Shorter delays are what waking up costs.
+/// Shorter delays are the usual cost of a wake-up.
 const STALL_NS: i64 = 1_000_000;
 const MACHINE: &str = "machine";
 
@@ -29,13 +29,13 @@ enum Source {
 }
 
 struct Running {
-    noted: Arc<Noted>,
+    delays: Arc<Delays>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-/// What the thread tells; all in ns.
+/// Delays of the thread in ns.
 #[derive(Default)]
-struct Noted {
+struct Delays {
     stall_longest: AtomicI64,
     stalled: AtomicI64,
     late_longest: AtomicI64,
@@ -62,7 +62,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
 }
 
 impl Meter for Canary {
-    /// The thread begins here: a meter that is only described has none.
+    /// Starts the thread, because `hello` opens meters without sampling them.
     fn declare(&mut self, samples: &mut Samples) {
         self.series = Some(
             ["stall_longest", "stalled_time", "wake_late_longest"]
@@ -78,10 +78,10 @@ impl Meter for Canary {
         samples.begin();
         let values = match &self.source {
             Source::Thread(None) => return,
-            Source::Thread(Some(Running { noted, .. })) => [
-                Some(noted.stall_longest.swap(0, Relaxed)),
-                Some(noted.stalled.load(Relaxed)),
-                Some(noted.late_longest.swap(0, Relaxed)),
+            Source::Thread(Some(Running { delays, .. })) => [
+                Some(delays.stall_longest.swap(0, Relaxed)),
+                Some(delays.stalled.load(Relaxed)),
+                Some(delays.late_longest.swap(0, Relaxed)),
             ],
             Source::Replay(files) => {
                 files.each_ref().map(|file| file.number().map(|number| number as i64))
@@ -98,48 +98,49 @@ impl Meter for Canary {
 
 impl Running {
     fn start() -> Running {
-        let noted = Arc::new(Noted::default());
-        let told = noted.clone();
-        let thread = thread::Builder::new().name("canary".into()).spawn(move || wake(&told)).ok();
-        Running { noted, thread }
+        let delays = Arc::new(Delays::default());
+        let shared = delays.clone();
+        let thread =
+            thread::Builder::new().name("canary".into()).spawn(move || record(&shared)).ok();
+        Running { delays, thread }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.noted.stop.store(true, Relaxed);
+        self.delays.stop.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It ends within a period; a panic of it has no more consequences than its silence.
+            // The thread ends within a period. A panic has no effect except missing readings.
             let _ = thread.join();
         }
     }
 }
 
-/// The thread's life. No allocation, printing or starting of processes once it wakes.
-fn wake(noted: &Noted) {
-    // The kernel may otherwise wake this thread 50 us late to save a wake-up.
+/// Records delays until the meter stops. The loop never allocates, prints or starts a process.
+fn record(delays: &Delays) {
+    // By default the kernel may delay a wake-up by 50 us to combine it with another.
     // SAFETY: plain system call.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     pin_to_last_cpu();
     let queue = File::open("/proc/thread-self/schedstat").ok();
     let mut queued_ns = queue.as_ref().and_then(queued).unwrap_or(0);
     let mut deadline_ns = clock::monotonic_ns() + PERIOD_NS;
-    while !noted.stop.load(Relaxed) {
+    while !delays.stop.load(Relaxed) {
         clock::sleep_until(deadline_ns);
         let late_ns = clock::monotonic_ns() - deadline_ns;
         let now_queued_ns = queue.as_ref().and_then(queued).unwrap_or(queued_ns);
         let stall_ns = late_ns - (now_queued_ns - queued_ns);
         queued_ns = now_queued_ns;
-        noted.late_longest.fetch_max(late_ns, Relaxed);
-        noted.stall_longest.fetch_max(stall_ns, Relaxed);
+        delays.late_longest.fetch_max(late_ns, Relaxed);
+        delays.stall_longest.fetch_max(stall_ns, Relaxed);
         if stall_ns >= STALL_NS {
-            noted.stalled.fetch_add(stall_ns, Relaxed);
+            delays.stalled.fetch_add(stall_ns, Relaxed);
         }
         deadline_ns += (late_ns / PERIOD_NS + 1) * PERIOD_NS;
     }
 }
 
-/// How long this thread has waited in a run queue so far, in ns.
+/// Returns the time in ns that this thread has spent in a run queue.
 fn queued(schedstat: &File) -> Option<i64> {
     let mut buffer = [0u8; 64];
     let length = schedstat.read_at(&mut buffer, 0).ok()?;
@@ -147,9 +148,9 @@ fn queued(schedstat: &File) -> Option<i64> {
     parse_number(second).map(|ns| ns as i64)
 }
 
-/// The first CPU does most of the kernel's chores; with one CPU only there is no choice.
+/// Avoids the first CPU, which handles most of the kernel's housekeeping.
 fn pin_to_last_cpu() {
-    // SAFETY: an all-zero cpu_set_t is an empty set; both calls get its size.
+    // SAFETY: an all-zero cpu_set_t is an empty set, and both calls receive its size.
     unsafe {
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();
         let bytes = std::mem::size_of_val(&allowed);
@@ -158,10 +159,10 @@ fn pin_to_last_cpu() {
         }
         let cpus = 0..libc::CPU_SETSIZE as usize;
         if let Some(last) = cpus.rev().find(|cpu| libc::CPU_ISSET(*cpu, &allowed)) {
-            let mut one: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(last, &mut one);
-            // Refused: it runs wherever it may, which is as good.
-            libc::sched_setaffinity(0, bytes, &one);
+            let mut last_only: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(last, &mut last_only);
+            // If this fails, the thread may run on any allowed CPU, which is acceptable.
+            libc::sched_setaffinity(0, bytes, &last_only);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! An ESTIMATE of energy: a stated range of joules per CPU second times busy CPU time. It holds
-//! no information beyond CPU time.
+//! An ESTIMATE of energy: busy CPU time times a range of joules per CPU second. It contains no
+//! information beyond CPU time.
 
 use serde::Deserialize;
 use serde_json::{json, Map};
 
 use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
-/// A kind of machine with its range; the reasons are in README.md.
+/// A kind of machine with its range. README.md explains the ranges.
 #[derive(Clone)]
 struct Model {
     name: &'static str,
@@ -15,7 +15,7 @@ struct Model {
     because: &'static str,
 }
 
-/// Written by `wattwire calibrate`; more is in it than is read here.
+/// The file that `wattwire calibrate` writes.
 const CALIBRATION: &str = "calibration.json";
 
 #[derive(Deserialize)]
@@ -40,28 +40,28 @@ const BOARD: Model = Model {
     name: "single-board computer",
     low: 0.3,
     high: 2.5,
-    because: "boards draw 2 to 10 W in all, of which four busy cores make 2 to 6 W",
+    because: "boards draw a total of 2 to 10 W, of which four busy cores draw 2 to 6 W",
 };
 const SERVER: Model = Model {
     name: "server",
     low: 1.0,
     high: 15.0,
-    because: "1 to 4 W per hardware thread at full load, up to 15 W for a lone boosted core",
+    because: "1 to 4 W per hardware thread at full load, up to 15 W for a single boosted core",
 };
 const DESKTOP: Model = Model {
     name: "desktop or laptop",
     low: 1.0,
     high: 30.0,
-    because: "2 W for an efficiency core, up to 30 W for a lone core at its highest clock",
+    because: "2 W for an efficiency core, up to 30 W for a single core at its highest clock",
 };
 const VIRTUAL: Model = Model {
     name: "virtual machine",
     low: 0.5,
     high: 30.0,
-    because: "the hardware is hidden: a virtual CPU may be a thread of any machine, shared or not",
+    because: "a virtual CPU may be a thread of any machine, shared or not",
 };
 
-/// From this many hardware threads on, a machine is taken for a server.
+/// Minimum number of hardware threads of a server.
 const SERVER_CPUS: usize = 48;
 
 struct CpuModel {
@@ -93,14 +93,14 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     info.insert("joules_per_cpu_second_low".into(), model.low.into());
     info.insert("joules_per_cpu_second_high".into(), model.high.into());
     info.insert("because".into(), model.because.into());
-    info.insert("warning".into(), json!("an estimate: it says nothing that CPU time does not"));
+    info.insert("warning".into(), json!("an estimate without information beyond CPU time"));
     let tick_us = 1e6 / per_second;
     let meter = CpuModel { stat, model, tick_us, series: None, buffer: [0; 512] };
     Ok(Opened { meter: Box::new(meter), info })
 }
 
-/// The range found on a processor of this name, in the same kind of (virtual) machine; the last
-/// one counts. Err: there is a file of calibrations that cannot be used.
+/// Returns the last calibrated range of a processor with this name in the same kind of (virtual)
+/// machine. Returns an error if the file of calibrations is invalid.
 fn calibrated(tree: &Tree) -> Result<Option<Model>, String> {
     let Some(text) = tree.user_config(CALIBRATION) else { return Ok(None) };
     let file: Calibrations =
@@ -108,9 +108,9 @@ fn calibrated(tree: &Tree) -> Result<Option<Model>, String> {
     let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
     let name = crate::fingerprint::cpu_name(&cpuinfo).unwrap_or_default();
     let machine = crate::fingerprint::virtualisation(tree);
-    let fits = |one: &&Calibration| one.cpu_name == name && one.virtualisation == machine;
-    let Some(found) = file.calibrations.iter().rev().find(fits) else { return Ok(None) };
-    let Range { low, high } = found.joules_per_cpu_second;
+    let matches = |entry: &&Calibration| entry.cpu_name == name && entry.virtualisation == machine;
+    let Some(calibration) = file.calibrations.iter().rev().find(matches) else { return Ok(None) };
+    let Range { low, high } = calibration.joules_per_cpu_second;
     if !(low > 0.0 && low <= high && high.is_finite()) {
         return Err(format!(
             "{CALIBRATION}: joules_per_cpu_second of {name:?}: found {low} to {high}; allowed: \
@@ -152,7 +152,7 @@ impl Meter for CpuModel {
         samples.begin();
         match self.stat.read(&mut self.buffer).ok().and_then(busy_ticks) {
             Some(ticks) => {
-                // J per s is uJ per us.
+                // J/s equals uJ/us.
                 let busy_us = ticks as f64 * self.tick_us;
                 samples.put(low, busy_us * self.model.low);
                 samples.put(high, busy_us * self.model.high);
@@ -165,7 +165,7 @@ impl Meter for CpuModel {
     }
 }
 
-/// user, nice, system, irq and softirq of all CPUs, in clock ticks since the machine started.
+/// Returns user + nice + system + irq + softirq of all CPUs since boot in clock ticks.
 fn busy_ticks(stat: &[u8]) -> Option<u64> {
     let line = stat.split(|byte| *byte == b'\n').next()?.strip_prefix(b"cpu ")?;
     let words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());

@@ -1,18 +1,18 @@
-//! Deterministic: 2 W for ever, read from the clock, with a counter that wraps every 5 s; with
-//! planted energy for each CPU second on top, where a test asks for it.
+//! A deterministic counter of 2 W, computed from the clock, which wraps every 5 s. A test may add
+//! energy per CPU second.
 
 use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
-/// The counter shows 0 … RANGE_UJ − 1 and starts again.
+/// The counter wraps from RANGE_UJ − 1 to 0.
 const RANGE_UJ: u64 = 10_000_000;
 const WATTS: u64 = 2;
-/// Joules that each second of busy CPU time costs, beside the 2 W.
+/// Energy in joules that each second of busy CPU time adds to the 2 W.
 const PLANTED: &str = "WATTWIRE_FAKE_JOULES_PER_CPU_SECOND";
 
 struct Fake {
-    /// In a replay, the raw counter comes from this file, so that fixtures can script it.
+    /// The raw counter's file in a replay, with which fixtures determine the values.
     script: Option<TreeFile>,
-    /// Busy CPU time, and what a clock tick of it costs in µJ.
+    /// The file with busy CPU time, and the added energy per clock tick in µJ.
     planted: Option<(TreeFile, f64)>,
     energy: Option<SeriesId>,
 }
@@ -42,7 +42,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
 }
 
 impl Fake {
-    /// What the machine's busy time costs so far; 0 where nothing is planted.
+    /// Returns the energy that the machine's busy time has added, or 0 without planted energy.
     fn planted_uj(&self) -> Option<u64> {
         let Some((stat, tick_uj)) = &self.planted else { return Some(0) };
         let mut buffer = [0u8; 256];

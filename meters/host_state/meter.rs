@@ -1,4 +1,4 @@
-//! The machine as a whole: `/proc/stat`, load, CPU frequency, thermal zones.
+//! The state of the machine: `/proc/stat`, load, CPU frequency, thermal zones.
 
 use serde_json::{Map, Value};
 
@@ -45,7 +45,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let thermal = "sys/class/thermal";
     let zones = numbered(tree, thermal, "thermal_zone").into_iter().filter_map(|name| {
         let file = tree.open(&format!("{thermal}/{name}/temp")).ok()?;
-        // Some zones are there but cannot be read (a device that sleeps): not shown.
+        // Omits zones that cannot be read, such as those of a suspended device.
         file.number()?;
         let kind = tree.text(&format!("{thermal}/{name}/type")).unwrap_or_default();
         Some(Zone { name, kind, file, series: None })
@@ -66,7 +66,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     Ok(Opened { meter: Box::new(meter), info })
 }
 
-/// The names `<prefix><number>` in a folder.
+/// Returns the names `<prefix><number>` in a folder.
 fn numbered(tree: &Tree, folder: &str, prefix: &str) -> Vec<String> {
     let is_numbered =
         |name: &String| name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
@@ -148,7 +148,7 @@ fn leading_decimal(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
-/// Mean over the CPUs that answer (one that is offline does not); the files are in kHz.
+/// Returns the mean over the online CPUs. The files contain kHz.
 fn mean_hz(files: &[TreeFile]) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0u32);
     for khz in files.iter().filter_map(TreeFile::number) {

@@ -8,14 +8,15 @@ use serde_json::{json, Map, Value};
 use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 const FOLDER: &str = "sys/class/hwmon";
-/// Where who knows the wiring names the channels that feed the whole machine, one a line.
+/// The file in which users list the channels that supply the complete machine, one per line.
 const INPUTS: &str = "etc/wattwire/hwmon-input";
 const GRANT: &str = "sudo chmod a+r /sys/class/hwmon/hwmon*/energy*_input";
-/// Labels of rails that feed a whole board, by the makers' documentation (README.md).
+/// Labels of rails that supply a complete board, from the vendors' documentation (README.md).
 const INPUT_LABELS: [&str; 2] = ["VDD_IN", "POM_5V_IN"];
-/// ACPI's power meter measures what the whole machine draws.
+/// ACPI's power meter measures the power of the complete machine.
 const INPUT_CHIPS: [&str; 1] = ["power_meter"];
-/// Chips whose voltage N and current N are of one channel by the kernel's documentation.
+/// Chips whose voltage N and current N belong to the same channel (kernel documentation), with the
+/// number of their channels.
 const PAIRED_CHIPS: [(&str, u32); 1] = [("ina3221", 3)];
 
 struct Hwmon {
@@ -25,57 +26,57 @@ struct Hwmon {
 struct Channel {
     subject: String,
     quantity: &'static str,
-    /// Which files it is read from, for the series' info.
+    /// Names of the channel's files, for the series' info.
     from: String,
     source: Source,
     series: Option<SeriesId>,
 }
 
 enum Source {
-    /// µJ.
+    /// In µJ.
     Energy(TreeFile),
-    /// µW.
+    /// In µW.
     Power(TreeFile),
-    /// mV and mA: their product is µW.
+    /// In mV and mA; the product is in µW.
     Product(TreeFile, TreeFile),
 }
 
-/// What was found and could not be used.
+/// Channels that the meter cannot use.
 #[derive(Default)]
-struct Left {
+struct Unusable {
     denied: Vec<String>,
     disabled: Vec<String>,
     unreadable: Vec<String>,
 }
 
-/// One chip while its channels are looked for.
+/// A chip during the search for its channels.
 struct Chip<'a> {
     tree: &'a Tree,
     folder: String,
     chip: String,
-    /// Its name, with a number where several chips are called so.
+    /// The chip's name, with a number if several chips have it.
     name: String,
     files: BTreeSet<String>,
 }
 
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let names = tree.list(FOLDER).map_err(|_| {
-        Absent::because(format!("/{FOLDER} is not there: the kernel shows no sensors"))
+        Absent::because(format!("/{FOLDER} does not exist: the kernel exposes no sensors"))
     })?;
     let listed = tree.text(INPUTS).unwrap_or_default();
     let inputs: Vec<&str> = listed.lines().map(str::trim).collect();
-    let (mut channels, mut left) = (Vec::<Channel>::new(), Left::default());
-    let mut seen: Vec<String> = Vec::new();
+    let (mut channels, mut unusable) = (Vec::<Channel>::new(), Unusable::default());
+    let mut chips: Vec<String> = Vec::new();
     for name in in_order(names) {
         let folder = format!("{FOLDER}/{name}");
         let Ok(chip) = tree.text(&format!("{folder}/name")) else { continue };
-        seen.push(chip.clone());
-        let same = seen.iter().filter(|other| **other == chip).count();
-        let name = if same == 1 { chip.clone() } else { format!("{chip}.{same}") };
+        chips.push(chip.clone());
+        let number = chips.iter().filter(|other| **other == chip).count();
+        let name = if number == 1 { chip.clone() } else { format!("{chip}.{number}") };
         let files = tree.list(&folder).unwrap_or_default();
         let chip = Chip { tree, folder, chip, name, files };
-        for mut channel in chip.channels(&inputs, &mut left) {
-            // Boards label unused rails alike: the second `NC` is a channel of its own.
+        for mut channel in chip.channels(&inputs, &mut unusable) {
+            // Boards give unused rails the same label, such as `NC`.
             if channels.iter().any(|known| known.subject == channel.subject) {
                 channel.subject = format!("{} ({})", channel.subject, channel.from);
             }
@@ -83,31 +84,31 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
         }
     }
     if channels.is_empty() {
-        return Err(absent(&left));
+        return Err(absent(&unusable));
     }
-    let shown: Map<String, Value> =
+    let quantities: Map<String, Value> =
         channels.iter().map(|channel| (channel.subject.clone(), channel.quantity.into())).collect();
     let mut info = Map::new();
-    info.insert("channels".into(), shown.into());
-    info.insert("denied".into(), json!(left.denied));
-    info.insert("disabled".into(), json!(left.disabled));
-    info.insert("unreadable".into(), json!(left.unreadable));
+    info.insert("channels".into(), quantities.into());
+    info.insert("denied".into(), json!(unusable.denied));
+    info.insert("disabled".into(), json!(unusable.disabled));
+    info.insert("unreadable".into(), json!(unusable.unreadable));
     Ok(Opened { meter: Box::new(Hwmon { channels }), info })
 }
 
-fn absent(left: &Left) -> Absent {
-    if !left.denied.is_empty() {
-        let reason = format!("{} may be read by root only", left.denied.join(", "));
+fn absent(unusable: &Unusable) -> Absent {
+    if !unusable.denied.is_empty() {
+        let reason = format!("only root may read {}", unusable.denied.join(", "));
         return Absent { reason, grant: GRANT.into() };
     }
-    let rest = [&left.disabled[..], &left.unreadable[..]].concat();
+    let rest = [&unusable.disabled[..], &unusable.unreadable[..]].concat();
     Absent::because(match rest.is_empty() {
-        true => format!("no chip below /{FOLDER} has a channel of energy or power"),
-        false => format!("channels that are disabled or give no value: {}", rest.join(", ")),
+        true => format!("no chip below /{FOLDER} has an energy or power channel"),
+        false => format!("all channels are disabled or have no value: {}", rest.join(", ")),
     })
 }
 
-/// hwmon2 before hwmon10, so that the numbers of chips that are called the same stay.
+/// Sorts hwmon2 before hwmon10, which keeps the numbers of chips with the same name stable.
 fn in_order(names: BTreeSet<String>) -> Vec<String> {
     let mut names: Vec<String> = names.into_iter().collect();
     names.sort_by_key(|name| {
@@ -117,17 +118,17 @@ fn in_order(names: BTreeSet<String>) -> Vec<String> {
 }
 
 impl Chip<'_> {
-    fn channels(&self, inputs: &[&str], left: &mut Left) -> Vec<Channel> {
+    fn channels(&self, inputs: &[&str], unusable: &mut Unusable) -> Vec<Channel> {
         let mut channels: Vec<Channel> = Vec::new();
         for (prefix, suffixes) in [("energy", &["input"][..]), ("power", &["input", "average"])] {
             for number in self.numbers(prefix) {
-                let found = suffixes
+                let suffix = suffixes
                     .iter()
                     .find(|suffix| self.files.contains(&format!("{prefix}{number}_{suffix}")));
-                let Some(suffix) = found else { continue };
+                let Some(suffix) = suffix else { continue };
                 let file = format!("{prefix}{number}_{suffix}");
                 let label = self.label(prefix, number);
-                let opened = self.open(&[(prefix, number)], &[&file], left);
+                let opened = self.open(&[(prefix, number)], &[&file], unusable);
                 let source = opened.map(|mut files| match prefix {
                     "energy" => Source::Energy(files.remove(0)),
                     _ => Source::Power(files.remove(0)),
@@ -135,16 +136,17 @@ impl Chip<'_> {
                 channels.extend(source.map(|source| self.channel(label, file, source, inputs)));
             }
         }
-        // Where the chip states power itself, multiplying would state it a second time.
-        let states_power = channels.iter().any(|one| matches!(one.source, Source::Power(_)));
-        if !states_power {
-            channels.extend(self.products(inputs, left));
+        // If the chip reports power, a product would duplicate it.
+        let reports_power =
+            channels.iter().any(|channel| matches!(channel.source, Source::Power(_)));
+        if !reports_power {
+            channels.extend(self.products(inputs, unusable));
         }
         channels
     }
 
-    /// Voltage times current, where it is known that both are of one channel.
-    fn products(&self, inputs: &[&str], left: &mut Left) -> Vec<Channel> {
+    /// Returns channels of voltage times current, for known pairs.
+    fn products(&self, inputs: &[&str], unusable: &mut Unusable) -> Vec<Channel> {
         let mut channels = Vec::new();
         for current in self.numbers("curr") {
             let Some((volt, label)) = self.voltage_of(current) else { continue };
@@ -153,7 +155,7 @@ impl Chip<'_> {
                 continue;
             }
             let names: Vec<&str> = files.iter().map(String::as_str).collect();
-            let Some(mut opened) = self.open(&[("in", volt), ("curr", current)], &names, left)
+            let Some(mut opened) = self.open(&[("in", volt), ("curr", current)], &names, unusable)
             else {
                 continue;
             };
@@ -164,50 +166,50 @@ impl Chip<'_> {
         channels
     }
 
-    /// The voltage that belongs to a current: by the chip's documentation, or by their labels.
+    /// Returns the voltage that belongs to a current, by the chip's documentation or by the labels.
     fn voltage_of(&self, current: u32) -> Option<(u32, String)> {
         let paired = PAIRED_CHIPS.iter().find(|(chip, _)| *chip == self.chip);
         if let Some((_, last)) = paired {
             return (current <= *last).then(|| (current, self.label("in", current)));
         }
-        let own = self.own_label("curr", current)?;
+        let current_label = self.label_file("curr", current)?;
         self.numbers("in").into_iter().find_map(|volt| {
-            let label = self.own_label("in", volt)?;
-            let rail = common_rail(&label, &own)?.to_string();
+            let label = self.label_file("in", volt)?;
+            let rail = common_rail(&label, &current_label)?.to_string();
             Some((volt, rail))
         })
     }
 
-    /// Opens files of channels that are switched on; what fails is noted.
+    /// Opens the files of an enabled channel. Records a channel that is disabled or not readable.
     fn open(
         &self,
         parts: &[(&str, u32)],
         files: &[&str],
-        left: &mut Left,
+        unusable: &mut Unusable,
     ) -> Option<Vec<TreeFile>> {
-        let shown = format!("{}/{}", self.name, files.join(" x "));
+        let description = format!("{}/{}", self.name, files.join(" x "));
         let is_off = parts.iter().any(|(prefix, number)| {
             self.text(&format!("{prefix}{number}_enable")).is_some_and(|text| text == "0")
         });
         if is_off {
-            left.disabled.push(shown);
+            unusable.disabled.push(description);
             return None;
         }
         let mut opened = Vec::new();
         for file in files {
-            let found = self.tree.open(&format!("{}/{file}", self.folder)).and_then(|file| {
-                // Some channels open and then refuse to be read (ENODATA while switched off).
+            let result = self.tree.open(&format!("{}/{file}", self.folder)).and_then(|file| {
+                // The files of some channels open but cannot be read (ENODATA while disabled).
                 file.read(&mut [0u8; 32])?;
                 Ok(file)
             });
-            match found {
+            match result {
                 Ok(file) => opened.push(file),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    left.denied.push(shown);
+                    unusable.denied.push(description);
                     return None;
                 }
                 Err(_) => {
-                    left.unreadable.push(shown);
+                    unusable.unreadable.push(description);
                     return None;
                 }
             }
@@ -231,7 +233,7 @@ impl Chip<'_> {
         Channel { subject, quantity, from, source, series: None }
     }
 
-    /// The numbers N of the files `<prefix>N_…`.
+    /// Returns the numbers N of the files `<prefix>N_…`.
     fn numbers(&self, prefix: &str) -> BTreeSet<u32> {
         let number = |file: &String| {
             let (number, _) = file.strip_prefix(prefix)?.split_once('_')?;
@@ -244,16 +246,17 @@ impl Chip<'_> {
         self.tree.text(&format!("{}/{file}", self.folder)).ok()
     }
 
-    fn own_label(&self, prefix: &str, number: u32) -> Option<String> {
+    fn label_file(&self, prefix: &str, number: u32) -> Option<String> {
         self.text(&format!("{prefix}{number}_label")).filter(|label| !label.is_empty())
     }
 
     fn label(&self, prefix: &str, number: u32) -> String {
-        self.own_label(prefix, number).unwrap_or_else(|| format!("{prefix}{number}"))
+        self.label_file(prefix, number).unwrap_or_else(|| format!("{prefix}{number}"))
     }
 }
 
-/// The rail that a voltage's and a current's label both name: the same label, or `Vcore`/`Icore`.
+/// Returns the common rail of a voltage's and a current's labels, such as `5V` for two equal labels
+/// or `core` for `Vcore` and `Icore`.
 fn common_rail<'a>(volt: &'a str, current: &'a str) -> Option<&'a str> {
     if volt == current {
         return Some(volt);
@@ -298,7 +301,7 @@ fn put(samples: &mut Samples, series: SeriesId, value: Option<f64>) {
     }
 }
 
-/// Currents and power may be negative: a rail that feeds back, or noise around nothing.
+/// Current and power may be negative because of reverse flow or noise around 0.
 fn signed(file: &TreeFile) -> Option<f64> {
     let mut buffer = [0u8; 32];
     let text = file.read(&mut buffer).ok()?;

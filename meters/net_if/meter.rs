@@ -1,12 +1,12 @@
-//! Counters of every network interface, from one read of `/proc/net/dev`.
+//! Counters of every network interface, from a single read of `/proc/net/dev`.
 
 use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 const PATH: &str = "proc/net/dev";
 const BUFFER_BYTES: usize = 32 << 10;
-/// 32-bit kernels count modulo this; 64-bit ones never get back to 0.
+/// 32-bit kernels count modulo this value; 64-bit counters never wrap.
 const WRAP: u64 = 1 << 32;
-/// Which column of `/proc/net/dev` (after the name) a quantity stands in.
+/// Quantities and their columns in `/proc/net/dev`, counted after the name.
 const COLUMNS: [(&str, usize); 6] = [
     ("rx_bytes", 0),
     ("rx_packets", 1),
@@ -42,13 +42,13 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let mut buffer = vec![0; BUFFER_BYTES];
     let text = file.read(&mut buffer).map_err(absent)?;
     if rows(text).next().is_none() {
-        return Err(Absent::because(format!("/{PATH} shows no interface")));
+        return Err(Absent::because(format!("/{PATH} lists no interface")));
     }
     Ok(Opened::new(NetIf { file, buffer, interfaces: Vec::new() }))
 }
 
 impl Meter for NetIf {
-    /// Interfaces come and go: each gets its series when it is first seen.
+    /// Declares no series. `read` declares those of an interface at its first reading.
     fn declare(&mut self, _samples: &mut Samples) {}
 
     fn read(&mut self, samples: &mut Samples) {
@@ -72,7 +72,7 @@ impl Meter for NetIf {
     }
 }
 
-/// (interface, its counters) of each line; the two lines of headings have no colon.
+/// Returns (interface, counters) for each line. The two header lines have no colon.
 fn rows(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     text.split(|byte| *byte == b'\n').filter_map(|line| {
         let colon = line.iter().rposition(|byte| *byte == b':')?;

@@ -1,4 +1,4 @@
-//! What the network stack dropped or repeated, from `/proc/net/snmp` and `/proc/net/snmp6`.
+//! Drops and retransmissions of the network stack, from `/proc/net/snmp` and `/proc/net/snmp6`.
 
 use serde_json::Map;
 
@@ -8,12 +8,12 @@ const SNMP: &str = "proc/net/snmp";
 const SNMP6: &str = "proc/net/snmp6";
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// A quantity with where it stands: protocol and column of `snmp`, name in `snmp6`.
+/// Quantity, protocol and column in `snmp`, name in `snmp6`.
 const COUNTERS: [(&str, &str, &str, Option<&str>); 4] = [
     ("datagrams_dropped", "Udp:", "RcvbufErrors", Some("Udp6RcvbufErrors")),
     ("datagrams_unsent", "Udp:", "SndbufErrors", Some("Udp6SndbufErrors")),
     ("datagrams_unclaimed", "Udp:", "NoPorts", Some("Udp6NoPorts")),
-    // TCP over IPv6 is in the same counter as over IPv4.
+    // This counter includes both IPv4 and IPv6.
     ("segments_resent", "Tcp:", "RetransSegs", None),
 ];
 
@@ -62,16 +62,16 @@ impl Meter for NetStack {
     }
 }
 
-/// A number of `snmp`: a line of headings and a line of numbers, both after the protocol's name.
+/// Returns a number of `snmp`, which has a line of headings and a line of numbers per protocol.
 fn of_table(text: &[u8], protocol: &str, column: &str) -> Option<u64> {
     let mut lines =
         text.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(protocol.as_bytes()));
     let (headings, numbers) = (lines.next()?, lines.next()?);
-    let at = words(headings).position(|word| word == column.as_bytes())?;
-    parse_number(words(numbers).nth(at)?)
+    let index = words(headings).position(|word| word == column.as_bytes())?;
+    parse_number(words(numbers).nth(index)?)
 }
 
-/// A number of `snmp6`: a name and a number on each line.
+/// Returns a number of `snmp6`, which has a name and a number per line.
 fn of_list(text: &[u8], name: &str) -> Option<u64> {
     text.split(|byte| *byte == b'\n').find_map(|line| {
         let mut words = words(line);

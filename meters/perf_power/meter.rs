@@ -1,4 +1,4 @@
-//! Energy events of the kernel's PMU `power`, one counter for each event and package.
+//! Energy events of the kernel's PMU `power`, with a counter per event and package.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use crate::meter::{Absent, Meter, Opened, PerfCounter, Place, Samples, SeriesId,
 const FOLDER: &str = "sys/bus/event_source/devices/power";
 const GRANT: &str = "sudo sysctl kernel.perf_event_paranoid=0";
 const PREFIX: &str = "energy-";
-/// A processor that idles counts every millisecond; a counter that has not in this time is not fed.
+/// Even on an idle processor a working counter changes every millisecond. A counter that stays at
+/// 0 for this time does not work.
 const MOVES_WITHIN: Duration = Duration::from_millis(100);
 
 struct PerfPower {
@@ -29,17 +30,17 @@ struct Counter {
 struct Event {
     name: String,
     config: u64,
-    /// What one count is worth, in µJ.
+    /// Energy of a count in µJ.
     step_uj: f64,
 }
 
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
-    let absent = |what: String| Absent::because(format!("/{FOLDER}{what}"));
+    let absent = |reason: String| Absent::because(format!("/{FOLDER}{reason}"));
     let pmu = tree.text(&format!("{FOLDER}/type")).ok().and_then(|text| text.parse().ok());
     let pmu: u32 = pmu.ok_or_else(|| {
-        let why = " is not there: the kernel has no such PMU (usual in a virtual machine; on \
-                   hardware: the module rapl is missing)";
-        absent(why.into())
+        let reason = " does not exist: the kernel has no such PMU (usual in a virtual machine; on \
+                      hardware: the module rapl is missing)";
+        absent(reason.into())
     })?;
     let mask = tree.text(&format!("{FOLDER}/cpumask")).unwrap_or_default();
     let cpus = cpus_of(&mask)
@@ -49,7 +50,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let mut refused: Option<io::Error> = None;
     let deadline = Instant::now() + MOVES_WITHIN;
     for event in &events {
-        // The platform is one, whatever the number of packages.
+        // The platform has a single counter, regardless of the number of packages.
         let cpus = if event.name == "psys" { &cpus[..1] } else { &cpus[..] };
         for cpu in cpus {
             match tree.perf_counter(pmu, event.config, *cpu) {
@@ -69,27 +70,27 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
         return Err(match refused {
             Some(error) if is_denied(&error) => Absent {
                 reason: format!(
-                    "events of a whole package need kernel.perf_event_paranoid of 0 or less, or \
-                     CAP_PERFMON (found: {})",
+                    "system-wide events need CAP_PERFMON or a kernel.perf_event_paranoid of at \
+                     most 0 (found: {})",
                     tree.text("proc/sys/kernel/perf_event_paranoid").unwrap_or("unknown".into())
                 ),
                 grant: GRANT.into(),
             },
-            Some(error) => absent(format!(": no event could be opened: {error}")),
+            Some(error) => absent(format!(": cannot open any event: {error}")),
             None if !still.is_empty() => absent(format!(
-                ": counted nothing in {} ms (usual in a virtual machine): {}",
+                ": no counter changed within {} ms (usual in a virtual machine): {}",
                 MOVES_WITHIN.as_millis(),
                 still.join(", ")
             )),
-            None => absent("/events has none of energy".into()),
+            None => absent("/events has no energy event".into()),
         });
     }
-    let shown: Vec<Value> = counters
+    let opened: Vec<Value> = counters
         .iter()
-        .map(|one| json!(format!("{PREFIX}{} on cpu{}", one.event.name, one.cpu)))
+        .map(|counter| json!(format!("{PREFIX}{} on cpu{}", counter.event.name, counter.cpu)))
         .collect();
     let mut info = Map::new();
-    info.insert("events".into(), shown.into());
+    info.insert("events".into(), opened.into());
     info.insert("skipped".into(), json!(skipped));
     info.insert("still".into(), json!(still));
     info.insert("refused".into(), json!(refused.map(|error| error.to_string())));
@@ -100,7 +101,7 @@ fn is_denied(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied
 }
 
-/// The PMU's events of energy, and the names of those whose files could not be understood.
+/// Returns the PMU's energy events, and the names of events whose files cannot be parsed.
 fn events(tree: &Tree) -> (Vec<Event>, Vec<String>) {
     let (mut events, mut skipped) = (Vec::new(), Vec::new());
     for name in tree.list(&format!("{FOLDER}/events")).unwrap_or_default() {
@@ -143,7 +144,7 @@ impl Event {
     }
 }
 
-/// `package-0`, or `package-0-die-1` where a package has several.
+/// Returns `package-0`, or `package-0-die-1` for further dies of a package.
 fn package(tree: &Tree, cpu: u32) -> String {
     let topology = format!("sys/devices/system/cpu/cpu{cpu}/topology");
     let number = |file: &str| tree.text(&format!("{topology}/{file}")).ok();
@@ -154,7 +155,8 @@ fn package(tree: &Tree, cpu: u32) -> String {
     }
 }
 
-/// `0`, `0,18`, `0-3,8`: the CPUs that count, each for its package. None: not such a list.
+/// Parses a list of CPUs such as `0`, `0,18` or `0-3,8`. The PMU counts on each of them for its
+/// package.
 fn cpus_of(mask: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in mask.split(',') {
@@ -167,22 +169,22 @@ fn cpus_of(mask: &str) -> Option<Vec<u32>> {
 
 impl Meter for PerfPower {
     fn declare(&mut self, samples: &mut Samples) {
-        for one in &mut self.counters {
+        for counter in &mut self.counters {
             let mut info = Map::new();
-            info.insert("event".into(), format!("{PREFIX}{}", one.event.name).into());
-            info.insert("cpu".into(), one.cpu.into());
-            let place = Place { info, ..Place::of(&one.subject) };
-            one.series = Some(samples.declare(one.event.quantity(), place));
+            info.insert("event".into(), format!("{PREFIX}{}", counter.event.name).into());
+            info.insert("cpu".into(), counter.cpu.into());
+            let place = Place { info, ..Place::of(&counter.subject) };
+            counter.series = Some(samples.declare(counter.event.quantity(), place));
         }
     }
 
     fn read(&mut self, samples: &mut Samples) {
-        for one in &self.counters {
-            let Some(series) = one.series else { continue };
+        for counter in &self.counters {
+            let Some(series) = counter.series else { continue };
             samples.begin();
-            match one.counter.read() {
-                // The kernel sums up a 64-bit count itself: it does not wrap.
-                Some(raw) => samples.put(series, raw as f64 * one.event.step_uj),
+            match counter.counter.read() {
+                // The kernel extends the count to 64 bits, so it never wraps.
+                Some(raw) => samples.put(series, raw as f64 * counter.event.step_uj),
                 None => samples.lost(series),
             }
         }

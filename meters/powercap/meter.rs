@@ -1,4 +1,4 @@
-//! Energy counters of `/sys/class/powercap` (Intel and AMD RAPL): every package, part, platform.
+//! Energy counters of `/sys/class/powercap` (Intel and AMD RAPL): packages, parts and the platform.
 
 use std::io;
 
@@ -26,14 +26,14 @@ struct Zone {
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let names = tree.list(FOLDER).map_err(|_| {
         Absent::because(format!(
-            "/{FOLDER} is not there: the kernel shows no energy counter (usual in a virtual \
+            "/{FOLDER} does not exist: the kernel exposes no energy counter (usual in a virtual \
              machine; on hardware: the module intel_rapl_common is missing)"
         ))
     })?;
     let (mut zones, mut denied, mut skipped) = (Vec::<Zone>::new(), Vec::new(), Vec::new());
     let mut folders: Vec<String> = names.into_iter().filter(|name| name.contains(':')).collect();
-    // The same package may be shown through a second interface (`intel-rapl-mmio:0` beside
-    // `intel-rapl:0`): the plain one, whose name is shorter, goes first and is kept.
+    // A second interface may expose the same package (`intel-rapl-mmio:0` and `intel-rapl:0`).
+    // The sort puts the interface with the shorter name first, which takes precedence.
     folders.sort_by_key(|name| name.find(':'));
     for folder in folders {
         match open_zone(tree, &folder) {
@@ -46,7 +46,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     if zones.is_empty() && !denied.is_empty() {
         return Err(Absent {
             reason: format!(
-                "energy_uj of {} may be read by root only (since Linux 5.10)",
+                "only root may read energy_uj of {} (since Linux 5.10)",
                 denied.join(", ")
             ),
             grant: GRANT.into(),
@@ -56,9 +56,9 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
         return Err(Absent::because(format!("/{FOLDER} has no zone with a counter")));
     }
     let mut info = Map::new();
-    let shown: Map<String, Value> =
+    let subjects: Map<String, Value> =
         zones.iter().map(|zone| (zone.folder.clone(), Value::from(zone.subject.clone()))).collect();
-    info.insert("zones".into(), shown.into());
+    info.insert("zones".into(), subjects.into());
     info.insert("denied".into(), json!(denied));
     info.insert("skipped".into(), json!(skipped));
     Ok(Opened { meter: Box::new(Powercap { zones }), info })
@@ -68,7 +68,7 @@ fn open_zone(tree: &Tree, folder: &str) -> io::Result<Zone> {
     let text = |folder: &str, file: &str| tree.text(&format!("{FOLDER}/{folder}/{file}"));
     let name = text(folder, "name")?;
     let energy = tree.open(&format!("{FOLDER}/{folder}/energy_uj"))?;
-    // Some zones open and then refuse to be read (EIO, ENODATA): such a zone has no counter.
+    // The files of zones without a counter open but cannot be read (EIO, ENODATA).
     energy.read(&mut [0u8; 32])?;
     let range = text(folder, "max_energy_range_uj").ok().and_then(|text| text.parse().ok());
     let parent = folder.rsplit_once(':').map(|(parent, _)| parent).filter(|p| p.contains(':'));

@@ -1,4 +1,4 @@
-//! CPU time of a process tree: from its cgroup, or without one from the processes' clocks.
+//! CPU time of a process tree, from its cgroup or, without a cgroup, from the processes' clocks.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::meter::{
     Absent, Final, Meter, Opened, Place, Reach, Samples, SeriesId, Subject, Tree, TreeFile,
 };
 
-/// Without a cgroup: how often the tree is searched for processes that were not there before.
+/// Period at which the meter lists the processes of a tree without a cgroup.
 const SEARCH_PERIOD_NS: i64 = 1_000_000_000;
 const BUFFER_BYTES: usize = 1024;
 
@@ -32,11 +32,11 @@ enum Source {
     Clocks(Clocks),
 }
 
-/// Rung `none`: the clocks of the live processes, and what their parents (and the guard) waited
-/// for.
+/// The source without a cgroup: the clocks of the live processes, and the CPU time of the children
+/// that they and the guard reaped.
 struct Clocks {
     pids: Vec<i32>,
-    /// CPU time of descendants that ended and were waited for, in steps of a clock tick.
+    /// CPU time of reaped descendants, with the resolution of a clock tick.
     waited_ns: i64,
     searched_ns: i64,
 }
@@ -87,7 +87,7 @@ impl Meter for ProcCpu {
             let cpu_ns = match followed.subject.ended.get() {
                 Some(end) => {
                     followed.finished = true;
-                    last_word(end)
+                    final_cpu_ns(end)
                 }
                 None => match &mut followed.source {
                     Source::Cgroup(file) => {
@@ -100,8 +100,8 @@ impl Meter for ProcCpu {
             };
             match cpu_ns {
                 Some(cpu_ns) => {
-                    // Ticks and microseconds are cut off differently at a process's end: the sum
-                    // may seem to go back by less than a tick, the time that was used cannot.
+                    // Ticks and microseconds are truncated differently at a process's end, so the
+                    // sum may decrease by less than a tick. Keeps the maximum.
                     followed.highest_ns = followed.highest_ns.max(cpu_ns);
                     samples.put(followed.series, followed.highest_ns as f64);
                 }
@@ -111,8 +111,8 @@ impl Meter for ProcCpu {
     }
 }
 
-/// What is known of a process that has ended: its cgroup's count, else the sum its guard reaped.
-fn last_word(end: &Final) -> Option<i64> {
+/// Returns the CPU time of an ended process: its cgroup's count, else the sum of its guard.
+fn final_cpu_ns(end: &Final) -> Option<i64> {
     let reaped = end.rusage.as_ref().map(|usage| usage.user_ns + usage.system_ns);
     end.cgroup_usage_ns.or(reaped)
 }
@@ -126,7 +126,7 @@ impl Clocks {
         if edge || now_ns - self.searched_ns >= SEARCH_PERIOD_NS {
             self.search(tree, subject, now_ns);
         }
-        // A process that is gone was waited for by somebody: its time is in `waited` now.
+        // A process that has ended was reaped, and `waited_ns` includes its time after a search.
         self.sum(tree).or_else(|| {
             self.search(tree, subject, now_ns);
             self.sum(tree)

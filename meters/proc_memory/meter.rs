@@ -1,4 +1,5 @@
-//! Memory and threads of a process tree: `statm` and `stat` each time, `smaps_rollup` at edges.
+//! Memory and threads of a process tree, from `statm` and `stat` at each reading and from
+//! `smaps_rollup` at edges.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use crate::meter::{
     parse_number, Absent, Meter, Opened, Place, Reach, Samples, SeriesId, Subject, Tree,
 };
 
-/// Holds the longest file read here (`cgroup.procs` of some hundred processes).
+/// Room for the longest file of this meter: `cgroup.procs` with several hundred processes.
 const BUFFER_BYTES: usize = 8192;
 
 struct ProcMemory {
@@ -50,7 +51,8 @@ impl Meter for ProcMemory {
 
     fn read(&mut self, samples: &mut Samples) {
         let ProcMemory { tree, page_bytes, followed, buffer } = self;
-        for followed in followed.iter_mut().filter(|one| one.subject.ended.get().is_none()) {
+        let live = followed.iter_mut().filter(|followed| followed.subject.ended.get().is_none());
+        for followed in live {
             followed.find_members(tree, buffer);
             samples.begin();
             match followed.sum(|pid| rss_pages(tree, pid, buffer)) {
@@ -87,7 +89,7 @@ impl Followed {
         }
     }
 
-    /// Sum over the members that are still there; None if none could be read.
+    /// Returns the sum over the live members, or None if no member could be read.
     fn sum(&self, mut read: impl FnMut(i32) -> Option<u64>) -> Option<u64> {
         let mut sum = None;
         for pid in &self.pids {

@@ -1,4 +1,4 @@
-//! CPU time of the processes that are neither the agent nor anything that it started or follows.
+//! CPU time of all processes except the agent, its descendants and attached processes.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ const MACHINE: &str = "machine";
 struct ProcOthers {
     tree: Tree,
     others: Others,
-    /// Of attached processes: those that were started here are known by their parents.
+    /// Attached subjects. `Others` identifies the agent's descendants by their parents.
     attached: Vec<Arc<Subject>>,
     series: Option<[SeriesId; 3]>,
 }
 
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
-    let own = tree.own_pid();
-    if let Err(error) = tree.text(&format!("proc/{own}/stat")) {
-        return Err(Absent::because(format!("/proc/{own}/stat: {error}")));
+    let own_pid = tree.own_pid();
+    if let Err(error) = tree.text(&format!("proc/{own_pid}/stat")) {
+        return Err(Absent::because(format!("/proc/{own_pid}/stat: {error}")));
     }
     let mut info = Map::new();
-    let queue = tree.text(&format!("proc/{own}/schedstat")).is_ok();
-    info.insert("knows_time_in_queue".into(), queue.into());
+    let has_schedstat = tree.text(&format!("proc/{own_pid}/schedstat")).is_ok();
+    info.insert("knows_time_in_queue".into(), has_schedstat.into());
     info.insert("unseen".into(), tree.unseen_processes().into());
     let others = Others::new(tree);
     let meter = ProcOthers { tree: tree.clone(), others, attached: Vec::new(), series: None };

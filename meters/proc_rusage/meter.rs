@@ -1,4 +1,4 @@
-//! What the guard summed up from `wait4` once a process and all its descendants had ended.
+//! The guard's sums of `wait4` over a process and all its descendants, after their end.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Meter for Rusage {
 
     fn follow(&mut self, subject: &Arc<Subject>, samples: &mut Samples) {
         if subject.reach != Reach::Guarded {
-            return; // somebody else waits for it, and learns this
+            return; // only the parent of a process gets its resource usage
         }
         let series = QUANTITIES.map(|quantity| samples.declare(quantity, Place::of(&subject.name)));
         self.followed.push(Followed { subject: subject.clone(), series, written: false });
@@ -39,7 +39,7 @@ impl Meter for Rusage {
             followed.written = true;
             samples.begin();
             let Some(usage) = &end.rusage else {
-                // Its guard was lost, and with it what it had counted.
+                // The guard was killed, so its sums are lost.
                 followed.series.iter().for_each(|series| samples.lost(*series));
                 continue;
             };

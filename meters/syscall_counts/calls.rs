@@ -1,4 +1,4 @@
-//! Names of system calls by their number on this machine's architecture.
+//! Names of system calls by their numbers on this architecture.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ macro_rules! numbered {
     ($($call:ident),* $(,)?) => { &[$((libc::$call, stringify!($call))),*] };
 }
 
-/// Where every 64-bit architecture has them.
+/// Calls of every 64-bit architecture.
 #[rustfmt::skip]
 const COMMON: &[(libc::c_long, &str)] = numbered![
     SYS_accept, SYS_accept4, SYS_acct, SYS_add_key, SYS_adjtimex, SYS_bind, SYS_bpf, SYS_brk,
@@ -66,7 +66,7 @@ const COMMON: &[(libc::c_long, &str)] = numbered![
     SYS_writev,
 ];
 
-/// What only x86-64 has kept from before.
+/// Older calls, which only x86-64 has.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const OWN: &[(libc::c_long, &str)] = numbered![
@@ -84,7 +84,7 @@ const OWN: &[(libc::c_long, &str)] = numbered![
 #[cfg(not(target_arch = "x86_64"))]
 const OWN: &[(libc::c_long, &str)] = &[];
 
-/// The call's name; `syscall_NUMBER` where it is newer than this table.
+/// Returns the call's name, or `syscall_NUMBER` if this table does not contain it.
 pub fn name(number: u64) -> String {
     static NAMES: OnceLock<Vec<Option<&'static str>>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {

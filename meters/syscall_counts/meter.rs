@@ -1,6 +1,6 @@
-//! Counts and times system calls in the kernel: programs of ours at the tracepoints `sys_enter` and
-//! `sys_exit` add up by cgroup and call, so that every process of a tree is in it from its
-//! birth, whatever its namespaces.
+//! Counts and times system calls in the kernel. eBPF programs at the tracepoints `sys_enter` and
+//! `sys_exit` sum calls and times by cgroup and call. The sums therefore include every process of a
+//! tree from its start, regardless of namespaces.
 
 #[path = "calls.rs"]
 mod calls;
@@ -15,31 +15,31 @@ use crate::bpf::{attach, Attached};
 use crate::clock;
 use crate::meter::{Absent, Meter, Opened, Place, Reach, Samples, SeriesId, Subject, Tree};
 use programs::{ending, entering, leaving};
-use programs::{Entered, Maps, Sum, CALLS, PLACES, SUBJECTS_MAX, UNCOUNTED};
+use programs::{Entered, Maps, Sum, CALLS, SLOTS, SUBJECTS_MAX, UNCOUNTED};
 
 const GRANT: &str = "run as root, or: setcap cap_bpf,cap_perfmon=ep target/release/wattwire-agent";
 
 struct SystemCalls {
     tree: Tree,
-    /// None in a replay: a stored tree holds no kernel.
+    /// None in a replay.
     kernel: Option<(Maps, [Attached; 3])>,
     followed: Vec<Followed>,
     sums: Vec<(Key, Sum)>,
     timed: Vec<(Key, Timed)>,
-    /// Calls that were going on at the last reading, and when that was.
+    /// Calls that were in progress at the last reading, and the time of that reading.
     pending: Vec<Entered>,
     pending_ns: u64,
 }
 
-/// Whose calls, and which: a row of the kernel's sums, and a place in it.
+/// Identifies a sum by a subject's row and the number of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     row: u32,
     call: usize,
 }
 
-/// Time of calls that have returned, without what of each lay before the reading that precedes
-/// its return: a wait that began in silence would otherwise count for the first message.
+/// Time of calls that have returned. For each call it excludes the time before the last reading
+/// that precedes its return, because a wait before the first message must not count for it.
 #[derive(Clone, Copy, Default)]
 struct Timed {
     kernel_ns: u64,
@@ -56,7 +56,7 @@ struct Followed {
 
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let refused = |error: &io::Error| Absent {
-        reason: format!("the kernel takes no program from this user (bpf(2): {error})"),
+        reason: format!("the kernel rejects eBPF programs of this user (bpf(2): {error})"),
         grant: GRANT.into(),
     };
     let kernel = match tree {
@@ -75,7 +75,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
 }
 
 fn attached() -> io::Result<(Maps, [Attached; 3])> {
-    let maps = Maps::create(PLACES)?;
+    let maps = Maps::create(SLOTS)?;
     let programs = [
         attach(entering(&maps), c"sys_enter")?,
         attach(leaving(&maps), c"sys_exit")?,
@@ -85,30 +85,31 @@ fn attached() -> io::Result<(Maps, [Attached; 3])> {
 }
 
 impl SystemCalls {
-    /// Reads the kernel's sums and replaces their times by those of `Timed`.
+    /// Reads the kernel's sums and replaces their times with those of `Timed`.
     fn gather(&mut self, now_ns: u64) {
         let Some((maps, _)) = &self.kernel else { return };
         let before = std::mem::take(&mut self.pending);
-        // First what goes on: what returns meanwhile is then in both, and not left out of both.
+        // Reads the open calls first. A call that returns before the sums are read is then part of
+        // both, otherwise it could be part of neither.
         let pending = &mut self.pending;
         maps.each_entered(|entered| pending.push(entered));
         let sums = &mut self.sums;
         sums.clear();
-        let mut found = vec![Sum::default(); CALLS];
+        let mut row_sums = vec![Sum::default(); CALLS];
         for row in self.followed.iter().map(|followed| followed.row) {
-            if maps.sums.get_all(row, &mut found) {
-                let made = |(call, sum): &(usize, &Sum)| *call == UNCOUNTED || sum.calls != 0;
-                let found = found.iter().enumerate().filter(made);
-                sums.extend(found.map(|(call, sum)| (Key { row, call }, *sum)));
+            if maps.sums.get_all(row, &mut row_sums) {
+                let is_used = |(call, sum): &(usize, &Sum)| *call == UNCOUNTED || sum.calls != 0;
+                let used = row_sums.iter().enumerate().filter(is_used);
+                sums.extend(used.map(|(call, sum)| (Key { row, call }, *sum)));
             }
         }
         for (key, sum) in sums {
-            let at = self.timed.iter().position(|(known, _)| known == key);
-            let at = at.unwrap_or_else(|| {
+            let index = self.timed.iter().position(|(known, _)| known == key);
+            let index = index.unwrap_or_else(|| {
                 self.timed.push((*key, Timed::default()));
                 self.timed.len() - 1
             });
-            let timed = &mut self.timed[at].1;
+            let timed = &mut self.timed[index].1;
             let returned = before.iter().filter(|entered| {
                 let same = |now: &Entered| now.thread == entered.thread && now.t_ns == entered.t_ns;
                 entered.is_of(key) && !self.pending.iter().any(same)
@@ -146,7 +147,7 @@ impl Followed {
         samples.counter(series[2], sum.errors);
     }
 
-    /// The cgroup's own division of its CPU time, in ns: in the kernel, and outside of it.
+    /// Returns the cgroup's CPU time in ns in the kernel and in user space.
     fn cpu_ns(&self, tree: &Tree) -> Option<[u64; 2]> {
         let folder = &self.subject.cgroup.as_ref()?.path;
         let path = folder.join("cpu.stat");
@@ -165,13 +166,13 @@ impl Meter for SystemCalls {
     fn follow(&mut self, subject: &Arc<Subject>, samples: &mut Samples) {
         let Some(cgroup) = subject.cgroup.as_ref().filter(|_| subject.reach == Reach::Guarded)
         else {
-            return; // counted by cgroup only
+            return; // the programs count only by cgroup
         };
-        // Its number is its folder's, in the hierarchy of version 2 and there only.
+        // In the hierarchy of version 2 a cgroup's number is the inode of its folder.
         let is_v2 = cgroup.usage.ends_with("cpu.stat");
-        let number = std::fs::metadata(&cgroup.path).map(|found| found.ino());
+        let number = std::fs::metadata(&cgroup.path).map(|metadata| metadata.ino());
         let (Some((maps, _)), true, Ok(number)) = (&self.kernel, is_v2, number) else { return };
-        // Rows are given out in turn and are all 0 at first.
+        // The subject gets the next row, whose sums are initially 0.
         let row = self.followed.len() as u32;
         if row >= SUBJECTS_MAX || maps.watched.set(&number, &u64::from(row)).is_err() {
             return;

@@ -1,31 +1,32 @@
-//! What the kernel runs at each system call, and the tables that it shares with the meter.
-//!
-//! On the way of a call that counts stand two clock readings, no hashing, and two additions.
+//! The programs that the kernel runs at each system call, and the tables that they share with the
+//! meter. On the common path a measured call costs two clock readings and two additions, without
+//! hashing.
 
 use std::io;
 
 use crate::bpf::{Code, Helper, Label, Map};
 use crate::bpf::{R0, R1, R2, R3, R4, R6, R7, R8, R9, STACK};
 
-/// How many processes with their trees may be followed; each has a row of `Sum`s.
+/// Maximum number of process trees. Each has a row of `Sum`s.
 pub const SUBJECTS_MAX: u32 = 256;
-/// A row's sums, by the call's number.
+/// Number of sums in a row, with the call's number as index.
 pub const CALLS: usize = 512;
-/// The row's last sum stands for "no room": for a thread, or for a call of a higher number.
+/// Index of a row's last sum, which counts calls without room: calls with a higher number, and
+/// calls of threads without an entry.
 pub const UNCOUNTED: usize = CALLS - 1;
-/// Places for threads as a rule.
-pub const PLACES: usize = 8192;
+/// Number of slots for threads.
+pub const SLOTS: usize = 8192;
 const THREADS_MAX: u32 = 8192;
 const LAST_ERROR: i32 = -4095;
 
-/// What a thread is in: since when (0: in no call), which call, whose.
+/// The open call of a thread: its start time (0 outside a call), its number and its subject.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Entered {
     pub t_ns: u64,
     pub call: u64,
     pub subject: u64,
-    /// 0: nobody's place.
+    /// 0 in a free slot.
     pub thread: u64,
 }
 
@@ -33,9 +34,9 @@ const T_NS: i16 = 0;
 const CALL: i16 = 8;
 const SUBJECT: i16 = 16;
 const OWNER: i16 = 24;
-const PLACE_BYTES: i32 = size_of::<Entered>() as i32;
-/// Behind the places: whether a thread has ever found its place taken.
-const ANY_BESIDE: i16 = 0;
+const SLOT_BYTES: i32 = size_of::<Entered>() as i32;
+/// Offset in the word after the slots. The word is 1 if any thread has used the overflow table.
+const HAS_OVERFLOW: i16 = 0;
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -48,49 +49,49 @@ pub struct Sum {
 const SUM_BYTES: i32 = size_of::<Sum>() as i32;
 
 pub struct Maps {
-    /// A followed cgroup's row in `sums`.
+    /// Rows in `sums` by cgroup number.
     pub watched: Map,
-    /// Where each thread notes its calls, by its number's last bits; how many there are.
-    places: Map,
+    /// The threads' open calls, by the last bits of the thread's number.
+    slots: Map,
     count: usize,
-    /// Whose a place is. Only this tells two threads apart that want it at the same time.
-    taken: Map,
-    /// The same for threads whose place is another's.
-    beside: Map,
+    /// The owner of each slot. Only one of two threads that claim a slot simultaneously succeeds.
+    owners: Map,
+    /// Open calls of threads whose slot has another owner.
+    overflow: Map,
     pub sums: Map,
 }
 
 impl Maps {
-    /// With so many places, a power of 2.
+    /// Creates the tables. The number of slots must be a power of 2.
     pub fn create(count: usize) -> io::Result<Maps> {
-        let places_bytes = count * size_of::<Entered>() + 8;
+        let slots_bytes = count * size_of::<Entered>() + 8;
         Ok(Maps {
             watched: Map::create(8, 8, SUBJECTS_MAX)?,
-            places: Map::array(places_bytes as u32, 1)?,
+            slots: Map::array(slots_bytes as u32, 1)?,
             count,
-            taken: Map::create(4, 4, count as u32)?,
-            beside: Map::create(4, PLACE_BYTES as u32, THREADS_MAX)?,
+            owners: Map::create(4, 4, count as u32)?,
+            overflow: Map::create(4, SLOT_BYTES as u32, THREADS_MAX)?,
             sums: Map::array((CALLS * size_of::<Sum>()) as u32, SUBJECTS_MAX)?,
         })
     }
 
-    /// Calls `visit` with what each thread was in that is in a call now.
+    /// Calls `visit` with each open call.
     pub fn each_entered(&self, mut visit: impl FnMut(Entered)) {
-        // One more for the word behind them.
-        let mut places = vec![Entered::default(); self.count + 1];
-        if self.places.get_all(0, &mut places) {
-            places.truncate(self.count);
-            places.iter().filter(|place| place.t_ns != 0).for_each(|place| visit(*place));
+        // The additional entry has room for the word after the slots.
+        let mut slots = vec![Entered::default(); self.count + 1];
+        if self.slots.get_all(0, &mut slots) {
+            slots.truncate(self.count);
+            slots.iter().filter(|entered| entered.t_ns != 0).for_each(|entered| visit(*entered));
         }
-        self.beside.each(|_: u32, place: Entered| {
-            if place.t_ns != 0 {
-                visit(place);
+        self.overflow.each(|_: u32, entered: Entered| {
+            if entered.t_ns != 0 {
+                visit(entered);
             }
         });
     }
 }
 
-/// Places on the programs' stack: a thread's number, a row's or a place's, a cgroup's, and an
+/// Stack offsets of a thread's number, the index of a row or slot, a cgroup's number, and an
 /// `Entered`.
 const THREAD: i16 = -4;
 const INDEX: i16 = -8;
@@ -103,7 +104,7 @@ fn look_up(code: &mut Code, map: &Map, key: i16) {
     code.call(Helper::Lookup);
 }
 
-/// BPF_ANY, and BPF_NOEXIST: of two that set an entry at the same time, one is refused.
+/// BPF_ANY and BPF_NOEXIST. With BPF_NOEXIST only the first of two simultaneous updates succeeds.
 const ANY: i32 = 0;
 const ONLY_NEW: i32 = 1;
 
@@ -115,38 +116,40 @@ fn update(code: &mut Code, map: &Map, key: i16, value: i16, flag: i32) {
     code.call(Helper::Update);
 }
 
-/// R7 = this thread's number, R8 = the address of its place; goes to `own` where it has it.
-fn look_at_place(code: &mut Code, maps: &Maps, own: Label) {
+/// Sets R7 to this thread's number and R8 to the address of its slot. Jumps to `owned` if the
+/// thread owns the slot.
+fn load_slot(code: &mut Code, maps: &Maps, owned: Label) {
     code.call(Helper::ThreadId);
     code.copy_half(R7, R0);
     code.copy(R8, R7);
     code.mask(R8, maps.count as i32 - 1);
-    code.multiply(R8, PLACE_BYTES);
-    code.only_value(R1, &maps.places);
+    code.multiply(R8, SLOT_BYTES);
+    code.only_value(R1, &maps.slots);
     code.add(R8, R1);
     code.load(R1, R8, OWNER);
-    code.jump_if_registers_equal(R1, R7, own);
+    code.jump_if_registers_equal(R1, R7, owned);
 }
 
-/// R0 = this thread's entry in `beside` or 0. Most often nobody is there, and nothing is hashed.
-fn look_beside(code: &mut Code, maps: &Maps, none: Label) {
-    any_beside(code, maps);
-    code.load(R1, R1, ANY_BESIDE);
+/// Sets R0 to this thread's entry in `overflow`. Jumps to `none` if there is no entry. Avoids the
+/// look-up while the table is unused.
+fn load_overflow(code: &mut Code, maps: &Maps, none: Label) {
+    overflow_word(code, maps);
+    code.load(R1, R1, HAS_OVERFLOW);
     code.jump_if_equal(R1, 0, none);
     code.store_half(STACK, THREAD, R7);
-    look_up(code, &maps.beside, THREAD);
+    look_up(code, &maps.overflow, THREAD);
     code.jump_if_equal(R0, 0, none);
 }
 
-/// R1 = the address of the word behind the places.
-fn any_beside(code: &mut Code, maps: &Maps) {
-    code.only_value(R1, &maps.places);
-    code.set(R2, maps.count as i32 * PLACE_BYTES);
+/// Sets R1 to the address of the word after the slots.
+fn overflow_word(code: &mut Code, maps: &Maps) {
+    code.only_value(R1, &maps.slots);
+    code.set(R2, maps.count as i32 * SLOT_BYTES);
     code.add(R1, R2);
 }
 
-/// Goes on at R8, whatever the table: notes the call and when it began, and ends.
-fn note(code: &mut Code) {
+/// Stores the call and its start time in the entry at R8, and exits.
+fn store_call(code: &mut Code) {
     code.load(R1, R6, 8);
     code.store(R8, CALL, R1);
     code.call(Helper::Nanoseconds);
@@ -154,16 +157,16 @@ fn note(code: &mut Code) {
     code.exit();
 }
 
-/// `sys_enter(registers, number)`: notes when a thread of a watched cgroup enters which call. A
-/// thread that is known already stays where it was first seen, which saves asking for its cgroup.
+/// `sys_enter(registers, number)`: stores the call and its start time if the thread belongs to a
+/// measured cgroup. A thread keeps its first entry, so later calls do not need its cgroup.
 pub fn entering(maps: &Maps) -> Code {
     let mut code = Code::default();
-    let (end, own, new, taken) = (code.label(), code.label(), code.label(), code.label());
+    let (end, owned, new, occupied) = (code.label(), code.label(), code.label(), code.label());
     code.copy(R6, R1);
-    look_at_place(&mut code, maps, own);
-    look_beside(&mut code, maps, new);
+    load_slot(&mut code, maps, owned);
+    load_overflow(&mut code, maps, new);
     code.copy(R8, R0);
-    note(&mut code);
+    store_call(&mut code);
 
     code.place(new);
     code.call(Helper::CgroupId);
@@ -175,23 +178,23 @@ pub fn entering(maps: &Maps) -> Code {
     code.copy(R1, R7);
     code.mask(R1, maps.count as i32 - 1);
     code.store_half(STACK, INDEX, R1);
-    update(&mut code, &maps.taken, INDEX, THREAD, ONLY_NEW);
-    code.jump_if_not_equal(R0, 0, taken);
+    update(&mut code, &maps.owners, INDEX, THREAD, ONLY_NEW);
+    code.jump_if_not_equal(R0, 0, occupied);
     code.store(R8, SUBJECT, R9);
     code.store(R8, OWNER, R7);
-    code.place(own);
-    note(&mut code);
+    code.place(owned);
+    store_call(&mut code);
 
-    code.place(taken);
-    any_beside(&mut code, maps);
-    code.store_value(R1, ANY_BESIDE, 1);
+    code.place(occupied);
+    overflow_word(&mut code, maps);
+    code.store_value(R1, HAS_OVERFLOW, 1);
     code.load(R1, R6, 8);
     code.store(STACK, VALUE + CALL, R1);
     code.store(STACK, VALUE + SUBJECT, R9);
     code.store(STACK, VALUE + OWNER, R7);
     code.call(Helper::Nanoseconds);
     code.store(STACK, VALUE + T_NS, R0);
-    update(&mut code, &maps.beside, THREAD, VALUE, ANY);
+    update(&mut code, &maps.overflow, THREAD, VALUE, ANY);
     code.jump_if_equal(R0, 0, end);
     code.store_half(STACK, INDEX, R9);
     look_up(&mut code, &maps.sums, INDEX);
@@ -203,15 +206,15 @@ pub fn entering(maps: &Maps) -> Code {
     code
 }
 
-/// `sys_exit(registers, result)`: adds up what the thread has noted on entering.
+/// `sys_exit(registers, result)`: adds the thread's open call to the sums.
 pub fn leaving(maps: &Maps) -> Code {
     let mut code = Code::default();
-    let (end, own, has_room) = (code.label(), code.label(), code.label());
+    let (end, owned, has_room) = (code.label(), code.label(), code.label());
     code.copy(R6, R1);
-    look_at_place(&mut code, maps, own);
-    look_beside(&mut code, maps, end);
+    load_slot(&mut code, maps, owned);
+    load_overflow(&mut code, maps, end);
     code.copy(R8, R0);
-    code.place(own);
+    code.place(owned);
     code.load(R9, R8, T_NS);
     code.jump_if_equal(R9, 0, end);
     code.call(Helper::Nanoseconds);
@@ -239,22 +242,22 @@ pub fn leaving(maps: &Maps) -> Code {
     code
 }
 
-/// `sched_process_exit(task)`: forgets a thread that ends within a call, as every thread does.
+/// `sched_process_exit(task)`: removes the thread's entry. Every thread ends during a call.
 pub fn ending(maps: &Maps) -> Code {
     let mut code = Code::default();
-    let own = code.label();
-    look_at_place(&mut code, maps, own);
+    let owned = code.label();
+    load_slot(&mut code, maps, owned);
     code.store_half(STACK, THREAD, R7);
-    code.map(R1, &maps.beside);
+    code.map(R1, &maps.overflow);
     code.stack_address(R2, THREAD);
     code.call(Helper::Delete);
     code.exit();
-    code.place(own);
+    code.place(owned);
     code.store_value(R8, T_NS, 0);
     code.store_value(R8, OWNER, 0);
     code.mask(R7, maps.count as i32 - 1);
     code.store_half(STACK, INDEX, R7);
-    code.map(R1, &maps.taken);
+    code.map(R1, &maps.owners);
     code.stack_address(R2, INDEX);
     code.call(Helper::Delete);
     code.exit();
@@ -269,46 +272,46 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     const THREADS: u64 = 8;
-    const EACH: u64 = 20_000;
+    const CALLS_PER_THREAD: u64 = 20_000;
 
-    /// The number of the cgroup (version 2) that this process is in.
+    /// Returns the number of this process's cgroup (version 2).
     fn own_cgroup() -> Option<u64> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let root = mounts.lines().find(|line| line.contains(" - cgroup2 "))?.split(' ').nth(4)?;
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
-        fs::metadata(format!("{root}{path}")).ok().map(|found| found.ino())
+        let cgroups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let path = cgroups.lines().find_map(|line| line.strip_prefix("0::"))?;
+        fs::metadata(format!("{root}{path}")).ok().map(|metadata| metadata.ino())
     }
 
-    /// The row's sum for a call that nobody else makes, after `THREADS` at once made it.
-    fn counted(places: usize) -> Option<Sum> {
+    /// Makes an otherwise unused call in `THREADS` concurrent threads, and returns its sum.
+    fn counted(slots: usize) -> Option<Sum> {
         let call = libc::SYS_lookup_dcookie;
-        let said = |error: &io::Error| eprintln!("bpf(2) is not to be had here: {error}");
-        let maps = Maps::create(places).inspect_err(said).ok()?;
+        let print = |error: &io::Error| eprintln!("bpf(2) is not available on this host: {error}");
+        let maps = Maps::create(slots).inspect_err(print).ok()?;
         let _programs = [
-            attach(entering(&maps), c"sys_enter").inspect_err(said).ok()?,
+            attach(entering(&maps), c"sys_enter").inspect_err(print).ok()?,
             attach(leaving(&maps), c"sys_exit").unwrap(),
             attach(ending(&maps), c"sched_process_exit").unwrap(),
         ];
         maps.watched.set(&own_cgroup()?, &1u64).unwrap();
-        let made = || {
-            for _ in 0..EACH {
-                // SAFETY: a null buffer of no length.
+        let make_calls = || {
+            for _ in 0..CALLS_PER_THREAD {
+                // SAFETY: the buffer is null and its length is 0.
                 unsafe { libc::syscall(call, 0u64, std::ptr::null_mut::<u8>(), 0usize) };
             }
         };
-        std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(made))));
+        std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(make_calls))));
         let mut row = vec![Sum::default(); CALLS];
         assert!(maps.sums.get_all(1, &mut row));
         Some(row[call as usize])
     }
 
     #[test]
-    fn every_call_counts_whether_each_thread_has_a_place_or_all_want_the_same() {
-        for places in [PLACES, 1] {
-            let Some(sum) = counted(places) else { return };
-            assert_eq!(sum.calls, THREADS * EACH, "with {places} places");
-            assert_eq!(sum.errors, sum.calls, "with {places} places");
+    fn every_call_is_counted_even_if_all_threads_share_a_slot() {
+        for slots in [SLOTS, 1] {
+            let Some(sum) = counted(slots) else { return };
+            assert_eq!(sum.calls, THREADS * CALLS_PER_THREAD, "with {slots} slots");
+            assert_eq!(sum.errors, sum.calls, "with {slots} slots");
             assert!(sum.ns > 0);
         }
     }

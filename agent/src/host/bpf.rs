@@ -309,7 +309,7 @@ fn bpf<T>(command: u32, attributes: &T) -> io::Result<RawFd> {
 }
 
 fn descriptor(fd: RawFd) -> OwnedFd {
-    // SAFETY: the kernel has just created this descriptor (close-on-exec), and nothing else owns it.
+    // SAFETY: the kernel has just created this descriptor (close-on-exec). Nothing else owns it.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 

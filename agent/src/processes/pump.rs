@@ -47,7 +47,7 @@ impl CappedFile {
 impl Drop for CappedFile {
     fn drop(&mut self) {
         if self.omitted_bytes > 0 {
-            let note = format!("\n[wattwire: {} more bytes omitted]\n", self.omitted_bytes);
+            let note = format!("\n[wattwire: {} more bytes were left out]\n", self.omitted_bytes);
             let _ = self.file.write_all(note.as_bytes());
         }
     }
@@ -181,7 +181,7 @@ mod tests {
         drop(file);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(text, "abcde\n[wattwire: 2 more bytes omitted]\n");
+        assert_eq!(text, "abcde\n[wattwire: 2 more bytes were left out]\n");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-"""What the meter says of a program is what `/usr/bin/time -v` says of it, in the same run."""
+"""Test that the meter agrees with `/usr/bin/time -v` in the same run."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from wattwire.run.results.convert import quantities_frame
 HANG_S = 60.0
 PROGRAM = """
 import time
-held = bytearray(64 << 20)
-held[::4096] = bytes(len(range(0, len(held), 4096)))
+memory = bytearray(64 << 20)
+memory[::4096] = bytes(len(range(0, len(memory), 4096)))
 for _ in range(250):
     time.sleep(0.0005)
 """
-TOLD = {
+PATTERNS = {
     "max_rss": r"Maximum resident set size \(kbytes\): (\d+)",
     "minor_faults": r"Minor \(reclaiming a frame\) page faults: (\d+)",
     "voluntary_switches": r"Voluntary context switches: (\d+)",
 }
-OWN_MOST = {"minor_faults": 1000, "voluntary_switches": 20}
-"""What the program `time` itself may add to the tree: it forks, waits and writes a file."""
+EXTRA_MAX = {"minor_faults": 1000, "voluntary_switches": 20}
+"""Maximum contribution of the program `time`, which forks, waits and writes a file."""
 
 
 @pytest.fixture
 def agent(tmp_path: Path) -> AgentClient:
     if shutil.which("time") is None:
-        pytest.skip("no program `time` on PATH: Debian's package time has it")
+        pytest.skip("the program `time` is not on PATH; it is in Debian's package time")
     try:
         find_agent()
     except MissingError as reason:
@@ -45,7 +45,7 @@ def agent(tmp_path: Path) -> AgentClient:
 
 
 def measured(agent: AgentClient, folder: Path, argv: list[str]) -> dict[str, float]:
-    """Quantity → value of the meter over one process's life."""
+    """Return the meter's values of a program by quantity."""
     readings = str(folder / "readings.bin")
     events: queue.Queue[dict[str, Any]] = queue.Queue()
     agent.subscribe("program", events)
@@ -58,23 +58,22 @@ def measured(agent: AgentClient, folder: Path, argv: list[str]) -> dict[str, flo
         pass
     sampling = agent.request("sample_stop")
     frame = quantities_frame("r", "h", Path(readings), sampling["series"])
-    own = frame.filter(frame["subject"] == "program")
-    return dict(zip(own["quantity"], own["value"], strict=True))
+    program = frame.filter(frame["subject"] == "program")
+    return dict(zip(program["quantity"], program["value"], strict=True))
 
 
-def test_memory_faults_and_switches_are_those_that_time_tells(
-    agent: AgentClient, tmp_path: Path
-) -> None:
+def test_memory_faults_and_switches_agree_with_time(agent: AgentClient, tmp_path: Path) -> None:
     report = tmp_path / "report"
     argv = ["time", "-v", "-o", str(report), sys.executable, "-S", "-c", PROGRAM]
     try:
-        found = measured(agent, tmp_path, argv)
+        values = measured(agent, tmp_path, argv)
     finally:
         agent.close()
     text = report.read_text(encoding="utf-8")
-    told = {name: int(m[1]) for name, pattern in TOLD.items() if (m := re.search(pattern, text))}
-    assert set(told) == set(TOLD), text
-    assert told["voluntary_switches"] >= 200 and told["minor_faults"] >= 16_384
-    assert found["max_rss"] == told["max_rss"] * 1024
-    for name, most in OWN_MOST.items():
-        assert 0 <= found[name] - told[name] <= most, (name, found, told)
+    matches = {name: re.search(pattern, text) for name, pattern in PATTERNS.items()}
+    truth = {name: int(match[1]) for name, match in matches.items() if match}
+    assert set(truth) == set(PATTERNS), text
+    assert truth["voluntary_switches"] >= 200 and truth["minor_faults"] >= 16_384
+    assert values["max_rss"] == truth["max_rss"] * 1024
+    for name, extra_max in EXTRA_MAX.items():
+        assert 0 <= values[name] - truth[name] <= extra_max, (name, values, truth)

@@ -1,4 +1,4 @@
-"""Both ways of counting tell what a program knows that it did."""
+"""Test both methods of counting system calls with a program whose calls are known."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ def agent(tmp_path: Path) -> Any:
     client.close()
 
 
-def way_here(agent: AgentClient) -> syscalls.Way:
-    way = syscalls.choose(agent.hello)
-    if way.name != syscalls.KERNEL_PROGRAM:
-        pytest.skip(f"system calls are not counted in the kernel here: {way.because}")
-    return way
+def kernel_method(agent: AgentClient) -> syscalls.Way:
+    method = syscalls.choose(agent.hello)
+    if method.name != syscalls.KERNEL_PROGRAM:
+        pytest.skip(f"the kernel does not count system calls on this host: {method.because}")
+    return method
 
 
 def run_program(agent: AgentClient, folder: Path, meters: list[str]) -> tuple[Any, list[int]]:
-    """The sampling of one life of the program, and the times of the marks around its work."""
+    """Run the program once; return the sampling and the times of the marks around its work."""
     events: queue.Queue[dict[str, Any]] = queue.Queue()
     agent.subscribe("program", events)
     agent.request(
@@ -83,15 +83,15 @@ def run_program(agent: AgentClient, folder: Path, meters: list[str]) -> tuple[An
 
 
 def counted(agent: AgentClient, folder: Path) -> dict[str, list[float]]:
-    way = way_here(agent)
-    sampling, marks = run_program(agent, folder, [way.meter])
+    method = kernel_method(agent)
+    sampling, marks = run_program(agent, folder, [method.meter])
     frame = quantities_frame("r", "h", folder / "readings.bin", sampling["series"])
-    found = syscalls.from_readings(frame, way.meter, (marks[0], marks[1]), ["program"])
-    assert found["program"]["uncounted"] == 0
-    return dict(found["program"]["calls"])
+    counts = syscalls.from_readings(frame, method.meter, (marks[0], marks[1]), ["program"])
+    assert counts["program"]["uncounted"] == 0
+    return dict(counts["program"]["calls"])
 
 
-def test_the_kernel_counts_every_call_of_a_program_and_of_its_short_lived_child(
+def test_the_kernel_counts_every_call_of_a_program_and_its_short_lived_child(
     agent: AgentClient, tmp_path: Path
 ) -> None:
     calls = counted(agent, tmp_path)
@@ -102,23 +102,23 @@ def test_the_kernel_counts_every_call_of_a_program_and_of_its_short_lived_child(
     assert calls["getppid"][1] > 0
 
 
-def test_both_ways_agree_on_a_deterministic_program(agent: AgentClient, tmp_path: Path) -> None:
-    ours = counted(agent, tmp_path)
+def test_both_methods_agree_on_a_deterministic_program(agent: AgentClient, tmp_path: Path) -> None:
+    meter = counted(agent, tmp_path)
     if shutil.which(syscalls.TRACER) is None:
-        pytest.skip("no program `strace` on PATH: Debian's package strace has it")
+        pytest.skip("the program `strace` is not on PATH; it is in Debian's package strace")
     argv = syscalls.traced([sys.executable, "-S", "-c", PROGRAM], tmp_path)
     done = subprocess.run(
         argv, input="go\n\n", text=True, capture_output=True, check=False, timeout=HANG_S
     )
     if "PTRACE" in done.stderr or "ptrace" in done.stderr:
-        pytest.skip(f"strace may not trace here: {done.stderr.strip()}")
-    theirs = syscalls.parse_table((tmp_path / syscalls.TABLE).read_text())
+        pytest.skip(f"strace has no permission to trace: {done.stderr.strip()}")
+    strace = syscalls.parse_table((tmp_path / syscalls.TABLE).read_text())
     for name in ("getppid", "write", "rmdir"):
-        assert abs(ours[name][0] / theirs[name][0] - 1) <= SHARE_MAX, (name, ours, theirs)
-    assert theirs["rmdir"][2] == ours["rmdir"][2] == WRONG
+        assert abs(meter[name][0] / strace[name][0] - 1) <= SHARE_MAX, (name, meter, strace)
+    assert strace["rmdir"][2] == meter["rmdir"][2] == WRONG
 
 
-def test_without_cgroups_nothing_is_counted_and_the_reason_is_told(
+def test_without_cgroups_the_method_is_another_and_has_a_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("WATTWIRE_CGROUP", "none")
@@ -128,8 +128,8 @@ def test_without_cgroups_nothing_is_counted_and_the_reason_is_told(
         pytest.skip(str(reason))
     client = AgentClient(tmp_path / "state")
     try:
-        way = syscalls.choose(client.hello)
+        method = syscalls.choose(client.hello)
     finally:
         client.close()
-    assert way.name != syscalls.KERNEL_PROGRAM
-    assert way.because
+    assert method.name != syscalls.KERNEL_PROGRAM
+    assert method.because

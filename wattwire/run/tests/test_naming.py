@@ -52,7 +52,7 @@ def test_a_log_is_followed_in_pieces_and_its_bound_is_noticed(tmp_path):
     tail.take()
     assert counter.count == 1
     with path.open("ab") as file:
-        file.write(b"x\n\n[wattwire: 9 more bytes omitted]\nlast x")
+        file.write(b"x\n\n[wattwire: 9 more bytes were left out]\nlast x")
     tail.end()
     assert counter.count == 3 and tail.truncated
     assert bytes(shown) == path.read_bytes()
