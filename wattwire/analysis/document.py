@@ -22,11 +22,11 @@ from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.interactions import Change, by_level, changes
 from wattwire.analysis.limits import Checked, check_limits
 from wattwire.analysis.responses import Response, measured
-from wattwire.analysis.validity import stamps
+from wattwire.analysis.validity import entry, notices
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 
-VERSION = 1
+VERSION = 2
 CONTROLS = {"identical_labels": ("b", "a"), "sampling": ("a", "unsampled")}
 
 
@@ -50,7 +50,7 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "controls": list(_controls(evidence)),
         "best_alternatives": [_choice(choice) for choice in choices(evidence, answers)],
         "limits": [_limit(check) for check in check_limits(evidence)],
-        "validity_notices": stamps(evidence),
+        "validity_notices": [entry(notice) for notice in notices(evidence)],
         "warm_up": evidence.warm_up,
         "stopping": evidence.stopping,
     }

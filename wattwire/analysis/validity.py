@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 
 from wattwire.analysis.dataset import Evidence
-from wattwire.model import words
 from wattwire.model.stored_study import StoredStudy
 from wattwire.model.validity import (
     CONDITION_CODES,
@@ -20,15 +19,12 @@ from wattwire.model.validity import (
     VALIDITY,
     ValidityLimits,
     broken_limits,
+    disabled_limits,
     missed_ticks_share,
-    opened_words,
 )
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.store import Campaign, Messages
 from wattwire.store.campaign import used_attempt
-
-JUDGED_AGAIN = "Judged again after the measurement"
-"""First words of the notice on a report whose verdicts differ from those in the files."""
 
 
 def reasons_at(
@@ -125,52 +121,76 @@ class Rejudged:
         return self._campaign.quantities(self._attempt_name(run))
 
 
-def stamps(evidence: Evidence) -> list[str]:
-    """Return the report's notices on validity limits: none applied, or limits changed later."""
-    sentences = []
-    if evidence.study.validity.look:
-        notice = "A look: no run is excluded for the machine's state."
-        sentences.append(f"{notice} {_default_limits_sentence(evidence)}".rstrip())
-    elif not evidence.validity_changed:
-        sentences += opened_words(evidence.study.validity)
-    if evidence.validity_changed:
+@dataclass(frozen=True)
+class Look:
+    """A look excludes no run; `excluded` of `runs` runs break a default limit, by reason code."""
+
+    runs: int
+    excluded: int
+    codes: tuple[tuple[str, int], ...]
+    """Reason codes with their numbers of runs, in descending order."""
+
+
+@dataclass(frozen=True)
+class JudgedAgain:
+    """Limits were changed after the measurement: numbers of valid and of all runs, both ways."""
+
+    changes: str
+    valid: int
+    runs: int
+    valid_as_measured: int
+    runs_as_measured: int
+
+
+@dataclass(frozen=True)
+class DisabledLimit:
+    """A limit on a share that is 1 or more, so that it excludes no run."""
+
+    key: str
+    limit: float
+
+
+Notice = Look | JudgedAgain | DisabledLimit
+KINDS = {Look: "look", JudgedAgain: "judged_again", DisabledLimit: "limit_disabled"}
+"""Class of a notice → its `kind` in analysis.json."""
+
+
+def notices(evidence: Evidence) -> Iterator[Notice]:
+    """Yield the notices on validity limits: none applied, or limits changed later or disabled."""
+    limits, changes = evidence.study.validity, evidence.validity_changed
+    disabled = [DisabledLimit(key, limit) for key, limit in disabled_limits(limits).items()]
+    if limits.look:
+        yield _look(evidence)
+    elif not changes:
+        yield from disabled
+    if changes:
         stored = evidence.reader.summary_as_measured()  # type: ignore[attr-defined]
         # The report's attempts, without settling runs and runs that count system calls.
         stored = stored.join(evidence.attempts, on=["run", "attempt"], how="semi")
-        sentences.append(
-            f"{JUDGED_AGAIN}, with {evidence.validity_changed}: "
-            f"{_valid_phrase(evidence.attempts)}; as measured, {_valid_phrase(stored)}. "
-            "Its answers are exploratory."
-        )
-        sentences += [
-            phrase
-            for phrase in opened_words(evidence.study.validity)
-            if phrase.partition("=")[0] in evidence.validity_changed
-        ]
-    return sentences
+        attempts = evidence.attempts
+        yield JudgedAgain(changes, _valid(attempts), attempts.height, _valid(stored), stored.height)
+        yield from (notice for notice in disabled if notice.key in changes)
 
 
-def _valid_phrase(attempts: pl.DataFrame) -> str:
-    valid = attempts.filter(pl.col("verdict") == Verdict.VALID.value).height
-    return (
-        f"{valid} of {words.plural(attempts.height, 'run')} {'is' if valid == 1 else 'are'} valid"
-    )
+def _valid(attempts: pl.DataFrame) -> int:
+    return attempts.filter(pl.col("verdict") == Verdict.VALID.value).height
 
 
-def _default_limits_sentence(evidence: Evidence) -> str:
-    """Return a sentence on the runs that the default limits would exclude; "" if there are none."""
-    if not evidence.attempts.height:
-        return ""
+def _look(evidence: Evidence) -> Look:
+    """Return the notice on a look, with the runs that the default limits would exclude."""
     codes: Counter[str] = Counter()
     excluded = 0
     for row in evidence.attempts.iter_rows(named=True):
         document = evidence.document(row["run"], row["attempt"])
         broken = {reason.code for reason in reasons_at(row, document, ValidityLimits())}
         excluded += bool(broken)
-        codes.update(code.replace("_", " ") for code in broken)
-    tried = words.plural(evidence.attempts.height, "run")
-    if not excluded:
-        return f"The default limits would have excluded none of {tried}."
-    share = words.percent(excluded / evidence.attempts.height)
-    counts_text = ", ".join(f"{code} {count}" for code, count in codes.most_common())
-    return f"The default limits would have excluded {excluded} of {tried} ({share}): {counts_text}."
+        codes.update(sorted(broken))
+    return Look(evidence.attempts.height, excluded, tuple(codes.most_common()))
+
+
+def entry(notice: Notice) -> dict[str, Any]:
+    """Return a notice as JSON values: `kind` and its numbers."""
+    values = dict(vars(notice))
+    if isinstance(notice, Look):
+        values["codes"] = dict(notice.codes)
+    return {"kind": KINDS[type(notice)], **values}

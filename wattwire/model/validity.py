@@ -83,16 +83,10 @@ def broken_limits(
     return reasons
 
 
-def opened_words(limits: ValidityLimits) -> list[str]:
-    """Return a sentence for each limit on a share that is 1 or more and so excludes no run."""
-    sentences = []
-    for key in SHARE_LIMITS:
-        limit = float(getattr(limits, key))
-        if limit >= 1:
-            hint = f" (50 % is written 0.5 or 50%; {limit:g} is {100 * limit:,g} %)"
-            opens = f"{key}={limit:g} disables this limit{hint if limit > 1 else ''}"
-            sentences.append(f"{opens}: it excludes no run.")
-    return sentences
+def disabled_limits(limits: ValidityLimits) -> dict[str, float]:
+    """Return the limits on shares that are 1 or more, by key; they exclude no run."""
+    values = {key: float(getattr(limits, key)) for key in SHARE_LIMITS}
+    return {key: limit for key, limit in values.items() if limit >= 1}
 
 
 def missed_ticks_share(sampling: Mapping[str, Any]) -> float | None:

@@ -96,6 +96,11 @@ def percent(share: float | None, digits: int = 2) -> str:
     return f"{number(100 * share, digits)} %"
 
 
+def factor(ratio: float) -> str:
+    """Return a ratio; infinity is "∞", because it means overflow here and not loss."""
+    return "∞" if math.isinf(ratio) else number(ratio)
+
+
 def confidence(level: float) -> str:
     """Return a confidence level with at most two decimals: 95 %, 99.58 %."""
     return f"{100 * level:.2f}".rstrip("0").rstrip(".") + " %"

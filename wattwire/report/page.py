@@ -25,7 +25,7 @@ from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart, page
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
 from wattwire.report.print import render
 from wattwire.report.print.latex import write_tex
-from wattwire.report.words import unanswered
+from wattwire.report.words import unanswered, validity
 from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
 
@@ -74,11 +74,11 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
             drawer.begin(figures_of(section.parts))
         tables = tables_of([part for section in sections for part in section.parts])
         _write_tables(tables, folder / "tables", printed)
-        title, lines = _head(parts, data)
+        notices = validity.sentences(evidence)
+        title, lines = _head(parts, data, notices)
         gaps = unanswered.questions(evidence, answers)
         (folder / "answer.txt").write_text("\n".join([title, *gaps, ""]), "utf-8")
-        stamps = numbers["validity_notices"]
-        (folder / "validity.txt").write_text("".join(f"{stamp}\n" for stamp in stamps), "utf-8")
+        (folder / "validity.txt").write_text("".join(f"{line}\n" for line in notices), "utf-8")
         text = json.dumps(numbers, indent=1, allow_nan=False)
         (folder / "analysis.json").write_text(f"{text}\n", "utf-8")
         page = folder / "index.html"
@@ -97,10 +97,12 @@ def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
         yield from (section for section in part.build(data) if section is not None)
 
 
-def _head(parts: Sequence[PagePart], data: PageData) -> tuple[str, list[str]]:
+def _head(
+    parts: Sequence[PagePart], data: PageData, notices: Sequence[str]
+) -> tuple[str, list[str]]:
     """Return the page's title and the lines below it, in order."""
     head_lines = [line for part in parts for line in part.head(data)]
-    head_lines += [HeadLine(VALIDITY_PLACE, text) for text in data.document["validity_notices"]]
+    head_lines += [HeadLine(VALIDITY_PLACE, text) for text in notices]
     head_lines.sort(key=lambda line: line.place)
     title = " ".join(line.text for line in head_lines if line.place == TITLE and line.text)
     return title, [line.text for line in head_lines if line.place != TITLE]

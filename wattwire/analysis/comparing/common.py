@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +12,12 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.carried import carried
 from wattwire.analysis.carried import why_not as carried_why_not
-from wattwire.analysis.comparing.decision import CONFIDENCE, MARGIN, margin_words
+from wattwire.analysis.comparing.decision import CONFIDENCE, MARGIN, Incomplete
+from wattwire.analysis.comparing.notes import MarginNote, MarginSource, SideNoise
 from wattwire.analysis.controls import noise_floor, pairs
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, resolve
-from wattwire.model import metrics, words
+from wattwire.model import metrics
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.errors import UsageError
 from wattwire.model.study import DEFAULT_LEVELS
@@ -97,17 +97,16 @@ def outcomes_of(evidence: Evidence, runs: Runs) -> list[str]:
     return [str(outcomes[row]) for row in runs.rows]
 
 
-def first_reason(*sides: tuple[Evidence, Runs]) -> str:
-    """Return the outcome and detail of the first run that did not complete; "" without one."""
+def first_incomplete(*sides: tuple[Evidence, Runs]) -> Incomplete | None:
+    """Return the first run that did not complete; None without one."""
     for evidence, runs in sides:
         names = evidence.usable["run"].to_list()
         for row in runs.rows:
             document = evidence.runs.get(names[row], {})
             if document.get("outcome", "completed") != "completed":
-                outcome = str(document["outcome"]).replace("_", " ")
                 detail = document.get("outcome_detail")
-                return f"{outcome}, {detail}" if detail else outcome
-    return ""
+                return Incomplete(str(document["outcome"]), str(detail or ""))
+    return None
 
 
 def chosen_responses(
@@ -167,13 +166,10 @@ def noise_of(evidence: Evidence, response: Response) -> float | None:
     return noise_floor(np.log(pairs(evidence, response, "b", "a")))
 
 
-def noise_words(name: str, evidence: Evidence, response: Response) -> str:
-    """Return a phrase that states the A/A difference in one campaign."""
-    floor = noise_of(evidence, response)
-    if floor is None:
-        return f"{name} has no pair of identical labels"
+def side_noise(campaign: str | None, evidence: Evidence, response: Response) -> SideNoise:
+    """Return the noise floor of one campaign with the number of its A/A pairs."""
     count = pairs(evidence, response, "b", "a").size
-    return f"up to {words.percent(math.expm1(floor))} in {name} ({count} pairs)"
+    return SideNoise(campaign, noise_of(evidence, response), count)
 
 
 def constant(values: FloatArray) -> bool:
@@ -186,15 +182,12 @@ def single_level(family: int, looks: int) -> float:
     return stats.bonferroni(stats.bonferroni(CONFIDENCE, looks), max(1, family))
 
 
-def margin_of(wanted: Wanted, sides: Sequence[Evidence]) -> tuple[float, str]:
-    """Return the margin and a sentence on its source.
-
-    The margin is the requested one, else the one that all studies share, else the default.
-    """
+def margin_of(wanted: Wanted, sides: Sequence[Evidence]) -> MarginNote:
+    """Return the margin: the requested one, else the one that all studies share, else MARGIN."""
     if wanted.margin is not None:
-        return wanted.margin, f"The margin of {margin_words(wanted.margin)} was given."
+        return MarginNote(wanted.margin, MarginSource.REQUEST)
     margins = {side.study.answers.margin for side in sides}
     margin = margins.pop()
     if margin is not None and not margins:
-        return float(margin), f"The margin of {margin_words(float(margin))} is the study's own."
-    return MARGIN, f"The margin of {margin_words(MARGIN)} is the default; --margin gives another."
+        return MarginNote(float(margin), MarginSource.STUDY)
+    return MarginNote(MARGIN, MarginSource.DEFAULT)

@@ -15,11 +15,11 @@ from wattwire.analysis.comparing.common import (
     Wanted,
     chosen_responses,
     constant,
-    first_reason,
+    first_incomplete,
     margin_of,
     noise_of,
-    noise_words,
     outcomes_of,
+    side_noise,
     single_level,
     too_few_messages,
     treatments_of,
@@ -30,29 +30,40 @@ from wattwire.analysis.comparing.decision import (
     NO_RATIO,
     Item,
     Judged,
+    Method,
     completion,
     judged,
+)
+from wattwire.analysis.comparing.notes import (
+    AcrossMachines,
+    Changes,
+    EditedNote,
+    ExcludedRuns,
+    FactDifference,
+    NoiseNote,
+    Note,
+    NotMeasured,
+    Occasions,
+    Unmatched,
+    ValidityNote,
 )
 from wattwire.analysis.comparing.undelivered import (
     difference_of_occasions,
     has_width,
     judged_share,
     noise_of_share,
-    notes,
+    shares_note,
     to_compare,
 )
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.responses import Response
-from wattwire.analysis.validity import stamps
+from wattwire.analysis.validity import notices
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
-from wattwire.model.words import edited_words
 from wattwire.stats.two_samples import ratio_by_ranks
 
-METHOD = "Welch's t on the logarithms of run summaries, runs of two occasions, not paired"
 WINDOW_KEYS = ("duration_s", "warmup_s")
-NAMED_MAX = 4
 Pair = tuple[Evidence, Evidence]
 
 
@@ -71,7 +82,7 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
     Raises UsageError if the two cannot be compared: different machines, different windows, no
     common treatment, or a response that neither has.
     """
-    prefix = _refuse_machines(base, head, wanted.across_machines)
+    across = _refuse_machines(base, head, wanted.across_machines)
     sides = (gather(base.reader), gather(head.reader))
     _refuse_windows(base, head, sides)
     tables = tuple(treatments_of(side) for side in sides)
@@ -82,7 +93,8 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
     responses = [response for response in requested if not response.share]
     runs_by_side = [(s, [t[key] for key in common]) for s, t in zip(sides, tables, strict=True)]
     shares = to_compare(runs_by_side, requested)
-    margin, margin_note = margin_of(wanted, sides)
+    margin_note = margin_of(wanted, sides)
+    margin = margin_note.margin
     drafts = [
         (key, response, _pending_item(base, head, key, response, sides, tables))
         for key in common
@@ -111,14 +123,16 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
         outcomes = [outcomes_of(s, t[key]) for s, t in zip(sides, tables, strict=True)]
         title = _treatment_title(sides, tables[0][key].levels)
         both_outcomes = (outcomes[0], outcomes[1])
-        reason = first_reason((sides[1], tables[1][key]), (sides[0], tables[0][key]))
-        items.append(completion(title, base.name, head.name, both_outcomes, level, reason))
-    all_notes = [
-        margin_note, *notes(shares, margin), *_notes(base, head, sides, tables, responses)
-    ]  # fmt: skip
+        failed = first_incomplete((sides[1], tables[1][key]), (sides[0], tables[0][key]))
+        items.append(completion(title, base.name, head.name, both_outcomes, level, failed))
+    notes = (
+        margin_note,
+        shares_note(shares, margin),
+        *_notes(base, head, sides, tables, responses),
+    )
     return Judged(
-        base.name, (head.name,), tuple(items), margin, level, max(1, family), 1, METHOD,
-        tuple(all_notes), prefix,
+        base.name, (head.name,), tuple(items), margin, level, max(1, family), 1,
+        Method.TWO_OCCASIONS, notes, across,
     )  # fmt: skip
 
 
@@ -137,35 +151,45 @@ def equal_facts(machine: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _refuse_machines(base: Source, head: Source, across: bool) -> str:
-    """Return the prefix of the first line, "" for one machine.
+def _refuse_machines(base: Source, head: Source, across: bool) -> AcrossMachines | None:
+    """Return the differences between the machines, None for one machine.
 
     Raises UsageError for different machines unless `across` is set.
     """
     facts = [equal_facts(source.reader.machine) for source in (base, head)]
-    unknown = [
+    unknown = tuple(
         source.name
         for source, side_facts in zip((base, head), facts, strict=True)
         if not side_facts
-    ]
-    if unknown:
-        reason = f"no machine record of {words.listed(unknown)}"
-    else:
-        different = [
-            k for k in sorted({*facts[0], *facts[1]}) if facts[0].get(k) != facts[1].get(k)
-        ]
-        if not different:
-            return ""
-        reason = "; ".join(
-            f"{key}: {facts[0].get(key, 'none')} against {facts[1].get(key, 'none')}"
-            for key in different
+    )
+    differences = (
+        ()
+        if unknown
+        else tuple(
+            FactDifference(key, facts[0].get(key), facts[1].get(key))
+            for key in sorted({*facts[0], *facts[1]})
+            if facts[0].get(key) != facts[1].get(key)
         )
+    )
+    if not unknown and not differences:
+        return None
+    machines = AcrossMachines(unknown, differences)
     if across:
-        return f"Across machines ({reason}), so the machine may cause the difference: "
+        return machines
     raise UsageError(
         f"{base.name} and {head.name} were not measured on the same machine in the same state "
-        f"({reason}), which could cause a difference. Measure both on one machine (best: run "
-        "--variant), or compare them anyway with --across-machines."
+        f"({_machines_text(machines)}), which could cause a difference. Measure both on one "
+        "machine (best: run --variant), or compare them anyway with --across-machines."
+    )
+
+
+def _machines_text(machines: AcrossMachines) -> str:
+    if machines.unknown:
+        return f"no machine record of {words.listed(list(machines.unknown))}"
+    return "; ".join(
+        f"{fact.key}: {'none' if fact.base is None else fact.base} against "
+        f"{'none' if fact.head is None else fact.head}"
+        for fact in machines.differences
     )
 
 
@@ -292,38 +316,31 @@ def _with_ratio(
 
 def _notes(
     base: Source, head: Source, sides: Pair, tables: Tables, responses: Sequence[Response]
-) -> list[str]:
-    return [
-        _occasion_note(base, head),
-        *(_noise_note(base, head, sides, response) for response in responses),
-        _change_note(base, head),
-        *_unmatched_notes(base, head, sides, tables),
-        *_excluded_notes(base, head, sides),
-        *(
-            f"{source.name}: {edited_words(side.edited)}"
-            for source, side in zip((base, head), sides, strict=True)
-            if side.edited
-        ),
-        *(
-            f"{source.name}: {stamp}"
-            for source, side in zip((base, head), sides, strict=True)
-            for stamp in stamps(side)
-        ),
-    ]
+) -> Iterator[Note]:
+    named_sides = list(zip((base.name, head.name), sides, strict=True))
+    yield _occasions(base, head)
+    for response in responses:
+        yield NoiseNote(
+            response, tuple(side_noise(name, side, response) for name, side in named_sides)
+        )
+    yield _changes(base, head)
+    yield from _unmatched(base, head, sides, tables)
+    for name, side in named_sides:
+        if untried := side.untried(side.designed):
+            yield NotMeasured(name, untried)
+    if any(side.excluded.height for side in sides):
+        yield ExcludedRuns(tuple((name, side.excluded.height) for name, side in named_sides))
+    for name, side in named_sides:
+        if side.edited:
+            yield EditedNote(name, side.edited)
+    for name, side in named_sides:
+        for notice in notices(side):
+            yield ValidityNote(name, notice)
 
 
-def _occasion_note(base: Source, head: Source) -> str:
+def _occasions(base: Source, head: Source) -> Occasions:
     boots = [_fact(source, "boot_id") for source in (base, head)]
-    if None in boots:
-        occasions = "two occasions (whether of one boot is not known)"
-    else:
-        occasions = "two occasions of one boot" if boots[0] == boots[1] else "two boots"
-    return (
-        f"Measured on {occasions}. The intervals cover the scatter of runs within each occasion, "
-        "not other differences between the two (temperature, other load, memory layout). A "
-        "difference is one between these two occasions; its cause is not proven. `wattwire run "
-        "STUDY --variant base=… --variant head=…` measures both side by side."
-    )
+    return Occasions(None if None in boots else boots[0] == boots[1])
 
 
 def _fact(source: Source, key: str) -> Any:
@@ -334,59 +351,19 @@ def _fact(source: Source, key: str) -> Any:
     return None
 
 
-def _noise_note(base: Source, head: Source, sides: Pair, response: Response) -> str:
-    phrases = [
-        noise_words(source.name, side, response)
-        for source, side in zip((base, head), sides, strict=True)
-    ]
-    floors = [n for n in (noise_of(side, response) for side in sides) if n is not None]
-    if not floors:
-        return (
-            f"Noise floor of {response.title}: unknown, neither campaign has control runs "
-            "(plan.controls)."
-        )
-    return (
-        f"Noise floor of {response.title}, the outer limit of the interval of two identical "
-        f"labels: {'; '.join(phrases)}. No effect of {words.percent(math.expm1(max(floors)))} or "
-        "less is claimed."
-    )
-
-
-def _change_note(base: Source, head: Source) -> str:
-    keys = sorted(({*base.identity} & {*head.identity}) - {"study"})
-    changed = [key for key in keys if base.identity.get(key) != head.identity.get(key)]
+def _changes(base: Source, head: Source) -> Changes:
     if not base.identity or not head.identity:
-        return "The changes between the two are not recorded."
-    if not changed:
-        return "Cells, kits and agent are identical in both: the measured programs are unchanged."
-    note = f"Changed between the two: {words.listed(changed)}."
-    if "agent build" in changed:
-        note += " The agent performs the measurement and may cause part of a difference."
-    return note
+        return Changes(None)
+    keys = sorted(({*base.identity} & {*head.identity}) - {"study"})
+    return Changes(tuple(key for key in keys if base.identity.get(key) != head.identity.get(key)))
 
 
-def _unmatched_notes(base: Source, head: Source, sides: Pair, tables: Tables) -> Iterator[str]:
+def _unmatched(base: Source, head: Source, sides: Pair, tables: Tables) -> Iterator[Note]:
     for source, counterpart, index in ((base, head, 0), (head, base, 1)):
-        only = [key for key in tables[index] if key not in tables[1 - index]]
-        if only:
-            titles = [
-                _treatment_title(sides, tables[index][key].levels) for key in only[:NAMED_MAX]
-            ]
-            more = f" and {len(only) - NAMED_MAX} more" if len(only) > NAMED_MAX else ""
-            yield (
-                f"Skipped, because {counterpart.name} does not have it: {'; '.join(titles)}{more} "
-                f"of {source.name}."
-            )
-
-
-def _excluded_notes(base: Source, head: Source, sides: Pair) -> Iterator[str]:
-    for source, side in zip((base, head), sides, strict=True):
-        untried = side.untried(side.designed)
-        if untried:
-            yield f"{words.plural(untried, 'planned run')} of {source.name} not made."
-    counts = [side.excluded.height for side in sides]
-    if any(counts):
-        yield (
-            f"Runs excluded on evidence independent of their numbers: {counts[0]} of {base.name}, "
-            f"{counts[1]} of {head.name}."
+        titles = tuple(
+            _treatment_title(sides, runs.levels)
+            for key, runs in tables[index].items()
+            if key not in tables[1 - index]
         )
+        if titles:
+            yield Unmatched(source.name, counterpart.name, titles)

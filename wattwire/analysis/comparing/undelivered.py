@@ -18,17 +18,19 @@ from wattwire.analysis.comparing.decision import (
     NOT_WORSE,
     UNCLEAR,
     WORSE,
+    Cause,
     Estimate,
     Item,
+    WithinNoise,
     share_margin,
 )
+from wattwire.analysis.comparing.notes import SharesNote
 from wattwire.analysis.controls import differences, noise_floor
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model.derived import FloatArray
 
 SHARES = tuple(map(resolve, ("loss_share", "failed_share")))
-NOTHING = "No message was lost and no call failed in the runs compared."
 SAME = "the same in all runs"
 RUNS_MIN = 3
 
@@ -89,14 +91,13 @@ def judged_share(item: Item, noise: float | None, margin: float) -> Item:
     """
     difference, margin_of_share = item.difference, share_margin(margin)
     if not isinstance(difference, stats.Interval):
-        return replace(item, verdict=UNCLEAR, why=str(difference))
+        return replace(item, verdict=UNCLEAR, why=difference)
     if difference.high <= margin_of_share:
         return replace(item, verdict=NOT_WORSE)
     if difference.low <= margin_of_share:
-        return replace(item, verdict=UNCLEAR, why="the interval includes the margin")
+        return replace(item, verdict=UNCLEAR, why=Cause.INCLUDES_MARGIN)
     if noise is not None and difference.estimate <= noise:
-        why = f"not larger than the A/A noise ({100 * noise:.2g} percentage points)"
-        return replace(item, verdict=UNCLEAR, why=f"{why}: no difference is claimed")
+        return replace(item, verdict=UNCLEAR, why=WithinNoise(noise))
     return replace(item, verdict=WORSE)
 
 
@@ -105,13 +106,6 @@ def noise_of_share(evidence: Evidence, response: Response) -> float | None:
     return noise_floor(differences(evidence, response))
 
 
-def notes(compared: Sequence[Response], margin: float) -> list[str]:
-    """Return a note on the method for shares, or that there are none to compare."""
-    if not compared:
-        return [NOTHING]
-    most = f"{100 * share_margin(margin):.4g}"
-    unit = "percentage point" if most == "1" else "percentage points"
-    return [
-        "Shares of messages lost and of calls failed are compared by their difference, with a "
-        f"margin of {most} {unit}."
-    ]
+def shares_note(compared: Sequence[Response], margin: float) -> SharesNote:
+    """Return the note on the margin of the compared shares."""
+    return SharesNote(share_margin(margin) if compared else None)

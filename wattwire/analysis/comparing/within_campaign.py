@@ -15,11 +15,11 @@ from wattwire.analysis.comparing.common import (
     Wanted,
     chosen_responses,
     constant,
-    first_reason,
+    first_incomplete,
     margin_of,
     noise_of,
-    noise_words,
     outcomes_of,
+    side_noise,
     single_level,
     too_few_messages,
     treatment_key,
@@ -32,31 +32,37 @@ from wattwire.analysis.comparing.decision import (
     Estimate,
     Item,
     Judged,
+    Method,
     completion,
     judged,
+)
+from wattwire.analysis.comparing.notes import (
+    EditedNote,
+    ExcludedRuns,
+    NoiseNote,
+    Note,
+    NotMeasured,
+    SideBySide,
+    TwoLooks,
+    UnchangedHead,
+    UnpairedRuns,
+    ValidityNote,
 )
 from wattwire.analysis.comparing.undelivered import (
     difference_of_blocks,
     has_width,
     judged_share,
     noise_of_share,
-    notes,
+    shares_note,
     to_compare,
 )
 from wattwire.analysis.contrasts import planned_baseline
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.responses import Response
-from wattwire.analysis.validity import stamps
-from wattwire.model import words
+from wattwire.analysis.validity import notices
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
-from wattwire.model.words import edited_words
-
-METHOD = (
-    "t interval on the log ratios of neighbours, one a block, their error pooled over treatments "
-    "unless these scatter differently"
-)
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,8 @@ def compare_inside(
     all_runs = [runs for pairing in pairings for runs in (pairing.base, pairing.head)]
     shares = to_compare([(evidence, all_runs)], requested)
     looks = evidence.study.answers.looks
-    margin, margin_note = margin_of(wanted, [evidence])
+    margin_note = margin_of(wanted, [evidence])
+    margin = margin_note.margin
     failures = sum(_any_failed(evidence, pairing) for pairing in pairings)
     estimates = [_estimates(evidence, pairings, response, 0.95) for response in responses]
     have_interval = [isinstance(estimate, stats.Interval) for row in estimates for estimate in row]
@@ -121,12 +128,16 @@ def compare_inside(
         items += [judged_share(item, noise, margin) for item in share_items]
     for pairing in pairings:
         sides = (outcomes_of(evidence, pairing.base), outcomes_of(evidence, pairing.head))
-        reason = first_reason((evidence, pairing.head), (evidence, pairing.base))
-        items.append(completion(pairing.title, base, pairing.head_name, sides, level, reason))
-    all_notes = [margin_note, *notes(shares, margin), *_notes(evidence, pairings, responses, looks)]
-    all_notes += _unchanged_notes(evidence, base, heads, identity or {})
+        failed = first_incomplete((evidence, pairing.head), (evidence, pairing.base))
+        items.append(completion(pairing.title, base, pairing.head_name, sides, level, failed))
+    notes = (
+        margin_note,
+        shares_note(shares, margin),
+        *_notes(evidence, pairings, responses, looks),
+        *_unchanged_notes(evidence, base, heads, identity or {}),
+    )
     return Judged(
-        base, heads, tuple(items), margin, level, family, looks, METHOD, tuple(all_notes)
+        base, heads, tuple(items), margin, level, family, looks, Method.PAIRED_BLOCKS, notes
     )  # fmt: skip
 
 
@@ -293,58 +304,37 @@ def _share_intervals(
 
 def _notes(
     evidence: Evidence, pairings: Sequence[Pairing], responses: Sequence[Response], looks: int
-) -> list[str]:
-    blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
-    sentences = [
-        f"Measured side by side in {words.plural(blocks, 'block')} of one occasion: the result "
-        "does not cover another boot or machine."
-    ]
+) -> Iterator[Note]:
+    yield SideBySide(evidence.usable["block"].n_unique() if evidence.usable.height else 0)
     if evidence.edited:
-        sentences.append(edited_words(evidence.edited))
-    sentences += stamps(evidence)
+        yield EditedNote(None, evidence.edited)
+    for notice in notices(evidence):
+        yield ValidityNote(None, notice)
     for response in responses:
-        sentences.append(f"Noise floor of {response.title}: {_noise_phrase(evidence, response)}")
-    planned = {entry["block"] for entry in evidence.designed}
+        yield NoiseNote(response, (side_noise(None, evidence, response),))
+    planned_blocks = len({entry["block"] for entry in evidence.designed})
     first_blocks = evidence.study.plan.blocks
     if looks > 1:
-        added_blocks = len(planned) - first_blocks
-        sentences.append(
-            f"Two looks: comparisons that were worse after {first_blocks} blocks "
-            + (
-                f"were measured in {added_blocks} more; all their runs count."
-                if added_blocks > 0
-                else "would have been measured again; there were none."
-            )
-            + " Each look uses half the error (Bonferroni), so both together keep it."
-        )
+        yield TwoLooks(first_blocks, planned_blocks - first_blocks)
     unpaired = sum(len(set(pairing.base.blocks) ^ set(pairing.head.blocks)) for pairing in pairings)
     if unpaired:
-        sentences.append(
-            f"Runs without their neighbour in the block, excluded from ratios: {unpaired}."
-        )
+        yield UnpairedRuns(unpaired)
     untried = evidence.untried(evidence.designed)
     if untried:
-        sentences.append(f"{words.plural(untried, 'planned run')} not made.")
+        yield NotMeasured(None, untried)
     if evidence.excluded.height:
-        sentences.append(
-            f"{words.plural(evidence.excluded.height, 'run')} excluded on evidence independent "
-            "of their numbers."
-        )
-    return sentences
+        yield ExcludedRuns(((None, evidence.excluded.height),))
 
 
 def _unchanged_notes(
     evidence: Evidence, base: str, heads: Sequence[str], identity: Mapping[str, Any]
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Yield a note for each head identical to the base: the same builds and the same levels."""
     levels = {name: variant.levels for name, variant in evidence.study.variants.items()}
     for head in heads:
         builds = [_builds(identity, name) for name in (base, head)]
         if identity and levels.get(base) == levels.get(head) and builds[0] == builds[1]:
-            yield (
-                f"{head} is identical to {base}: cells, kits and levels are the same, so the "
-                "measured programs are unchanged."
-            )
+            yield UnchangedHead(head, base)
 
 
 def _builds(identity: Mapping[str, Any], variant: str) -> dict[str, Any]:
@@ -359,14 +349,3 @@ def _builds(identity: Mapping[str, Any], variant: str) -> dict[str, Any]:
     return {
         key: own_builds.get(key, shared_builds.get(key)) for key in {*own_builds, *shared_builds}
     }
-
-
-def _noise_phrase(evidence: Evidence, response: Response) -> str:
-    floor = noise_of(evidence, response)
-    if floor is None:
-        return "unknown, there were no pairs of identical labels (plan.controls)."
-    percent = words.percent(float(np.expm1(floor)))
-    return (
-        f"two identical labels may differ by {noise_words('the controls', evidence, response)}; "
-        f"no effect of {percent} or less is claimed."
-    )

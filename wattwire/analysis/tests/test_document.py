@@ -9,6 +9,8 @@ from jsonschema import Draft202012Validator
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.document import document
+from wattwire.analysis.validity import Rejudged
+from wattwire.model.validity import ValidityLimits
 from wattwire.report.page import build_report
 from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.store import Campaign
@@ -31,6 +33,21 @@ def test_the_file_beside_the_page_keeps_the_schema(tmp_path, schema, shape):
     stored = json.loads((page.parent / "analysis.json").read_text("utf-8"))
     assert [error.message for error in schema.iter_errors(stored)] == []
     assert stored["contrasts"] and stored["treatments"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "kinds"),
+    [
+        (ValidityLimits(look=True), ["look", "judged_again"]),
+        (ValidityLimits(other_load_max=50), ["judged_again", "limit_disabled"]),
+    ],
+)
+def test_notices_on_validity_limits_keep_the_schema(tmp_path, schema, limits, kinds):
+    campaign = Campaign(write_campaign(tmp_path / "c", Shape(unknown_runs=(1, 2))))
+    evidence = gather(Rejudged(campaign, limits, "look, other_load_max"))
+    found = json.loads(json.dumps(document(evidence, answer_all(evidence))))
+    assert [error.message for error in schema.iter_errors(found)] == []
+    assert [notice["kind"] for notice in found["validity_notices"]] == kinds
 
 
 def test_contrasts_are_those_of_the_answers_with_their_outcome(tmp_path):

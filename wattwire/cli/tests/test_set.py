@@ -9,7 +9,8 @@ from wattwire.cli.studies import change, chooser, load
 from wattwire.design import expand
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
-from wattwire.model.validity import ValidityLimits, opened_words
+from wattwire.model.validity import ValidityLimits
+from wattwire.report.words.validity import disabled
 
 GOOD = """
 [factors]
@@ -232,11 +233,11 @@ def test_a_validity_limit_on_a_share_may_be_written_in_percent(tmp_path: Path) -
 
 
 def test_a_share_of_one_or_more_is_said_to_open_its_limit() -> None:
-    assert opened_words(ValidityLimits(steal_max=0.99)) == []
-    assert opened_words(ValidityLimits(steal_max=1)) == [
+    assert disabled(ValidityLimits(steal_max=0.99)) == []
+    assert disabled(ValidityLimits(steal_max=1)) == [
         "steal_max=1 disables this limit: it excludes no run."
     ]
-    (told,) = opened_words(ValidityLimits(other_load_max=50))
+    (told,) = disabled(ValidityLimits(other_load_max=50))
     assert told == (
         "other_load_max=50 disables this limit (50 % is written 0.5 or 50%; 50 is 5,000 %): it "
         "excludes no run."

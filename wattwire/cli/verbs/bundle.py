@@ -104,7 +104,7 @@ def _print_texts(
 
 def _judged_again(folder: Path) -> list[str]:
     """Return a warning if the campaign's page shows other verdicts than the archived files."""
-    from wattwire.analysis.validity import JUDGED_AGAIN  # noqa: PLC0415 - tables are slow to import
+    from wattwire.report.words.validity import JUDGED_AGAIN  # noqa: PLC0415 - slow to import
 
     stamps = stamps_of(folder / "report" / "index.html").splitlines()
     return [

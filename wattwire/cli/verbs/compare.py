@@ -178,14 +178,20 @@ def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argpars
 
 def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
     """Print the comparison and write its files; return the exit code."""
-    from wattwire.report.print.comparison import first_line, junit, markdown, text_lines
+    from wattwire.report.print.comparison import (
+        first_line,
+        json_document,
+        junit,
+        markdown,
+        text_lines,
+    )
     from wattwire.report.words import limits as limit_words
 
     code = exit_code(judged, limits, options)
     if options.json:
         document = {
             "kind": "comparison",
-            **(judged.to_json() if judged else {}),
+            **(json_document(judged) if judged else {}),
             "first_line": first_line(judged, limits),
             "limits": [
                 {

@@ -27,7 +27,7 @@ from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireErr
 from wattwire.model.study import Study, parse_study
 from wattwire.model.study import presets_of as named_presets
 from wattwire.model.treatment import Treatment
-from wattwire.model.validity import opened_words
+from wattwire.model.validity import ValidityLimits, disabled_limits
 from wattwire.model.warm_up import (
     AUTO,
     SETTLING,
@@ -115,8 +115,7 @@ def plan(options: argparse.Namespace) -> int:
         _say(line)
     for line in too_few_lines(study, kept):
         _say(line)
-    for line in opened_words(study.validity):
-        _say(f"caution: {line}")
+    _print_disabled_limits(study.validity)
     if builds:
         _say(build_words(builds))
     for line in _warm_up_lines(study, kept):
@@ -253,6 +252,15 @@ def _print_meters(
     absent = [name for name in windows if present_names is not None and name not in present_names]
     if absent:
         _say(f"absent here (see wattwire doctor): {', '.join(absent)}")
+
+
+def _print_disabled_limits(limits: ValidityLimits) -> None:
+    if not disabled_limits(limits):
+        return
+    from wattwire.report.words import validity  # noqa: PLC0415 - statistics are slow to import
+
+    for line in validity.disabled(limits):
+        _say(f"caution: {line}")
 
 
 def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:

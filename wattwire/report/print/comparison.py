@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 from xml.etree import ElementTree
 
 from wattwire import stats
@@ -13,11 +15,12 @@ from wattwire.analysis.comparing.decision import (
     WORSE,
     Item,
     Judged,
-    factor,
 )
 from wattwire.analysis.limits import BROKEN, Checked
 from wattwire.model import words
+from wattwire.report.words import comparing
 from wattwire.report.words import limits as limit_words
+from wattwire.report.words.comparing_notes import notes
 from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(
@@ -36,6 +39,7 @@ PHRASES = Phrases(
         ),
         "looks": " and {looks} looks",
         "limit": "Limit {limit}",
+        "by_ranks": "{ratio:factor} ({low:factor} to {high:factor}, {level:confidence})",
         "message": "{verdict}: {result} ({base_runs} + {head_runs} runs)",
     },
 )
@@ -46,7 +50,7 @@ OK_MARK = "✅"
 
 def first_line(judged: Judged | None, limits: Sequence[Checked]) -> str:
     """Return the result of the comparison, of the limits, or of both, as sentences."""
-    sentences = [judged.first_line()] if judged else []
+    sentences = [comparing.first_line(judged)] if judged else []
     return " ".join([*sentences, limit_words.in_short(limits)] if limits else sentences)
 
 
@@ -61,7 +65,8 @@ def text_lines(judged: Judged | None, limits: Sequence[Checked] = ()) -> list[st
 
 def _table(shown: Sequence[Item]) -> list[str]:
     rows = [
-        (item.treatment, item.response.title, item.verdict, _result_text(item)) for item in shown
+        (item.treatment, item.response.title, item.verdict, comparing.result_and_reason(item))
+        for item in shown
     ]
     widths = [max(len(row[index]) for row in rows) for index in range(3)] if rows else []
     lines = []
@@ -74,8 +79,8 @@ def _table(shown: Sequence[Item]) -> list[str]:
 def _remarks(judged: Judged | None) -> list[str]:
     if judged is None:
         return []
-    detectable = filter(None, (judged.detectable_words(),))
-    return [*detectable, *completed(judged), basis(judged), *judged.notes]
+    detectable = filter(None, (comparing.detectable(judged),))
+    return [*detectable, *completed(judged), basis(judged), *notes(judged)]
 
 
 def nothing_usable(judged: Judged | None, limits: Sequence[Checked]) -> bool:
@@ -103,7 +108,7 @@ def basis(judged: Judged) -> Phrase:
     """Return a sentence on the method and confidence of the intervals."""
     return PHRASES(
         "basis",
-        method=judged.method,
+        method=comparing.method(judged),
         confidence=CONFIDENCE,
         answers=judged.family,
         looks=PHRASES("looks", looks=judged.looks) if judged.looks > 1 else "",
@@ -123,7 +128,7 @@ def markdown(judged: Judged | None, limits: Sequence[Checked] = ()) -> str:
                 item.treatment,
                 item.response.title,
                 mark,
-                _result_text(item),
+                comparing.result_and_reason(item),
                 _ranks_text(item),
             )
             lines.append(_row(*cells, f"{item.base_runs} + {item.head_runs}"))
@@ -158,8 +163,8 @@ def junit(
             for item in judged.items
         ]  # fmt: skip
         suite = _suite(suites, "compare", cases, unclear_is_bad)
-        notes = ElementTree.SubElement(suite, "system-out")
-        notes.text = "\n".join((judged.first_line(), *_remarks(judged)))
+        remarks = ElementTree.SubElement(suite, "system-out")
+        remarks.text = "\n".join((comparing.first_line(judged), *_remarks(judged)))
     if limits:
         limit_cases = [
             _Case("limits", limit_words.limit(check), check.verdict == BROKEN, not check.sure,
@@ -214,19 +219,11 @@ def _suite(
     return suite
 
 
-def _result_text(item: Item) -> str:
-    if item.response == COMPLETED:
-        return item.why
-    if isinstance(item.difference or item.ratio, stats.Interval) and item.why:
-        return f"{item.ratio_words()}; {item.why}"
-    return item.ratio_words()
-
-
 def _message(item: Item) -> str:
     return PHRASES(
         "message",
         verdict=item.verdict,
-        result=_result_text(item),
+        result=comparing.result_and_reason(item),
         base_runs=item.base_runs,
         head_runs=item.head_runs,
     )
@@ -236,10 +233,66 @@ def _ranks_text(item: Item) -> str:
     if not isinstance(item.by_ranks, stats.Interval):
         return words.MISSING
     by_ranks = item.by_ranks
-    return (
-        f"{factor(by_ranks.estimate)} ({factor(by_ranks.low)} to {factor(by_ranks.high)}, "
-        f"{words.confidence(by_ranks.level)})"
+    return PHRASES(
+        "by_ranks",
+        ratio=by_ranks.estimate,
+        low=by_ranks.low,
+        high=by_ranks.high,
+        level=by_ranks.level,
     )
+
+
+def json_document(judged: Judged) -> dict[str, Any]:
+    """Return a comparison as JSON values."""
+    return {
+        "verdict": judged.verdict,
+        "first_line": comparing.first_line(judged),
+        "base": judged.base,
+        "heads": list(judged.heads),
+        "margin": judged.margin,
+        "level_together": CONFIDENCE,
+        "level_of_each": judged.level,
+        "family": judged.family,
+        "looks": judged.looks,
+        "method": comparing.method(judged),
+        "nothing_usable": judged.nothing_usable,
+        "detectable": {response.column: shares for response, shares in judged.detectable().items()},
+        "items": [_item_json(item) for item in judged.items],
+        "notes": notes(judged),
+    }
+
+
+def _item_json(item: Item) -> dict[str, Any]:
+    ratio = item.ratio if isinstance(item.ratio, stats.Interval) else None
+    by_ranks = item.by_ranks if isinstance(item.by_ranks, stats.Interval) else None
+    difference = item.difference if isinstance(item.difference, stats.Interval) else None
+    return {
+        "treatment": item.treatment,
+        "response": item.response.column,
+        "head": item.head,
+        "verdict": item.verdict,
+        "ratio": _finite(ratio.estimate) if ratio else item.exact,
+        "low": _finite(ratio.low) if ratio else None,
+        "high": _finite(ratio.high) if ratio else None,
+        "by_ranks": [
+            _finite(v) for v in (by_ranks.estimate, by_ranks.low, by_ranks.high, by_ranks.level)
+        ]
+        if by_ranks
+        else None,
+        "shares": [_finite(share) for share in item.shares] if item.shares else None,
+        "difference": [difference.estimate, difference.low, difference.high]
+        if difference
+        else None,
+        "base_runs": item.base_runs,
+        "head_runs": item.head_runs,
+        "noise_factor": math.exp(item.noise) if item.noise is not None else None,
+        "why": comparing.why(item) or (None if ratio or difference else str(item.ratio)),
+    }
+
+
+def _finite(value: float) -> float | None:
+    """Return `value`, or None for infinity and NaN, which JSON cannot hold."""
+    return value if math.isfinite(value) else None
 
 
 def _escaped(text: str) -> str:

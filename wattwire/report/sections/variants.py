@@ -14,6 +14,8 @@ from wattwire.model.variants import FACTOR
 from wattwire.report.page_parts import TITLE, HeadLine, PagePart
 from wattwire.report.parts import Column, Fold, Section, Table, Text
 from wattwire.report.print.comparison import basis, completed
+from wattwire.report.words import comparing
+from wattwire.report.words.comparing_notes import notes
 from wattwire.report.words.phrases import Phrases
 
 PHRASES = Phrases(
@@ -37,10 +39,12 @@ def section(evidence: Evidence) -> Section | None:
     except UsageError as error:
         part.parts.append(Text(PHRASES("none", reason=str(error)), "warning"))
         return part
-    part.parts.append(Text(judged.first_line(), "warning" if judged.verdict == WORSE else "lead"))
+    part.parts.append(
+        Text(comparing.first_line(judged), "warning" if judged.verdict == WORSE else "lead")
+    )
     part.parts += [Text(sentence) for sentence in completed(judged)]
     part.parts.append(_table([_row(item) for item in judged.shown], basis(judged)))
-    part.parts.append(Fold(PHRASES("basis"), [Text(note) for note in judged.notes]))
+    part.parts.append(Fold(PHRASES("basis"), [Text(note) for note in notes(judged)]))
     return part
 
 
@@ -49,7 +53,7 @@ def headline(evidence: Evidence) -> str:
     if len(evidence.factors.get(FACTOR, ())) < 2:
         return ""
     try:
-        return " ".join(compare_inside(evidence, Wanted()).undelivered())
+        return " ".join(comparing.undelivered(compare_inside(evidence, Wanted())))
     except UsageError:
         return ""
 
@@ -66,7 +70,7 @@ def _row(item: Item) -> dict[str, Any]:
         "ranks": ranks,
         "level": 100 * ranks.level if isinstance(ranks, stats.Interval) else None,
         "runs": item.base_runs + item.head_runs,
-        "why": item.why if item.shares is None else item.ratio_words(),
+        "why": comparing.why(item) if item.shares is None else comparing.result_of(item),
     }
 
 

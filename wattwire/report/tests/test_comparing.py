@@ -16,7 +16,24 @@ import pytest
 from wattwire import stats
 from wattwire.analysis import comparing
 from wattwire.analysis.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted
-from wattwire.analysis.comparing.decision import NO_RATIO, Item, completion, judged
+from wattwire.analysis.comparing.decision import (
+    NO_RATIO,
+    Cause,
+    Item,
+    WithinNoise,
+    completion,
+    judged,
+)
+from wattwire.analysis.comparing.notes import (
+    Changes,
+    NoiseNote,
+    Occasions,
+    SharesNote,
+    UnchangedHead,
+    Unmatched,
+    UnpairedRuns,
+    ValidityNote,
+)
 from wattwire.analysis.comparing.undelivered import judged_share
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
@@ -35,6 +52,8 @@ from wattwire.report.tests.synthetic import (
     write_campaign,
 )
 from wattwire.report.words import unanswered
+from wattwire.report.words.comparing import detectable, first_line, result_of, why
+from wattwire.report.words.comparing_notes import notes
 from wattwire.report.words.methods import methods
 from wattwire.store import Campaign
 from wattwire.store.campaign import WARM_UP
@@ -114,16 +133,14 @@ def test_a_planted_extra_cost_is_worse_and_the_same_again_is_not(tmp_path):
     base = made(tmp_path / "base", 1)
     found = two(base, changed(made(tmp_path / "head", 2), cpu_us_per_message=2.0))
     assert verdicts(found) == {WORSE} and found.verdict == WORSE and found.bad(False)
-    assert found.first_line().startswith(
+    assert first_line(found).startswith(
         "head is worse than base in 4 of 4 comparisons (margin 5 %)"
     )
     ratios = [item.ratio for item in found.items if item.response == CPU]
     assert all(isinstance(one, stats.Interval) and one.low < 2.0 < one.high for one in ratios)
     same = two(base, made(tmp_path / "again", 3), margin=0.5)
     assert same.verdict == NOT_WORSE and not same.bad(True)
-    assert (
-        same.first_line() == "again is not worse than base in any of 4 comparisons (margin 50 %)."
-    )
+    assert first_line(same) == "again is not worse than base in any of 4 comparisons (margin 50 %)."
     better = two(base, changed(made(tmp_path / "better", 4), cpu_us_per_message=0.5))
     assert verdicts(better) == {NOT_WORSE}
 
@@ -131,7 +148,7 @@ def test_a_planted_extra_cost_is_worse_and_the_same_again_is_not(tmp_path):
 def test_what_the_margin_lies_within_cannot_be_told(tmp_path):
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2), margin=0.001)
     assert found.verdict == UNCLEAR and not found.bad(False) and found.bad(True)
-    assert found.first_line().startswith("It is undecided whether head is worse than base: ")
+    assert first_line(found).startswith("It is undecided whether head is worse than base: ")
 
 
 def test_the_answers_hold_together_and_ranks_stand_beside(tmp_path):
@@ -151,7 +168,7 @@ def test_another_machine_is_refused_by_its_facts_or_said_first(tmp_path):
     head = rewritten(made(tmp_path / "head", 2), "machine.json", slower)
     with pytest.raises(UsageError, match=r"cores: 4 against 2.*--across-machines"):
         two(base, head)
-    told = two(base, head, across_machines=True).first_line()
+    told = first_line(two(base, head, across_machines=True))
     assert told.startswith("Across machines (cores: 4 against 2), so the machine may")
 
 
@@ -174,10 +191,11 @@ def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
 def test_a_look_is_said_of_the_side_that_was_one(tmp_path):
     look = {"study": {"validity": {"look": True}}}
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, **look))
-    told = [note for note in found.notes if "A look: " in note]
-    assert len(told) == 1 and told[0].startswith("head: A look: no run is excluded")
+    looks = [note.campaign for note in found.notes if isinstance(note, ValidityNote)]
+    assert looks == ["head"]
+    assert "head: A look: no run is excluded" in " ".join(notes(found))
     inside = comparing.compare_variants(of_variants(tmp_path / "variants", **look), Wanted())
-    assert any(note.startswith("A look: ") for note in inside.notes)
+    assert any(note.startswith("A look: ") for note in notes(inside))
 
 
 def warmed(campaign: Campaign, calls: int | None, found: int | None = None) -> Campaign:
@@ -224,9 +242,10 @@ def test_a_warm_up_in_calls_that_only_open_loops_have_is_none(tmp_path):
 def test_the_common_part_is_compared_and_the_rest_is_named(tmp_path):
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, clients=(2, 3)))
     assert sum(item.response == CPU for item in found.items) == 2
-    left = [note for note in found.notes if note.startswith("Skipped")]
-    assert "because head does not have it" in left[0] and "1 client" in left[0]
-    assert "because base does not have it" in left[1] and "3 clients" in left[1]
+    of_base, of_head = [note for note in found.notes if isinstance(note, Unmatched)]
+    assert (of_base.counterpart, of_head.counterpart) == ("head", "base")
+    assert "1 client" in of_base.treatments[0] and "3 clients" in of_head.treatments[0]
+    assert "Skipped, because head does not have it" in " ".join(notes(found))
 
 
 def test_occasions_noise_and_what_was_changed_are_said(tmp_path):
@@ -234,12 +253,15 @@ def test_occasions_noise_and_what_was_changed_are_said(tmp_path):
     head = changed(made(tmp_path / "head", 2, b_over_a=1.0), cpu_us_per_message=1.6)
     found = two(base, head)
     assert verdicts(found) == {UNCLEAR}, "the identical labels of base differ by more"
-    assert all("A/A noise" in item.why for item in found.items if item.response == CPU)
-    notes = "\n".join(found.notes)
-    assert "Measured on two occasions" in notes and "run STUDY --variant" in notes
-    assert "Changed between the two: cell x." in notes
-    bare = "\n".join(two(made(tmp_path / "x", 1), made(tmp_path / "y", 2)).notes)
-    assert "unknown, neither campaign has control runs" in bare
+    assert all(isinstance(item.why, WithinNoise) for item in found.items if item.response == CPU)
+    assert Occasions(same_boot=None) in found.notes and Changes(("cell x",)) in found.notes
+    told = "\n".join(notes(found))
+    assert "Measured on two occasions" in told and "run STUDY --variant" in told
+    assert "Changed between the two: cell x." in told
+    bare = two(made(tmp_path / "x", 1), made(tmp_path / "y", 2))
+    (noise,) = [note for note in bare.notes if isinstance(note, NoiseNote)]
+    assert [side.floor for side in noise.sides] == [None, None]
+    assert "unknown, neither campaign has control runs" in "\n".join(notes(bare))
 
 
 def test_a_response_is_asked_for_by_name_and_an_unknown_one_is_refused(tmp_path):
@@ -267,7 +289,7 @@ def test_a_head_that_does_not_work_is_worse_though_it_costs_nothing(tmp_path):
     found = two(base, dead, "latency_p50_us")
     ends = [item for item in found.items if item.response.column == "completed"]
     assert {item.verdict for item in ends} == {WORSE}
-    assert "0 of 5 completed, of base 5 of 5" in found.first_line()
+    assert "0 of 5 completed, of base 5 of 5" in first_line(found)
 
 
 def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
@@ -284,7 +306,7 @@ def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
     found = comparing.compare_variants(Campaign(broken.path), Wanted())
     reason = "first incomplete run: node died, client-0: RuntimeError: boom: config missing"
     assert reason in comparison.markdown(found) and reason in comparison.junit(found)
-    assert reason in found.first_line()
+    assert reason in first_line(found)
     # These runs are usable: that they gave no number is another thing.
     evidence = gather(Campaign(broken.path))
     assert "usable" not in unanswered.headline(evidence, answer_all(evidence))
@@ -299,7 +321,7 @@ def test_the_sentence_counts_the_rows_that_the_reader_sees(tmp_path):
     found = two(base, head, "latency_p50_us", margin=0.0)
     rows = [line for line in comparison.markdown(found).splitlines() if " ❔ " in line]
     assert len(rows) == 5 and sum("runs completed" in row for row in rows) == 1
-    assert "5 of 5 comparisons unclear (margin 0 %)." in found.first_line()
+    assert "5 of 5 comparisons unclear (margin 0 %)." in first_line(found)
     told = comparison.text_lines(found)
     assert "Every run completed in 3 of 4 treatments (30 runs)." in told
 
@@ -332,13 +354,14 @@ def test_a_run_without_its_neighbour_is_left_out_and_counted(tmp_path):
     found = comparing.compare_variants(of_variants(tmp_path / "c", unknown_runs=(0,)), Wanted())
     ratio = next(item.ratio for item in found.items if item.response == CPU)
     assert isinstance(ratio, stats.Interval) and ratio.count == 4
-    assert "Runs without their neighbour in the block, excluded from ratios: 1." in found.notes
+    assert UnpairedRuns(1) in found.notes
+    assert "Runs without their neighbour in the block, excluded from ratios: 1." in notes(found)
 
 
 def test_too_few_blocks_and_no_variants_are_said(tmp_path):
     few = comparing.compare_variants(of_variants(tmp_path / "c", blocks=2), Wanted())
     assert verdicts(few) == {UNCLEAR}
-    assert "too few: 2 blocks, at least 3 needed" in {item.why for item in few.items}
+    assert "too few: 2 blocks, at least 3 needed" in map(why, few.items)
     with pytest.raises(UsageError, match="has no variants.*--variant base="):
         comparing.compare_variants(made(tmp_path / "d", 1), Wanted())
 
@@ -348,8 +371,10 @@ def test_a_head_that_is_the_base_again_is_told(tmp_path):
 
     def said(**cells: str) -> bool:
         identity = {key.replace("_", ": ").replace("C", "cell "): of for key, of in cells.items()}
-        notes = comparing.compare_variants(campaign, Wanted(), identity).notes
-        return f"{SLOW} is identical to {FAST}" in " ".join(notes)
+        compared = comparing.compare_variants(campaign, Wanted(), identity)
+        is_unchanged = UnchangedHead(SLOW, FAST) in compared.notes
+        assert is_unchanged == (f"{SLOW} is identical to {FAST}" in " ".join(notes(compared)))
+        return is_unchanged
 
     assert said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "1"})
     assert not said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "2"})
@@ -395,14 +420,15 @@ def test_a_head_that_loses_a_tenth_is_worse_whatever_else_is_compared(tmp_path, 
     found = comparing.compare_variants(campaign, Wanted(("latency_p50_us",)))
     assert found.verdict == WORSE and exit_code(found, [], gate()) == 1
     told = f"{FAST} 10 %, {SLOW} 0 %; +10 percentage points"
-    assert told in found.first_line()
+    assert told in first_line(found)
     for text in (
         "\n".join(comparison.text_lines(found)), comparison.markdown(found), comparison.junit(found)
     ):  # fmt: skip
         assert told in text
     suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
     assert suite is not None and suite.attrib["failures"] == "1"
-    share = next(item for item in found.to_json()["items"] if item["response"] != "completed"
+    items = comparison.json_document(found)["items"]
+    share = next(item for item in items if item["response"] != "completed"
                  and item["verdict"] == WORSE)  # fmt: skip
     assert share["shares"] == pytest.approx([0.0, 0.1])
     assert share["difference"][1] > 0.01 and share["ratio"] is None
@@ -417,14 +443,15 @@ def test_losses_that_both_sides_have_or_that_are_few_are_not_worse_and_are_named
     campaign = losing(of_variants(tmp_path / "c", base=SLOW), FAST, [0.001, 0.0, 0.0, 0.001, 0.0])
     found = comparing.compare_variants(campaign, Wanted())
     assert found.verdict == NOT_WORSE
-    assert "Share of messages lost, the only treatment: swift 0.040 %" in found.first_line()
-    assert "margin of 1 percentage point." in " ".join(found.notes)
+    assert "Share of messages lost, the only treatment: swift 0.040 %" in first_line(found)
+    assert "margin of 1 percentage point." in " ".join(notes(found))
     strict = comparing.compare_variants(campaign, Wanted(margin=0.0))
     assert verdicts(strict, "loss_share") == {UNCLEAR}
     erratic = losing(campaign, FAST, [0.0, 0.0, 0.5, 0.0, 0.0])
     assert verdicts(comparing.compare_variants(erratic, Wanted()), "loss_share") == {UNCLEAR}
     none = comparing.compare_variants(of_variants(tmp_path / "d"), Wanted())
-    assert "No message was lost and no call failed in the runs compared." in none.notes
+    assert SharesNote(None) in none.notes
+    assert "No message was lost and no call failed in the runs compared." in notes(none)
     assert not verdicts(none, "loss_share")
 
 
@@ -432,7 +459,7 @@ def test_losses_of_two_occasions_are_compared_by_their_difference_and_the_noise(
     base = made(tmp_path / "base", 1)
     found = two(base, made(tmp_path / "head", 2, loss_share=0.3), "cpu_us_per_message")
     assert verdicts(found, "loss_share") == {WORSE}
-    assert "share of messages lost" in found.first_line()
+    assert "share of messages lost" in first_line(found)
     same = two(made(tmp_path / "one", 3, loss_share=0.3), made(tmp_path / "two", 4, loss_share=0.3))
     assert WORSE not in verdicts(same, "loss_share")
     assert verdicts(two(base, made(tmp_path / "more", 5), "loss_share"), "loss_share") == {
@@ -515,9 +542,13 @@ def test_junit_has_a_case_for_each_treatment_and_response(tmp_path):
 
 def test_a_limit_beyond_all_numbers_is_no_loss_and_stays_json():
     wide = judged(item(1e-320, float("inf")), 0.05)
-    assert wide.verdict == UNCLEAR and "∞)" in wide.ratio_words() and "lost" not in wide.why
+    assert wide.verdict == UNCLEAR and "∞)" in result_of(wide)
+    assert wide.why is Cause.INCLUDES_MARGIN
     told = Judged("a", ("b",), (wide,), 0.05, 0.95)
-    assert json.loads(json.dumps(told.to_json(), allow_nan=False))["items"][0]["high"] is None
+    assert (
+        json.loads(json.dumps(comparison.json_document(told), allow_nan=False))["items"][0]["high"]
+        is None
+    )
 
 
 def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
@@ -528,8 +559,8 @@ def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
     assert lines[0].startswith("**he&#124;ad is worse than base in 4 of 4")
     rows = [line for line in lines if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7} and len(rows) == 2 + 4
-    assert comparison.text_lines(found)[0] == found.first_line()
-    assert json.loads(json.dumps(found.to_json()))["verdict"] == WORSE
+    assert comparison.text_lines(found)[0] == first_line(found)
+    assert json.loads(json.dumps(comparison.json_document(found)))["verdict"] == WORSE
 
 
 # -- nothing usable, and what a gate can detect ----------------------------------------------------
@@ -541,8 +572,8 @@ def gate(**options: Any) -> Any:
 
 def test_without_a_valid_run_nothing_is_compared_and_no_answer_is_green(tmp_path):
     found = comparing.compare_variants(of_variants(tmp_path / "c", unknown_runs=ALL), Wanted())
-    assert found.nothing_usable and found.detectable_words() == ""
-    assert found.first_line().startswith("No comparison: no treatment has valid runs")
+    assert found.nothing_usable and detectable(found) == ""
+    assert first_line(found).startswith("No comparison: no treatment has valid runs")
     root = ElementTree.fromstring(comparison.junit(found))
     assert sum(int(suite.get("errors", 0)) for suite in root) == 1
     assert root.find(".//error[@type='no valid run']") is not None
@@ -590,13 +621,13 @@ def test_the_smallest_change_that_would_have_been_worse_is_at_the_verdict_s_edge
 
 def test_a_gate_tells_what_it_could_have_detected_in_every_form(tmp_path):
     found = comparing.compare_variants(of_variants(tmp_path / "c"), Wanted())
-    told = found.detectable_words()
+    told = detectable(found)
     assert told.startswith("Detectable changes: an increase of CPU time per message by ≥ ")
     assert told in comparison.text_lines(found)
     assert "Detectable changes: " in comparison.markdown(found)
     suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
     assert told in (suite.find("system-out").text or "")
-    assert min(found.to_json()["detectable"]["cpu_us_per_message"]) > 0.05
+    assert min(comparison.json_document(found)["detectable"]["cpu_us_per_message"]) > 0.05
 
 
 def test_a_percentile_of_few_messages_is_refused_for_its_messages_not_for_its_blocks(tmp_path):

@@ -7,12 +7,13 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
-from wattwire.analysis.validity import Rejudged, stamps
+from wattwire.analysis.validity import JudgedAgain, Look, Rejudged, notices
 from wattwire.model.validity import ValidityLimits
 from wattwire.report.parts import tables_of
 from wattwire.report.sections import answers as answered
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.words.threats import threats
+from wattwire.report.words.validity import JUDGED_AGAIN, sentences
 from wattwire.store import Campaign
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2}
@@ -58,8 +59,10 @@ def test_what_no_validity_limit_excluded_stays_excluded(busy):
 
 def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
     changed = Rejudged(busy, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
-    assert stamps(gather(busy)) == []
-    (told,) = stamps(gather(changed))
+    assert sentences(gather(busy)) == []
+    assert list(notices(gather(changed))) == [JudgedAgain("other_load_max=0.5", 8, 8, 6, 8)]
+    (told,) = sentences(gather(changed))
+    assert told.startswith(JUDGED_AGAIN)
     assert told == (
         "Judged again after the measurement, with other_load_max=0.5: 8 of 8 runs are valid; "
         "as measured, 6 of 8 runs are valid. Its answers are exploratory."
@@ -68,13 +71,15 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
 
 def test_a_share_in_percent_by_mistake_is_said_to_open_the_limit(busy):
     changed = Rejudged(busy, ValidityLimits(other_load_max=50), "other_load_max=50")
-    assert stamps(gather(changed))[1].startswith("other_load_max=50 disables this limit (50 % is")
+    assert sentences(gather(changed))[1].startswith(
+        "other_load_max=50 disables this limit (50 % is"
+    )
 
 
 def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
     shape = Shape(**SMALL, drop_runs=tuple(range(100)), study={"validity": {"look": True}})
     campaign = Campaign(write_campaign(tmp_path / "c", shape))
-    assert stamps(gather(campaign)) == ["A look: no run is excluded for the machine's state."]
+    assert sentences(gather(campaign)) == ["A look: no run is excluded for the machine's state."]
 
 
 def test_answers_under_limits_that_were_changed_afterwards_are_not_called_registered(busy):
@@ -102,12 +107,13 @@ def test_the_stamp_counts_the_same_runs_before_and_after(busy):
     row_of(path).with_columns(control=pl.lit("settling"), used=False).pipe(put_row, path)
     campaign = Campaign(busy.path)
     changed = Rejudged(campaign, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
-    (told,) = stamps(gather(changed))
+    (told,) = sentences(gather(changed))
     assert "7 of 7 runs are valid; as measured, 5 of 7 runs are valid." in told
 
 
 def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
     look = Rejudged(busy, ValidityLimits(look=True), "look=true")
-    told = stamps(gather(look))[0]
+    assert next(notices(gather(look))) == Look(8, 2, (("other_load", 2),))
+    told = sentences(gather(look))[0]
     assert told.startswith("A look: no run is excluded for the machine's state.")
     assert told.endswith("would have excluded 2 of 8 runs (25 %): other load 2.")

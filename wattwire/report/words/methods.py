@@ -10,7 +10,6 @@ from typing import Any
 from wattwire import stats
 from wattwire.analysis.best_alternative import factors_of
 from wattwire.analysis.comparing.common import Wanted
-from wattwire.analysis.comparing.decision import margin_words
 from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers
 from wattwire.analysis.dataset import Evidence, all_levels
@@ -21,7 +20,7 @@ from wattwire.model.derived import column
 from wattwire.model.errors import UsageError
 from wattwire.model.validity import VALIDITY
 from wattwire.model.words import edited_words
-from wattwire.report.words import stopping, warm_up
+from wattwire.report.words import comparing, stopping, warm_up
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -168,7 +167,7 @@ PHRASES = Phrases(
         # Variants.
         "compared": (
             "Variants were compared treatment by treatment ({method}); a variant is worse if the "
-            "whole interval is beyond a margin of {margin} ({interval})."
+            "whole interval is beyond a margin of {margin:margin} ({interval})."
         ),
         "single_interval": "t interval at {level:confidence}",
         "joint_intervals": (
@@ -518,8 +517,8 @@ def _comparison(evidence: Evidence) -> Iterator[str]:
         )
     yield PHRASES(
         "compared",
-        method=comparison.method,
-        margin=margin_words(comparison.margin),
+        method=comparing.method(comparison),
+        margin=comparison.margin,
         interval=interval,
     )
 

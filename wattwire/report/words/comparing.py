@@ -1,0 +1,277 @@
+"""Sentences on a comparison: its result, its items and the reasons for their verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from wattwire import stats
+from wattwire.analysis.comparing.decision import (
+    UNCLEAR,
+    WORSE,
+    Cause,
+    Completions,
+    Item,
+    Judged,
+    Method,
+    WithinNoise,
+)
+from wattwire.analysis.comparing.notes import AcrossMachines
+from wattwire.analysis.responses import Response
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "comparing",
+    {
+        # The first line.
+        "across": "Across machines ({reason}), so the machine may cause the difference: ",
+        "no_record": "no machine record of {campaigns:listed}",
+        "fact": "{key}: {base} against {head}",
+        "none": "none",
+        "nothing_usable": "No comparison: no treatment has valid runs of {base} and {heads:listed}",
+        "worse": (
+            "{heads:listed} {verb} worse than {base} in {worse} of {items:plural comparison} "
+            "(margin {margin:margin}): {named}{rest}"
+        ),
+        "undecided": (
+            "It is undecided whether {heads:listed} {verb} worse than {base}: {unclear} of "
+            "{items:plural comparison} unclear{rest} (margin {margin:margin})"
+        ),
+        "not_worse": (
+            "{heads:listed} {verb} not worse than {base} in any of {items:plural comparison} "
+            "(margin {margin:margin})"
+        ),
+        "is": "is",
+        "are": "are",
+        "more": "; and {more} more",
+        "none_worse": ", none is worse",
+        "sentence": "{before}{result}.",
+        "increased": "{item:capital}.",
+        # An item.
+        "item": "{response}, {treatment}: {result}",
+        "ratio": "{ratio:factor} times ({low:factor} to {high:factor})",
+        "exact": "{ratio:factor} times",
+        "shares": "{head} {head_share:percent}, {base} {base_share:percent}; {difference}",
+        "difference": "{points:points} percentage points",
+        "difference_interval": (
+            "{points:points} percentage points ({low:points} to {high:points})"
+        ),
+        "result_with_reason": "{result}; {reason}",
+        # Reasons for a verdict.
+        "reason": "{reason}",
+        "no_scatter": "the same in every run of a side: no interval",
+        "includes_margin": "the interval includes the margin",
+        "within_noise": (
+            "not larger than the A/A noise ({noise:factor} times): no difference is claimed"
+        ),
+        "within_noise_share": (
+            "not larger than the A/A noise ({points:.2g} percentage points): no difference is "
+            "claimed"
+        ),
+        "completions": (
+            "{head_completed} of {head_runs} completed, of {base} {base_completed} of "
+            "{base_runs}{first_incomplete}"
+        ),
+        "first_incomplete": "; first incomplete run: {outcome}",
+        "first_incomplete_detail": "; first incomplete run: {outcome}, {detail}",
+        # Changes that the comparison detects.
+        "detectable": (
+            "Detectable changes: {changes:listed} (the margin of {margin:margin} and the "
+            "interval's width; more blocks detect smaller changes)."
+        ),
+        "no_change": "no change of {response}",
+        "increase": "an increase of {response} by ≥ {change:number 2} {unit}{range}",
+        "decrease": "a decrease of {response} by ≥ {change:number 2} {unit}{range}",
+        "range": " in the most precise treatment, {least_precise} in the least precise",
+        "at_least": "≥ {change:number 2} {unit}",
+        # Methods.
+        "paired_blocks": (
+            "t interval on the log ratios of neighbours, one a block, their error pooled over "
+            "treatments unless these scatter differently"
+        ),
+        "two_occasions": (
+            "Welch's t on the logarithms of run summaries, runs of two occasions, not paired"
+        ),
+    },
+)
+
+NAMED_MAX = 3
+
+
+def first_line(judged: Judged) -> Phrase:
+    """Return the verdict as one sentence, then a sentence for each share that increased."""
+    result = PHRASES("sentence", before=_across(judged.across), result=_result(judged))
+    return joined([result, *undelivered(judged, besides=WORSE)])
+
+
+def _across(machines: AcrossMachines | None) -> Phrase:
+    if machines is None:
+        return Phrase()
+    if machines.unknown:
+        return PHRASES("across", reason=PHRASES("no_record", campaigns=machines.unknown))
+    facts = [
+        PHRASES("fact", key=fact.key, base=_value(fact.base), head=_value(fact.head))
+        for fact in machines.differences
+    ]
+    return PHRASES("across", reason=joined(facts, "; "))
+
+
+def _value(value: object) -> object:
+    return PHRASES("none") if value is None else value
+
+
+def _result(judged: Judged) -> Phrase:
+    heads, base, margin = judged.heads, judged.base, judged.margin
+    if judged.nothing_usable:
+        return PHRASES("nothing_usable", base=base, heads=heads)
+    verb, items = PHRASES("is" if len(heads) == 1 else "are"), len(judged.shown)
+    if judged.verdict == WORSE:
+        # Failures and losses come before higher costs.
+        worse = sorted(judged.of(WORSE), key=lambda item: not item.response.share)
+        more = len(worse) - NAMED_MAX
+        return PHRASES(
+            "worse",
+            heads=heads,
+            verb=verb,
+            base=base,
+            worse=len(worse),
+            items=items,
+            margin=margin,
+            named=joined([_item(item) for item in worse[:NAMED_MAX]], "; "),
+            rest=PHRASES("more", more=more) if more > 0 else "",
+        )
+    if judged.verdict == UNCLEAR:
+        unclear = len(judged.of(UNCLEAR))
+        return PHRASES(
+            "undecided",
+            heads=heads,
+            verb=verb,
+            base=base,
+            unclear=unclear,
+            items=items,
+            rest=PHRASES("none_worse") if unclear < items else "",
+            margin=margin,
+        )
+    return PHRASES("not_worse", heads=heads, verb=verb, base=base, items=items, margin=margin)
+
+
+def undelivered(judged: Judged, besides: str = "") -> list[Phrase]:
+    """Return sentences on shares that increased, except items with the verdict `besides`."""
+    increased = [item for item in judged.increased_shares() if item.verdict != besides]
+    return [PHRASES("increased", item=_item(item)) for item in increased[:NAMED_MAX]]
+
+
+def _item(item: Item) -> Phrase:
+    result = why(item) if isinstance(item.why, Completions) else result_of(item)
+    return PHRASES("item", response=item.response.title, treatment=item.treatment, result=result)
+
+
+def result_of(item: Item) -> Phrase:
+    """Return the ratio, or the shares with their difference, with an interval or a reason."""
+    if item.shares is not None:
+        base_share, head_share = item.shares
+        return PHRASES(
+            "shares",
+            head=item.head,
+            head_share=head_share,
+            base=item.base,
+            base_share=base_share,
+            difference=_difference(item),
+        )
+    if isinstance(item.ratio, stats.Interval):
+        ratio = item.ratio
+        return PHRASES("ratio", ratio=ratio.estimate, low=ratio.low, high=ratio.high)
+    if item.exact is not None:
+        return PHRASES("exact", ratio=item.exact)
+    return why(item) or PHRASES("reason", reason=item.ratio)
+
+
+def _difference(item: Item) -> Phrase:
+    difference = item.difference
+    if not isinstance(difference, stats.Interval):
+        return why(item) or PHRASES("reason", reason=difference)
+    points, low, high = (
+        100 * share for share in (difference.estimate, difference.low, difference.high)
+    )
+    if low < high:
+        return PHRASES("difference_interval", points=points, low=low, high=high)
+    return PHRASES("difference", points=points)
+
+
+def result_and_reason(item: Item) -> Phrase:
+    """Return the result of an item and the reason for its verdict."""
+    if isinstance(item.why, Completions):
+        return why(item)
+    if isinstance(item.difference or item.ratio, stats.Interval) and item.why is not None:
+        return PHRASES("result_with_reason", result=result_of(item), reason=why(item))
+    return result_of(item)
+
+
+def why(item: Item) -> Phrase:
+    """Return the reason for an item's verdict; empty without one."""
+    reason = item.why
+    if reason is None:
+        return Phrase()
+    if isinstance(reason, Cause):
+        return PHRASES("no_scatter" if reason is Cause.NO_SCATTER else "includes_margin")
+    if isinstance(reason, WithinNoise):
+        if item.shares is not None:
+            return PHRASES("within_noise_share", points=100 * reason.noise)
+        return PHRASES("within_noise", noise=math.exp(reason.noise))
+    if isinstance(reason, Completions):
+        return _completions(item, reason)
+    return PHRASES("reason", reason=reason)
+
+
+def _completions(item: Item, counts: Completions) -> Phrase:
+    first = Phrase()
+    if incomplete := counts.first_incomplete:
+        outcome = incomplete.outcome.replace("_", " ")
+        first = PHRASES("first_incomplete", outcome=outcome)
+        if incomplete.detail:
+            first = PHRASES("first_incomplete_detail", outcome=outcome, detail=incomplete.detail)
+    return PHRASES(
+        "completions",
+        head_completed=counts.completed[1],
+        head_runs=counts.runs[1],
+        base=item.base,
+        base_completed=counts.completed[0],
+        base_runs=counts.runs[0],
+        first_incomplete=first,
+    )
+
+
+def detectable(judged: Judged) -> Phrase:
+    """Return a sentence on the detectable changes by response; empty if nothing was compared."""
+    changes = [_change(response, shares) for response, shares in judged.detectable().items()]
+    if not changes or judged.nothing_usable:
+        return Phrase()
+    return PHRASES("detectable", changes=changes, margin=judged.margin)
+
+
+def _change(response: Response, shares: Sequence[float | None]) -> Phrase:
+    known = sorted(share for share in shares if share is not None)
+    if not known:
+        return PHRASES("no_change", response=response.title)
+    unit = "percentage points" if response.share else "%"
+    return PHRASES(
+        "decrease" if response.more_is_better else "increase",
+        response=response.title,
+        change=100 * known[0],
+        unit=unit,
+        range=_range(known, len(shares), unit),
+    )
+
+
+def _range(known: Sequence[float], treatments: int, unit: str) -> Phrase:
+    """Return the change of the least precise treatment; empty if about the same in all."""
+    all_known = len(known) == treatments
+    if treatments == 1 or (all_known and known[-1] <= 1.05 * known[0]):
+        return Phrase()
+    most = PHRASES("at_least", change=100 * known[-1], unit=unit)
+    return PHRASES("range", least_precise=most if all_known else PHRASES("none"))
+
+
+def method(judged: Judged) -> Phrase:
+    """Return the method of the comparison's intervals."""
+    return PHRASES("paired_blocks" if judged.method is Method.PAIRED_BLOCKS else "two_occasions")
