@@ -1,4 +1,4 @@
-"""Actions (C-30): what an action client and an action server record beside calls."""
+"""Actions (C-30): goals, acceptances and feedback of action clients and action servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Goal:
 
 
 class ActionClient(EventSender):
-    """A goal is a slot of the schedule, its result the slot's reply."""
+    """An action client; each goal is a slot of the schedule, and its result is the slot's reply."""
 
     def accepted(self, slot: Slot) -> None:
         end_ns = monotonic_ns()
@@ -37,9 +37,9 @@ class ActionClient(EventSender):
                 self._record_slot(slot, end_ns, GOAL, 0)
 
     def feedback(self, data: Any, slot: Slot | None = None) -> None:
-        """An action client's feedback callback was entered.
+        """Record feedback; the first statement of the feedback callback.
 
-        `slot` is the goal, which a payload too short for a sequence (or a literal) cannot name.
+        `slot` is the goal; literals and payloads without a sequence do not identify it.
         """
         now_ns = monotonic_ns()
         data = as_message(data)
@@ -54,7 +54,7 @@ class ActionClient(EventSender):
 
 
 class ActionServer(Arrivals):
-    """Goals are taken, accepted, given feedback and finished in one thread."""
+    """An action server; the same thread takes, accepts and finishes a goal."""
 
     def __init__(
         self, spec: Mapping[str, Any], dialogue: Dialogue, process_start_ns: int, out: str = ""
@@ -63,7 +63,7 @@ class ActionServer(Arrivals):
         self.feedback_count: int = spec["action.feedback"]
 
     def goal(self, data: Any) -> Goal | None:
-        """A goal in hand; None where it is foreign or unreadable."""
+        """Return the arriving goal, or None if it is foreign or unreadable."""
         now_ns = monotonic_ns()
         data = as_message(data)
         with self._lock:
@@ -73,11 +73,11 @@ class ActionServer(Arrivals):
         return Goal(PROBE if arrival[0] is None else arrival[0], now_ns, arrival[2], data)
 
     def accept(self, goal: Goal) -> None:
-        """The acceptance was handed over."""
+        """Record that the acceptance was handed over."""
         self._record_goal(goal, (goal.begin_ns, monotonic_ns()), ACCEPT)
 
     def feedback_begin(self, goal: Goal) -> Message:
-        """The stamped feedback buffer; the next statement publishes it."""
+        """Return the stamped feedback buffer; the next statement must publish it."""
         goal.feedback_ns = monotonic_ns()
         self._payload.stamp(goal.seq, goal.feedback_ns)
         return self._payload.buffer
@@ -89,7 +89,7 @@ class ActionServer(Arrivals):
         return self._replies.answer(goal.data)
 
     def finish_goal(self, goal: Goal) -> None:
-        """The result was handed over."""
+        """Record that the result was handed over."""
         self._record_goal(goal, (goal.begin_ns, monotonic_ns()), GOAL)
 
     def _record_goal(self, goal: Goal, times: tuple[int, int], kind: int) -> None:

@@ -1,4 +1,4 @@
-"""What arrives at a subscriber, a server or a client: checked, counted and recorded."""
+"""Checks, counts and records the arrivals of subscribers, servers and clients."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .schedule import NEVER_NS
 
 
 def as_message(data: Any) -> Message:
-    """Return what the payload's checks take for whatever a library hands over."""
+    """Convert a library's object to a type that the payload's checks accept."""
     if type(data) is bytes or type(data) is bytearray or type(data) is Record:
         return data
     return data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
 
 
 class Arrivals(Core):
-    """Subscriber, server and pong; and what a client does with a reply."""
+    """The arrivals of subscribers, servers and pongs, and the replies of clients."""
 
     def __init__(
         self, spec: Mapping[str, Any], dialogue: Dialogue, process_start_ns: int, out: str = ""
@@ -37,11 +37,11 @@ class Arrivals(Core):
             self.received = self._plain_receiver()
 
     def _arrive(self, data: Message, now_ns: int) -> tuple[int | None, int, int] | None:
-        """(sequence or None, send time, flags) of what is recorded; None of what is foreign."""
+        """Return (sequence or None, send time, flags) of an arrival, or None if it is foreign."""
         if self._start_ns == NEVER_NS:
             self._learn_start()
         if not self.carries_seq and now_ns < self._start_ns:
-            self._probes += 1  # nothing but a probe comes before the start
+            self._probes += 1  # before the start, only probes arrive
             return PROBE, UNKNOWN_NS, 0
         verdict, seq, begin_ns = self._payload.check(data)
         if verdict == FOREIGN:
@@ -63,7 +63,7 @@ class Arrivals(Core):
         self._recorder.add(seq, UNKNOWN_NS, *times, length, peer, kind, flags)
 
     def received(self, data: Any) -> None:
-        """A subscriber's callback was entered with this payload."""
+        """Record an arrival; the first statement of a subscriber's callback."""
         self._receive(as_message(data), monotonic_ns())
 
     def _receive(self, data: Message, now_ns: int) -> None:
@@ -73,10 +73,10 @@ class Arrivals(Core):
                 self._record(arrival[0], (arrival[1], now_ns), len(data), MESSAGE, arrival[2])
 
     def _plain_receiver(self) -> Callable[[Any], None]:
-        """Return what stands in for `received` where a payload is read in one step.
+        """Return a fast replacement for `received`, for payloads that are read in one step.
 
-        It takes no lock, makes no call of ours for a whole message, and holds all that it needs in
-        variables of its own: what it costs, each message costs.
+        Every message pays for this function. It therefore takes no lock, calls no other function of
+        the kit for a valid message, and uses only local variables.
         """
         payload, recorder = self._payload, self._recorder
         length, due, nodes, read = payload.length, payload.looked_at, payload.nodes, payload.read
@@ -108,17 +108,17 @@ class Arrivals(Core):
                         )  # fmt: skip
                     return
             self._receive(data, now_ns)
-            start_ns, warm_until_ns = self._start_ns, self._warm_until_ns  # known since an arrival
+            start_ns, warm_until_ns = self._start_ns, self._warm_until_ns  # set by `_receive`
 
         return received
 
     def serve(self, data: Any) -> Message | None:
-        """The reply to a request in hand; None where the request is foreign or unreadable."""
+        """Return the reply to a request, or None if the request is foreign or unreadable."""
         now_ns = monotonic_ns()
         if type(data) is not bytes:
             data = as_message(data)
         if self.carries_seq and now_ns >= self._start_ns:
-            # The common case, without the lock: such a payload is checked without a state.
+            # The common case needs no lock, because this check has no state.
             verdict, seq, _ = self._payload.check(data)
             if verdict == OK and seq & COUNTER_MASK != PROBE:
                 self._arrival_ns = now_ns
@@ -135,7 +135,7 @@ class Arrivals(Core):
         return self._replies.answer(data)
 
     def served(self) -> None:
-        """The reply of this thread's last `serve` was handed over."""
+        """Record that the reply of this thread's last `serve` was handed over."""
         end_ns = monotonic_ns()
         pending = self._pending
         call = pending.call
@@ -149,7 +149,7 @@ class Arrivals(Core):
             )  # fmt: skip
 
     def is_reply(self, data: Any) -> bool:
-        """Whether this may be the reply to the open blocking call; True where nobody can tell."""
+        """Return whether `data` may be the reply to the open blocking call; True if unknown."""
         return self._replies.may_be(self._current_seq, as_message(data))
 
     def _check_reply(self, seq: int, reply: Any) -> int:

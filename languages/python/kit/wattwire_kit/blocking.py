@@ -1,4 +1,4 @@
-"""The front end of the schedule for cells whose send and call block: `send_all`, `call_all`."""
+"""The schedule's front end for cells whose send and call block: `send_all` and `call_all`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .sending import Sending
 
 
 class BlockingSender(Sending):
-    """One message after the other in this thread, each when it is due."""
+    """Sends messages one after the other in this thread, each when it is due."""
 
     def send_all(self, send: Callable[[Message], object]) -> None:
         recorder, buffer = self._recorder, self._payload.buffer
-        # Names looked up once: what this loop costs, a sender's messages cost.
+        # Attributes are looked up once, because every message pays for this loop.
         places, room, data = recorder.places, recorder.end, recorder.data
         length, peer = self._payload.length, self._peer
         end_ns = None
@@ -61,13 +61,14 @@ class BlockingSender(Sending):
         self.end_schedule()
 
     def _messages(self) -> Iterator[tuple[int, int, int]]:
-        """(sequence, intended, begin) of each message when it is due.
+        """Yield (sequence, intended time, begin time) of each message when it is due.
 
-        The buffer is stamped; the next statement sends it. Ends early at STOP and overrun.
+        The buffer is stamped, and the next statement must send it. STOP and overrun end the
+        iteration early.
         """
         schedule, payload = self._schedule, self._payload
         if isinstance(schedule, NativeTimer):
-            raise NotImplementedError("a blocking sender cannot be paced by a middleware's timer")
+            raise NotImplementedError("a blocking sender does not support native pacing")
         self.wait_go()
         take, closed = schedule.take, self._closed
         buffer, short = payload.buffer, payload.short
@@ -76,14 +77,14 @@ class BlockingSender(Sending):
             begin_ns = monotonic_ns()
             seq = take(begin_ns)
             if seq < 0:
-                if schedule.is_through(begin_ns) or not schedule.wait_until(schedule.due_ns):
+                if schedule.is_complete(begin_ns) or not schedule.wait_until(schedule.due_ns):
                     break
                 continue
             if self._first_begin_ns is None:
                 self._first_begin_ns = begin_ns
-            if short:  # as stamp does, without its call
+            if short:  # stamp, inlined
                 write(buffer, 0, seq, begin_ns, fill, seq)
             else:
                 payload.stamp(seq, begin_ns)
             yield seq, begin_ns if closed else schedule.intended_ns, begin_ns
-        self._sent += schedule.taken  # less those not taken, which send_all took off
+        self._sent += schedule.taken  # send_all has subtracted the failed messages

@@ -40,7 +40,7 @@ UNKNOWN_NS = -9223372036854775808
 UNKNOWN_PEER = 65535
 PROBE = 281474976710655
 
-# What the keys of a spec hold; the harness checks which values they may have (C-02).
+# The types of a spec's keys; the harness checks their values (C-02).
 KEYS: dict[str, object] = {
     "contract": int,
     "run": str,

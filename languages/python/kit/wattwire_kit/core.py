@@ -1,4 +1,4 @@
-"""What every role has: the specification's values, opening, its counts and the end."""
+"""The part of the kit that all roles share: spec, opening, counts and the end."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from .schedule import NEVER_NS
 from .spec import MiddlewareFailed
 
 NAP_NS = 100_000_000
-"""How long a wait may last before it looks for STOP."""
+"""Maximum time between two checks for STOP during a wait."""
 Poll = Callable[[float], object]
-# What goes out is one object that is rewritten for each message; what came in may be any of these.
-Message = Any  # bytearray, or a Record where payload.encoding is record
+# The kit rewrites one outgoing message; arriving messages may have any of these types.
+Message = Any  # bytearray, or Record if payload.encoding is record
 Call = Callable[[Message, float], Any]
 
 
 class SendFailed(Exception):
-    """The middleware did not take this message, or the call failed (C-36); the run goes on."""
+    """The middleware rejected this message, or the call failed (C-36); the run continues."""
 
 
 class Core:
-    """The part of a kit that all roles share. Times in ns.
+    """The base class of the kit; times are in ns.
 
-    The specification is looked up here and in the constructors above: never per message.
+    Only this class and the constructors of its subclasses read the spec, never code that runs for
+    each message.
     """
 
     now = staticmethod(monotonic_ns)
@@ -49,7 +50,7 @@ class Core:
         self._process_start_ns = process_start_ns
         self._role: str = spec["role"]
         self._is_sender = self._role in SENDERS
-        # A sender's arrivals are replies to itself.
+        # A sender's arrivals are replies, which carry its own node.
         nodes = [spec["node"]] if self._is_sender else spec["peers.nodes"]
         shape: Any = RecordPayload if self.encoding == "record" else Payload
         self._payload = shape(spec, nodes)
@@ -65,7 +66,7 @@ class Core:
         self._sent = self._received = self._foreign = self._corrupt = self._probes = 0
         self._current_seq = -1
         self._arrival_ns = 0
-        # Counted by whole arrivals without the lock, as next() is one step of the interpreter.
+        # Valid arrivals are counted without the lock, because next() is atomic in the interpreter.
         self._arrivals = itertools.count()
 
     def setting(self, name: str) -> Any:
@@ -80,7 +81,7 @@ class Core:
         return self._process_start_ns + self.spec["ready_timeout_ms"] * 1_000_000
 
     def await_peers(self, count_now: Callable[[], int], poll: Poll | None = None) -> int:
-        """Waits until `count_now()` reaches peers.count; returns the ns it took."""
+        """Wait until `count_now()` reaches peers.count; return the elapsed ns."""
         begin_ns = monotonic_ns()
         while (matched := count_now()) < self.spec["peers.count"]:
             if monotonic_ns() > self._ready_deadline_ns():
@@ -92,8 +93,8 @@ class Core:
         return monotonic_ns() - begin_ns
 
     def probe(self, call: Call) -> int:
-        """Calls until a reply comes (C-07); returns the ns it took."""
-        begin_ns, why = monotonic_ns(), ""
+        """Send probes until a reply arrives (C-07); return the elapsed ns."""
+        begin_ns, last_error = monotonic_ns(), ""
         while (left_ns := self._ready_deadline_ns() - monotonic_ns()) > 0:
             self._current_seq = self.spec["node"] << 48 | PROBE
             self._payload.stamp(self._current_seq, monotonic_ns())
@@ -102,10 +103,10 @@ class Core:
                 if call(self._payload.buffer, min(left_ns / 1e9, 0.25)) is not None:
                     return monotonic_ns() - begin_ns
             except (SendFailed, OSError) as error:
-                why = f"; the last one: {error}"  # not there yet, or never: then this tells
+                last_error = f"; last error: {error}"
             sleep(0.005)
         limit = f"ready_timeout_ms = {self.spec['ready_timeout_ms']}"
-        raise MiddlewareFailed(f"no reply to a probe within {limit}{why}")
+        raise MiddlewareFailed(f"no reply to a probe within {limit}{last_error}")
 
     def ready(
         self,
@@ -129,7 +130,7 @@ class Core:
         self._dialogue.line("READY", fields)
 
     def wait_go(self, poll: Poll | None = None) -> int:
-        """Returns the window's start in ns, or 0 where STOP came first."""
+        """Return the window's start in ns, or 0 if STOP arrived first."""
         while self._dialogue.start_ns is None and self._dialogue.stop_ns is None:
             if poll is not None:
                 poll(0.01)
@@ -153,7 +154,10 @@ class Core:
                 poll(0.1)
 
     def _left_s(self) -> float:
-        """Seconds until a receiver may end: quiet and linger of C-15; a nap before STOP."""
+        """Return the seconds until a receiver may end by quiet and linger (C-15).
+
+        Before STOP, return the time until the next check.
+        """
         stop_ns = self._dialogue.stop_ns
         if stop_ns is None:
             return NAP_NS / 1e9
@@ -162,12 +166,12 @@ class Core:
         return (min(quiet_ns, linger_ns) - monotonic_ns()) / 1e9
 
     def poll(self, poll: Poll) -> None:
-        """Drives a receiver's `poll(timeout_s)` until the end."""
+        """Call a receiver's `poll(timeout_s)` until the end."""
         while (left_s := self._left_s()) > 0:
             poll(min(left_s, NAP_NS / 1e9))
 
     def wait(self) -> None:
-        """Blocks this thread until the end, while the library's own thread receives."""
+        """Block this thread until the end, while the library's own thread receives."""
         self._dialogue.stop.wait()
         self.poll(sleep)
 
@@ -181,7 +185,7 @@ class Core:
     def add_counts(
         self, received: int, foreign: int, corrupt: int, probes: int, recorded: int, overflow: int
     ) -> None:
-        """What another process of this node counted, and wrote to a file of its own."""
+        """Add the counts of another process of this node, which wrote its own sample file."""
         self._received += received
         self._foreign += foreign
         self._corrupt += corrupt
@@ -190,11 +194,11 @@ class Core:
         self._recorder.overflow_elsewhere += overflow
 
     def count_received(self) -> int:
-        """Return how many messages arrived. Call it once, at the end: reading counts one more."""
+        """Return the number of arrivals. Call this once, at the end: reading increments it."""
         return self._received + next(self._arrivals)
 
     def finish(self) -> None:
-        """Writes the samples and prints DONE."""
+        """Write the samples and print DONE."""
         with self._lock:
             spec, recorder = self.spec, self._recorder
             path = os.path.join(self.out, "samples.bin")

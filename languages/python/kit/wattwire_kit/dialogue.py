@@ -1,4 +1,4 @@
-"""Lines to and from the harness on private descriptors (C-05, C-08, C-09)."""
+"""The dialogue with the harness: lines on descriptor 3 and standard input (C-05, C-08, C-09)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-LINES = 3  # where a node finds the descriptor of its lines
+LINES = 3  # the descriptor of a node's lines
 
 
 class Dialogue:
-    """`start_ns` and `stop_ns` are None until GO and STOP came."""
+    """The dialogue; `start_ns` and `stop_ns` are None until GO and STOP arrive."""
 
     def __init__(self) -> None:
         os.set_inheritable(LINES, False)
@@ -28,7 +28,7 @@ class Dialogue:
             os.write(LINES, f"{keyword} {json.dumps(fields)}\n".encode())
 
     def fail(self, code: int, key: str | None, reason: str) -> NoReturn:
-        """Prints ERROR and ends the process at once, whatever the middleware is doing."""
+        """Print ERROR and end the process at once, even if the middleware is blocked."""
         self.line("ERROR", {"code": code, "key": key, "reason": reason})
         os._exit(code)
 

@@ -1,4 +1,4 @@
-"""The front end of the schedule for event loops and timers: from `tick` to `complete`."""
+"""The schedule's front end for event loops and timers: from `tick` to `complete`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sending import Sending
 
 
 class Slot:
-    """One message of the schedule, from its tick to its reply. Times in ns."""
+    """One message of the schedule, from its tick to its reply; times are in ns."""
 
     __slots__ = ("accepted", "begin_ns", "intended_ns", "open", "seq")
 
@@ -27,7 +27,7 @@ class Slot:
 
 
 class EventSender(Sending):
-    """Several messages may be open at once; replies complete them from any thread."""
+    """A sender with several open messages; any thread may complete them."""
 
     def __init__(
         self, spec: Mapping[str, Any], dialogue: Dialogue, process_start_ns: int, out: str = ""
@@ -37,13 +37,13 @@ class EventSender(Sending):
         self._outstanding: dict[int, Slot] = {}
 
     def wait_timer_birth(self) -> None:
-        """Returns one period before the next slot: when a periodic timer must be created."""
+        """Return one period before the next slot, when the cell must create a periodic timer."""
         self.wait_go()
         assert isinstance(self._schedule, NativeTimer)
         self._schedule.wait_until(self._schedule.birth_ns(monotonic_ns()))
 
     def tick(self) -> Slot | None:
-        """The slot that is to be sent now, if there is one."""
+        """Return the slot that is due now, or None."""
         with self._lock:
             now_ns = monotonic_ns()
             self._expire(now_ns)
@@ -55,7 +55,7 @@ class EventSender(Sending):
             return Slot(seq, UNKNOWN_NS if self._closed else self._schedule.intended_ns)
 
     def begin(self, slot: Slot) -> Message:
-        """Stamps the buffer for this slot; the next statement sends it."""
+        """Stamp the buffer for this slot and return it; the next statement must send it."""
         with self._lock:
             self._outstanding[slot.seq] = slot
             self._sent += 1
@@ -69,7 +69,7 @@ class EventSender(Sending):
         return self._payload.buffer
 
     def complete(self, slot: Slot, reply: Any = None) -> None:
-        """The message was taken (topic), or its reply or result is in hand."""
+        """Record that the message was sent (topic), or that its reply or result has arrived."""
         end_ns = monotonic_ns()
         with self._lock:
             if not slot.open:
@@ -83,10 +83,10 @@ class EventSender(Sending):
                 self._resolve(slot, end_ns, self._check_reply(slot.seq, reply))
 
     def fail(self, slot: Slot) -> None:
-        """The message was not taken, the goal was rejected, or the call failed (C-36)."""
+        """Record that the message was not sent, the goal was rejected, or the call failed."""
         with self._lock:
             if slot.open:
-                self._sent -= self._kind == MESSAGE  # a call was made, however it ended
+                self._sent -= self._kind == MESSAGE  # a failed call still counts as sent
                 end_ns = monotonic_ns() if self._kind == MESSAGE else UNKNOWN_NS
                 self._resolve(slot, end_ns, FAILED)
 
@@ -115,18 +115,18 @@ class EventSender(Sending):
             self._resolve(slot, UNKNOWN_NS, TIMEOUT)
 
     def finished(self) -> bool:
-        """True when the schedule is through and every message is resolved, or STOP came.
+        """Return whether the schedule is complete and no message is open, or STOP arrived.
 
         A call beyond the count may end after STOP (C-15).
         """
         with self._lock:
             now_ns = monotonic_ns()
             self._expire(now_ns)
-            through = self._schedule.is_through(now_ns) and not self._outstanding
-            return through or self._schedule.is_cut_off()
+            complete = self._schedule.is_complete(now_ns) and not self._outstanding
+            return complete or self._schedule.is_interrupted()
 
     def wait_s(self) -> float:
-        """How long an event loop may wait before it must look at the schedule again."""
+        """Return the maximum time, in s, until an event loop must check the schedule again."""
         with self._lock:
             now_ns = monotonic_ns()
             next_ns = now_ns + NAP_NS

@@ -1,7 +1,7 @@
-"""Servers whose requests are answered by processes that they fork: one node all the same.
+"""Servers that answer requests in forked processes and are nevertheless one node.
 
-What the processes have to know of each other lies in memory that all share: when the window
-starts, when a request came last, and at the end what each of them counted.
+The processes share memory with the start of the window, each process's last arrival, and its
+counts at the end.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .spec import MiddlewareFailed
 PROCESSES_MAX = 1024
 _PR_SET_PDEATHSIG = 1
 _TIME = Struct("<q")
-# Of each process: whether it serves, its last arrival (ns), what it counted, what it recorded.
+# Per process: whether it serves, its last arrival (ns), its counts, and its numbers of records.
 _PLACE = Struct("<8q")
 
 
 class _Window:
-    """What a child knows of the dialogue, which is its parent's: when the window starts."""
+    """A child's view of its parent's dialogue: only the start of the window."""
 
     stop_ns = None
 
@@ -43,7 +43,7 @@ class _Window:
 
 
 class Processes:
-    """Made by the parent before it forks; `enter`, `serve` and `leave` are for each child."""
+    """The forked processes. The parent creates it; children call `enter`, `serve` and `leave`."""
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
@@ -58,26 +58,26 @@ class Processes:
     # --- in a child ------------------------------------------------------------------------
 
     def enter(self, number: int) -> None:
-        """The child `number` (from 0) begins to serve. It ends with its parent."""
+        """Begin to serve as child `number` (from 0). The child ends with its parent."""
         if number >= PROCESSES_MAX:
-            raise MiddlewareFailed(f"process {number}: at most {PROCESSES_MAX} may serve a run")
+            raise MiddlewareFailed(f"process {number}: a run may have at most {PROCESSES_MAX}")
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != self._parent:
-            os._exit(5)  # it has gone before the line above took hold
-        os.close(LINES)  # the dialogue is its parent's (C-05)
+            os._exit(5)  # the parent ended before prctl took effect
+        os.close(LINES)  # only the parent writes lines (C-05)
         self._number = number
         self._kit._dialogue = _Window(self._memory)  # type: ignore[assignment]
         self._write(1, 0, 0, 0, 0, 0, 0, 0)
 
     def serve(self, data: Any) -> Message | None:
-        """As `Kit.serve`; the parent learns when a request came."""
+        """Do the same as `Kit.serve`, and store the arrival time for the parent."""
         reply = self._kit.serve(data)
         at = _TIME.size + self._number * _PLACE.size + 8
         _TIME.pack_into(self._memory, at, self._kit._arrival_ns)
         return reply
 
     def leave(self) -> None:
-        """Writes the child's samples, and what it counted for the parent's DONE."""
+        """Write the child's samples, and its counts for the parent's DONE."""
         kit = self._kit
         if not self.is_child or self._number < 0:
             return
@@ -99,8 +99,11 @@ class Processes:
         return list(_PLACE.iter_unpack(self._memory[_TIME.size :]))
 
     def attend(self, count: int, ready: Callable[[], None], end: Callable[[], None]) -> None:
-        """From a thread: `ready()` once `count` children serve, then GO's time for all of them,
-        and `end()` when receivers may end (C-15)."""
+        """Start a thread that follows the run.
+
+        It calls `ready()` when `count` children serve, passes GO's time to all of them, and calls
+        `end()` when receivers may end (C-15).
+        """
 
         def poll(timeout_s: float) -> None:
             sleep(timeout_s)
@@ -117,6 +120,6 @@ class Processes:
         threading.Thread(target=watch, name="wattwire-end", daemon=True).start()
 
     def collect(self) -> None:
-        """Adds what the children counted to what the parent says in DONE."""
+        """Add the children's counts to the parent's DONE."""
         for _, _, received, foreign, corrupt, probes, recorded, overflow in self._places():
             self._kit.add_counts(received, foreign, corrupt, probes, recorded, overflow)

@@ -1,10 +1,10 @@
-"""What a cell calls: see languages/python/README.md for the whole API and its order.
+"""The class that cells use; languages/python/README.md describes the API.
 
-Each part is a file of its own, and knows those above it only:
+Each part is a separate file and imports only the parts above it:
 
-    schedule.py, native_timer.py    which message is next, and when it is due
+    schedule.py, native_timer.py    the next message and its due time
     core.py                         opening, counts, the end
-    replies.py, arrivals.py         what comes in: checked and recorded
+    replies.py, arrivals.py         checks and records of arrivals
     sending.py                      a sender's schedule and its SENT
     blocking.py, events.py          the two front ends of that schedule
     actions.py                      goals, acceptances, feedback
@@ -17,4 +17,4 @@ from .blocking import BlockingSender
 
 
 class Kit(BlockingSender, ActionClient, ActionServer):
-    """One node of one run. Made by `run`; a role function gets it."""
+    """One node of one run; `run` passes it to the role's function."""

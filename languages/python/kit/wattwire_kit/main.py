@@ -1,4 +1,4 @@
-"""A node's life: arguments, specification, role, samples, DONE."""
+"""Runs a node: arguments, spec, role, samples, DONE."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from .spec import (  # noqa: E402
 def _arguments(argv: Sequence[str]) -> tuple[str, str]:
     if len(argv) != 4 or {argv[0], argv[2]} != {"--spec", "--out"}:
         raise BadSpec("command line", " ".join(argv), "--spec FILE --out DIR")
-    given = {argv[0]: argv[1], argv[2]: argv[3]}
-    if not os.path.isdir(given["--out"]):
-        raise BadSpec("--out", given["--out"], "a folder that exists")
-    return given["--spec"], given["--out"]
+    options = {argv[0]: argv[1], argv[2]: argv[3]}
+    if not os.path.isdir(options["--out"]):
+        raise BadSpec("--out", options["--out"], "an existing folder")
+    return options["--spec"], options["--out"]
 
 
 def run(
@@ -42,7 +42,7 @@ def run(
     record_bytes_max: int | None = None,
     allowed: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
-    """Runs this node and ends the process; see the API page. Never returns."""
+    """Run this node and end the process; see the API page. Never returns."""
     dialogue = Dialogue()
     try:
         spec_path, out = _arguments(sys.argv[1:])
@@ -66,7 +66,7 @@ def run(
     except BaseException as error:
         traceback.print_exc()
         dialogue.fail(4, None, f"{type(error).__name__}: {error}")
-    # Not sys.exit: a library's exit handlers must not hold the process past the contract's second.
+    # Not sys.exit, because a library's exit handlers may take longer than the contract's second.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

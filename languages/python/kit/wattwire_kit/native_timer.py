@@ -1,4 +1,4 @@
-"""The schedule where a middleware's own timer gives the ticks (`pacing = native`, C-10)."""
+"""The schedule for ticks of a middleware's own timer (`pacing = native`, C-10)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .schedule import NEVER_NS, NOT_DUE, Schedule
 
 
 class NativeTimer(Schedule):
-    """A tick takes the nearest slot; slots that no tick came near are counted as skipped."""
+    """A schedule in which a tick takes the nearest slot; other slots are counted as skipped."""
 
     def take(self, now_ns: int) -> int:
         if now_ns < self._start_ns:
@@ -22,11 +22,11 @@ class NativeTimer(Schedule):
         return super().take(max(now_ns, self.due_ns))
 
     def look_ns(self) -> int:
-        """Return never: the timer's callback looks."""
+        """Return NEVER_NS, because the timer's callback checks the schedule."""
         return NEVER_NS
 
     def birth_ns(self, now_ns: int) -> int:
-        """Return when a periodic timer must be created: one period before the next slot."""
+        """Return one period before the next slot, when the cell must create a periodic timer."""
         first_ns = self._start_ns + self._phase_ns - self.period_ns
         behind_ns = max(0, now_ns - first_ns)
         return first_ns + -(-behind_ns // self.period_ns) * self.period_ns

@@ -1,4 +1,4 @@
-"""Payloads: what is sent, how an arrival is told from a foreign or corrupt one (C-17 to C-22)."""
+"""Payloads: stamping outgoing messages, and checking arrivals (C-17 to C-22)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 from .constants import CORRUPT, UNKNOWN_NS, UNKNOWN_PEER
 
 COUNTER_MASK = 2**48 - 1
-OK, FOREIGN = 0, -1  # beside the record's flag CORRUPT
+OK, FOREIGN = 0, -1  # verdicts; the third is the record's flag CORRUPT
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _TO_TEXT = bytes(_ALPHABET[value % 64] for value in range(256))
 _HEADER = Struct("<Qq")
 _SEQ = Struct("<Q")
 _MASK = 2**64 - 1
-_SHORT_FILL = 512  # bytes: writing so many anew costs less than another call
+_SHORT_FILL = 512  # bytes: rewriting a fill up to this size costs less than another call
 
 
 def fill_stream(seed: int, count: int) -> bytes:
-    """The first `count` bytes of the fill: splitmix64, words little-endian."""
+    """Return the first `count` bytes of the fill: splitmix64 with little-endian words."""
     words = array("Q", bytes(8 * ((count + 7) // 8)))
     state = seed
     for index in range(len(words)):
@@ -36,12 +36,12 @@ def fill_stream(seed: int, count: int) -> bytes:
 
 
 def to_text(data: bytes) -> str:
-    """The characters of C-20 for some bytes of the stream."""
+    """Return the characters of C-20 for some bytes of the fill."""
     return data.translate(_TO_TEXT).decode("ascii")
 
 
 class Payload:
-    """One payload shape: the sender's buffer and the receiver's checks. Times in ns."""
+    """The payload of one spec: the sender's buffer and the receiver's checks; times are in ns."""
 
     def __init__(self, spec: Mapping[str, Any], nodes: Iterable[int]) -> None:
         self.nodes = frozenset(nodes)
@@ -61,21 +61,21 @@ class Payload:
         self.fill, self._first = fill, fill[:8]
         blank = bytes(self._fill_at) + fill + bytes(self._trailer)
         self.buffer = bytearray(self.literal or blank[: self.length])
-        # Header, fill and trailer, all of them bytes: written and read in one step where the fill
-        # is short; of a longer one only its first word is read so.
+        # A binary payload is written and read in one step if the fill is short. In a longer
+        # payload this step reads only the first word of the fill.
         self._binary = not self._text and not self.literal and self._trailer > 0
         self.short = self._binary and len(fill) <= _SHORT_FILL
         self.write = Struct(f"<Qq{len(fill)}sQ").pack_into
         plain = self.short or (self._binary and not self._full)
         self.plain_length = self.length if plain else -1
-        """The length of an arrival that is read in one step; -1 where none is."""
+        """The length of arrivals that are read in one step, or -1."""
         self.looked_at = fill if self._full else self._first
         unseen = len(fill) - len(self.looked_at)
         self.read = Struct(f"<Qq{len(self.looked_at)}s{unseen}xQ").unpack
         self._expected: dict[int, int] = {}
 
     def stamp(self, seq: int, begin_ns: int) -> None:
-        """Writes sequence and send time into the buffer; the fill stays."""
+        """Write sequence and send time into the buffer; the fill does not change."""
         if self.short:
             self.write(self.buffer, 0, seq, begin_ns, self.fill, seq)
         elif self._binary:
@@ -89,7 +89,7 @@ class Payload:
                 self.buffer[self.length - self._trailer :] = header[: self._trailer]
 
     def check(self, data: bytes | bytearray) -> tuple[int, int | None, int]:
-        """(OK, CORRUPT or FOREIGN; sequence or None; send time) of an arrival, by C-21."""
+        """Return (OK, CORRUPT or FOREIGN; sequence or None; send time) of an arrival (C-21)."""
         if len(data) == self.plain_length:
             seq, begin_ns, looked_at, trailer = self.read(data)
             if trailer == seq and looked_at == self.looked_at and seq >> 48 in self.nodes:
@@ -122,7 +122,7 @@ class Payload:
             except ValueError:
                 return None, UNKNOWN_NS
             if whole.hex().encode() != head[: len(whole) * 2]:
-                return None, UNKNOWN_NS  # upper-case digits are not this contract's
+                return None, UNKNOWN_NS  # the contract has lower-case digits
             head = whole
         if len(head) == 16:
             seq, begin_ns = _HEADER.unpack(head)
@@ -134,7 +134,7 @@ class Payload:
         return self._count(int.from_bytes(head[:6], "little"), len(head[:6])), UNKNOWN_NS
 
     def _count(self, low: int | None, known_bytes: int) -> int:
-        """The sequence nearest to the next expected one that ends in the known low bytes."""
+        """Return the sequence with the known low bytes that is nearest to the expected sequence."""
         node = next(iter(self.nodes)) if len(self.nodes) == 1 else UNKNOWN_PEER
         expected = self._expected.get(node, 0)
         counter = expected

@@ -1,4 +1,4 @@
-"""The record of C-32: one nested message, as each middleware carries it in types of its own."""
+"""The record of C-32: one nested message, which each middleware carries in its own types."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Sample = tuple[int, int, float]
 
 @dataclass(slots=True)
 class Record:
-    """One message; `samples` are tuples (id, state, value), times in ns.
+    """One message; `samples` are tuples (id, state, value), times are in ns.
 
-    `len` is the nominal size in bytes. The sender's record is rewritten for each message.
+    `len` is the nominal size in bytes. The kit rewrites the sender's record for each message.
     """
 
     seq: int = 0
@@ -36,7 +36,7 @@ class Record:
         return FIXED_BYTES + SAMPLE_BYTES * len(self.samples)
 
     def to_dict(self) -> dict[str, Any]:
-        """The names and the nesting of C-32's table."""
+        """Return the record as a dictionary with the names and nesting of C-32's table."""
         return {
             "header": {"seq": str(self.seq), "send_ns": str(self.send_ns)},
             "name": self.name,
@@ -52,18 +52,18 @@ class Record:
         return json.dumps(self.to_dict(), separators=(",", ":")).encode()
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> Record:
-        """Raises KeyError, TypeError or ValueError where a field is missing or of another type."""
-        header, pose = found["header"], found["pose"]
+    def from_dict(cls, fields: Mapping[str, Any]) -> Record:
+        """Raise KeyError, TypeError or ValueError if a field is missing or has a wrong type."""
+        header, pose = fields["header"], fields["pose"]
         position, orientation = pose["position"], pose["orientation"]
         record = cls(
             _digits(header["seq"], 0, 2**64),
             _digits(header["send_ns"], -(2**63), 2**63),
-            _of(str, found["name"]),
+            _of(str, fields["name"]),
             tuple(float(_of((int, float), position[axis])) for axis in "xyz"),
             tuple(float(_of((int, float), orientation[axis])) for axis in "xyzw"),
-            [(s["id"], s["state"], s["value"]) for s in _of(list, found["samples"])],
-            _digits(found["trailer"]["seq"], 0, 2**64),
+            [(s["id"], s["state"], s["value"]) for s in _of(list, fields["samples"])],
+            _digits(fields["trailer"]["seq"], 0, 2**64),
         )
         for number, state, value in record.samples:
             _whole(number, 0, 2**32)
@@ -73,24 +73,24 @@ class Record:
 
     @classmethod
     def from_json(cls, text: str | bytes | bytearray) -> Record:
-        """The record, or UNREADABLE."""
+        """Return the record of a JSON text, or UNREADABLE."""
         try:
             return cls.from_object(json.loads(text))
         except (ValueError, RecursionError):
             return UNREADABLE
 
     @classmethod
-    def from_object(cls, found: Any) -> Record:
-        """The record of a decoded JSON text, or UNREADABLE."""
+    def from_object(cls, value: Any) -> Record:
+        """Return the record of decoded JSON, or UNREADABLE."""
         try:
-            return cls.from_dict(found)
+            return cls.from_dict(value)
         except (KeyError, TypeError, ValueError, OverflowError):
             return UNREADABLE
 
 
 _DECIMAL = re.compile("-?[0-9]{1,20}")
 UNREADABLE = Record()
-"""What a cell hands to the kit for an arrival that its decoder refused."""
+"""Stands for an arrival that the cell's decoder rejected."""
 
 
 def _of(kind: Any, value: Any) -> Any:
@@ -112,7 +112,7 @@ def _digits(text: Any, low: int, end: int) -> int:
 
 
 class RecordPayload:
-    """The sender's record and the receiver's checks; the verbs are those of Payload."""
+    """The sender's record and the receiver's checks, with the methods of Payload."""
 
     literal = b""
     carries_seq = True
@@ -135,13 +135,13 @@ class RecordPayload:
         self.length = len(self.buffer)
 
     def stamp(self, seq: int, begin_ns: int) -> None:
-        """Writes sequence and send time into the record; the rest stays."""
+        """Write sequence and send time into the record."""
         buffer = self.buffer
         buffer.seq = buffer.trailer_seq = seq
         buffer.send_ns = begin_ns
 
     def check(self, data: Record) -> tuple[int, int | None, int]:
-        """(OK, CORRUPT or FOREIGN; sequence or None; send time) of an arrival, by C-32."""
+        """Return (OK, CORRUPT or FOREIGN; sequence or None; send time) of an arrival (C-32)."""
         if data is UNREADABLE:
             return CORRUPT, None, UNKNOWN_NS
         due, seq = self.buffer, data.seq
@@ -155,7 +155,7 @@ class RecordPayload:
 
 
 def answer(kind: str, request: Record, literal: str) -> Record:
-    """The reply to a request: `echo`, `ack` or `literal`."""
+    """Return the reply to a request, by its kind: `echo`, `ack` or `literal`."""
     if kind == "echo":
         return request
     if kind == "literal":

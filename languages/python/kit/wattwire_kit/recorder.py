@@ -1,4 +1,4 @@
-"""The sample file: records in memory during the window, written after it (C-24 to C-26)."""
+"""The sample file: records stay in memory until the window has ended (C-24 to C-26)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ pack_record = RECORD.pack_into
 
 
 class Recorder:
-    """Holds `capacity` records. `add` takes the eight fields of C-25 and is safe in any thread.
+    """Stores `capacity` records. Any thread may call `add` with the eight fields of C-25.
 
-    `places`, `end` and `data` let a loop that handles every message write without calling `add`.
+    A loop that handles every message uses `places`, `end` and `data` to write without a call.
     """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self.end = HEADER.size + RECORD.size * capacity
         self.data = bytearray(self.end)
-        # Touched now, so that no page fault falls into the window.
+        # Touch every page now to avoid page faults in the window.
         self.data[::4096] = bytes(len(range(0, self.end, 4096)))
-        # Where the next record goes. next() of a counter is one step under the interpreter's
-        # lock: no lock of our own.
+        # The offset of the next record. next() is atomic in the interpreter and needs no lock.
         self.places = itertools.count(HEADER.size, RECORD.size)
         self.recorded = self.recorded_elsewhere = 0
         self.overflow = self.overflow_elsewhere = 0
@@ -33,7 +32,7 @@ class Recorder:
             pack_record(self.data, place, *fields)
 
     def write(self, path: str, role: int, node: int, seed: int) -> None:
-        """Ends the recording; sets `recorded` and `overflow`."""
+        """Write the file, and set `recorded` and `overflow`."""
         total = (next(self.places) - HEADER.size) // RECORD.size
         self.recorded = min(total, self._capacity)
         self.overflow = total - self.recorded

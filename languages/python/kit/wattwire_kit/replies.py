@@ -1,4 +1,4 @@
-"""What a server answers, and whether a client's reply is the one that is due (C-23)."""
+"""A server's replies, and a client's checks of them (C-23)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Message = Any
 
 
 class Replies:
-    """The replies of one run, by the spec's `reply`; made once, asked for every call."""
+    """The replies of one run, by the spec's `reply`; the kit creates it once."""
 
     def __init__(self, spec: Mapping[str, Any], payload: Payload | RecordPayload) -> None:
         self._payload = payload
@@ -23,7 +23,7 @@ class Replies:
         self._literal_text: str = spec["reply.literal"]
         self._literal = self._literal_text.encode()
         self._ack_length = 16 if self._is_text else 8
-        # A literal as the reply, or a payload without a sequence, does not name its call.
+        # A literal reply, or a payload without a sequence, does not identify its call.
         self._names_call = payload.carries_seq and self._kind != "literal"
         self._is_checked_whole = self._is_echo and payload.carries_seq
 
@@ -36,23 +36,23 @@ class Replies:
         return data[: self._ack_length] if self._kind == "ack" else self._literal
 
     def is_due(self, seq: int, reply: Message) -> bool:
-        """Return whether this is the reply to the call `seq`, whole."""
+        """Return whether `reply` is the complete reply to the call `seq`."""
         if self._is_checked_whole:
             verdict, own_seq, _ = self._payload.check(reply)
             return verdict == OK and own_seq == seq
         if self._is_record:
-            # The send time is not compared, as it is not in an echo: the next call restamps it.
+            # The send time is not compared, because the next call overwrites it.
             due = Record(seq, reply.send_ns, trailer_seq=seq)
             is_due = reply == answer(self._kind, due, self._literal_text)
             return is_due and reply is not UNREADABLE
         if self._kind == "literal":
             return bool(reply == self._literal)
-        # Without a whole sequence there is no send time either: all bytes are known.
+        # A reply without a complete sequence has no send time, so all of its bytes are known.
         sent = self._payload.literal or self._header(seq)[: self._payload.length]
         return bool(reply == (sent if self._is_echo else sent[: self._ack_length]))
 
     def may_be(self, seq: int, data: Message) -> bool:
-        """Return whether this may be the reply to the call `seq`; True where nobody can tell."""
+        """Return whether `data` may be the reply to the call `seq`; True if unknown."""
         if not self._names_call:
             return True
         if self._is_record:

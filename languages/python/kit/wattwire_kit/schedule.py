@@ -1,4 +1,4 @@
-"""The one schedule of a sender (C-10, C-11): which message is next, and when it is due."""
+"""A sender's schedule (C-10, C-11): the next message and its due time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SLEEP_NS_MAX = 1_000_000_000
 
 
 class Schedule:
-    """Both front ends take their messages here: blocking.py and events.py. Times in ns.
+    """The schedule of both front ends, blocking.py and events.py; times are in ns.
 
-    One thread takes; any thread may ask whether the schedule is through.
+    One thread takes messages; any thread may check whether the schedule is complete.
     """
 
     def __init__(self, spec: Mapping[str, Any], dialogue: Dialogue) -> None:
@@ -26,25 +26,25 @@ class Schedule:
         self.scheduled = spec["count"] if self.is_closed else _open_count(spec)
         self.skipped = 0
         self.due_ns = NEVER_NS
-        """When the next message is due; of a closed loop the start, as each is due at once."""
+        """Due time of the next message; in a closed loop the start, because each is due at once."""
         self.intended_ns = UNKNOWN_NS
-        """When the message that was taken last was due."""
+        """Due time of the last taken message."""
         self._seq = self._first_seq = spec["node"] << 48
         self._counted_seq = self._first_seq + self.scheduled
         self._end_seq = self._counted_seq + spec["count_beyond"]
-        # The sequence at which something else than a message comes: COUNTED, or the end.
+        # The sequence at which COUNTED or the end follows instead of a message.
         self._mark_seq = self._counted_seq
         self._phase_ns: int = 0 if self.is_closed else spec["phase_ns"]
         self._step_ns = 0 if self.is_closed else self.period_ns
         self._bound_ns: int = spec["duration_ns"] + spec["overrun_ns"]
         self._spin_ns: int = spec["spin_ns"]
         self._start_ns = self._last_ns = NEVER_NS
-        self._through = False
+        self._complete = False
         self._dialogue = dialogue
 
     @property
     def taken(self) -> int:
-        """How many messages were taken, slots that a native timer passed over among them."""
+        """The number of taken messages, including slots that a native timer skipped."""
         return self._seq - self._first_seq
 
     def start(self, start_ns: int) -> None:
@@ -53,12 +53,12 @@ class Schedule:
         self._last_ns = NEVER_NS if self.is_closed else start_ns + self._bound_ns
 
     def take(self, now_ns: int) -> int:
-        """Take the message that is due now, and return its sequence; NOT_DUE where none is."""
+        """Take the message that is due now and return its sequence, or NOT_DUE."""
         due_ns, seq = self.due_ns, self._seq
         if now_ns < due_ns:
             return NOT_DUE
         if now_ns > self._last_ns or self._dialogue.stop_ns is not None:
-            self._through = True
+            self._complete = True
             return NOT_DUE
         if seq == self._mark_seq:
             self._pass_mark()
@@ -70,30 +70,30 @@ class Schedule:
 
     def _pass_mark(self) -> None:
         if self._mark_seq == self._end_seq:
-            self._through = True
+            self._complete = True
             return
-        # The line takes long, so the call begins at the next look at the clock.
+        # Printing takes long, so the call begins only at the next reading of the clock.
         self._dialogue.line("COUNTED", {})
         self._mark_seq = self._end_seq
 
-    def is_through(self, now_ns: int) -> bool:
-        """True when no message follows: all were taken, time is over, or STOP came."""
+    def is_complete(self, now_ns: int) -> bool:
+        """Return whether no message follows: all were taken, time is over, or STOP arrived."""
         if self._seq >= self._end_seq or now_ns > self._last_ns or self._dialogue.stop.is_set():
-            self._through = True
-        return self._through
+            self._complete = True
+        return self._complete
 
-    def is_cut_off(self) -> bool:
-        """True when STOP ends open calls: only one beyond `count` is let to its end (C-15)."""
+    def is_interrupted(self) -> bool:
+        """Return whether STOP ends open calls; a call beyond `count` may finish (C-15)."""
         return self._dialogue.stop.is_set() and self._seq <= self._counted_seq
 
     def look_ns(self) -> int:
-        """Return when an event loop must look at the schedule: `spin_ns` before a due time."""
-        if self._through:
+        """Return when an event loop must check the schedule: `spin_ns` before a due time."""
+        if self._complete:
             return NEVER_NS
         return self.due_ns if self.is_closed else self.due_ns - self._spin_ns
 
     def wait_until(self, due_ns: int) -> bool:
-        """Sleep, then spin for the last `spin_ns`; return False where STOP came first."""
+        """Sleep, then spin for the last `spin_ns`; return False if STOP arrives first."""
         while not self._dialogue.stop.is_set():
             left_ns = due_ns - monotonic_ns() - self._spin_ns
             if left_ns <= 0:

@@ -1,4 +1,4 @@
-"""What senders and clients share, whichever front end they use: the schedule and SENT."""
+"""The part of senders and clients that both front ends share: the schedule and SENT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = {"topic": MESSAGE, "action": RESULT}
 
 
 class Sending(Arrivals):
-    """One sender's schedule, and what it says when that is through."""
+    """A sender's schedule, and the SENT line after it."""
 
     def __init__(
         self, spec: Mapping[str, Any], dialogue: Dialogue, process_start_ns: int, out: str = ""
@@ -37,10 +37,10 @@ class Sending(Arrivals):
                 self._schedule.start(self._start_ns)
 
     def _time_out_open(self) -> None:
-        """Records the calls that are still open as timed out."""
+        """Record the calls that are still open as timed out."""
 
     def end_schedule(self, poll: Poll | None = None) -> None:
-        """Prints SENT (C-14) and waits for STOP."""
+        """Print SENT (C-14) and wait for STOP."""
         schedule = self._schedule
         with self._lock:
             self._time_out_open()

@@ -1,4 +1,4 @@
-"""The node's specification: which keys there are and what they may hold (C-02, C-03)."""
+"""Reader of a node's spec, which checks keys, types and capabilities (C-02, C-03)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _WORDS = {bool: "true or false", str: "a string", int: "an integer of 64 bits"}
 
 
 class MiddlewareFailed(Exception):
-    """The middleware cannot do its part now (exit 4)."""
+    """The middleware failed (exit 4)."""
 
 
 class Unsupported(Exception):
-    """The cell does not have what the specification asks for (exit 3)."""
+    """The cell does not support the spec (exit 3)."""
 
 
 class BadSpec(Exception):
-    """A key of the specification is missing, unknown or of another type (exit 2)."""
+    """A key of the spec is missing or unknown, or has a wrong type (exit 2)."""
 
     def __init__(self, key: str, found: object, allowed: str) -> None:
         super().__init__(f"spec: {key}: found {found!r}; allowed: {allowed}")
@@ -28,17 +28,17 @@ class BadSpec(Exception):
 
 
 def _describe(kind: Any) -> str:
-    return f"a list, each: {_WORDS[kind[0]]}" if isinstance(kind, list) else _WORDS[kind]
+    return f"a list of items, each {_WORDS[kind[0]]}" if isinstance(kind, list) else _WORDS[kind]
 
 
 def _is_of(value: object, kind: Any) -> bool:
     if isinstance(kind, list):
         return isinstance(value, list) and all(_is_of(item, kind[0]) for item in value)
-    if type(value) is not kind:  # true is no integer
+    if type(value) is not kind:  # excludes true as an integer
         return False
     if kind is int:
         return -(2**63) <= value < 2**63
-    # A lone surrogate is no character, and nothing that is sent could carry it.
+    # A lone surrogate is not a character and cannot be sent.
     return kind is bool or value.isascii() or _is_text(value)
 
 
@@ -51,15 +51,15 @@ def _is_text(value: str) -> bool:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object's keys and values. Raises ValueError where a key occurs twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Return an object's keys and values. Raise ValueError if a key occurs twice."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise ValueError("a key occurs twice")
-    return found
+    return values
 
 
 def read_spec(path: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Reads and checks a specification; `settings` maps the cell's setting names to kinds."""
+    """Read and check a spec; `settings` maps the cell's setting names to types."""
     try:
         with open(path, "rb") as file:
             return parse_spec(file.read(), path, settings)
@@ -68,26 +68,26 @@ def read_spec(path: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_spec(text: bytes, where: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Checks the text of a specification; `where` is what an error says that it is of."""
+    """Check the text of a spec; error messages name `where` as its place."""
     try:
-        found = json.loads(text.decode("utf-8"), object_pairs_hook=_without_repetition)
+        spec = json.loads(text.decode("utf-8"), object_pairs_hook=_without_repetition)
     except (ValueError, RecursionError) as error:
         raise BadSpec("--spec", where, f"a JSON text ({error})") from error
-    if not isinstance(found, dict):
+    if not isinstance(spec, dict):
         raise BadSpec("--spec", where, "a flat JSON object")
     kinds = {**KEYS, **{f"settings.{name}": kind for name, kind in settings.items()}}
     known = ", ".join(settings)
-    for key, value in found.items():
+    for key, value in spec.items():
         if key not in kinds:
-            raise BadSpec(key, value, f"nothing: no such key; known settings: {known}")
+            raise BadSpec(key, value, f"only known keys; the settings are {known}")
     for key, kind in kinds.items():
-        if key not in found:
+        if key not in spec:
             raise BadSpec(key, None, _describe(kind))
-        if not _is_of(found[key], kind):
-            raise BadSpec(key, found[key], _describe(kind))
-    if found["contract"] != CONTRACT:
-        raise BadSpec("contract", found["contract"], str(CONTRACT))
-    return found
+        if not _is_of(spec[key], kind):
+            raise BadSpec(key, spec[key], _describe(kind))
+    if spec["contract"] != CONTRACT:
+        raise BadSpec("contract", spec["contract"], str(CONTRACT))
+    return spec
 
 
 def check_capabilities(
@@ -97,34 +97,34 @@ def check_capabilities(
     payload_bytes_max: int | None,
     record_bytes_max: int | None = None,
 ) -> None:
-    """Raises Unsupported where the cell lacks what the specification asks for (C-03)."""
+    """Raise Unsupported if the cell lacks a role, capability or size of the spec (C-03)."""
     if spec["role"] not in roles:
         raise Unsupported(f"role {spec['role']}; this cell has {', '.join(roles)}")
-    wanted = [f"encoding.{spec['payload.encoding']}", f"loop.{spec['loop']}"]
+    required = [f"encoding.{spec['payload.encoding']}", f"loop.{spec['loop']}"]
     if spec["role"] in SENDERS:
-        wanted.append(f"pacing.{spec['pacing']}")
+        required.append(f"pacing.{spec['pacing']}")
     if spec["pattern"] != "topic":
-        wanted.append(f"reply.{spec['reply']}")
+        required.append(f"reply.{spec['reply']}")
     if spec["payload.literal"]:
-        wanted.append("literal")
+        required.append("literal")
     if spec["role"] in ("client", "ping") and spec["loop"] == "open":
-        wanted += ["async_client"] if spec["outstanding_max"] > 1 else []
-    for name in wanted:
+        required += ["async_client"] if spec["outstanding_max"] > 1 else []
+    for name in required:
         if name not in capabilities:
             raise Unsupported(f"{name}; this cell has {', '.join(capabilities)}")
-    found, most = spec["payload.bytes"], payload_bytes_max
+    size, size_max = spec["payload.bytes"], payload_bytes_max
     if spec["payload.encoding"] == "record" and record_bytes_max is not None:
-        most = record_bytes_max
-    if most is not None and found > most:
-        raise Unsupported(f"payload.bytes {found}; this cell carries at most {most}")
+        size_max = record_bytes_max
+    if size_max is not None and size > size_max:
+        raise Unsupported(f"payload.bytes {size}; this cell carries at most {size_max}")
 
 
 def check_settings(spec: Mapping[str, Any], allowed: Mapping[str, Sequence[Any]]) -> None:
-    """Raises Unsupported for a value that the cell's manifest leaves out (C-03)."""
+    """Raise Unsupported for a value that the cell does not support (C-03)."""
     for name, values in allowed.items():
         if spec[f"settings.{name}"] not in values:
-            have = ", ".join(map(repr, values))
-            raise Unsupported(f"{name} = {spec[f'settings.{name}']!r}; this cell has {have}")
+            supported = ", ".join(map(repr, values))
+            raise Unsupported(f"{name} = {spec[f'settings.{name}']!r}; supported: {supported}")
 
 
 RoleTable = Mapping[str, "str | Callable[..., None]"]

@@ -1,4 +1,4 @@
-"""What cells over HTTP share: a WSGI application under gunicorn, and calls with requests."""
+"""Shared code of cells over HTTP: a WSGI server with gunicorn, and a client with requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WorkerCounter = Callable[[], int]
 
 
 class _Gunicorn(BaseApplication):
-    """A server of this one application, with no configuration but these settings."""
+    """A server of one application, configured only by `settings`."""
 
     def __init__(self, application: Any, settings: Mapping[str, Any]) -> None:
         self._application, self._settings = application, settings
@@ -43,8 +43,11 @@ class _Gunicorn(BaseApplication):
 def serve(
     kit: Kit, path: str, application: Callable[[Processes], Any], library: tuple[str, str, str]
 ) -> None:
-    """Runs a server, pong: gunicorn at its defaults, one worker process that closes each
-    connection; with keep_alive its threaded worker, which is the one that keeps them."""
+    """Run a server or pong: gunicorn with one worker process.
+
+    By default the worker closes each connection; with keep_alive it is gunicorn's threaded worker,
+    which keeps connections.
+    """
     processes = Processes(kit)
     secure = bool(kit.spec["tls.authority"])
     ended = threading.Event()
@@ -85,28 +88,28 @@ def serve(
         if processes.is_child:
             os._exit(0)
     if not ended.is_set():
-        os._exit(128 + signal.SIGTERM)  # somebody else's SIGTERM ends a node at once (C-09)
+        os._exit(128 + signal.SIGTERM)  # a SIGTERM from outside ends a node at once (C-09)
     processes.collect()
 
 
 def _effective(kit: Kit, configured: Any) -> dict[str, Any]:
-    keeps = configured.worker_class_str != "sync" and configured.keepalive > 0
-    found = {
-        "keep_alive": keeps,
+    keeps_connections = configured.worker_class_str != "sync" and configured.keepalive > 0
+    effective = {
+        "keep_alive": keeps_connections,
         "tcp_nodelay": True,  # gunicorn sets it on every socket that it listens on
         "tls": "on" if kit.spec["tls.authority"] else "none",
         "server_workers": configured.workers,
         "server": f"gunicorn {gunicorn.__version__} {configured.worker_class_str}",
         "transport": "http/1.1 over tcp",
     }
-    return found | ({"http_version": "1.1"} if "settings.http_version" in kit.spec else {})
+    return effective | ({"http_version": "1.1"} if "settings.http_version" in kit.spec else {})
 
 
 # --- client ------------------------------------------------------------------------------
 
 
 class Caller:
-    """Posts with `requests`, in the kit's thread or in as many as calls may be open."""
+    """Makes calls with `requests`, in the kit's thread or in one thread per open call."""
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
@@ -117,14 +120,14 @@ class Caller:
         session: requests.Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = requests.Session()
-            session.trust_env = False  # no proxy that the spec does not name (C-01)
+            session.trust_env = False  # ignores proxies of the environment (C-01)
             session.verify = self._kit.spec["tls.authority"] or True
             if self._kit.setting("keep_alive") == "off":
                 session.headers["Connection"] = "close"
         return session
 
     def post(self, body: bytes, content_type: str, timeout_s: float) -> requests.Response | None:
-        """The response of status 200, None at the timeout; SendFailed: the call failed (C-36)."""
+        """Return the response, or None at the timeout. Raise SendFailed if it failed (C-36)."""
         try:
             response = self._session().post(
                 self._url, data=body, headers={"Content-Type": content_type}, timeout=timeout_s
@@ -138,7 +141,7 @@ class Caller:
         return response
 
     def run(self, call: Callable[[Any, float], Any], library: tuple[str, str, str]) -> None:
-        """Probes, says READY and makes the calls of the window; `call` may be in any thread."""
+        """Send probes, print READY and make the calls of the window; any thread may run `call`."""
         kit = self._kit
         discovery_ns = kit.probe(call)
         effective = {
@@ -158,11 +161,11 @@ class Caller:
 
 
 def overlap(kit: Kit, call: Callable[[Any, float], Any]) -> None:
-    """Calls that overlap, each in a thread of a pool (C-33)."""
+    """Make overlapping calls, each in a thread of a pool (C-33)."""
     done = threading.Semaphore(0)
     timeout_s = kit.spec["timeout_ns"] / 1e9
 
-    def one(slot: Slot, message: Any) -> None:
+    def make_call(slot: Slot, message: Any) -> None:
         try:
             reply = call(message, timeout_s)
             if reply is not None:
@@ -172,7 +175,7 @@ def overlap(kit: Kit, call: Callable[[Any, float], Any]) -> None:
         done.release()
 
     def begin(slot: Slot, buffer: Any) -> None:
-        pool.submit(one, slot, copy.copy(buffer))
+        pool.submit(make_call, slot, copy.copy(buffer))
 
     def poll(timeout_s: float) -> None:
         done.acquire(timeout=timeout_s)
