@@ -283,5 +283,5 @@ def test_what_a_killed_client_sent_is_not_known_and_is_no_zero(cli, study, tmp_p
     assert re.search("unknown: a sender ended without records", shown), shown
     cli("report", tmp_path / "c")
     told = (tmp_path / "c" / "report" / "answer.txt").read_text()
-    assert "left no record of what they sent" in told, told
+    assert "left no record of sent messages" in told, told
     assert "before anything was sent" not in told

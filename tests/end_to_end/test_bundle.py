@@ -88,7 +88,7 @@ def test_no_name_is_left_and_the_report_can_be_made_from_it(cli, bundled, campai
         assert [w for w, text in readable.items() if pattern.search(text)] == [], word
     assert "address" in said and "home" in said
     assert "CITATION.cff is not written" in said and not (folder / "CITATION.cff").exists()
-    assert "were made with wattwire" in (folder / "methods.tex").read_text()
+    assert "runs used wattwire" in (folder / "methods.tex").read_text()
     assert "## External:" in (folder / "threats.md").read_text()
     log = [text for name, text in texts.items() if name.endswith(".err") and "[mac]" in text]
     assert len(log) == 1 and "[user]@[redacted]" in log[0]

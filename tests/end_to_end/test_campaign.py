@@ -103,7 +103,7 @@ def test_a_study_that_was_edited_afterwards_is_exploratory_on_the_page_and_the_t
     assert sentence in again.out
     assert answer.read_text().startswith(sentence)
     page = (tmp_path / "c" / "report" / "index.html").read_text()
-    assert sentence in page and "Registered in the study" not in page
+    assert sentence in page and "The study registered" not in page
 
 
 def test_losses_and_costs_of_the_warm_up_are_in_no_figure_of_the_window(cli, mini, tmp_path):

@@ -205,8 +205,9 @@ def test_a_rate_is_that_between_running_totals_and_says_how_exact_it_is(cli):
     within = row["messages_per_s_resolution_share"]
     assert row["messages_per_s"] == pytest.approx(400, rel=2 * within)
     assert row["messages"] / row["window_s"] < 380
-    assert "messages a second (±" in told and "from the first to the last running total" in told
-    assert "came after the last total: figures per message are up to" in told
+    assert "messages per second (±" in told
+    assert "between the first and the last running total" in told
+    assert "came after the last total, so values per message are up to" in told
     assert "Not measured: latency, loss and throughput" in told and "J (estimate)" not in told
     unmatched = cli("exec", "--out", "b", "--baseline", BASELINE, "--count-from", r"x (?P<n>\d+)",
                     "--energy-estimate", "--", "true")  # fmt: skip

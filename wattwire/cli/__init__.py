@@ -1,1 +1,1 @@
-"""The command line: parse options, call the library, print, exit. No other package imports it."""
+"""Parse options, call the library, print, and exit. No other package imports this one."""

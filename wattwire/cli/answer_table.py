@@ -1,4 +1,4 @@
-"""The table of answers that `run` and `report` print: decided ones first, largest effects first."""
+"""Format the table of answers for `run` and `report`: decided answers and large effects first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS_MAX, CHANGES_MAX = 12, 3
 def lines(document: Mapping[str, Any], width: int) -> list[str]:
     """Return the table's lines, at most `width` columns wide; empty for fewer than two answers.
 
-    One answer needs no table: the headline states it.
+    A single answer is in the headline.
     """
     answer_rows = rows(document)
     if len(answer_rows) < 2:
@@ -42,7 +42,7 @@ def lines(document: Mapping[str, Any], width: int) -> list[str]:
 
 
 def _change_lines(changes: Sequence[Mapping[str, Any]], width: int) -> list[str]:
-    """Return a line per ratio that depends on another factor's level, the largest change first."""
+    """Return a line per ratio that depends on another factor's level, largest change first."""
     sentences = [f"Interaction: {change_sentence(change)}" for change in changes[:CHANGES_MAX]]
     hidden_count = len(changes) - CHANGES_MAX
     sentences += [f"{hidden_count} more interactions are on the page."] if hidden_count > 0 else []

@@ -1,4 +1,4 @@
-"""Builds before the first run, and their expected duration."""
+"""Estimate the duration of the builds before the first run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SHORTEST_S = 0.5
 
 
 def builds_ahead(cells: Mapping[str, Mapping[str, Cell]]) -> dict[str, float]:
-    """Return the expected build time, in seconds, by name of cell or environment not built yet.
+    """Return the expected build time in seconds, by name of unbuilt cell or environment.
 
-    `cells` maps treatment key → role → cell. Builds that only copy files are omitted. The result is
+    `cells` maps treatment key → role → cell. The result omits builds that only copy files. It is
     empty without an agent.
     """
     cells_by_name = {cell.known_as: cell for roles in cells.values() for cell in roles.values()}
@@ -35,7 +35,7 @@ def builds_ahead(cells: Mapping[str, Mapping[str, Cell]]) -> dict[str, float]:
 
 
 def build_words(builds: Mapping[str, float]) -> str:
-    """Return the builds in one sentence, the longest first."""
+    """Return a sentence on the builds, longest first."""
     longest_first = sorted(builds.items(), key=lambda item: -item[1])
     build_list = ", ".join(f"{name} {duration_words(seconds)}" for name, seconds in longest_first)
     count = plural(len(builds), "build")

@@ -1,4 +1,4 @@
-"""`show cell`: a cell's abilities on this machine, its settings, guarantees and libraries."""
+"""Implement `show cell`: a cell's state on this machine, settings, guarantees and libraries."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KIND = "cell"
 
 
 def cell_blocks(catalog: Catalog, name: str | None) -> list[Block]:
-    """Return (title, (name, value) pairs) blocks about a cell. Raises UsageError without one."""
+    """Return the facts of a cell, as (title, (name, value) pairs). Raises UsageError."""
     if name is None:
-        raise UsageError(f"show {KIND}: no CELL given; `wattwire list cells` names them")
+        raise UsageError(f"show {KIND}: no CELL given; `wattwire list cells` lists the cells")
     cell = catalog.cell(name)
     ready = observed(cell.name).ready
     blocks = [(_title(cell, catalog), list(_abilities(cell)))]
@@ -58,15 +58,15 @@ def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
 
 
 def _here(cell: Cell) -> str:
-    """Return a text: the cell is built, can be built, or lacks requirements.
+    """Return the cell's state in words: built, buildable, or lacking requirements.
 
-    The agent stores builds.
+    The agent knows the stored builds.
     """
     with tempfile.TemporaryDirectory(prefix="wattwire-show-") as state_folder:
         try:
             agent = AgentClient(Path(state_folder))
         except WattwireError as error:
-            return f"unknown, because no agent runs: {error}"
+            return f"unknown, because no agent is running: {error}"
         try:
             item = cell_item(cell, agent)
         finally:
@@ -80,7 +80,7 @@ def _here(cell: Cell) -> str:
 
 
 def _settings(cell: Cell) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each setting: allowed values, default, purpose, limits of the cell."""
+    """Yield name and text of each setting: allowed values, default, purpose, the cell's limits."""
     if not cell.middleware.settings:
         yield "none", "this middleware has no settings"
     for name, table in cell.middleware.settings.items():
@@ -105,13 +105,16 @@ def _shown(value: Any) -> str:
 
 
 def _guarantees(ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the guarantees of the nodes' READY line, because only a node knows those in force."""
+    """Yield the guarantees of the nodes' READY lines, which have the effective guarantees."""
     if not ready.get("guarantee"):
-        yield "not known yet", "the first run reports it: try or run the cell once"
+        yield "not known yet", "unknown before the first run of the cell"
         return
     for name, value in ready["guarantee"].items():
         yield name, str(value).replace("_", " ")
-    yield "seen", f"{ready.get('seen', '')}, in the latest run here, with the settings of that run"
+    yield (
+        "seen",
+        (f"{ready.get('seen', '')}, reported by the latest run here, with that run's settings"),
+    )
 
 
 def _libraries(cell: Cell, ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -126,4 +129,4 @@ def _libraries(cell: Cell, ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield program, f"{table['minimum']} or newer"
     for program in cell.document["requires"]:
         if program not in cell.document["versions"]:
-            yield program, "the version on PATH"
+            yield program, "version on PATH"

@@ -1,4 +1,4 @@
-"""The conformance suite over built cells: building, service processes, the table of clauses."""
+"""Run the conformance suite over cells: builds, service processes, and the table of clauses."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from wattwire.run.processes import RunProcesses, start_service
 
 SERVICE_TIMEOUT_S = 10.0
 BEFORE_READY = ("C-06", "C-07")
-"""Clauses whose breach ends a scenario before its window."""
+"""Clauses whose violation ends a scenario before its window."""
 
 
 def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> int:
-    """Check cells; return the number of failed clauses. Print which cells cannot be built.
+    """Check cells, print the cells that cannot be built, and return the number of failed clauses.
 
-    Several cells are paired among each other, a single one with others of its middleware. A pair
-    is checked once, with the first of the two, in both directions.
+    Several cells are paired with each other, a single cell with others of its middleware. Each pair
+    is checked once, in both directions, with its first cell.
     """
     if pairs is Pairs.NONE and "pair" in (clauses or []):
         raise UsageError(
-            "--clause pair tests pairs, but --pairs none (or --no-pairs) skips them; "
-            "allowed with it: --pairs cross, --pairs all"
+            "--clause pair tests pairs, but --pairs none (or --no-pairs) skips them; allowed: "
+            "--pairs cross, --pairs all"
         )
     catalog = Catalog()
     failed = 0
@@ -64,14 +64,14 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
             agent.close()
     if len(check.absent) == len(chosen):
         raise MissingError(f"nothing was checked: {', '.join(check.absent)} cannot be built here")
-    all_hold = "every clause that could be tested holds"
+    all_hold = "every tested clause passes"
     summary = f"{plural(failed, 'clause')} failed" if failed else all_hold
     print(summary + (f"; absent: {', '.join(check.absent)}" if check.absent else ""))
     return failed
 
 
 def measure_costs(names: list[str]) -> int:
-    """Measure the round-trip cost of kits, and store it with the builds.
+    """Measure the round-trip cost of kits and store it with the builds.
 
     Return the number of cells with a bare client but no result.
     """
@@ -104,7 +104,7 @@ def measure_costs(names: list[str]) -> int:
 
 
 def _cost(subject: Any, folder: Path) -> tuple[HarnessCost | None, str]:
-    """Return the cost, or the reason for none; neither for a cell without a bare client."""
+    """Return the cost or the reason for having none; (None, "") without a bare client."""
     bare = bare_argv(subject.argv)
     if bare is None or "pingpong" not in subject.patterns:
         return None, ""
@@ -138,7 +138,7 @@ def _suite() -> Any:
 
 @dataclass(frozen=True)
 class Pairing:
-    """The pairs of `among` to check; where a cell is `alone`, only the pairs that include it."""
+    """The pairs of cells to check: all pairs of `among`, or only those with the cell `alone`."""
 
     pairs: Pairs
     among: list[Cell]
@@ -146,7 +146,7 @@ class Pairing:
 
 
 class _Check:
-    """Runs the suite over one cell after another, with one agent and one folder."""
+    """Runs the suite over the cells in sequence, with one agent and one folder."""
 
     def __init__(self, builder: Builder, agent: AgentClient, folder: Path) -> None:
         self._suite = _suite()
@@ -155,7 +155,7 @@ class _Check:
         self.absent: list[str] = []
 
     def run(self, cell: Cell, pairing: Pairing, clauses: list[str] | None) -> int:
-        """Check a cell alone and with its partners; print failures, return their number."""
+        """Check a cell alone and with its partners, print failures, and return their number."""
         subject = self._under_test(cell)
         if isinstance(subject, MissingError):
             self.absent.append(cell.name)
@@ -182,7 +182,7 @@ class _Check:
             if not attempt.skipped and not attempt.scenario.pair:
                 ended_by.append(attempt.ended_by)
             if attempt.stolen_share:
-                reason = f"the host took {attempt.stolen_share:.0%} of the cores, and it failed"
+                reason = f"failed while the host stole {attempt.stolen_share:.0%} of the CPU"
                 line = f"twice   {attempt.scenario.name}: {reason}"
                 print(searchable(line, sys.stdout, "  ", " " * 8), flush=True)
 
@@ -193,9 +193,9 @@ class _Check:
         return counts["failed"]
 
     def _partners(self, cell: Cell, pairing: Pairing) -> tuple[list[Any], str]:
-        """Return the built cells that `cell` is paired with, or the reason for none.
+        """Return the built partners of `cell`, or the reason for having none.
 
-        A cell that cannot be built here is omitted from the ring, which closes over the others.
+        The ring omits a cell that cannot be built here and consists of the others.
         """
         if pairing.pairs is Pairs.NONE:
             return [], ""
@@ -210,7 +210,7 @@ class _Check:
         return [present[name] for name in chosen], unpaired(wires, cell.name)
 
     def _under_test(self, cell: Cell) -> Any:
-        """Return the cell as the suite's CellUnderTest, or the error that prevents its build."""
+        """Return the cell as the suite's CellUnderTest, or the error of its build."""
         if cell.name not in self._built:
             try:
                 build = self._builder.cell(cell)
@@ -222,16 +222,17 @@ class _Check:
 
 
 def early_words(ended_by: Sequence[str]) -> str:
-    """Return a sentence on scenarios that ended before READY and are not counted; "" without any.
+    """Return a sentence on the scenarios that ended before READY; "" without such scenarios.
 
-    `ended_by` is the clause that ended each scenario, "" for a scenario that ran to its end.
+    `ended_by` has the clause that ended each scenario, or "" for a complete scenario.
     """
     early = sum(clause in BEFORE_READY for clause in ended_by)
     if not early:
         return ""
     return (
         f"{early} of {plural(len(ended_by), 'scenario')} ended before the nodes were READY. "
-        "Clauses that only those scenarios test count as skipped. Fix these scenarios first"
+        "Clauses that only these scenarios test are reported as skipped. Fix these scenarios "
+        "first"
     )
 
 
@@ -261,7 +262,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
 
 
 def _prompt(cell: Cell) -> dict[str, Any]:
-    """Return the spec key that switches Nagle's algorithm off; empty if the cell has none."""
+    """Return the spec key that disables Nagle's algorithm; empty if the cell has none."""
     name = cell.middleware.setting_with(NAGLE_OFF)
     if name is None:
         return {}
@@ -270,7 +271,7 @@ def _prompt(cell: Cell) -> dict[str, Any]:
 
 
 def _excluded(cell: Cell) -> dict[str, Any]:
-    """Return an unsupported value of each setting of which the cell supports only some values."""
+    """Return an unsupported value of each setting that the cell supports only in part."""
     unsupported = {}
     for name, supported in cell.settings_allowed.items():
         table = cell.middleware.settings[name]

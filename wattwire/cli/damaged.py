@@ -1,4 +1,4 @@
-"""The error message for a campaign whose files hold values that wattwire never wrote."""
+"""Report a campaign with damaged files as an error message."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ UNREADABLE = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
     ValueError, sqlite3.Error,
 )  # fmt: skip
-"""Errors caused by a document of the wrong shape. A full disk, for example, is an OSError."""
+"""Errors that a document of the wrong shape causes. A full disk is an OSError instead."""
 
 
 @contextlib.contextmanager
 def damage_named(campaign: Path | str) -> Iterator[None]:
-    """Turn errors raised while `campaign` is read into a UsageError that names the place.
+    """Convert errors on reading `campaign` into a UsageError that names the place.
 
-    Files are checked, and named, on reading; this covers nested values.
+    Readers check each file and name it in errors; this function covers nested values.
     """
     try:
         yield
     except WattwireError:
         raise
     except BaseException as error:
-        # Polars' panics are no Exception. They are known by name, because importing Polars takes
-        # longer than many verbs.
+        # Polars' panics are not subclasses of Exception. Their name identifies them, because
+        # importing Polars takes longer than many verbs.
         unreadable = isinstance(error, UNREADABLE) or type(error).__module__.startswith("polars")
         unreadable = unreadable or type(error).__name__ == "PanicException"
         if not unreadable or os.environ.get(DEBUG):
@@ -42,6 +42,6 @@ def damage_named(campaign: Path | str) -> Iterator[None]:
         raise UsageError(
             f"{campaign}: cannot be read: {type(error).__name__}: {reason} (at "
             f"{Path(where.filename).name}:{where.lineno}). Either a file of the campaign was "
-            "changed or damaged after wattwire wrote it: restore it from a copy. Or this is a bug "
-            f"in wattwire: {DEBUG}=1 shows where."
+            "changed or damaged after wattwire wrote it; restore it from a copy. Or this is a "
+            f"bug in wattwire; {DEBUG}=1 shows its traceback."
         ) from error

@@ -1,4 +1,4 @@
-"""`exec`: the request from the options, the measurement, the table in the terminal."""
+"""Implement `exec`: parse the request, measure, and print the table."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ ROWS_MAX = 30
 GAP = 2
 NAME_WIDTH = 20
 MEASURED, ESTIMATED = "measured", "estimate"
-"""The kinds of energy in the table's last column; without either kind there is no such column."""
+"""The kinds of energy for the table's last column, which is omitted without either kind."""
 UNCOUNTED_SHARE = 0.01
 NOT_MEASURED = (
-    "Measured: CPU time, memory, threads and context switches of processes. Not measured: latency, "
-    "loss and throughput of their messages. For those, compare cells with `wattwire try`, or run a "
-    "study."
+    "Measured: CPU time, memory, threads and context switches of processes. Not measured: "
+    "latency, loss and throughput of their messages. To measure these, compare cells with "
+    "`wattwire try`, or run a study."
 )
 NO_ENERGY = {
-    False: "No energy counter can be read here; --energy-estimate adds a model's range.",
+    False: "No energy counter can be read here; --energy-estimate adds a modelled range.",
     True: "",
 }
 LEFT_OUT_FIRST = ("threads", "switches", "system s", "peak", "PSS")
-"""The columns that a narrow screen omits, in this order; the names of processes stay."""
+"""The columns that a narrow screen omits, in this order. Process names always remain."""
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Measure, print the table and the data's folder; return the exit code."""
+    """Measure, print the table and the data folder, and return the exit code."""
     request = _request(options)
     check_program(request)
     folder = Path(options.out or _folder_name(request))
@@ -79,11 +79,11 @@ def _request(options: argparse.Namespace) -> Request:
     if options.messages is not None and options.messages <= 0:
         raise UsageError(f"--messages: found {options.messages:g}; allowed: above 0")
     if options.count_from is not None:
-        MessageCounter(options.count_from)  # a wrong expression is refused before anything runs
+        MessageCounter(options.count_from)  # reject an invalid expression before anything runs
         if not command:
             raise UsageError(
                 "--count-from reads the output of a command that `exec` starts; for attached "
-                "processes give --messages N"
+                "processes, give --messages N"
             )
     length_s = duration_s(options.length, "--for") if options.length else None
     if length_s is None and not command:
@@ -101,7 +101,7 @@ def _request(options: argparse.Namespace) -> Request:
 
 
 def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
-    """Return the targets to measure. Raises UsageError for one that would be counted twice."""
+    """Return the targets to measure. Raises UsageError if a target would be counted twice."""
     targets: dict[tuple[int | None, Path | None], Target] = {}
     for text in attached:
         target = parse_target(text)
@@ -109,7 +109,8 @@ def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
         if first is not target:
             also = "" if first.label == text else f" (it is {first.label})"
             raise UsageError(
-                f"--attach {text}: attached already{also}; it would be counted twice. Give it once"
+                f"--attach {text}: already attached{also}, so it would be counted twice; give it "
+                "once"
             )
     return tuple(targets.values())
 
@@ -143,7 +144,7 @@ class _Progress:
 
 
 def _failures(executed: Executed) -> list[str]:
-    """Return a sentence per failed repeat; an end that wattwire requested is not a failure."""
+    """Return a sentence per failed repeat; a stop that wattwire requested is not a failure."""
     failures = []
     for row in executed.summary.to_dicts():
         if row["ended_by"] != "itself":
@@ -177,14 +178,16 @@ def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
         )
     console.print(table)
     if left_out:
-        console.print(f"No room for {listed(left_out)}: see the data, or a wider screen.")
+        console.print(
+            f"Omitted for lack of width: {listed(left_out)}. See the data, or use a wider screen."
+        )
     for line in _sentences(executed, energy):
         console.print(line, soft_wrap=not console.is_terminal)
     console.print(f"Data: {folder}", soft_wrap=True)
 
 
 def _lines(executed: Executed, energy: str) -> list[list[str]]:
-    """Return the table's cells: the titles, a row per process, and a row for all of them."""
+    """Return the table's cells: the titles, a row per process, and a row for all processes."""
     shown, folded = _fold_small(executed.rows)
     lines = [["process", *_titles(energy)], *(_cells(row, energy) for row in shown)]
     if folded:
@@ -196,7 +199,7 @@ def _lines(executed: Executed, energy: str) -> list[list[str]]:
 
 
 def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
-    """Return the indices of the columns that fit on the screen, and the titles of the others."""
+    """Return the indices of the columns that fit on the screen, and the titles of the rest."""
     kept_columns, left_out = list(range(len(lines[0]))), []
     widths = [
         max(len(line[index]) for line in lines if index < len(line)) for index in kept_columns
@@ -211,7 +214,7 @@ def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
 
 
 def _fold_small(rows: list[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the rows that fit on a screen, by CPU time, and those that are only in the data."""
+    """Return the rows that fit on a screen, by CPU time, and the rows that do not."""
     return (rows, []) if len(rows) <= ROWS_MAX else (rows[: ROWS_MAX - 1], rows[ROWS_MAX - 1 :])
 
 
@@ -271,7 +274,7 @@ def _total_row(executed: Executed) -> Row:
 
 
 def _sentences(executed: Executed, energy: str) -> Iterator[str]:
-    """Yield sentences on messages, the command's end, disturbances and unknown values."""
+    """Yield sentences on messages, the end of the command, disturbances and unknown values."""
     yield from _message_sentences(executed, energy)
     rows = executed.summary.to_dicts()
     if any(row.count > 1 for row in executed.rows):
@@ -280,7 +283,7 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
         yield f"The command failed: {text}."
     ends = {row["ended_by"] for row in rows} - {"itself"}
     if "Ctrl-C" in ends:
-        yield "Ctrl-C ended the last window; the values above end there."
+        yield "Ctrl-C ended the last window; the values above cover the time until then."
     if executed.document["command"] and not _failures(executed):
         yield from _good_ends(rows)
     load_cores = executed.values("other_load_cores")
@@ -291,23 +294,24 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
         )
     shares = executed.values("harness_cpu_share")
     if shares:
-        yield f"The sampler itself used {number(max(shares) * 100)} % of a core (not in the table)."
+        yield f"The sampler used {number(max(shares) * 100)} % of a core (not in the table)."
     if energy == MEASURED:
         yield (
             "Energy is measured above the machine's baseline "
-            f"({duration(sum(executed.values('baseline_s')))} in all) and shared by CPU time."
+            f"({duration(sum(executed.values('baseline_s')))} in total) and attributed by CPU "
+            "time."
         )
     elif executed.document["attached"] and executed.values("power_window_w"):
         powers_w = executed.values("power_window_w")
         mean_w = sum(powers_w) / len(powers_w)
         yield (
-            f"The machine drew {number(mean_w)} W. The attached system's share of it is unknown: "
-            "there is no baseline without that system."
+            f"The machine drew {number(mean_w)} W. The attached system's share is unknown, "
+            "because no baseline excludes that system."
         )
     elif energy == ESTIMATED:
         yield (
-            "Energy is an estimate: a range of joules per CPU second times CPU time. No counter "
-            "can be read here."
+            "Energy is an estimate, CPU time times a range of joules per CPU second, because no "
+            "counter can be read here."
         )
     yield (
         NOT_MEASURED if energy == MEASURED else f"{NOT_MEASURED} {NO_ENERGY[bool(energy)]}".strip()
@@ -315,10 +319,10 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
 
 
 def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a sentence if the command ended normally, by itself or at the end of --for."""
+    """Yield a sentence if the command ended by itself or at the end of --for."""
     for ended_by, opening in (
         ("itself", "The command ended"),
-        ("--for", "At the end of --for wattwire stopped the command; it ended"),
+        ("--for", "At the end of --for, wattwire stopped the command; it ended"),
     ):
         ends = {_end_words(row) for row in rows if row["ended_by"] == ended_by}
         if ends:
@@ -356,7 +360,7 @@ def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
 def _rate_sentence(executed: Executed, counts: list[float]) -> str:
     """Return the sentence on messages per second.
 
-    The rate comes from running totals if there are any, else from counts and windows.
+    Running totals give the rate if there are any, otherwise counts and windows.
     """
     rates = executed.values("messages_per_s")
     if not rates:
@@ -366,15 +370,15 @@ def _rate_sentence(executed: Executed, counts: list[float]) -> str:
     rate = sum(r * s for r, s in zip(rates, spans_s, strict=True)) / sum(spans_s)
     share = max(executed.values("messages_per_s_resolution_share"))
     text = (
-        f"Rate: {number(rate)} messages a second (± {number(100 * share, 2)} %), from the first to "
-        f"the last running total, {number(sum(spans_s) / len(spans_s))} s apart; output is read "
-        "ten times a second."
+        f"Rate: {number(rate)} messages per second (± {number(100 * share, 2)} %), between the "
+        f"first and the last running total, {number(sum(spans_s) / len(spans_s))} s apart. "
+        "wattwire reads the output ten times per second."
     )
     uncounted = rate * sum(gaps_s) / len(gaps_s)
     uncounted_share = uncounted / (sum(counts) / len(counts))
     if uncounted_share < UNCOUNTED_SHARE:
         return text
     return (
-        f"{text} About {count_words(round(uncounted))} messages came after the last total: figures "
-        f"per message are up to {number(100 * uncounted_share, 2)} % too high."
+        f"{text} About {count_words(round(uncounted))} messages came after the last total, so "
+        f"values per message are up to {number(100 * uncounted_share, 2)} % too high."
     )

@@ -1,4 +1,4 @@
-"""The outcome of a study's run: its variants compared, its limits checked, its exit code."""
+"""Compare a study's variants, check its limits, and derive the exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Found = tuple["Judged | None", "list[Checked]"]
 
 
 def of(campaign: Campaign, options: argparse.Namespace) -> Found:
-    """Return the comparison of the campaign's variants (None without variants) and its limits."""
+    """Return the comparison of the campaign's variants (None without variants) and the limits."""
     limits = compare.limits_of(campaign)
     if not _has_variants(campaign):
         return None, limits
@@ -31,9 +31,9 @@ def of(campaign: Campaign, options: argparse.Namespace) -> Found:
 
 
 def suspects(campaign: Campaign) -> list[str]:
-    """Return the keys of the treatments to measure again: those with the verdict worse.
+    """Return the keys of the treatments with the verdict worse, to measure them again.
 
-    Empty if the study plans no second look, or if it was already taken.
+    The result is empty if the study plans no second look, or after the second look.
     """
     looks = campaign.study.answers.looks
     if looks < 2 or campaign.journal.get("measured_again") is not None:
@@ -43,7 +43,7 @@ def suspects(campaign: Campaign) -> list[str]:
     try:
         return suspect_keys(campaign, compare_variants(campaign, Wanted()))
     except UsageError:
-        return []  # nothing to compare; the end of the run says why
+        return []  # nothing to compare; the run's last lines give the reason
 
 
 def hand_out(outcome: Found, options: argparse.Namespace) -> int:
@@ -53,14 +53,15 @@ def hand_out(outcome: Found, options: argparse.Namespace) -> int:
         for name in ("markdown", "junit"):
             if getattr(options, name):
                 raise UsageError(
-                    f"--{name}: no variants and no limits, so there is nothing to report"
+                    f"--{name}: the study has no variants and no limits, so there is nothing to "
+                    "report"
                 )
         return EXIT_OK
     return compare.hand_out(judged, limits, options)
 
 
 def of_limits(campaign: Campaign | ImportedCampaign) -> int:
-    """Print which limits of the campaign's study hold; return the exit code."""
+    """Print the verdicts on the study's limits, and return the exit code."""
     limits = compare.limits_of(campaign)
     if not limits:
         return EXIT_OK

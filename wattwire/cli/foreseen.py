@@ -1,4 +1,4 @@
-"""Limits of a plan on this machine: skipped treatments, questions without a number."""
+"""Report a plan's limits on this machine: skipped treatments, questions without a number."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from wattwire.model.words import nothing_to_compare, plural
 from wattwire.run.resolve_cells import Prepared
 
 NAMED_MAX = 4
-"""The largest number of treatments that a line names one by one."""
+"""Maximum number of treatments that a line names."""
 
 
 def skipped_lines(prepared: Prepared) -> list[str]:
-    """Return a line per reason to skip treatments, with the number of treatments or their names."""
+    """Return a line per reason to skip treatments, with the treatments' number and names."""
     by_reason: dict[str, list[Treatment]] = {}
     for treatment, reason in prepared.skipped:
         by_reason.setdefault(reason, []).append(treatment)
@@ -31,9 +31,9 @@ def skipped_lines(prepared: Prepared) -> list[str]:
 def unanswerable_lines(
     study: Study, kept: Sequence[Treatment], meters: Sequence[Mapping[str, Any]] | None
 ) -> list[str]:
-    """Return a line per factor of one level and per response without a meter, by question.
+    """Return lines on the factors of one level and the responses without a meter, by question.
 
-    `meters` are those readable here, as the agent describes them; None if unknown.
+    `meters` are the agent's descriptions of the meters readable here; None if unknown.
     """
     lines = []
     for number, question in enumerate(study.questions, 1):
@@ -62,7 +62,7 @@ def _one_level(question: str, factor: str, level: str) -> str:
 def _unread_responses(
     study: Study, responses: Sequence[str], meters: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the responses that no meter of the study reads on this machine, with the reason."""
+    """Yield each response that no meter of the study reads on this machine, with the reason."""
     use = study.meters.use
     used_meters = [m for m in meters if m["name"] in use or (not use and m.get("default", True))]
     quantities = [quantity for meter in used_meters for quantity in meter["quantities"]]

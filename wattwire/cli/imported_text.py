@@ -1,4 +1,4 @@
-"""The texts that the command line prints about a campaign that others measured."""
+"""Phrase the command line's texts about an imported campaign."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from wattwire.model.words import count, number, plural
 from wattwire.store import ImportedCampaign
 
 REASONS_MAX = 12
-"""The largest number of reasons that is printed; set_aside.csv has every file."""
+"""Maximum number of printed reasons; set_aside.csv lists every file."""
 FILES_MAX = 4
 
 
 def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
-    """Yield what was read, what was excluded and why, and how the printed numbers compare."""
+    """Yield lines on the data, the exclusions with reasons, and the match of printed numbers."""
     about = campaign.document
     values = plural(int(about["values"]), "value")
     yield wrapped(
-        f"{count(about['usable'])} of {plural(about['runs'], 'run')} are valid, with {values} "
+        f"{count(about['usable'])} of {plural(about['runs'], 'run')} are valid and have {values} "
         f"from {plural(about['files'], 'file')}: {campaign.path}",
         width,
     )
-    if campaign.study.comparable is not None:  # a table whose factors have one level each
+    if campaign.study.comparable is not None:  # an imported table whose factors have one level each
         columns = ", ".join(campaign.study.comparable)
         column_hint = f", as in: {columns}" if columns else ""
         yield wrapped(
-            "Nothing to compare: each factor has one level. Import again, with --factor for a "
-            f"column in which runs differ{column_hint}.",
+            "Nothing to compare: each factor has one level. Import again with --factor COLUMN "
+            f"for a column in which runs differ{column_hint}.",
             width,
         )
     if about["recipe"]:
@@ -43,7 +43,7 @@ def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
         yield wrapped(f"  {count(item_count)} × {reason}", width)
     if len(reasons) > REASONS_MAX:
         yield f"  and {plural(len(reasons) - REASONS_MAX, 'more reason')}"
-    if not about["recipe"]:  # a table: a reader's remarks are many, and are on the page
+    if not about["recipe"]:  # Only for a table: a reader's many remarks are on the page.
         for remark in campaign.remarks():
             yield wrapped(f"{remark['title']}. {remark['text']}", width)
     checks = about["checks"]
@@ -56,7 +56,7 @@ def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
 
 
 def run_lines(campaign: ImportedCampaign, run: str | None, width: int) -> list[str]:
-    """Return lines on one run: treatment, verdict, values and their files. Raises UsageError."""
+    """Return lines on a run: treatment, verdict, values and files. Raises UsageError."""
     document = campaign.run(_known_run(campaign, run))
     row = campaign.summary().filter(pl.col("run") == document["run"]).row(0, named=True)
     levels = ", ".join(f"{name} {level}" for name, level in document["treatment"].items())
@@ -75,10 +75,10 @@ def run_lines(campaign: ImportedCampaign, run: str | None, width: int) -> list[s
 
 
 def no_commands(campaign: ImportedCampaign) -> UsageError:
-    """Return the error that no run of an imported campaign can be repeated by hand."""
+    """Return the error for the commands of an imported run."""
     return UsageError(
-        f"{campaign.path}: this campaign was imported, and its data hold no commands; "
-        "leave out --commands"
+        f"{campaign.path}: this campaign was imported, and its data contain no commands; leave "
+        "out --commands"
     )
 
 

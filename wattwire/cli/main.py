@@ -1,4 +1,4 @@
-"""The command line: verbs, options, exit codes.
+"""Run the command line: verbs, options and exit codes.
 
 0 ok, 1 the result is bad, 2 usage, 3 environment, 4 no run is valid.
 """
@@ -29,10 +29,11 @@ DISK_ERRORS = {
     errno.EDQUOT: "the disk quota is used up",
 }
 COLLECTED_AFTER = (50_000, 20, 50)
-"""Thresholds of the garbage collector: new objects per collection of the youngest generation, and
-collections of a generation per collection of the next older one."""
+"""Thresholds of the garbage collector: new objects per collection of the youngest generation, then
+collections of each generation per collection of the next.
+"""
 COMMAND = "command_name"
-"""The attribute of the parsed options that holds the name of the command."""
+"""The attribute of the parsed options that holds the command's name."""
 READERS = ("status", "report", "bundle", "show", "compare")
 """Verbs that read campaigns and run nothing."""
 EXIT_INTERRUPTED = 130
@@ -40,14 +41,14 @@ EXIT_TERMINATED = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived: end the run in flight as after Ctrl-C, and leave nothing running."""
+    """Raised on SIGTERM, to end the current run and all processes as Ctrl-C does."""
 
 
 @contextlib.contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Collect unreachable cycles rarely: collecting took 5 % of a report's time and freed nothing.
+    """Collect unreachable cycles rarely, because collections took 5 % of a report's time in vain.
 
-    Objects outside cycles, nearly all of them, are still freed at once.
+    Nearly all objects are outside cycles and are still freed immediately.
     """
     before = gc.get_threshold()
     gc.set_threshold(*COLLECTED_AFTER)
@@ -59,13 +60,13 @@ def seldom_collected() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM unwind like Ctrl-C, so that nodes and agent are ended and the journal closed."""
+    """Make SIGTERM unwind like Ctrl-C, which ends nodes and agent and closes the journal."""
 
     def end(*_: object) -> None:
         raise Terminated
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers; other callers keep theirs
+        yield  # only the main thread may set handlers
         return
     before = signal.signal(signal.SIGTERM, end)
     try:
@@ -92,13 +93,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(str(error))
         return error.exit_code
     except Terminated:
-        print("wattwire: ended by SIGTERM; finished work is kept", file=sys.stderr)
+        print("wattwire: terminated by SIGTERM; finished work is kept", file=sys.stderr)
         return EXIT_TERMINATED
     except KeyboardInterrupt:
         print("wattwire: interrupted; finished work is kept", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        return EXIT_BAD_RESULT  # the reader closed the pipe and expects no message
+        return EXIT_BAD_RESULT  # the reader has closed the pipe
     except OSError as error:
         file_name = error.filename or "a file"
         if error.errno not in DISK_ERRORS:
@@ -106,20 +107,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return EXIT_ENVIRONMENT
         _complain(
             f"{file_name}: {DISK_ERRORS[error.errno]}. Finished work is kept. Fix this and "
-            "continue with --resume DIR, or choose another place with --campaign DIR."
+            "continue with --resume DIR, or choose another folder with --campaign DIR."
         )
         return EXIT_ENVIRONMENT
 
 
 def _complain(text: str) -> None:
-    """Print an error: on one line in a log, where it can be searched; wrapped on a terminal."""
+    """Print an error, wrapped on a terminal and on one searchable line in a log."""
     print(searchable(f"wattwire: {text}", sys.stderr), file=sys.stderr)
 
 
 def parsed(typed: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line; on an error exit with 2 and the usage of the typed command.
+    """Parse a command line. On an error, exit with 2 and print the command's usage.
 
-    argparse by itself shows the top-level usage for an option that a command does not know.
+    For an unknown option of a command, argparse prints the top-level usage instead.
     """
     verb = verb_named(typed[0]) if typed else None
     grammar = parser([verb.module]) if verb else outline()
@@ -135,7 +136,7 @@ def parsed(typed: Sequence[str]) -> argparse.Namespace:
 def _refuse(
     grammar: argparse.ArgumentParser, options: argparse.Namespace, unknown_arguments: Sequence[str]
 ) -> None:
-    """Exit with the usage of the typed command and the most similar option."""
+    """Exit with the usage of the command and the most similar option."""
     (commands,) = (
         action for action in grammar._actions if isinstance(action, argparse._SubParsersAction)
     )
@@ -152,9 +153,9 @@ def _refuse(
 
 
 def outline() -> argparse.ArgumentParser:
-    """Return the grammar of the names of all commands, without their options.
+    """Return the grammar of all command names, without their options.
 
-    The modules of all commands take 1.5 s to import: too long for a list of names.
+    Importing the modules of all commands takes 1.5 s, which is too long for a list of names.
     """
     top, verbs = _top()
     for name in VERBS:
@@ -163,7 +164,7 @@ def outline() -> argparse.ArgumentParser:
 
 
 def parser(modules: Iterable[str] | None = None) -> argparse.ArgumentParser:
-    """Return the grammar of the commands in these modules of `cli/verbs`, or of all."""
+    """Return the grammar of the commands in these modules of `cli/verbs`, or of all modules."""
     top, verbs = _top()
     for name in dict.fromkeys(verb.module for verb in VERBS.values()):
         if modules is None or name in modules:

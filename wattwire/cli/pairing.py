@@ -1,4 +1,4 @@
-"""The pairs of cells that the conformance suite checks."""
+"""Select the pairs of cells that the conformance suite checks."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from enum import Enum
 
 
 class Pairs(Enum):
-    """The choice of pairs, among a middleware's cells, that `check` runs in both directions."""
+    """The pairs of a middleware's cells that `check` runs, in both directions."""
 
     NONE = "none"
     CROSS = "cross"
-    """A ring (each cell with the next one) and a star (the first cell with all others).
+    """A ring (each cell with the next) and a star (the first cell with all others).
 
-    Every cell is a client and a server of at least two other cells, and the number of pairs grows
-    only linearly with the number of cells.
+    Every cell is client and server of at least two other cells, and the number of pairs is linear
+    in the number of cells.
     """
     ALL = "all"
 
 
 def pairs_of(wires: Mapping[str, str], pairs: Pairs) -> list[tuple[str, str]]:
-    """Return the pairs among cells (name → wire), each once, with the earlier cell first.
+    """Return each pair of the cells (name → wire) once, with the earlier cell first.
 
-    Only cells of one middleware that speak the same wire have a pair.
+    The cells of a pair have the same middleware and wire protocol.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for name, wire in wires.items():
@@ -40,7 +40,7 @@ def pairs_of(wires: Mapping[str, str], pairs: Pairs) -> list[tuple[str, str]]:
 
 
 def unpaired(wires: Mapping[str, str], name: str) -> str:
-    """Return the reason a cell has no pair among `wires`; "" if it has one."""
+    """Return the reason that a cell has no pair among `wires`; "" if it has a pair."""
     middleware, own_wire = name.partition("/")[0], wires[name]
     siblings = [
         sibling for sibling in wires if sibling.startswith(f"{middleware}/") and sibling != name
@@ -48,7 +48,7 @@ def unpaired(wires: Mapping[str, str], name: str) -> str:
     if any(wires[sibling] == own_wire for sibling in siblings):
         return ""
     if not siblings:
-        return f"no other cell of {middleware} is in this check"
+        return f"this check has no other cell of {middleware}"
     other_wires = sorted({wires[sibling] for sibling in siblings})
     return (
         f"it speaks {own_wire}, and the other cells of {middleware} speak {', '.join(other_wires)}"
@@ -56,6 +56,6 @@ def unpaired(wires: Mapping[str, str], name: str) -> str:
 
 
 def partners(pairs: Sequence[tuple[str, str]], name: str, alone: bool) -> list[str]:
-    """Return a cell's partners in the pairs where it is first, or in all if it is `alone`."""
+    """Return a cell's partners in the pairs that it begins, or in all pairs if it is `alone`."""
     later = [second for first, second in pairs if first == name]
     return [first for first, second in pairs if alone and second == name] + later

@@ -1,4 +1,4 @@
-"""Latency percentiles for which a plan's windows suffice, and the requirements of the others."""
+"""Determine the latency percentiles that a plan supports, and the requirements of the others."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from wattwire.model.treatment import Treatment
 from wattwire.run.node_specs import scheduled_per_sender
 
 PERCENTILES = (0.5, 0.9, 0.99, 0.999)
-"""The percentiles that have a column on the page."""
+"""The percentiles with a column on the page."""
 
 
 def latencies_of_a_run(study: Study, treatment: Treatment) -> int:
-    """Return the number of latencies, of all clients, that a run gives after its warm-up."""
+    """Return the number of latencies that a run yields after its warm-up, over all clients."""
     plan, clients = study.plan, int(treatment["clients"])
     if treatment["loop"] == "closed":  # without the calls of the warm-up
         return int(treatment["count"]) * clients
@@ -23,7 +23,7 @@ def latencies_of_a_run(study: Study, treatment: Treatment) -> int:
 
 
 def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
-    """Return the percentiles that every run supports, and the need of the next one, as text."""
+    """Return a line on the percentiles that every run supports and the needs of the others."""
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415 - slow to import
 
     counts = {latencies_of_a_run(study, treatment): treatment for treatment in treatments}
@@ -44,7 +44,7 @@ def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
 
 
 def too_few_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return the questions and limits on a percentile for which a run has too few latencies."""
+    """Return lines on questions and limits whose percentile needs more latencies per run."""
     from wattwire.analysis.carried import share_of  # noqa: PLC0415 - slow to import
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415
 
@@ -71,7 +71,7 @@ def too_few_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
 
 
 def _remedy(study: Study, treatment: Treatment, share: float) -> str:
-    """Return the option that gives the treatment's run enough latencies for a percentile."""
+    """Return the option that makes a treatment's runs long enough for a percentile."""
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415
 
     if treatment["loop"] == "closed":

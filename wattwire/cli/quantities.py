@@ -1,4 +1,4 @@
-"""Sizes, durations and shares as users type them: 64, 64k, 1Mi; 10s, 500ms, 2m; 5%."""
+"""Parse sizes, durations and shares as users type them: 64, 64k, 1Mi; 10s, 500ms, 2m; 5%."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from wattwire.model.errors import UsageError
 SIZE_UNITS = {
     "": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "ki": 1024, "mi": 1024**2, "gi": 1024**3,
 }  # fmt: skip
-"""Prefixes of SI and IEC: 1k is 1000 bytes, 1Ki is 1024."""
+"""SI and IEC prefixes: 1k is 1000 bytes, 1Ki is 1024 bytes."""
 DURATION_UNITS = {"us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?) *(?P<unit>[A-Za-zµ]*)")
 
 
 def size_bytes(text: str, option: str) -> int:
-    """Return the bytes of `64`, `64k`, `1.5Mi`, with or without a trailing B. Raises UsageError."""
+    """Parse `64`, `64k` or `1.5Mi`, with an optional trailing B, as bytes. Raises UsageError."""
     allowed = "bytes, as 64, 64k (64 000) or 64Ki (65 536); also m, g, Mi, Gi"
     match = _NUMBER.fullmatch(text.strip())
     unit = match["unit"].lower().removesuffix("b") if match else "?"
@@ -24,12 +24,12 @@ def size_bytes(text: str, option: str) -> int:
         raise UsageError(f"{option}: found {text!r}; allowed: {allowed}")
     value = float(match["number"]) * SIZE_UNITS[unit]
     if value != int(value):
-        raise UsageError(f"{option}: found {text!r}, which is not a whole number of bytes")
+        raise UsageError(f"{option}: found {text!r}; allowed: a whole number of bytes")
     return int(value)
 
 
 def duration_s(text: str, option: str) -> float:
-    """Return the seconds, above 0, of `10s`, `500ms`, `2m`, `1h` or `10`. Raises UsageError."""
+    """Parse `10s`, `500ms`, `2m`, `1h` or `10` as seconds above 0. Raises UsageError."""
     match = _NUMBER.fullmatch(text.strip())
     unit = match["unit"].replace("µ", "u").lower() if match else "?"
     if match is None or unit not in DURATION_UNITS:
@@ -43,7 +43,7 @@ def duration_s(text: str, option: str) -> float:
 
 
 def share(text: str, option: str) -> float:
-    """Return `5%` or `0.05` as 0.05; above 0 and below 1. Raises UsageError."""
+    """Parse `5%` or `0.05` as 0.05, above 0 and below 1. Raises UsageError."""
     number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
     try:
         value = float(number) / (100.0 if percent else 1.0)
@@ -58,7 +58,7 @@ def share(text: str, option: str) -> float:
 
 
 def share_of_all(text: str, option: str) -> float:
-    """Return `50%` as 0.5; 0 % and more. Raises UsageError."""
+    """Parse `50%` as 0.5, from 0 % on. Raises UsageError."""
     number = text.strip().removesuffix("%").strip()
     if not re.fullmatch(r"\d+(\.\d+)?", number):
         raise UsageError(f"{option}: found {text!r}; allowed: a share, such as 0.05 or 5%")
@@ -66,7 +66,7 @@ def share_of_all(text: str, option: str) -> float:
 
 
 def size_words(size: float) -> str:
-    """Return a size in bytes as text, in powers of 1000; below 1 kB exactly."""
+    """Return a size as text with SI prefixes; sizes below 1 kB are exact."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= factor:
             return f"{size / factor:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""Round trips of a cell and of its bare client, interleaved: the cost of the harness."""
+"""Measure the cost of the harness by interleaved round trips of a cell and its bare client."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PAYLOAD_BYTES, CALLS, PAIRS = 64, 1500, 10
 
 
 def bare_round_trip_ns(subject: Any, argv: Sequence[str]) -> float:
-    """Return the median round trip of a cell's bare client, with the cell's services."""
+    """Return the median round trip (ns) of a cell's bare client, with the cell's services."""
     env = {**os.environ, **subject.env}
     with subject.service() as endpoints, bare_server([*argv, "pong", *endpoints], env) as endpoint:
         return printed_ns([*argv, "ping", endpoint, str(PAYLOAD_BYTES), str(CALLS)], env)
 
 
 def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes: Any) -> float:
-    """Return the median round trip of a cell's ping-pong, with back-to-back calls."""
+    """Return the median round trip (ns) of a cell's ping-pong, with back-to-back calls."""
     group_module = importlib.import_module("contract.conformance.group")
     closed = {"loop": "closed", "count": count, "period_ns": 0, "duration_ns": 0}
     keys = {
@@ -41,17 +41,17 @@ def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes
         records = group.samples(group.node("ping")).records
     times = [record.end_ns - record.begin_ns for record in records if not record.flags]
     if len(times) < 0.9 * count:
-        raise RuntimeError(f"{subject.name}: {len(times)} of {count} calls were answered")
+        raise RuntimeError(f"{subject.name}: only {len(times)} of {count} calls were answered")
     return float(statistics.median(times))
 
 
 def measured_cost(
     ours_ns: Callable[[], float], bare_ns: Callable[[], float], pairs: int = PAIRS
 ) -> HarnessCost:
-    """Measure `pairs` pairs, in alternating order, on one core.
+    """Measure `pairs` pairs in alternating order on one core.
 
-    Without pinning, the two processes may or may not share a core, and waking the other core costs
-    several times the work of either.
+    Without pinning, the scheduler decides whether the two processes share a core, and waking
+    another core costs several times the work of either process.
     """
     sides: tuple[list[float], list[float]] = ([], [])
     allowed = os.sched_getaffinity(0)

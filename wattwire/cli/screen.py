@@ -1,4 +1,4 @@
-"""The progress of a campaign: a live line on a terminal, plain lines, or JSON."""
+"""Print a campaign's progress as a live line, as plain lines or as JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from wattwire.model.words import plural
 from wattwire.run import Progress
 
 BUILD_LINE_EVERY_S = 30.0
-"""In a log, a long step of a build is printed again after this many seconds."""
+"""Interval between repeated lines on a long build step in a log."""
 
 
 def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress | JsonProgress:
-    """Return progress as JSON for machines, plain lines for logs, or a live line on a terminal."""
+    """Return a printer of JSON for machines, of lines for logs, or of a live line on a terminal."""
     if as_json:
         return JsonProgress(sys.stdout)
     if plain or not sys.stdout.isatty():
@@ -31,7 +31,7 @@ def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress 
 
 
 def _print_line(stream: TextIO, text: str) -> None:
-    """Print a line; a closed pipe must not end a measurement."""
+    """Print a line; ignore a closed pipe, which must not end a measurement."""
     try:
         print(text, file=stream, flush=True)
     except BrokenPipeError:
@@ -40,7 +40,7 @@ def _print_line(stream: TextIO, text: str) -> None:
 
 
 class JsonProgress:
-    """Prints one JSON object per line, `kind` first."""
+    """Prints a JSON object per line, with `kind` first."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -53,7 +53,7 @@ class JsonProgress:
 
 
 class Tally:
-    """Counts finished runs and forecasts the time left from the mean duration so far."""
+    """Counts finished runs and forecasts the remaining time from their mean duration."""
 
     def __init__(self) -> None:
         self.runs = self.left = 0
@@ -69,7 +69,7 @@ class Tally:
         self._first_run = self._first_run or time.monotonic()
 
     def done(self, verdict: str, last: bool) -> None:
-        """Count an attempt; a run is finished with its last attempt."""
+        """Count an attempt. A run's last attempt finishes the run."""
         self._executed += last
         if last:
             self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
@@ -83,7 +83,7 @@ class Tally:
                 text += f", {self.verdicts[verdict]} {verdict}"
         if self._executed and self._first_run is not None and self.left:
             mean_s = (time.monotonic() - self._first_run) / self._executed
-            text += f", {duration_words(mean_s * self.left)} left ({mean_s:.1f} s a run so far)"
+            text += f", {duration_words(mean_s * self.left)} left ({mean_s:.1f} s per run so far)"
         return text
 
 
@@ -97,7 +97,7 @@ def duration_words(seconds: float) -> str:
 
 
 class PlainProgress:
-    """Prints a line per relevant event; no cursor movement."""
+    """Prints a line per relevant event, without cursor movement."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -116,7 +116,7 @@ class PlainProgress:
             skipped = f", {skipped} skipped" if fields["skipped"] else ""
             self._print(f"campaign {fields['path']}: {fields['runs']} runs{skipped}")
             if fields.get("left") == 0:
-                self._print("all runs are done; the page is rewritten", "  ")
+                self._print("all runs are done; rewriting the page", "  ")
         elif kind == "building":
             self._building(fields)
         elif kind == "run":
@@ -129,7 +129,7 @@ class PlainProgress:
             self._print(f"note: {fields['text']}", "  ")
 
     def _building(self, fields: Mapping[str, Any]) -> None:
-        """Print a line for each step of a build, and for a long step again from time to time."""
+        """Print a line for each step of a build; repeat the line during a long step."""
         step = (fields["name"], fields["step"], fields["done"])
         elapsed_s = float(fields["elapsed_s"])
         if step == self._build_step and elapsed_s < self._build_printed_s + BUILD_LINE_EVERY_S:
@@ -142,7 +142,7 @@ class PlainProgress:
 
 
 class ScreenProgress:
-    """Shows a live line on a terminal, never wrapped; finished runs scroll past above it."""
+    """Shows a live line without wrapping on a terminal. Finished runs scroll above it."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console()
@@ -219,4 +219,4 @@ def attempt_text(fields: dict[str, Any]) -> str:
 
 
 def _static_check(progress: ScreenProgress | PlainProgress | JsonProgress) -> Progress:
-    return progress  # a type error here means that a class above no longer fits the protocol
+    return progress  # mypy checks here that each class above implements the protocol

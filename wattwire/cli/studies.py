@@ -1,4 +1,4 @@
-"""The study document from the options of a command: presets, --set, --only."""
+"""Build the study document from a command's options: presets, --set, --only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MEANT = {
     "requests": "count", "calls": "count", "duration": "plan.duration_s",
     "repetitions": "plan.blocks", "repeats": "plan.blocks", "warmup": "plan.warmup_s",
 }  # fmt: skip
-"""Keys of a study by the common terms of load generators."""
+"""Maps the common terms of load generators to keys of a study."""
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
@@ -60,8 +60,8 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     add_warm_up(verb)
     verb.add_argument(
         "--only", metavar="EXPR",
-        help="only some treatments, e.g. language=python,clients=1|2 or cell=*/go; a study of "
-        "cells accepts language and middleware too",
+        help="run only these treatments, e.g. language=python,clients=1|2 or cell=*/go; a study "
+             "of cells also accepts language and middleware",
     )  # fmt: skip
 
 
@@ -70,8 +70,8 @@ def add_look(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--look",
         action="store_true",
-        help="exclude no run because of the machine's state (disables all validity limits); page "
-        "and terminal state it",
+        help="exclude no run because of the machine's state (disables all validity limits, as "
+        "page and terminal report)",
     )
 
 
@@ -79,13 +79,13 @@ def add_warm_up(verb: argparse.ArgumentParser) -> None:
     """Add --warmup, the length of the warm-up."""
     verb.add_argument(
         "--warmup", metavar="auto|none|CALLS|TIME",
-        help="discarded warm-up: auto (the default in closed loop: settling runs find the number "
-        "of calls), none, a number of calls per client, or a time such as 2s",
+        help="discarded warm-up: auto (the default in closed loop: settling runs determine the "
+             "number of calls), none, a number of calls per client, or a time such as 2s",
     )  # fmt: skip
 
 
 def warm_up_changes(text: str | None) -> list[str]:
-    """Return the changes to a study by `--warmup TEXT`. Raises UsageError for other text."""
+    """Return the study's keys that `--warmup TEXT` sets. Raises UsageError for invalid text."""
     if text is None:
         return []
     word = text.strip().lower()
@@ -106,7 +106,7 @@ def warm_up_changes(text: str | None) -> list[str]:
 
 
 def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
-    """Raise UsageError for a warm-up in calls if the study has no back-to-back calls."""
+    """Raise UsageError for a warm-up in calls unless the study has back-to-back calls."""
     table = {**document.get("fixed", {}), **document.get("factors", {})}
     loops = table.get("loop", "open")
     if text and text.strip().isdecimal() and int(text) and "closed" not in loops:
@@ -119,7 +119,7 @@ def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
 def loaded(
     catalog: Catalog, options: argparse.Namespace, preset: str | None
 ) -> tuple[str, Path, dict[str, Any]]:
-    """Return name, file and document of the study, with all typed changes applied."""
+    """Return name, file and document of the study, with all options applied."""
     changes = [*options.changes, *warm_up_changes(options.warmup)]
     changes += ["validity.look=true"] if getattr(options, "look", False) else []
     name, path, document = load(catalog, options.study, preset, changes)
@@ -153,15 +153,15 @@ def load(
 def _blame(
     name: str, stages: list[dict[str, Any]], changes: list[str], path: str, catalog: Catalog
 ) -> None:
-    """Raise UsageError if the changed study is refused, naming the responsible --set."""
-    # Limits on a variant are checked once the variants are in the study.
+    """Raise UsageError for an invalid study, and name the responsible --set."""
+    # Limits on a variant are checked after the variants are added to the study.
     stages = [_without_limits_on_variants(stage) for stage in stages]
     try:
         parse_study(name, stages[-1], path)
         return
     except UsageError as error:
         refusal = error
-    # Several changes may be valid only together, so the search begins at the last one.
+    # Several changes may be valid only together, so the search begins at the last change.
     for text, earlier in zip(reversed(changes), reversed(stages[:-1]), strict=True):
         try:
             parse_study(name, earlier, path)
@@ -173,7 +173,7 @@ def _blame(
 
 
 def _without_limits_on_variants(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document without the limits on a variant, until variants are applied to it."""
+    """Return the document without limits on variants, which it does not contain yet."""
     limits = document.get("limit")
     if document.get("variants") or not isinstance(limits, list):
         return document
@@ -202,10 +202,10 @@ def _refuse_setting(text: str, catalog: Catalog) -> None:
 
 
 def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the document with one KEY=VALUE of --set applied. Raises UsageError for other text.
+    """Return the document with a KEY=VALUE of --set applied. Raises UsageError for other text.
 
-    A key that may be a factor needs no table's name: a list of levels varies it, a single level
-    holds it. `settings` are the setting names, for the spelling in the error message.
+    A key that may be a factor needs no table name: a list of levels varies the factor, and a single
+    level fixes it. `settings` are the names of all settings, for suggestions in errors.
     """
     key, equals, text = wanted.partition("=")
     if not equals or not key:
@@ -237,7 +237,7 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
 
 
 def level_of(key: str, text: str, option: str) -> Any:
-    """Return the level of a key from its text: sizes with suffixes, shares in percent, or TOML."""
+    """Parse the level of a key: a size with a suffix, a share in percent, or TOML."""
     value = value_of(text)
     if key.removeprefix(f"{VALIDITY}.") in SHARE_LIMITS and str(value).endswith("%"):
         return share_of_all(value, option)
@@ -247,7 +247,7 @@ def level_of(key: str, text: str, option: str) -> Any:
 
 
 def _sizes(value: Any, text: str, option: str) -> Any:
-    """Return a size or a list of sizes in bytes; values without a suffix stay as they are."""
+    """Return a size or a list of sizes in bytes; values without a suffix are unchanged."""
     if isinstance(value, str) and text.startswith("[") and text.endswith("]"):
         value = [value_of(word.strip()) for word in text[1:-1].split(",")]
     if isinstance(value, list):
@@ -256,7 +256,7 @@ def _sizes(value: Any, text: str, option: str) -> Any:
 
 
 def value_of(text: str) -> Any:
-    """Return a TOML value; a bare word is a string."""
+    """Parse a TOML value; a bare word is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -266,10 +266,10 @@ def value_of(text: str) -> Any:
 def chooser(
     study: Study, expression: str | None, catalog: Catalog
 ) -> Callable[[Treatment], bool] | None:
-    """Return a predicate from `key=level|level,key=level`; None if all treatments are wanted.
+    """Return a predicate for `key=level|level,key=level`; None without an expression.
 
-    A key is a factor or an attribute of the study's cells: a study of cells can also be restricted
-    by language and middleware, and vice versa. A level may be a pattern such as `*/go`.
+    A key is a factor or an attribute of the cells, so language and middleware also restrict a study
+    of cells, and vice versa. A level may be a pattern such as `*/go`.
     """
     if expression is None:
         return None
@@ -295,7 +295,7 @@ def chooser(
 
 
 def _attributes(study: Study, catalog: Catalog) -> dict[str, set[str]]:
-    """Return the keys that --only takes, each with its levels: factors and attributes of cells."""
+    """Return the keys that --only accepts, factors and attributes of cells, with their levels."""
     attributes = {
         factor: {str(level) for level in levels} for factor, levels in study.factors.items()
     }
@@ -313,7 +313,7 @@ def _attributes(study: Study, catalog: Catalog) -> dict[str, set[str]]:
 
 
 def _attribute(treatment: Treatment, key: str, catalog: Catalog) -> str:
-    """Return the treatment's level of a factor, or its cell's language, middleware or name."""
+    """Return a treatment's level of a factor, or its cell's language, middleware or name."""
     if key in dict(treatment.levels) or key not in ("cell", "language", "middleware"):
         return str(treatment.get(key))
     if key == "cell":

@@ -1,4 +1,4 @@
-"""The table of a trial in the terminal, a row per cell; its statistics are those of the report."""
+"""Format the table of a trial, with a row per cell and the statistics of the report."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ WIDTH = 80
 FACTOR, OTHER = "cell", "payload_bytes"
 PENDING = stats.NotComputable("not computed")
 NUMBERS_FROM = 2
-"""The index after which the table's columns are right-aligned."""
+"""The number of left-aligned columns of the table."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One cell at one payload: medians over its runs, ratio to the baseline at that payload."""
+    """A cell at a payload: medians over its runs, ratio to the baseline at the same payload."""
 
     cell: str
     payload_bytes: int
@@ -58,7 +58,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The page's answer, all lines (fastest first within a payload), their counts and notes."""
+    """The page's answer, the table's lines (fastest first within a payload), counts and notes."""
 
     answer: str
     baseline: str
@@ -72,7 +72,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Return the comparison in 80 columns; the first line is its result in words."""
+        """Return the comparison in 80 columns; the first line is the result in words."""
         text_lines = [*_wrap(self.answer), ""]
         for payload in dict.fromkeys(row.payload_bytes for row in self.rows):
             payload_rows = [row for row in self.rows if row.payload_bytes == payload]
@@ -88,18 +88,18 @@ class Comparison:
         text = (
             f"{self.usable} of {words.plural(self.runs, 'run')} {verb} valid, in "
             f"{words.plural(self.blocks, 'block')}. Medians are geometric means over runs, with "
-            f"{level} intervals; CPU time is the sum over all nodes per message."
+            f"{level} intervals. CPU time is the sum over all nodes, per message."
         )
         if not any(isinstance(row.ratio, stats.Ratio) for row in self.rows):
             return text
         text += f" Ratios are within blocks, to the first cell, {self.baseline}"
         if len({row.payload_bytes for row in self.rows}) > 1:
             return f"{text}; the {level} intervals are per payload, not simultaneous."
-        simultaneous = f"; the page's {self.family} intervals are simultaneous at {level}"
+        simultaneous = f"; the {self.family} intervals of the page are simultaneous at {level}"
         return text + (simultaneous if self.family > 1 else "") + "."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the same as values; an answer without a number is its reason."""
+        """Return the comparison as values; a reason represents an answer without a number."""
         rows = []
         for row in self.rows:
             ratio = row.ratio.interval if isinstance(row.ratio, stats.Ratio) else row.ratio
@@ -127,10 +127,10 @@ class Comparison:
 
 
 def compare(campaign: Campaign) -> Comparison:
-    """Compare the cells of a finished or interrupted trial, by the answers of its page."""
+    """Compare the cells of a finished or interrupted trial by its page's answers."""
     evidence = gather(campaign)
     frame = evidence.usable
-    if not frame.height:  # excluded runs still inform, as long as the notes name them
+    if not frame.height:  # Excluded runs are still informative, and the notes name them.
         frame = evidence.excluded
     answers = answer_all(evidence)
     rows: list[Line] = []
@@ -156,7 +156,7 @@ def compare(campaign: Campaign) -> Comparison:
 def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
     """Return the first line of the page.
 
-    If no run is valid, the reason that all runs share follows.
+    If no run is valid, it includes the reason that all runs share.
     """
     if not rows:
         title = evidence.study.title
@@ -206,7 +206,7 @@ def _geometric(values: FloatArray) -> float:
 
 
 def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Answers) -> Line:
-    """Return the line with the page's ratio: that of an answer, or the one at this payload."""
+    """Return the line with the page's ratio, from an answer or from the ratios at this payload."""
     matching = [
         answer
         for answer in answers.items
@@ -268,7 +268,7 @@ def _notes(evidence: Evidence) -> list[str]:
 
 
 def _treatment_name(treatment: Mapping[str, Any]) -> str:
-    """Return the name of a treatment: its cell, and its payload where that is varied."""
+    """Return the name of a treatment: its cell, and its payload if payloads vary."""
     payload = treatment.get(OTHER)
     payload_words = "" if payload is None else f" at {words.count(payload)} B"
     return f"{treatment.get(FACTOR)}{payload_words}"
@@ -281,7 +281,7 @@ HEADINGS = ("", "median latency, µs", "times baseline", "lost", "CPU, µs")
 
 
 def _table(payload: int, rows: Sequence[Line], baseline: str) -> list[str]:
-    """Return the lines of a payload's cells, fastest first; columns are as wide as their texts."""
+    """Return the lines of a payload's cells, fastest first, in columns as wide as their texts."""
     cells = [_row(row, row.cell == baseline and len(rows) > 1) for row in rows]
     widths = [
         max(len(text) for text in column_texts)

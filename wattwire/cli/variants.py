@@ -1,7 +1,7 @@
-"""`run --variant NAME=WHAT`: one study in two or more variants, side by side in every block.
+"""Implement `run --variant NAME=WHAT`: a study in two or more variants, within every block.
 
-WHAT is a folder of cells that is searched before all others (a second checkout, a git revision),
-or levels that differ from the study's, or empty, for the study as it is.
+WHAT is a folder of cells that takes precedence over all others (a second checkout, a git revision),
+or levels that differ from the study's, or empty for the unchanged study.
 """
 
 from __future__ import annotations
@@ -35,19 +35,22 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     """Add --variant and --confirm, and the options of the comparison at the end."""
     verb.add_argument(
         "--variant", action="append", default=[], metavar="NAME=WHAT", dest="variants",
-        help="measure the study in variants, side by side in every block, and compare each with "
-        "the first: WHAT is a folder of cells (another checkout), git:REVISION, KEY=LEVEL, or "
-        "nothing",
+        help="measure the study in variants, within every block, and compare each variant with "
+             "the first; WHAT is a folder of cells (another checkout), git:REVISION, KEY=LEVEL, "
+             "or nothing",
     )  # fmt: skip
     verb.add_argument(
         "--confirm", action="store_true",
-        help="measure each worse result again, in as many blocks, before it is reported as worse",
+        help=(
+            "measure each worse result again in as many blocks, and report worse only if "
+            "confirmed"
+        ),
     )  # fmt: skip
     compare.add_options(verb)
 
 
 def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return the study with its variants and the one question on them. Raises UsageError."""
+    """Return the study with its variants and a single question on them. Raises UsageError."""
     if not options.variants:
         _refuse_idle(document, options)
         return document
@@ -56,10 +59,13 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     tables = dict(_parsed(text) for text in options.variants)
     names = list(tables)
     if len(names) != len(options.variants):
-        raise UsageError(f"--variant: a name is given twice in {' '.join(options.variants)}")
+        raise UsageError(
+            f"--variant: {' '.join(options.variants)} contain a name twice; give each variant a "
+            "different name"
+        )
     if len(names) < 2:
         raise UsageError(
-            f"--variant {options.variants[0]}: a comparison needs two; add one with another name, "
+            f"--variant {options.variants[0]}: a comparison needs two variants; add another, "
             "such as --variant head=KEY=LEVEL"
         )
     for name in options.response:
@@ -70,8 +76,8 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     if options.confirm:
         if document.get("plan", {}).get("stop_width"):
             raise UsageError(
-                "--confirm: the study stops by width (plan.stop_width), and both rules cannot be "
-                "combined; leave out --confirm, or add --set plan.stop_width=0"
+                "--confirm: cannot be combined with a study that stops by width "
+                "(plan.stop_width); leave out --confirm, or add --set plan.stop_width=0"
             )
         answers["looks"] = LOOKS
     left_out = [str(question.get("id") or "one") for question in document.get("question", [])]
@@ -93,7 +99,7 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
 
 
 def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
-    """Raise UsageError for options of comparisons or limits if the study has neither."""
+    """Raise UsageError for options on comparisons or limits that the study does not have."""
     if document.get("variants"):
         return
     given = {"--confirm": options.confirm, "--margin": options.margin is not None}
@@ -108,7 +114,7 @@ def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any]]:
-    """Return name and table of one --variant."""
+    """Return name and table of a --variant."""
     name, equals, value = text.partition("=")
     if not equals or not NAME.fullmatch(name):
         raise UsageError(f"--variant {text}: allowed: {ALLOWED}")
@@ -119,7 +125,7 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
             option = f"--variant {name}: {key}"
             table.setdefault("levels", {})[key] = studies.level_of(key, level, option)
         elif "root" in table:
-            raise UsageError(f"--variant {text}: two folders; allowed: {ALLOWED}")
+            raise UsageError(f"--variant {text}: found two folders; allowed: {ALLOWED}")
         elif term.startswith(GIT):
             root, table["commit"] = tree_of(term.removeprefix(GIT))
             table["root"] = str(root)
@@ -130,5 +136,5 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
 
 def _folder(path: str, text: str) -> str:
     if not Path(path).is_dir():
-        raise UsageError(f"--variant {text}: there is no folder {path}; allowed: {ALLOWED}")
+        raise UsageError(f"--variant {text}: folder {path} does not exist; allowed: {ALLOWED}")
     return str(Path(path).resolve())

@@ -1,4 +1,4 @@
-"""Text wrapped to the terminal's width, or to 100 columns without a terminal."""
+"""Wrap text to the terminal's width."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOG_COLUMNS = 100
 COLUMNS_MIN = 40
 NO_BREAK = "\N{NO-BREAK SPACE}"
 UNIT = re.compile(r"(?<=\d) (?=%|(?:µs|ms|s|min|h|B|W|J)\b)")
-"""The space between a number and its unit."""
+"""A space before a unit, at which lines do not break."""
 
 
 def columns(stream: TextIO) -> int:
@@ -22,13 +22,13 @@ def columns(stream: TextIO) -> int:
     try:
         if stream.isatty():
             return max(COLUMNS_MIN, os.get_terminal_size(stream.fileno()).columns)
-    except (OSError, ValueError):  # a closed stream, or an object without a descriptor
+    except (OSError, ValueError):  # the stream is closed or has no descriptor
         pass
     return LOG_COLUMNS
 
 
 def wrapped(text: str, width: int, indent: str = "", hanging: str = "    ") -> str:
-    """Return `text` in lines of at most `width`; long words, and numbers with units, stay whole."""
+    """Return `text` in lines of at most `width`, without breaks inside words or before units."""
     lines = [
         line
         for paragraph in text.splitlines()
@@ -45,7 +45,7 @@ def wrapped(text: str, width: int, indent: str = "", hanging: str = "    ") -> s
 
 
 def searchable(text: str, stream: TextIO, indent: str = "", hanging: str = "  ") -> str:
-    """Return `text` wrapped on a terminal; on one line in a log, where people search for words."""
+    """Return `text` wrapped for a terminal, or on one searchable line for a log."""
     if stream.isatty():
         return wrapped(text, columns(stream), indent, hanging)
     return indent + text

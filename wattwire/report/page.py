@@ -1,4 +1,4 @@
-"""The report: a self-contained page of sections in order, and its tables and figures as files."""
+"""Write the report: a self-contained page, and its tables and figures as files."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
 
 VALIDITY_PLACE = 20
-"""Notices on validity limits are between the limits' line and the unanswered questions."""
+"""Place of notices on validity limits: after the study's limits, before unanswered questions."""
 
 
 def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
     """Write the report of a campaign and return the path of its page.
 
-    Takes the campaign's folder, or its opened reader, and replaces an older report there. Writes
-    in the campaign's folder:
+    `campaign` is a folder or an opened reader. The new report replaces an older one. In the
+    campaign's folder, it consists of:
 
     - report/index.html and report/tables/*.csv
     - with `printed`, report/figures/*.svg and *.pdf, and report/tables/*.tex
@@ -45,21 +45,21 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
     - report/validity.txt: the page's statements on a look and on validity limits changed later
     - report/analysis.json: all numbers of the answers
 
-    A campaign without a usable run gets a page that says so. Raises UsageError where the campaign
-    ended before its plan was written.
+    The page of a campaign without a usable run states that there is none. Raises UsageError if the
+    campaign ended before its plan was written.
     """
     if isinstance(campaign, (str, Path)):
         campaign = open_campaign(Path(campaign))
     if not (campaign.path / "plan.json").is_file():
         raise UsageError(
-            f"{campaign.path}: this campaign was ended before its plan was written, so there is "
+            f"{campaign.path}: this campaign ended before its plan was written, so there is "
             "nothing to report. Run the study again."
         )
     folder = campaign.path / "report"
     refuse_links(campaign.path)
     figures = folder / "figures"
     drawing_of = render.Drawer if printed else render.Undrawn
-    # Matrices are small here, so BLAS threads would only take cores from the concurrent drawing.
+    # The matrices are small, so BLAS threads would only take cores from the drawing process.
     with drawing_of(figures) as drawer, threadpool_limits(1, user_api="blas"):
         evidence = gather(campaign)
         answers = answer_all(evidence)
@@ -87,12 +87,12 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
 
 
 def bounded(section: Section, thinner: Thinner) -> Section:
-    """Return the section with no more points in a figure than a page can hold."""
+    """Return the section with downsampled figures."""
     return replace(section, parts=thinner.parts(section.parts))
 
 
 def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
-    """Yield the page's sections in order: figures are drawn while the next section is built."""
+    """Yield the page's sections in order; figures are drawn while the next section is built."""
     for part in parts:
         yield from (section for section in part.build(data) if section is not None)
 
@@ -140,7 +140,7 @@ def _render(
     )
     drawn = [figure for section in sections for figure in figures_of(section.parts)]
     pictures = drawer.pictures()
-    failed = drawer.failed  # complete once the pictures are there
+    failed = drawer.failed  # complete only now: the pictures are drawn
     charts = packed_charts({figure.id: figure.spec for figure in drawn if figure.id not in failed})
     return environment.get_template("page.html").render(
         title=evidence.study.heading,

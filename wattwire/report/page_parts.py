@@ -1,7 +1,7 @@
-"""Registration of a section: its place, the condition for its presence, and its function.
+"""Register the page's sections with their places, conditions and functions.
 
-The page has no list of its sections: `page_parts` collects the PART of every module in `sections/`
-in order of place, so that a section is added or removed with its own files only.
+The page has no list of its sections. `page_parts` collects the PART of every module in `sections/`
+in order of place, so adding or removing a section changes only its own files.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from wattwire.report.findings import Findings
 from wattwire.report.parts import Section
 
 TITLE = 0
-"""The place of sentences of the page's title; lines below it follow by place."""
+"""Place of the title's sentences. Lines with other places follow below the title."""
 
 
 @dataclass(frozen=True)
 class PageData:
-    """The data of all sections; `document` is the content of analysis.json."""
+    """The input of all sections; `document` is the content of analysis.json."""
 
     evidence: Evidence
     answers: Answers
@@ -37,22 +37,22 @@ class PageData:
 
 @dataclass(frozen=True)
 class HeadLine:
-    """A line at the top of the page. Lines of the place TITLE form its title, in page order."""
+    """A line at the top of the page. Lines with the place TITLE form the title, in page order."""
 
     place: int
     text: str
 
 
 def no_lines(data: PageData) -> Iterable[HeadLine]:
-    """Return no lines: the default of a section without lines at the top of the page."""
+    """Return no lines, the default for a section."""
     return ()
 
 
 @dataclass(frozen=True)
 class PagePart:
-    """A section's place, its function, and its lines at the top of the page.
+    """A section's place and function, and its lines at the top of the page.
 
-    Sections for measured campaigns need messages, meters and nodes, which imported ones lack.
+    Sections for measured campaigns need messages, meters and nodes, which imports lack.
     """
 
     place: int
@@ -65,11 +65,11 @@ class PagePart:
 def page_parts() -> tuple[PagePart, ...]:
     """Return the parts of all modules in `sections/`, in the page's order.
 
-    Raises ValueError if two of them have the same place.
+    Raises ValueError if two parts have the same place.
     """
     by_place: dict[int, tuple[str, PagePart]] = {}
     for module in pkgutil.iter_modules(sections.__path__):
-        if module.ispkg:  # the folder of its tests
+        if module.ispkg:  # not a section: the tests
             continue
         part: PagePart = importlib.import_module(f"{sections.__name__}.{module.name}").PART
         if part.place in by_place:

@@ -1,4 +1,4 @@
-"""The elements of a page: sections of paragraphs, tables, figures and folds."""
+"""Define the elements of a page: sections, paragraphs, tables, figures and folds."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ class Text:
 
 @dataclass(frozen=True)
 class Column:
-    """A table's column of one of KINDS. `labels` replace text on the page; CSV keeps the original.
+    """A column of a table, of one of KINDS. `labels` replace text on the page but not in the CSV.
 
     Neighbouring columns of one `group` share a heading. `factor` names the factor whose levels the
-    cells hold: the page can hide a row by its level."""
+    cells hold; the page can filter rows by these levels.
+    """
 
     key: str
     title: str
@@ -48,13 +49,13 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether its cells are right-aligned."""
+        """Whether the cells are right-aligned."""
         return self.kind != "text"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows by column key. Values: text, numbers, None, Interval, TooFew and kin, Band, Marked."""
+    """Cell values by column key: text, numbers, None, Interval, TooFew and kin, Band, Marked."""
 
     id: str
     title: str
@@ -78,7 +79,8 @@ class Table:
     def hint(self, column: Column, row: dict[str, Any]) -> str:
         """Return a cell's tooltip, "" for none.
 
-        It is a mark's hint, the whole of a clipped text, or the reason for a missing number.
+        The tooltip is a mark's hint, the full text of a clipped cell, or the reason for a missing
+        number.
         """
         value = row.get(column.key)
         if isinstance(value, Marked):
@@ -87,7 +89,7 @@ class Table:
         return str(value) if hidden or self.muted(column, row) else ""
 
     def cells(self, row: dict[str, Any]) -> list[tuple[str, str, str]]:
-        """Return style, hint and text of each cell of a row."""
+        """Return the style, tooltip and text of each cell of a row."""
         cells = []
         for column in self.columns:
             text = self.text(column, row)
@@ -99,7 +101,7 @@ class Table:
         return cells
 
     def levels(self, row: dict[str, Any]) -> str:
-        """Return the levels of a row by factor, as JSON; empty if it has none."""
+        """Return the levels of a row by factor, as JSON; "" if the row has none."""
         levels = {
             column.factor: str(row[column.key])
             for column in self.columns
@@ -109,7 +111,7 @@ class Table:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Headings over neighbouring columns, with their widths; empty without any."""
+        """Headings over neighbouring columns, with their widths; empty without groups."""
         if not any(column.group for column in self.columns):
             return []
         headings: list[tuple[str, int]] = []
@@ -132,7 +134,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Band:
-    """A range without a point estimate: the low and high end of an estimate."""
+    """A range without a point estimate."""
 
     low: float
     high: float
@@ -146,7 +148,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Marked:
-    """A number with a mark for the outcome of a comparison; `hint` is a tooltip with the reason."""
+    """A number marked with the outcome of a comparison. The tooltip `hint` gives the reason."""
 
     value: float | None
     words: str
@@ -160,7 +162,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart: `spec` is Vega-Lite, for the page and for files in SVG and PDF."""
+    """A chart as a Vega-Lite `spec`, for the page and for SVG and PDF files."""
 
     id: str
     title: str
@@ -171,7 +173,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Fold:
-    """Parts that are hidden until the reader opens them."""
+    """A title and parts that stay hidden until the reader opens them."""
 
     title: str
     parts: Sequence[Any]
@@ -186,16 +188,16 @@ class Section:
     title: str
     parts: list[Any] = field(default_factory=list)
     has_no_data: bool = False
-    """Whether it contains only the reason for being empty; the page then folds it to its title."""
+    """Whether the section contains only the reason for being empty. The page then folds it."""
 
 
 def with_minus(number: str) -> str:
-    """Return a number from another source, with this page's minus sign (−)."""
+    """Return a number of another source with this page's minus sign (−)."""
     return f"−{number[1:]}" if number[:1] == "-" else number
 
 
 def clipped(text: str) -> str:
-    """Return `text` cut at TEXT_MAX characters; CSV and hint have the full text."""
+    """Return `text` cut at TEXT_MAX characters. The CSV and the tooltip have the full text."""
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1].rstrip() + "…"
 
 
@@ -218,12 +220,12 @@ def shown(value: Any, digits: int = 3) -> str:
 
 
 def tables_of(parts: Sequence[Any]) -> list[Table]:
-    """Return every table in `parts`, folds included, in order."""
+    """Return all tables in `parts` in order, including those in folds."""
     return [part for part in _flat(parts) if isinstance(part, Table)]
 
 
 def figures_of(parts: Sequence[Any]) -> list[Figure]:
-    """Return every figure in `parts`, folds included, in order."""
+    """Return all figures in `parts` in order, including those in folds."""
     return [part for part in _flat(parts) if isinstance(part, Figure)]
 
 

@@ -1,8 +1,8 @@
-"""Bare clients: programs as a user of a library would write them, without a kit.
+"""Find and run bare clients: typical programs of a library user, without a kit.
 
-A cell's bare client is `bare.*` in the folder of its node. `bare pong ENDPOINT…` gets the endpoints
-of the services, prints the endpoint for ping, and answers until it is ended; `bare ping ENDPOINT
-BYTES COUNT` prints the median round trip, in ns, of COUNT calls.
+A cell's bare client is `bare.*` in the folder of its node. `bare pong ENDPOINT…` takes the
+services' endpoints, prints the endpoint for ping, and answers calls until it is killed. `bare ping
+ENDPOINT BYTES COUNT` prints the median round trip of COUNT calls, in ns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 START_S = 20.0
 HANG_S = 60.0
-"""Time limit (s) for a bare client's calls, which take about a second."""
+"""Time limit for a bare client's calls, which take about a second."""
 
 
 def bare_argv(argv: Sequence[str]) -> list[str] | None:
@@ -30,25 +30,25 @@ def bare_argv(argv: Sequence[str]) -> list[str] | None:
 
 @contextlib.contextmanager
 def bare_server(argv: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Run a bare server and yield its first line; RuntimeError if it prints none in time."""
-    # A session of its own, as nodes have: the kernel schedules sessions as groups.
+    """Run a bare server and yield its first line. Raises RuntimeError if it prints none in time."""
+    # Each node has a separate session, and the kernel schedules sessions as groups.
     process = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
         start_new_session=True,
     )  # fmt: skip
-    guard = threading.Timer(START_S, process.kill)  # a server that is killed ends its output
+    guard = threading.Timer(START_S, process.kill)  # a killed server closes its output
     guard.start()
     try:
         assert process.stdout is not None
         line = process.stdout.readline().strip()
         guard.cancel()
         if not line:
-            raise RuntimeError(f"{argv[-1]}: the bare server printed nothing within {START_S:g} s")
+            raise RuntimeError(f"{argv[-1]}: the bare server printed no line within {START_S:g} s")
         yield line
     finally:
         guard.cancel()
         process.kill()
-        with process:  # closes its pipes and waits for it
+        with process:  # closes the pipes and waits for the process
             pass
 
 

@@ -35,9 +35,9 @@ def test_an_imported_campaign_is_bundled_with_its_provenance(tmp_path, monkeypat
     assert {"import.json", "provenance.parquet", "set_aside.csv", "CITATION.cff"} <= set(texts)
     assert json.loads(texts["import.json"])["source"] == "table.csv", "no path of this machine"
     assert b"`provenance.parquet`" in texts["README.md"]
-    assert b"imported from files recorded by others" in texts["methods.tex"]
+    assert b"imported from files that others recorded" in texts["methods.tex"]
     assert b"date-released" not in texts["CITATION.cff"], "nobody knows when it was measured"
-    assert b"no validity limit was checked" in texts["threats.md"]
+    assert b"No validity limit was checked" in texts["threats.md"]
     assert "files in" in capsys.readouterr().out
 
 

@@ -46,7 +46,7 @@ def test_a_cell_is_shown_with_settings_defaults_roles_and_whether_it_can_be_buil
 def test_what_a_cell_guarantees_is_what_its_nodes_said_last(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path))
     said = " ".join(printed(capsys, "show", "cell", "mqtt/python").split())
-    assert "not known yet the first run reports it" in said and "paho-mqtt" in said
+    assert "not known yet unknown before the first run of the cell" in said and "paho-mqtt" in said
     ready = {"library": {"name": "paho", "version": "9.9"},
              "guarantee": {"delivery": "at_least_once", "ordering": "per_sender"},
              "seen": "2026-01-02"}  # fmt: skip
@@ -59,7 +59,7 @@ def test_what_a_cell_guarantees_is_what_its_nodes_said_last(capsys, monkeypatch,
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (["show", "cell"], "show cell: no CELL given; `wattwire list cells` names them"),
+        (["show", "cell"], "show cell: no CELL given; `wattwire list cells` lists the cells"),
         (["show", "cell", "ros2/pyton"], 'Did you mean "ros2/python"?'),
         (["show", "cell", "ros2/python", "--commands"], "--commands is for a run"),
     ],

@@ -122,7 +122,7 @@ def test_what_stands_in_the_terminal_is_what_the_page_says(verdict):
     assert compared.family == 4
     basis = " ".join(" ".join(compared.lines()).split())
     assert "Ratios are within blocks, to the first cell, a" in basis
-    assert "the page's 4 intervals are simultaneous at 95 %" in basis
+    assert "the 4 intervals of the page are simultaneous at 95 %" in basis
 
 
 def test_each_payload_has_its_own_fastest_and_the_ratio_that_the_page_has_there():

@@ -35,7 +35,7 @@ def test_what_is_attached_twice_is_refused_since_it_would_count_twice(tmp_path, 
     process, group = f"pid:{os.getpid()}", f"cgroup:{tmp_path / 'group'}"
     arguments = ["exec", "--out", str(tmp_path / "out"), "--for", "0.1s"]
     assert main([*arguments, "--attach", process, "--attach", process]) == EXIT_USAGE
-    assert "attached already; it would be counted twice" in capsys.readouterr().err
+    assert "already attached, so it would be counted twice" in capsys.readouterr().err
     assert main([*arguments, "--attach", group, "--attach", f"{group}/."]) == EXIT_USAGE
-    assert f"attached already (it is {group})" in capsys.readouterr().err
+    assert f"already attached (it is {group})" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -49,7 +49,7 @@ def brought(root: Path, *more: str) -> list[str]:
 def test_a_study_s_data_become_a_campaign(root, capsys) -> None:
     assert main(brought(root)) == EXIT_OK
     out = capsys.readouterr().out.splitlines()
-    assert out[0] == f"2 of 2 runs are valid, with 2 values from 1 file: {root / 'c'}"
+    assert out[0] == f"2 of 2 runs are valid and have 2 values from 1 file: {root / 'c'}"
     assert out[1] == "Recipe: right."
     assert out[-1] == f"Next: wattwire report {root / 'c'}"
     assert pl.read_parquet(root / "c" / "summary.parquet")["power_w"].to_list() == [1.5, 2.5]
@@ -113,7 +113,7 @@ def test_show_tells_a_run_s_values_and_files(root, capsys, run: str) -> None:
         (["bb"], 'no run "bb"'),
         (["9"], "run 9: allowed: 1 to 2"),
         ([], "no RUN given"),
-        (["b", "--commands"], "its data hold no commands"),
+        (["b", "--commands"], "its data contain no commands"),
     ],
 )
 def test_what_show_cannot_tell_is_said(root, capsys, typed, words: str) -> None:
@@ -147,9 +147,9 @@ def test_a_table_with_one_level_says_what_to_compare_by(tmp_path, capsys) -> Non
     assert main([*typed, "--campaign", str(tmp_path / "c"), "--no-report"]) == EXIT_OK
     told = " ".join(capsys.readouterr().out.split())
     assert "Nothing to compare: each factor has one level." in told
-    assert "with --factor for a column in which runs differ, as in: day." in told
+    assert "with --factor COLUMN for a column in which runs differ, as in: day." in told
     with contextlib.closing(open_campaign(tmp_path / "c")) as campaign:
         evidence = gather(campaign)
         first = headline(evidence, answer_all(evidence))
-    assert first.startswith("4 runs measured, all with lang c: there is nothing to compare.")
-    assert first.endswith("--factor for a column in which runs differ: day.")
+    assert first.startswith("4 runs measured, all with lang c, so there is nothing to compare.")
+    assert first.endswith("--factor COLUMN for a column in which runs differ: day.")

@@ -42,7 +42,7 @@ def test_a_cell_without_a_pair_has_the_reason():
     assert unpaired(WIRES, "calls/a") == ""
     message = unpaired(WIRES, "calls/b")
     assert message == "it speaks soap, and the other cells of calls speak json"
-    assert unpaired(WIRES, "other/a") == "no other cell of other is in this check"
+    assert unpaired(WIRES, "other/a") == "this check has no other cell of other"
 
 
 def test_a_pair_is_checked_with_its_first_cell_and_a_cell_alone_with_both_sides():

@@ -94,7 +94,7 @@ def test_a_study_with_limits_or_variants_has_a_use_for_the_options(monkeypatch):
 
 def test_two_ways_of_looking_are_not_mixed(monkeypatch):
     monkeypatch.setitem(DOCUMENT, "plan", {"stop_width": 0.05, "blocks": 20})
-    with pytest.raises(UsageError, match="the study stops by width"):
+    with pytest.raises(UsageError, match="a study that stops by width"):
         applied("base=", "head=", confirm=True)
     assert applied("base=", "head=")["plan"]["stop_width"] == 0.05
 
@@ -103,10 +103,10 @@ def test_two_ways_of_looking_are_not_mixed(monkeypatch):
     ("given", "says"),
     [
         (("base=",), "a comparison needs two"),
-        (("base=", "base="), "a name is given twice"),
+        (("base=", "base="), "contain a name twice"),
         (("base", "head="), "allowed: NAME=FOLDER"),
         (("a b=", "head="), "allowed: NAME=FOLDER"),
-        (("base=", "head=nowhere"), "there is no folder nowhere"),
+        (("base=", "head=nowhere"), "folder nowhere does not exist"),
         (("base=", "head=.,.."), "two folders"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Charts: one Vega-Lite spec each, drawn on the page and written as SVG and PDF."""
+"""Build charts as Vega-Lite specs, which the page draws and `print/` writes as SVG and PDF."""
 
 from wattwire.report.figures.curves import ecdf_chart, sizes_chart
 from wattwire.report.figures.effects import interaction_chart, ratios_chart

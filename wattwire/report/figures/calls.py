@@ -1,4 +1,4 @@
-"""Chart of a composition: stacked bars whose segments add up to the total."""
+"""Draw a composition as stacked bars whose segments add up to the total."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ROW_PX = 22
 
 
 def calls_chart(points: Points | None, rows: Sequence[str], domain: Sequence[str]) -> Spec:
-    """Return stacked bars: one bar per treatment, one segment per system call.
+    """Return a stacked bar chart with a bar per treatment and a segment per system call.
 
-    Points: treatment, colour (the call), value, place.
+    The points have the fields treatment, colour (the call), value and place.
     """
     return finish(
         {

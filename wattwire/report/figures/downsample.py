@@ -1,6 +1,6 @@
-"""Downsampling of figures: fewer points than runs, so that a large campaign's page still opens.
+"""Downsample figures, because browsers cannot open a page with every run of a large campaign.
 
-Tables and answers are not downsampled; they contain every run.
+Tables and answers contain every run.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from wattwire.report.figures.style import POINTS
 from wattwire.report.parts import Figure, Fold
 
 POINTS_MAX = 4000
-"""Maximum number of run points in one figure; more would overlap."""
+"""Maximum number of run points in a figure. More points would overlap."""
 GROUP_MIN = 5
-"""Minimum number of points of a group, if it has as many: extremes, median and quartiles."""
+"""Minimum number of points kept per group: its extremes, median and quartiles."""
 GROUPED_BY = (("panel", "colour", "treatment", "used"), ("panel", "colour", "used"), ())
 
 Points = Sequence[Mapping[str, Any]]
 
 
 class Thinner:
-    """Downsamples the figures of one page; figures with the same points continue to share them."""
+    """Downsamples the figures of a page. Figures with common points continue to share them."""
 
     def __init__(self, most: int = POINTS_MAX) -> None:
         self._most = most
         self._cache: dict[int, tuple[Points, list[Any]]] = {}
 
     def parts(self, parts: Sequence[Any]) -> list[Any]:
-        """Return the parts, with each figure that has too many run points downsampled."""
+        """Return the parts after downsampling each figure that has too many run points."""
         return [self._part(part) for part in parts]
 
     def _part(self, part: Any) -> Any:
@@ -53,10 +53,10 @@ class Thinner:
 
 
 def thinned(points: Points, most: int) -> list[Any]:
-    """Return about `most` of `points`, in their order.
+    """Return about `most` of `points`, in the original order.
 
-    Each group keeps its share, evenly spaced by the rank of the values, with the lowest and the
-    highest included, so that quartiles, medians and means hardly change.
+    Each group keeps a proportional number of points, evenly spaced by rank, including its lowest
+    and highest value. Quartiles, medians and means therefore hardly change.
     """
     groups: dict[Hashable, list[int]] = {}
     for keys in GROUPED_BY:
@@ -74,7 +74,7 @@ def thinned(points: Points, most: int) -> list[Any]:
 
 
 def spread(count: int, wanted: int) -> list[int]:
-    """Return `wanted` of the indices 0 … `count` - 1, evenly spaced, first and last included."""
+    """Return `wanted` evenly spaced indices from 0 to `count` - 1, including both ends."""
     if wanted >= count:
         return list(range(count))
     return np.linspace(0, count - 1, wanted).round().astype(int).tolist()
@@ -87,8 +87,8 @@ def _value(point: Mapping[str, Any]) -> float:
 
 def _thinning_note(drawn: int, total: int) -> str:
     return (
-        f"{words.count(drawn)} of {words.count(total)} runs are drawn: from each treatment a "
-        "proportional share, evenly spaced by the rank of the value, including the lowest and the "
-        "highest. Boxes, curves and medians in the figure use these runs; the tables contain every "
-        "run."
+        f"The figure shows {words.count(drawn)} of {words.count(total)} runs: a proportional "
+        "share of each treatment, evenly spaced by rank, including the lowest and highest "
+        "value. Boxes, curves and medians in the figure use these runs. The tables contain "
+        "every run."
     )

@@ -1,4 +1,4 @@
-"""Conversion of the names of levels and columns into text that a chart can hold."""
+"""Convert names of levels and columns into text that Vega can draw."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ INHERITED = frozenset(
      "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString",
      "toString", "valueOf"}
 )  # fmt: skip
-"""Properties of every JavaScript object: Object.getOwnPropertyNames(Object.prototype)."""
+"""Properties that every JavaScript object inherits, by Object.getOwnPropertyNames."""
 
 
 @lru_cache(maxsize=10_000)
 def drawable(text: str) -> str:
-    """Return `text` as a chart can hold it, with the code point of each undrawable character.
+    """Return `text` with each undrawable character replaced by its code point.
 
-    Vega looks words up in plain JavaScript objects, which have inherited properties such as
-    "constructor"; a no-break space after such a word makes it a different one that looks the same.
-    Control characters and lone surrogates break both Vega's parser and SVG.
+    Vega looks words up in plain JavaScript objects, which inherit properties such as "constructor".
+    A no-break space after such a word avoids the clash and is invisible. Control characters and
+    lone surrogates break both Vega's parser and SVG.
     """
     text = UNDRAWABLE.sub(lambda letter: f"[U+{ord(letter[0]):04X}]", text)
     return f"{text}\u00a0" if text in INHERITED else text

@@ -1,4 +1,4 @@
-"""Overview figures: the first response in every usual kind of chart."""
+"""Draw the first response in each common kind of chart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PANELS_MAX, PER_ROW, LEVELS_MAX = 6, 3, 12
 
 @dataclass(frozen=True)
 class Layout:
-    """The factors shown by colour (or rows), along the axis and by panels; None for no factor."""
+    """The factors on colour (or rows), axis and panels; None where no factor is used."""
 
     tone: str
     across: str | None
@@ -30,12 +30,12 @@ class Layout:
 
 
 def layout_of(evidence: Evidence) -> Layout:
-    """Return the layout: primary factor by colour, longest one along the axis, third in panels."""
+    """Return the layout: primary factor on colour, longest factor on the axis, third in panels."""
     tone = evidence.primary if evidence.primary in evidence.varied else evidence.varied[0]
     other_factors = [name for name in evidence.varied if name != tone]
     counts = {name: len(levels_run(evidence, name)) for name in other_factors}
     axis_factors = [name for name in other_factors if 1 < counts[name] <= LEVELS_MAX]
-    # Lines along an axis need an order: numeric factors come first, then those with most levels.
+    # Lines need ordered levels, so numeric factors come first, then factors with most levels.
     across = max(
         axis_factors, key=lambda name: (_is_numeric(evidence, name), counts[name]), default=None
     )
@@ -50,11 +50,11 @@ def _is_numeric(evidence: Evidence, factor: str) -> bool:
 
 
 def drawn(
-    evidence: Evidence, responses: tuple[Response, ...], says: dict[str, str]
+    evidence: Evidence, responses: tuple[Response, ...], captions: dict[str, str]
 ) -> list[Figure]:
-    """Return figures of the first of `responses`; the scatter shows it against the second one.
+    """Return figures of the first of `responses`; the scatter plots it against the second.
 
-    `says` has the captions by kind of figure.
+    `captions` maps a kind of figure to its caption.
     """
     first, second = responses[0], responses[1] if len(responses) > 1 else None
     layout = layout_of(evidence)
@@ -87,7 +87,8 @@ def drawn(
             points_with_x, tones, tone, panels, PER_ROW, (title, value), (log, scale)
         )
         charts.append(("scatter", f"{_capital(first.title)} against {second.title}", chart))
-    if evidence.imported or first not in (CPU, LATENCY_P50):  # the audit trail has those two
+    # The audit trail of a measured campaign already has the run order of these two responses.
+    if evidence.imported or first not in (CPU, LATENCY_P50):
         chart = figures.order_chart(points, tones, tone, value, scale)
         charts.append(("order", f"{_capital(first.title)} in the order of execution", chart))
     missing = evidence.usable.height - sum(point["used"] == "usable" for point in points)
@@ -96,7 +97,7 @@ def drawn(
     notes = {kind: missing_note for kind, _, _ in charts}
     notes |= {kind: means_note + missing_note for kind in ("interaction", "heat")}
     return [
-        Figure(f"{kind}-{name}", title, says[kind] + notes[kind], chart)
+        Figure(f"{kind}-{name}", title, captions[kind] + notes[kind], chart)
         for kind, title, chart in charts
     ]
 
@@ -104,11 +105,11 @@ def drawn(
 def _matched(
     evidence: Evidence, layout: Layout, points: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return the points that means by two factors may pool, and a note on the omitted ones.
+    """Return the points that means by two factors may pool, and a note on the omitted points.
 
     Within a panel, a combination of the other factors is used only if every cell (level of the
     colour × level of the axis) has it; otherwise cells would pool different combinations. If no
-    combination is in every cell, those that every level of the axis has with that colour are used.
+    combination is in every cell, each colour uses the combinations at all its axis levels.
     """
     others = [
         name for name in evidence.varied if name not in (layout.tone, layout.across, layout.panel)
@@ -124,12 +125,12 @@ def _matched(
     kept: list[dict[str, Any]] = []
     for panel in dict.fromkeys(point["panel"] for point in points):
         in_panel = [point for point in points if point["panel"] == panel]
-        whole = _in_every_cell(in_panel, other_levels)
-        if not whole:
+        complete = _in_every_cell(in_panel, other_levels)
+        if not complete:
             for tone in dict.fromkeys(point["colour"] for point in in_panel):
                 of_tone = [point for point in in_panel if point["colour"] == tone]
-                whole += _in_every_cell(of_tone, other_levels)
-        kept += whole
+                complete += _in_every_cell(of_tone, other_levels)
+        kept += complete
     if not kept:
         return points, " Cells pool different levels of the other factors: compare with care."
     titles = words.listed([words.factor_title(name) for name in others])
@@ -142,7 +143,7 @@ def _matched(
 def _in_every_cell(
     points: list[dict[str, Any]], other_levels: dict[str, tuple[str, ...]]
 ) -> list[dict[str, Any]]:
-    """Return the points whose combination of other levels is in every cell of `points`."""
+    """Return the points whose combination of other levels occurs in every cell."""
     cells: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     for point in points:
         cell = (point["colour"], point["across"])
@@ -154,7 +155,7 @@ def _in_every_cell(
 def _distribution(
     groups: tuple[Any, ...], response: Response, value: str, scale: str, rows: figures.Rows
 ) -> tuple[str, str, Spec]:
-    """Return kind, title and chart of the distribution: violins if each row has enough runs."""
+    """Return kind, title and chart of the distribution: violins if every row has enough runs."""
     counts: dict[tuple[str, str], int] = {}
     for point in groups[0]:
         key = (point["row"], point["panel"])
@@ -169,7 +170,7 @@ def _distribution(
 def _points(
     evidence: Evidence, layout: Layout, first: Response, second: Response | None
 ) -> list[dict[str, Any]]:
-    """Return one point for each valid run that has `first`, in run order."""
+    """Return a point for each valid run with a value of `first`, in run order."""
     position_of = {
         entry["run"]: position for position, entry in enumerate(evidence.planned, start=1)
     }
@@ -217,7 +218,7 @@ def _row(evidence: Evidence, layout: Layout, levels: Mapping[str, Any]) -> str:
 
 
 def _rows(evidence: Evidence, layout: Layout, points: list[dict[str, Any]]) -> list[str]:
-    """Return the rows in order: levels of the colour next to each other for each other level."""
+    """Return the rows in order, with the levels of the colour next to each other."""
     order = [name for name in evidence.varied if name != layout.tone] + [layout.tone]
     place = {name: {str(v): n for n, v in enumerate(levels_run(evidence, name))} for name in order}
 
@@ -236,7 +237,7 @@ def _panels(evidence: Evidence, layout: Layout, points: list[dict[str, Any]]) ->
 
 
 def _axis(response: Response, values: list[float]) -> tuple[str, str]:
-    """Return an axis title with unit, and the scale: log if all values are positive, no share."""
+    """Return an axis title with unit, and the scale: log for positive values other than shares."""
     scale = "log" if min(values) > 0 and not response.share else "linear"
     notes = [response.unit] if response.unit else []
     notes += ["log scale"] if scale == "log" else []

@@ -1,4 +1,4 @@
-"""Charts of relations: one response against another, and a response over two factors."""
+"""Draw one response against another, and a response over two factors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def scatter_chart(
     titles: tuple[str, str],
     scales: tuple[str, str] = ("log", "log"),
 ) -> Spec:
-    """Return a scatter of runs with treatment medians. Points: x, y, colour, treatment, …"""
+    """Return a scatter plot of runs with treatment medians. Fields: x, y, colour, treatment, …"""
     selection, opacity = highlight(0.45, 0.05)
     valid_only = {"filter": "isValid(datum.x) && isValid(datum.y)"}
     shared = {
@@ -98,10 +98,10 @@ def heat_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return a heat map of a response over two factors. Points: value, across, down, panel.
+    """Return a heat map of a response over two factors. Fields: value, across, down, panel.
 
-    `across` and `down` are a factor's title and levels. A cell is the geometric mean of its
-    runs on a log scale, their mean otherwise; it contains its number if there is room.
+    `across` and `down` each hold a factor's title and levels. A cell shows the mean of its runs,
+    which is geometric on a log scale. The number is printed in the cell if it fits.
     """
     x = nominal("across", *across) | {"axis": {"labelAngle": 0, "labelOverlap": True}}
     y = nominal("down", *down) | {"axis": {"labelLimit": NAMES_PX}}
@@ -142,7 +142,7 @@ def heat_chart(
 
 
 def _cell_means(scale: str) -> list[Spec]:
-    """Return transforms from runs to cells: mean, runs, the number's text, its relative height."""
+    """Return transforms from runs to cells: mean, run count, printed number, relative value."""
     log = f"('{scale}' === 'log')"
     return [
         {"filter": f"isValid(datum.value) && (!{log} || datum.value > 0)"},
@@ -168,16 +168,16 @@ def _cell_means(scale: str) -> list[Spec]:
             "(datum.middle - datum.least) / (datum.most - datum.least) : 0",
             "as": "height",
         },
-        {"calculate": short_number("datum.mean"), "as": "told"},
+        {"calculate": short_number("datum.mean"), "as": "label"},
     ]
 
 
 def _number_layer() -> Spec:
-    """Return the layer of cell numbers, dark on light cells and light on dark ones."""
+    """Return the layer of cell numbers, dark on light cells and light on dark cells."""
     return {
         "mark": {"type": "text", "fontSize": 12},
         "encoding": {
-            "text": {"field": "told", "type": "nominal"},
+            "text": {"field": "label", "type": "nominal"},
             "color": {
                 "condition": {"test": "datum.height > 0.55", "value": "#000000"},
                 "value": "#ffffff",

@@ -1,4 +1,4 @@
-"""Figures requested by the study: boxes of treatments, and one response against another."""
+"""Draw the figures that a study requests: box plots of treatments, and scatter plots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PER_ROW = 2
 
 
 def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | Text]:
-    """Return the requested figure, or a sentence on why it cannot be drawn.
+    """Return the requested figure, or a sentence that explains why it cannot be drawn.
 
     If the response was not measured, the figure shows the response `instead`.
     """
@@ -76,8 +76,8 @@ def _boxes(
     if not points:
         return None
     caption = (
-        f"Each dot is the median of one treatment's runs. With {figures.BOX_RUNS_MIN} treatments "
-        "or more, a box spans their quartiles and the whiskers span all treatments."
+        f"Each dot is the median of one treatment's runs. With {figures.BOX_RUNS_MIN} or more "
+        "treatments, a box spans their quartiles and its whiskers span all treatments."
     )
     chart = figures.box_chart(
         points, titles_of(evidence, by), words.factor_title(by),
@@ -94,14 +94,14 @@ def _scatter(
     points: list[dict[str, Any]] = []
     for role, panel in roles:
         x_values = values_of(evidence, frame, against, role)
-        if not np.isfinite(x_values).any():  # a response of the whole run, as the time of its calls
+        if not np.isfinite(x_values).any():  # the response of a whole run
             x_values = values_of(evidence, frame, against, BOTH)
         y_values = values_of(evidence, frame, response, role)
         points += points_of(evidence, frame, x_values, y_values, by, panel)
     if not points:
         return None
     caption = (
-        "Small points are runs, large ones the medians of each treatment; both scales are "
+        "Small points are runs; large points are the medians of the treatments. Both scales are "
         "logarithmic."
     )
     chart = figures.scatter_chart(

@@ -1,4 +1,4 @@
-"""Charts of runs: dots, boxes, violins and curves, and values in run order."""
+"""Draw runs as dots, boxes, violins, curves, and values in run order."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from wattwire.report.figures.style import (
 )
 
 BOX_RUNS_MIN = 5
-"""Minimum number of runs for a box; quartiles of fewer are unreliable, so only dots are drawn."""
+"""Minimum number of runs for a box. Fewer runs give unreliable quartiles and are drawn as dots."""
 VIOLIN_RUNS_MIN = 20
-"""Minimum number of runs for a violin; a density of fewer shows its bandwidth, not the data."""
+"""Minimum number of runs for a violin. With fewer, the density reflects only its bandwidth."""
 ROW_PX = 40
 NAMES_PX_MAX = 320
-"""Maximum room for the names of rows; longer names are cut, and shown whole in tooltips."""
+"""Maximum width (px) of row names. Longer names are truncated; the tooltip has the full name."""
 SPREAD = 11
 BY_COLOUR = {"groupby": ["colour", "panel"]}
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a chart: the points' field that names a row, all names in order, their room.
+    """The rows of a chart: the points' field that names a row, all names in order, their width.
 
-    `titles` and `names_px` are words with an @ in a template.
+    In a template, `titles` and `names_px` are placeholders that begin with @.
     """
 
     titles: Sequence[str]
@@ -51,7 +51,7 @@ class Rows:
 
     @classmethod
     def of_treatments(cls, titles: Sequence[str]) -> Rows:
-        """Return one row for each treatment, with room for its name."""
+        """Return a row for each treatment, with space for its name."""
         longest_px = LETTER_PX * max(map(len, titles), default=0) + GAP_PX
         return cls(titles, "row", int(min(NAMES_PX_MAX, max(NAMES_PX, longest_px))))
 
@@ -65,7 +65,7 @@ class Rows:
 
 
 TREATMENT_ROWS = Rows(["@rows"], "row", "@room")
-"""The rows of a template that explore.js fills in."""
+"""Placeholder rows of a template; explore.js fills them in."""
 
 
 def runs_chart(
@@ -76,7 +76,7 @@ def runs_chart(
     per_row: int,
     value_title: str,
 ) -> Spec:
-    """Return runs as dots, each group's geometric mean as a bar. Points: value, colour, …"""
+    """Return runs as dots and each group's geometric mean as a bar. Fields: value, colour, …"""
     rows = Rows(domain, "colour")
     centre = {
         "transform": [{"aggregate": [_group_value("centre")], **rows.group}],
@@ -101,11 +101,11 @@ def box_chart(
     scale: str = "log",
     rows: Rows | None = None,
 ) -> Spec:
-    """Return box plots, with every run as a dot. Points: value, colour, panel, row, …
+    """Return box plots with every run as a dot. Fields: value, colour, panel, row, …
 
-    Without `rows` there is a box for each colour, else one for each row. Boxes are
-    quartiles; whiskers reach the lowest and highest run, so that no run is marked as an outlier.
-    A row of fewer than BOX_RUNS_MIN runs has dots only.
+    Each row has a box; without `rows`, each colour has one. Boxes show quartiles. Whiskers extend
+    to the lowest and highest run, so no run is marked as an outlier. A row with fewer than
+    BOX_RUNS_MIN runs shows dots only.
     """
     rows = rows or Rows(domain, "colour")
     quartiles = [
@@ -155,12 +155,11 @@ def violin_chart(
     scale: str = "log",
     rows: Rows | None = None,
 ) -> Spec:
-    """Return violins, with every run as a dot. Points: value, colour, panel, row, …
+    """Return violin plots with every run as a dot. Fields: value, colour, panel, row, …
 
-    Without `rows` there is a violin for each colour, else one for each row. The kernel density is
-    Gaussian with Scott's bandwidth, estimated on the scale shown and drawn between the lowest and
-    highest run; all violins have the same width. A row of fewer than VIOLIN_RUNS_MIN runs has dots
-    only.
+    Each row has a violin; without `rows`, each colour has one. The density is a Gaussian kernel
+    estimate with Scott's bandwidth on the displayed scale, cut at the lowest and highest run. All
+    violins have the same width. A row with fewer than VIOLIN_RUNS_MIN runs shows dots only.
     """
     rows = rows or Rows(domain, "colour")
     log = f"('{scale}' === 'log')"
@@ -188,7 +187,7 @@ def violin_chart(
     ]
     violin = {
         "transform": density_steps,
-        # A trail is a line of varying width; along a row it has the shape of a violin.
+        # A trail mark is a line of varying width, which draws the violin along its row.
         "mark": {"type": "trail", "opacity": 1, "fillOpacity": 0.3},
         "encoding": {
             "x": {"field": "value", "type": "quantitative"},
@@ -216,7 +215,7 @@ def runs_ecdf_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return curves of the share of runs at or below a value. Points: value, colour, panel."""
+    """Return curves of the share of runs at or below a value. Fields: value, colour, panel."""
     selection, opacity = highlight()
     share = {"field": "share", "type": "quantitative", "title": "share of runs"}
     percent = {"tickCount": 4, "labelExpr": "format(100 * datum.value, '~g') + ' %'"}
@@ -250,7 +249,7 @@ def order_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return runs in run order. Points: order, value, colour, used, run, edge."""
+    """Return values in run order. Fields: order, value, colour, used, run, edge."""
     selection, opacity = highlight(0.85, 0.1)
     position = {
         "field": "order",
@@ -276,7 +275,7 @@ def order_chart(
             "y": number("value", value_title, scale),
             "color": colour(colour_title, domain),
             "shape": shape(colour_title, domain),
-            # Usable runs are filled, excluded ones hollow, which is visible in grey as well.
+            # Filled marks are usable runs, hollow marks excluded runs: visible in greyscale too.
             "fillOpacity": {
                 "field": "used",
                 "type": "nominal",
@@ -307,7 +306,7 @@ def _dots(
     domain: Sequence[str], colour_title: str, rows: Rows, value_title: str, scale: str,
     size: int = 38,
 ) -> Spec:  # fmt: skip
-    """Return the layer of runs as dots in their row, spread so that they do not overlap."""
+    """Return the layer that draws runs as dots, spread within their row to avoid overlap."""
     spread = [
         {"window": [{"op": "row_number", "as": "place"}], **rows.group},
         {"calculate": f"(datum.place * 7) % {SPREAD} - 5", "as": "spread"},
@@ -344,7 +343,7 @@ def _group_value(field: str) -> Spec:
 
 
 def _rows_in_panels(layers: list[Spec], rows: Rows, panels: Sequence[str], per_row: int) -> Spec:
-    """Return a chart with one row per level or treatment, in panels."""
+    """Return a chart with a row per level or treatment, divided into panels."""
     names_px = rows.names_px if isinstance(rows.names_px, int) else NAMES_PX
     chart = {
         "layer": layers,

@@ -1,4 +1,4 @@
-"""Points of a scatter chart: one point per run, with two of its responses."""
+"""Compute the points of a scatter plot from two responses of each run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def points_of(
     tone: str,
     panel: str,
 ) -> list[dict[str, Any]]:
-    """Return one point for each run of `frame` whose two values are positive and finite.
+    """Return a point for each run of `frame` whose two values are positive and finite.
 
-    `across` and `up` have shape (runs,). Other values are excluded, because the scales are log.
-    `tone` is the factor shown by colour.
+    `across` and `up` have shape (runs,). Log scales cannot show other values. `tone` is the factor
+    on colour.
     """
     levels = {name: levels_of(frame, name) for name in evidence.varied}
     tones = levels_of(frame, tone)

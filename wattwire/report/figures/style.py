@@ -1,7 +1,7 @@
-"""Parts common to all charts: colours, sizes, scales, panels, and the page's style.
+"""Define the colours, sizes, scales, panels and style that all charts share.
 
-A chart is a Vega-Lite document as plain data. Its points occur once, under `datasets`; a chart
-made without points is a template whose words with an @ are filled in on the page (explore.js).
+A chart is a Vega-Lite document as plain data. Its points occur once, under `datasets`. A chart
+without points is a template; explore.js replaces its placeholders, which begin with @.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Points = Sequence[Mapping[str, Any]]
 
 # Okabe & Ito, Color Universal Design (2008); without yellow, which is too faint on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-# These colours are similar in grey, so shapes and dashes distinguish levels as well.
+# These colours look alike in greyscale, so shapes and dashes also distinguish levels.
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 4), (1, 3))
 HEAT = "cividis"
@@ -31,7 +31,7 @@ WIDTH_PX = 800
 FONT_PX = 12
 GAP_PX = 14
 AXIS_PX, NAMES_PX = 64, 150
-"""Room next to a panel for the numbers of an axis, and for the names of levels."""
+"""Space (px) next to a panel for axis numbers, and for the names of levels."""
 
 
 CONFIG: Spec = {
@@ -79,15 +79,15 @@ CONFIG: Spec = {
 
 
 def finish(chart: Spec, points: Points | None) -> Spec:
-    """Return the chart in the page's style with its points; without points it is a template.
+    """Return the chart in the page's style with its points, or a template without points.
 
-    Names of levels and columns are converted into drawable text.
+    Vega cannot draw some names of levels and columns; these are converted.
     """
     chart = _drawable_words(chart)
     if points is not None and not all(map(_is_drawable, points)):
         points = [_drawable_words(point) for point in points]
     fit(chart, points)
-    # Not copied, because charts of the same points share one copy of them on the page.
+    # No copy: charts with the same points share one list of them on the page.
     datasets = {} if points is None else {"datasets": {POINTS: points}}
     return {"config": CONFIG, **chart, **datasets}
 
@@ -97,7 +97,7 @@ def _is_drawable(point: Mapping[str, Any]) -> bool:
 
 
 def _drawable_words(node: Any) -> Any:
-    """Return a part of a chart with every text made drawable."""
+    """Return a part of a chart with all its text converted to drawable text."""
     if isinstance(node, str):
         return drawable(node)
     if isinstance(node, Mapping):
@@ -106,35 +106,35 @@ def _drawable_words(node: Any) -> Any:
 
 
 def rounded(value: float, digits: int = 4) -> float:
-    """Return `value` rounded to significant digits, which keeps the page small."""
+    """Return `value` rounded to significant digits, to keep the page small."""
     return float(f"{value:.{digits}g}")
 
 
 def nominal(field: str, title: str | None, domain: Sequence[str]) -> Spec:
-    """Return a channel of names in the given order."""
+    """Return an encoding channel for names in the given order."""
     return {"field": field, "type": "nominal", "title": title, "sort": list(domain)}
 
 
 def colour(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
-    """Return a channel with a fixed colour for each level of `domain`."""
+    """Return an encoding channel with a fixed colour for each level of `domain`."""
     scale = {"domain": list(domain), "range": list(PALETTE)}
     return nominal(field, title, domain) | {"scale": scale}
 
 
 def shape(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
-    """Return a channel with a shape for each level, which distinguishes points in grey."""
+    """Return an encoding channel with a shape per level, which also works in greyscale."""
     scale = {"domain": list(domain), "range": list(SHAPES)}
     return nominal(field, title, domain) | {"scale": scale}
 
 
 def dash(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
-    """Return a channel with a dash pattern for each level, which distinguishes lines in grey."""
+    """Return an encoding channel with a dash pattern per level, which also works in greyscale."""
     scale = {"domain": list(domain), "range": [list(pattern) for pattern in DASHES]}
     return nominal(field, title, domain) | {"scale": scale}
 
 
 def number(field: str, title: str, scale: str = "log", padding: int = 8, ticks: int = 5) -> Spec:
-    """Return a channel of numbers on a scale that starts at the data, not at zero."""
+    """Return an encoding channel for numbers on a scale that starts at the data, not at zero."""
     return {
         "field": field,
         "type": "quantitative",
@@ -150,7 +150,7 @@ def number(field: str, title: str, scale: str = "log", padding: int = 8, ticks: 
 
 
 def plain_number(of: str) -> str:
-    """Return a Vega expression that formats a number, with k for thousands."""
+    """Return a Vega expression that formats a number, with SI prefixes from 1000 on."""
     return f"abs({of}) < 1000 ? format({of}, '~g') : format({of}, '~s')"
 
 
@@ -168,7 +168,7 @@ def hint(field: str, title: str | None = None, form: str | None = ",.4~r") -> Sp
 
 
 def highlight(strong: float = 1.0, faint: float = 0.12) -> tuple[Spec, Spec]:
-    """Return a selection bound to the legend, and the opacity that depends on it."""
+    """Return a selection bound to the legend, and an opacity that depends on it."""
     selection = {
         "name": LEGEND,
         "select": {"type": "point", "fields": ["colour"]},
@@ -178,20 +178,20 @@ def highlight(strong: float = 1.0, faint: float = 0.12) -> tuple[Spec, Spec]:
 
 
 def panel_width(panels: int, per_row: int, beside_px: int = AXIS_PX) -> int:
-    """Return the width of each of `panels` panels in px, at most `per_row` of them in a row."""
+    """Return the width (px) of each of `panels` panels, with at most `per_row` in a row."""
     columns = max(1, min(per_row, panels))
     return max(120, (WIDTH_PX - beside_px - 12 - GAP_PX * (columns - 1)) // columns)
 
 
 def in_panels(chart: Spec, panels: Sequence[str], per_row: int) -> Spec:
-    """Return the chart with one panel per title, wrapped into rows.
+    """Return the chart with a panel per title, wrapped into rows.
 
     A grid of rows and columns is not used: if a combination is missing, Vega-Lite draws the
     following panels one position early, under the wrong headings.
     """
     if len(panels) < 2:
         return {"data": {"name": POINTS}, **chart}
-    # Transforms apply before the division into panels, because all panels share a scale.
+    # All panels share a scale, so transforms apply before the division into panels.
     steps = {"transform": chart["transform"]} if chart.get("transform") else {}
     chart = {key: value for key, value in chart.items() if key != "transform"}
     return {

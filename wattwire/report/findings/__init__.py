@@ -1,4 +1,4 @@
-"""Findings beyond the study's questions: known causes of unusual latencies, with evidence."""
+"""Report known causes of unusual latencies, with evidence, beyond the study's questions."""
 
 from wattwire.report.findings.part import Findings, look
 

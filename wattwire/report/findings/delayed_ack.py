@@ -1,4 +1,4 @@
-"""Text on waits for acknowledgements; `analysis/findings/ack_waits.py` detects them."""
+"""Describe waits for acknowledgements, which `analysis/findings/ack_waits.py` detects."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ PHRASES = Phrases(
     {
         "title": "Messages wait 40 ms for an acknowledgement",
         "cause": (
-            "Nagle's algorithm holds back a small segment until the previous one is acknowledged. "
-            "The receiver delays that acknowledgement (on Linux by 40 ms) to send it together with "
-            "its reply, and it cannot reply before the second segment arrives. Three conditions "
-            "are needed: a message written in two or more pieces, such as a header and its body, "
-            "or a second message before the first is acknowledged; a persistent connection; a "
-            "socket without TCP_NODELAY. At 40 ms the request or the reply waits; at 80 ms both "
-            "wait."
+            "Nagle's algorithm delays a small segment until the previous segment is "
+            "acknowledged. The receiver delays that acknowledgement (on Linux by 40 ms) to "
+            "combine it with a reply, but the receiver cannot reply before the second segment "
+            "arrives. The wait requires a persistent connection without TCP_NODELAY. It also "
+            "requires a message written in two or more pieces, such as a header and its body, or "
+            "a second message before the first is acknowledged. At 40 ms the request or the "
+            "reply waits; at 80 ms both wait."
         ),
         "summary": (
             "In {hits} of {treatments:plural treatment}, {inside:count} of {messages:count} "
@@ -45,17 +45,19 @@ PHRASES = Phrases(
         "centres": "{lowest:number} to {highest:number}",
         "common": "Common to these treatments: {levels}.",
         "excluded": (
-            "Excluded from the answers because of the machine's state, which does not cause this "
-            "mode: {excluded:count} of these {runs:plural run}."
+            "{excluded:count} of these {runs:plural run} are excluded from the answers because "
+            "of the machine's state, which does not cause this mode."
         ),
-        "only_excluded": "Treatments with excluded runs only: {treatments:listed}.",
+        "only_excluded": "Only excluded runs show the mode in: {treatments:listed}.",
         "only_treatment": "the only treatment",
         "more": "{more} more",
-        "settings": "Settings in these runs, as reported by the nodes: {setting} {values:listed}.",
-        "settings_unknown": ("No node reported whether Nagle's algorithm was on in these runs."),
+        "settings": "The nodes of these runs reported: {setting} {values:listed}.",
+        "settings_unknown": (
+            "In these runs, no node reported whether Nagle's algorithm was enabled."
+        ),
         "contrast": (
-            "{on:capital} against {off}, in pairs of otherwise identical runs of the same block: "
-            "the share of messages in the mode fell in {fell} of {pairs:plural pair}, from "
+            "With {on} instead of {off}, the share of messages in the mode fell in {fell} of "
+            "{pairs:plural pair} of otherwise identical runs of the same block, from "
             "{with_it:percent} to {without_it:percent} (sign test, p = {p:number 2})."
         ),
         "confirm_with_blocks": (
@@ -64,17 +66,17 @@ PHRASES = Phrases(
         ),
         "confirm_with_factor": "To confirm: make {keys} a factor of the study.",
         "confirm_otherwise": (
-            "To confirm: switch TCP_NODELAY on with a setting of this middleware (its manifest "
-            "names none), or capture packets and look for the first piece of a message followed by "
-            "40 ms without packets."
+            "To confirm: enable TCP_NODELAY (this middleware's manifest has no setting for it), "
+            "or capture packets and look for 40 ms without packets after the first piece of a "
+            "message."
         ),
         "table": "Treatments with waiting messages",
         "note": (
             "“In the mode”: messages with a latency of 36 to 56 ms or of 80 to 104 ms. “Next to "
-            "the mode”: messages in the fuller of the two bands that adjoin the fuller of these "
-            "ranges and are as wide on the log scale."
+            "the mode”: messages in the bands that adjoin the more populated of these ranges and "
+            "have the same width on the log scale; the table shows the more populated band."
         ),
-        "silent": "No latency mode at 40 or 80 ms that TCP could cause.",
+        "silent": "No latency mode at 40 or 80 ms that TCP could cause was detected.",
     },
 )
 
@@ -84,7 +86,7 @@ NAMED_MAX = 4
 
 
 def find(evidence: Evidence, runs: Sequence[Run]) -> Finding | Silence:
-    """Return the finding over all treatments together, or the reason for none."""
+    """Return the finding over all treatments, or the reason that there is none."""
     hits = ack_waits.hits_of(evidence, runs)
     if not hits:
         return Silence(PHRASES("silent"))
@@ -129,7 +131,7 @@ def _summary(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Ph
 
 
 def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[Phrase]:
-    """Return sentences on excluded runs with the mode, and on treatments without other runs."""
+    """Return sentences on excluded runs with the mode, and on treatments with no other runs."""
     counts = {hit.treatment: sum(run.excluded for run in hit.runs) for hit in hits}
     total = sum(counts.values())
     if not total:
@@ -148,7 +150,7 @@ def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[Phrase]
 
 
 def _nagle_sentences(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[Phrase]:
-    """Return sentences on Nagle's algorithm as reported by the nodes of runs with the mode."""
+    """Return sentences on the Nagle settings that the nodes of runs with the mode reported."""
     names = settings_with(evidence, runs, NAGLE_OFF)
     mode_runs = [run for hit in hits for run in hit.runs]
     values_by_name = {
@@ -199,7 +201,7 @@ def _proof_sentence(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence
 
 
 def _levels_to_compare(evidence: Evidence, name: str) -> tuple[Any, Any]:
-    """Return the two levels of a setting to compare in a study, as the manifest defines them."""
+    """Return the two levels of a manifest's setting that a study should compare."""
     switches = (evidence.reader.machine.get("switches") or {}).values()
     is_switch = any(name == f"settings.{setting}" for names in switches for setting in names)
     return ('"default"', '"on"') if is_switch else (False, True)
@@ -237,8 +239,8 @@ def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
     )
 
 
-# Excluded runs count as well: load does not cause a mode at 40 ms, and a waiting node leaves the
-# machine idle for others.
+# Excluded runs are searched too: load does not cause a mode at 40 ms, and a waiting node leaves CPU
+# time to the other programs that cause exclusions.
 DETECTOR = Detector(
     10,
     lambda searched: [find(searched.evidence, [*searched.runs, *searched.excluded])],

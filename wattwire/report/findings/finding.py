@@ -1,4 +1,4 @@
-"""Code shared by all findings: their parts, the registration of detectors, and titles of levels."""
+"""Define findings, the registration of detectors, and titles of levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PHRASES = Phrases("finding", {"shown": "shown by this study", "suspected": "susp
 class Finding:
     """One suspected or shown cause.
 
-    `settles` states the evidence that would prove it; "" if shown.
+    `settles` names the evidence that would prove the cause; "" if it is shown.
     """
 
     id: str
@@ -31,20 +31,20 @@ class Finding:
 
     @property
     def standing(self) -> Phrase:
-        """Strength of the evidence: shown or suspected."""
+        """Strength of the evidence: "shown" or "suspected"."""
         return PHRASES("shown" if self.shown else "suspected")
 
 
 @dataclass(frozen=True)
 class Silence:
-    """The reason why a detector has no finding, or could not run."""
+    """The reason that a detector has no finding or could not run."""
 
     words: str
 
 
 @dataclass(frozen=True)
 class Searched:
-    """What detectors search: usable runs with latencies, and excluded ones, each in run order."""
+    """The detectors' input: usable and excluded runs with latencies, each in run order."""
 
     evidence: Evidence
     runs: Sequence[Run]
@@ -66,7 +66,7 @@ def told_levels(evidence: Evidence, treatment: Treatment) -> str:
 
 
 def told_level(evidence: Evidence, name: str, word: str) -> str:
-    """Return the title of a level given as a word, for a sentence."""
+    """Return the title of a level, for a sentence."""
     for level in evidence.factors.get(name, ()):
         if evidence.word(name, level) == word:
             return evidence.title(name, level)
@@ -94,7 +94,7 @@ def _levels_by_name(treatments: Iterable[Treatment]) -> dict[str, list[str]]:
 
 
 def study_key(name: str, levels: Sequence[Any]) -> str:
-    """Return a factor as in a study file: `"settings.x" = [false, true]`."""
+    """Return a factor as a line of a study file: `"settings.x" = [false, true]`."""
     key = f'"{name}"' if "." in name else name
     shown = [str(v).lower() if isinstance(v, bool) else str(v) for v in levels]
     return f"{key} = [{', '.join(shown)}]"

@@ -21,9 +21,9 @@ PHRASES = Phrases(
     {
         "title": "Latency falls as the rate rises",
         "cause": (
-            "Between infrequent messages, the CPU enters idle states and lowers its frequency, and "
-            "other programs fill the caches. The next message then includes the wake-up time; "
-            "frequent messages avoid it."
+            "Between infrequent messages, the CPU enters idle states and lowers its frequency, "
+            "and other programs evict cached data. The latency of the next message then includes "
+            "the recovery. Frequent messages avoid it."
         ),
         "summary": (
             "In {falling} of {groups:plural group} of runs that differ only in the rate, the "
@@ -35,19 +35,21 @@ PHRASES = Phrases(
         "facts": "Machine facts: {facts}.",
         "confirm": (
             'To confirm: make loop = ["open", "closed"] a factor; back-to-back calls have no '
-            "pause, so this shows whether the pause is the cause. Or measure the same study on "
-            "another occasion with idle states disabled (a process that keeps /dev/cpu_dma_latency "
-            "open at 0) and compare the two campaigns; this shows whether idle states are the "
-            "cause."
+            "pause, so this shows whether the pause is the cause. Alternatively, measure the "
+            "same study again with idle states disabled (a process that keeps "
+            "/dev/cpu_dma_latency open at 0) and compare the two campaigns; this shows whether "
+            "idle states are the cause."
         ),
         "table": "Groups whose latency falls as the rate rises",
-        "note": "Geometric-mean ratio of the runs' medians with its simultaneous interval.",
-        "one_rate": "Dependence of latency on the rate: not tested; the study has only one rate.",
-        "few_blocks": (
-            "Dependence of latency on the rate: not tested; the campaign has {blocks:plural "
-            "block}, and {needed} are needed."
+        "note": "Geometric-mean ratio of the runs' medians, with a simultaneous interval.",
+        "one_rate": (
+            "The dependence of latency on the rate was not tested: the study has only one rate."
         ),
-        "silent": "No decrease in latency was detected as the rate rises.",
+        "few_blocks": (
+            "The dependence of latency on the rate was not tested: the campaign has "
+            "{blocks:plural block}, and the test needs {needed}."
+        ),
+        "silent": "No decrease of latency with rising rate was detected.",
     },
 )
 

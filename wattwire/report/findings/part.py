@@ -1,4 +1,4 @@
-"""The report's part "Findings": the findings of each detector, or the reasons for none."""
+"""Run all detectors, and return their findings or the reasons for having none."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PHRASES = Phrases(
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings, and the reasons of detectors without one."""
+    """The findings, and the reasons that other detectors have none."""
 
     items: tuple[Finding, ...]
     silent: tuple[Silence, ...]
 
     @property
     def in_short(self) -> Phrase:
-        """One sentence that summarises all findings; "" without any."""
+        """A sentence that summarises all findings; "" without findings."""
         findings = [
             PHRASES("finding", title=finding.title, standing=finding.standing)
             for finding in self.items
@@ -66,5 +66,5 @@ def detectors() -> tuple[Detector, ...]:
     folder = __name__.rpartition(".")[0]
     names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
     modules = [importlib.import_module(f"{folder}.{name}") for name in names]
-    found = [module.DETECTOR for module in modules if hasattr(module, "DETECTOR")]
-    return tuple(sorted(found, key=lambda detector: detector.place))
+    detectors = [module.DETECTOR for module in modules if hasattr(module, "DETECTOR")]
+    return tuple(sorted(detectors, key=lambda detector: detector.place))

@@ -1,4 +1,4 @@
-"""Text on steps at a payload size; `analysis/findings/size_steps.py` detects them."""
+"""Describe steps at a payload size, which `analysis/findings/size_steps.py` detects."""
 
 from __future__ import annotations
 
@@ -44,12 +44,11 @@ PHRASES = Phrases(
         "fall_title": "Latency falls in a step between {low:count} and {high:count} B",
         "loss_title": "Loss rises in a step between {low:count} and {high:count} B",
         "waits": (
-            "On one side of the step, messages wait 40 or 80 ms for an acknowledgement; on the "
-            "other side they do not. The finding above gives the cause. A payload that fills a "
-            "segment does not wait."
+            "Messages wait 40 or 80 ms for an acknowledgement on only one side of the step. The "
+            "finding above gives the cause. A payload that fills a segment does not wait."
         ),
-        "known_change": "Known change between the two sizes: {causes:listed}.",
-        "no_known_change": "No known change between the two sizes.",
+        "known_change": "Known changes between the two sizes: {causes:listed}.",
+        "no_known_change": "No change between the two sizes is known.",
         # Known changes: sizes on a network, and buffers.
         "tcp_frame": (
             "a TCP segment of one Ethernet frame (1,448 B of payload at an MTU of 1,500)"
@@ -81,37 +80,38 @@ PHRASES = Phrases(
         "ratios": "{lowest:number} to {highest:number}",
         "common": "Common to these groups: {levels}.",
         "setting": (
-            "At another level of {setting}, all else equal: no step in {compared} of "
-            "{groups:plural group}; in {clear}, the difference within blocks is significant."
+            "With only {setting} at another level, {compared} of {groups:plural group} had no "
+            "step; in {clear}, the difference within blocks is significant."
         ),
         "confirm": "To confirm: also measure {sizes}, to narrow the step down.",
         "confirm_with_buffers": (
-            "To confirm: also measure {sizes}, to narrow the step down; vary {buffers}: a step "
-            "caused by a buffer moves with the buffer size."
+            "To confirm: also measure {sizes}, to narrow the step down, and vary {buffers}: a "
+            "step caused by a buffer moves with the buffer size."
         ),
         # Table and figure.
         "table": "Groups with the step",
         "note_latency": (
-            "The two medians are over blocks; the last column is a geometric mean over blocks with "
-            "its simultaneous interval."
+            "The two medians are over blocks. The last column is a geometric mean over blocks "
+            "with its simultaneous interval."
         ),
         "note_loss": (
-            "The two medians are over blocks; the last column is the share of lost messages above "
-            "its trend with the payload size, with its simultaneous interval."
+            "The two medians are over blocks. The last column is the share of lost messages "
+            "above its trend with the payload size, with its simultaneous interval."
         ),
         "figure": "Median latency by payload",
         "caption": (
-            "Each point is the median over blocks of the runs' medians; lines connect measured "
-            "sizes and do not describe the sizes between."
+            "Each point is the median over blocks of the runs' medians. Lines connect measured "
+            "sizes; the sizes in between were not measured."
         ),
         # Instead of a finding.
         "few_sizes": (
-            "Steps at a payload size: not tested; the study has {sizes:plural payload size}, and "
-            "{needed} or more are needed."
+            "Steps at a payload size were not tested: the study has {sizes:plural payload size}, "
+            "and the test needs {needed} or more."
         ),
         "few_blocks": (
-            "Steps at a payload size: not tested; the campaign has {blocks:plural block with all "
-            "sizes/blocks with all sizes}, and {needed} are needed."
+            "Steps at a payload size were not tested: the campaign has "
+            "{blocks:plural block with all sizes/blocks with all sizes}, and the test needs "
+            "{needed}."
         ),
         "silent": "No step at a payload size was detected beyond the trend with the size.",
     },
@@ -123,7 +123,7 @@ JUMPS = {
     "fall": "smaller / larger",
     "loss": "lost above the trend",
 }
-"""Kind of a step → heading of its column."""
+"""Maps the kind of a step to the heading of its column."""
 
 LANDMARKS: tuple[tuple[int, Phrase], ...] = (
     (1448, PHRASES("tcp_frame")),
@@ -136,7 +136,7 @@ BUFFERS = (SEND_BUFFER_BYTES, RECEIVE_BUFFER_BYTES, FRAGMENT_BYTES)
 
 
 def find(evidence: Evidence, runs: Sequence[Run]) -> list[Finding | Silence]:
-    """Return a finding for each pair of sizes and kind of step, or the reason for none."""
+    """Return a finding per pair of sizes and kind of step, or the reason that there is none."""
     levels = evidence.factors.get(FACTOR, ())
     if len(levels) < stats.SIZES_MIN:
         return [Silence(PHRASES("few_sizes", sizes=len(levels) or 1, needed=stats.SIZES_MIN))]
@@ -193,13 +193,13 @@ def _title(kind: str, low: int, high: int) -> Phrase:
 
 
 def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> list[Phrase]:
-    """Return the known changes at sizes in [low, high): landmarks, and buffers in force."""
+    """Return the known changes at sizes in [low, high): segment limits and effective buffers."""
     causes = [description for size, description in LANDMARKS if low <= size < high]
     for purpose in BUFFERS:
         for setting in settings_with(evidence, runs, purpose):
             values = {value for run in runs for value in run.in_force(setting)}
             granted = sorted({int(value) for value in values if value.isdecimal()})
-            # Linux keeps half of a buffer for its own bookkeeping (socket(7)).
+            # Linux reserves half of a buffer for bookkeeping (socket(7)).
             sizes_between = [
                 size for size in granted if low <= size < high or low <= size // 2 < high
             ]
@@ -229,7 +229,7 @@ def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step])
 
 
 def _jump(steps: Sequence[Step]) -> Phrase:
-    """Return a text with the size of the step in its groups."""
+    """Return a phrase with the size of the step in its groups."""
     if steps[0].kind == "loss":
         return PHRASES("loss", share=max(step.interval.estimate for step in steps))
     ratios = sorted(math.exp(step.interval.estimate) for step in steps)

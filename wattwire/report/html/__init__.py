@@ -1,1 +1,1 @@
-"""Conversion of sections into one self-contained page."""
+"""Convert sections into a self-contained page."""

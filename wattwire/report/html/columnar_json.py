@@ -1,4 +1,4 @@
-"""Columnar JSON of a page's rows, with each distinct word once; page.js has the inverse."""
+"""Pack a page's rows as columnar JSON with each distinct word once; page.js unpacks them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ WORDS_MIN = 4
 
 
 def packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return `rows` by column; a column of words is {"words": […], "at": […]}, else a plain list.
+    """Return `rows` by column: words as {"words": […], "at": […]}, other values as a list.
 
-    A missing key is null. An infinite or unknown number is null as well, because JSON has neither.
+    Missing keys become null. So do infinite and unknown numbers, which JSON cannot represent.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     return packed_columns({name: [row.get(name) for row in rows] for name in names}, len(rows))
 
 
 def packed_columns(columns: Mapping[str, Sequence[Any]], rows: int) -> dict[str, Any]:
-    """Return the same as `packed` from columns of `rows` values each."""
+    """Return the same as `packed`, from columns with `rows` values each."""
     return {"rows": rows, "columns": {name: _column(v) for name, v in columns.items()}}
 
 
@@ -40,9 +40,9 @@ def _column(values: Sequence[Any]) -> Any:
 
 
 def packed_charts(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return charts by name, each with the index of its points; shared points occur once.
+    """Return charts by name, each with the index of its points. Shared points occur once.
 
-    The result is {"charts": {name: spec}, "points": [packed, …]}; a spec's `datasets` have the
+    The result is {"charts": {name: spec}, "points": [packed, …]}. A spec's `datasets` hold the
     index.
     """
     index_of: dict[int, int] = {}
@@ -61,6 +61,6 @@ def packed_charts(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def script_json(value: Any) -> str:
-    """Return JSON for a script element: "<" could end it, and is written as \\u003c instead."""
+    """Return JSON that cannot end its script element: each "<" is written as \\u003c instead."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.replace("<", "\\u003c")

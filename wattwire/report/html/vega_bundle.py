@@ -1,4 +1,4 @@
-"""The drawing library of a page, stored in the user's cache, because bundling takes seconds."""
+"""Bundle a page's drawing library and cache it, because bundling takes seconds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ VERSION = metadata.version("vl-convert-python")
 
 
 def for_pages() -> str:
-    """Return the library, safe inside a script element.
+    """Return the library's code, escaped for a script element.
 
-    It is read from the cache if that has an intact copy of this version; a cache that cannot be
-    written is ignored.
+    The user's cache provides the code if it has an intact copy of this version. A cache that cannot
+    be written is ignored.
     """
     cache_file = cache_folder() / "blobs" / f"page-library-{VERSION}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):

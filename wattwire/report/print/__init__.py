@@ -1,1 +1,1 @@
-"""Outputs other than the page: SVG, PDF, LaTeX, supplements, comparisons for terminal and CI."""
+"""Write outputs other than the page: SVG, PDF, LaTeX, supplements and comparisons."""

@@ -1,4 +1,4 @@
-"""Output of a comparison for a terminal, a pull request (Markdown) and a build server (JUnit)."""
+"""Format a comparison for a terminal, a pull request (Markdown) and a build server (JUnit)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PHRASES = Phrases(
             "Ratios are of geometric means, head over base; {method}. Intervals are simultaneous "
             "at {confidence:confidence} over {answers:plural answer}{looks} (Bonferroni: each at "
             "{level:confidence}). “Worse”: the whole interval is beyond the margin. “Not worse”: "
-            "no part of it is."
+            "no part of the interval is."
         ),
         "looks": " and {looks} looks",
         "limit": "Limit {limit}",
@@ -49,13 +49,13 @@ OK_MARK = "✅"
 
 
 def first_line(judged: Judged | None, limits: Sequence[Checked]) -> str:
-    """Return the result of the comparison, of the limits, or of both, as sentences."""
+    """Return the results of the comparison and the limits, as sentences."""
     sentences = [comparing.first_line(judged)] if judged else []
     return " ".join([*sentences, limit_words.in_short(limits)] if limits else sentences)
 
 
 def text_lines(judged: Judged | None, limits: Sequence[Checked] = ()) -> list[str]:
-    """Return comparison and limits as plain lines; the first is the result."""
+    """Return comparison and limits as plain lines; the first line is the result."""
     lines = [first_line(judged, limits), ""]
     if judged is not None:
         lines += [*_table(judged.shown), ""]
@@ -84,14 +84,14 @@ def _remarks(judged: Judged | None) -> list[str]:
 
 
 def nothing_usable(judged: Judged | None, limits: Sequence[Checked]) -> bool:
-    """Return whether there is no valid run to compare, or without a comparison none for a limit."""
+    """Return whether no valid run exists for the comparison or, without one, for the limits."""
     if judged is not None:
         return judged.nothing_usable
     return bool(limits) and all(check.runs == 0 for check in limits)
 
 
 def completed(judged: Judged) -> list[Phrase]:
-    """Return one line for all treatments in which every run completed; no line without any."""
+    """Return a line on the treatments in which every run completed; no line if there are none."""
     unremarkable = [item for item in judged.items if item.unremarkable]
     if not unremarkable:
         return []
@@ -105,7 +105,7 @@ def completed(judged: Judged) -> list[Phrase]:
 
 
 def basis(judged: Judged) -> Phrase:
-    """Return a sentence on the method and confidence of the intervals."""
+    """Return a sentence on the intervals' method and confidence level."""
     return PHRASES(
         "basis",
         method=comparing.method(judged),
@@ -152,8 +152,9 @@ def junit(
 ) -> str:
     """Return JUnit XML with a test case for each treatment and response, and for each limit.
 
-    Worse is a failure; an unclear verdict is skipped, or a failure if `unclear_is_bad`. Without a
-    valid run, a separate case is an error, so that a build server shows no success.
+    A worse result is a failure. An unclear verdict is a skipped case, or a failure if
+    `unclear_is_bad`. Without a valid run, an additional case is an error, to prevent a false
+    success.
     """
     suites = ElementTree.Element("testsuites", name="wattwire")
     if judged is not None:
@@ -179,7 +180,7 @@ def junit(
 
 
 def _no_valid_run(suites: ElementTree.Element, message: str) -> None:
-    """Add a suite of one case, which is an error."""
+    """Add a test suite with a single case, which is an error."""
     suite = ElementTree.SubElement(
         suites, "testsuite", name="runs", tests="1", failures="0", errors="1", skipped="0", time="0"
     )
@@ -190,7 +191,7 @@ def _no_valid_run(suites: ElementTree.Element, message: str) -> None:
 
 
 class _Case:
-    """A test case before conversion to XML."""
+    """The content of a JUnit test case."""
 
     def __init__(self, group: str, name: str, bad: bool, unclear: bool, message: str) -> None:
         self.group, self.name, self.bad = group, name, bad

@@ -1,7 +1,7 @@
-"""Tables for papers: LaTeX with booktabs, units under the headings, reasons as notes.
+"""Write tables as LaTeX for papers, with booktabs, units under the headings, reasons as notes.
 
-Cells have the same text as on the page; a reason in place of a number moves into the notes. The
-first line of a file names the packages that the preamble needs.
+Cells have the same text as on the page. Reasons that replace numbers move into the notes. The first
+line of a file names the LaTeX packages that it needs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 from wattwire.report.parts import Column, Table
 
 COLUMN_MM, PAGE_MM, TURNED_MM = 84.0, 174.0, 235.0
-"""Width available to a table: one printed column, two columns, a landscape page."""
+"""Widths (mm) available to a table: one column, two columns, a landscape page."""
 WORDS_MM_MIN = 22.0
 REASON_LETTERS_MIN = 20
 FLOAT_ROWS_MAX, TURNED_ROWS_MAX = 40, 25
-"""Maximum number of rows on one page; a longer table is broken over several pages."""
+"""Maximum number of rows on a page. A longer table continues on further pages."""
 
 SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -43,7 +43,7 @@ LATIN_END = 0x17F
 
 
 class _Letters(dict[int, str]):
-    """Replacement of each character: the character itself if pdflatex has it, else [U+…]."""
+    """Return the replacement of a character: itself if pdflatex has it, else [U+…]."""
 
     def __missing__(self, code: int) -> str:
         known = 32 <= code <= LATIN_END and code != 127
@@ -73,7 +73,7 @@ def escaped(text: str) -> str:
 
 
 def _with_script(text: str, sign: str, digits: dict[str, str], pattern: re.Pattern[str]) -> str:
-    """Return `text` escaped for LaTeX, with its raised or lowered digits as scripts."""
+    """Return `text` escaped for LaTeX, with superscript and subscript digits as scripts."""
     scripts = [f"${sign}{{{''.join(digits[c] for c in run)}}}$" for run in pattern.findall(text)]
     between = [escaped(text_part) for text_part in pattern.split(text)]
     return "".join(a + b for a, b in zip(between, [*scripts, ""], strict=True))
@@ -81,7 +81,7 @@ def _with_script(text: str, sign: str, digits: dict[str, str], pattern: re.Patte
 
 @dataclass(frozen=True)
 class Setting:
-    """Typesetting of a table: font size, gap between columns, and available width."""
+    """The typesetting of a table: font size, column gap and available width."""
 
     letters: str
     mm_per_letter: float
@@ -89,7 +89,7 @@ class Setting:
     room_mm: float
 
     def width_mm(self, letters: int) -> float:
-        """Return the width (mm) of `letters` characters of ordinary text, slightly rounded up."""
+        """Return the approximate width (mm) of `letters` characters of text, rounded up."""
         return self.mm_per_letter * letters
 
 
@@ -98,12 +98,12 @@ SETTINGS = (
     Setting(r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.45, 2.2, PAGE_MM),
     Setting(r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.45, 2.2, TURNED_MM),
 )
-"""8 pt and 7 pt in an article of 10 pt: no smaller font, which would be unreadable."""
+"""Settings in order of preference: 8 pt, then 7 pt. A smaller font would be unreadable."""
 
 
 @dataclass
 class Notes:
-    """Reasons in place of numbers, each with its letter."""
+    """The reasons that replace numbers, each with the letter of its note."""
 
     marks: dict[str, str] = field(default_factory=dict)
 
@@ -117,12 +117,12 @@ class Notes:
 
 
 def write_tex(table: Table, path: Path) -> None:
-    """Write the table as part of a LaTeX document: a float, or a long table over pages."""
+    """Write the table as a LaTeX fragment: a float, or a long table over several pages."""
     path.write_text(tex(table), "utf-8")
 
 
 def tex(table: Table) -> str:
-    """Return the table in LaTeX, in the first of SETTINGS that is wide enough, else the last."""
+    """Return the table as LaTeX in the first of SETTINGS that fits, or in the last."""
     notes = Notes()
     rows = [[_cell(table, column, row, notes) for column in table.columns] for row in table.rows]
     lengths = [_longest_line(table, column) for column in table.columns]
@@ -169,19 +169,19 @@ def _cell(table: Table, column: Column, row: dict[str, Any], notes: Notes) -> st
         if len(table.text(column, row)) >= REASON_LETTERS_MIN:
             return rf"--\textsuperscript{{{notes.mark(reason)}}}"
     text = escaped(table.text(column, row))
-    # After \\, LaTeX reads a bracket or star as an argument of the line break.
+    # After \\, LaTeX reads a bracket or an asterisk as an argument of the line break.
     return f"{{{text}}}" if text.startswith(("[", "*")) else text
 
 
 def _longest_line(table: Table, column: Column) -> int:
-    """Return the number of characters of a column's longest line."""
+    """Return the length of a column's longest line, in characters."""
     cells = [table.text(column, row) for row in table.rows if not table.muted(column, row)]
     unit = f"({column.unit})" if column.unit else ""
     return max(len(text) for text in (*_heading_lines(column.title), unit, *cells, ""))
 
 
 def _heading_lines(title: str) -> list[str]:
-    """Return a heading in two lines if it is longer than 12 characters, else in one."""
+    """Return a heading as two lines if it has more than 12 characters, else as one line."""
     words = title.split()
     if len(title) <= 12 or len(words) < 2:
         return [title]
@@ -190,12 +190,12 @@ def _heading_lines(title: str) -> list[str]:
 
 
 def _is_long(column: Column, letters: int, setting: Setting) -> bool:
-    """Return whether a column's text may be broken over lines."""
+    """Return whether a column's text may wrap."""
     return column.kind == "text" and setting.width_mm(letters) > WORDS_MM_MIN
 
 
 def _min_width_mm(table: Table, lengths: Sequence[int], setting: Setting) -> float:
-    """Return the minimum width of a table in mm, with all long texts broken over lines."""
+    """Return the minimum width (mm) of a table whose long texts wrap."""
     widths_mm = [
         WORDS_MM_MIN if _is_long(column, letters, setting) else setting.width_mm(letters)
         for column, letters in zip(table.columns, lengths, strict=True)
@@ -204,7 +204,7 @@ def _min_width_mm(table: Table, lengths: Sequence[int], setting: Setting) -> flo
 
 
 def _widths(table: Table, lengths: Sequence[int], setting: Setting) -> list[float | None]:
-    """Return a width in mm for each text column that must be broken; None for other columns."""
+    """Return the width (mm) of each text column that must wrap; None for other columns."""
     natural_mm = [setting.width_mm(letters) for letters in lengths]
     room = setting.room_mm - setting.gap_mm * len(natural_mm)
     if sum(natural_mm) <= room:
@@ -225,7 +225,7 @@ def _alignment(column: Column, width_mm: float | None) -> str:
 
 
 def _head(table: Table) -> list[str]:
-    """Return the heading lines: groups, titles in as many lines as needed, units."""
+    """Return the heading rows: groups, titles on one or more lines, units."""
     if not table.headed:
         return [r"\toprule"]
     lines = [r"\toprule"]

@@ -1,4 +1,4 @@
-"""Documents that accompany published data: citation, methods, threats to validity."""
+"""Write the documents of published data: citation, methods, threats to validity."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from wattwire.report.words.threats import KINDS, TITLES, Threat, seen, threats
 
 CFF_VERSION = "1.2.0"
 UNSIGNED = (
-    "CITATION.cff is not written: the authors of the data are unknown; "
-    'give --author "Family, Given" for each author, in their order'
+    "CITATION.cff is not written, because the authors of the data are unknown; name each author "
+    'in order with --author "Family, Given"'
 )
 _AUTHOR = re.compile(r" *(?P<family>[^,\s][^,\n]*?) *, *(?P<given>[^,\s][^,\n]*?) *")
 
@@ -28,15 +28,16 @@ def parse_author(text: str) -> tuple[str, str]:
     """Return (family, given) of `Family, Given`. Raises UsageError for anything else."""
     match = _AUTHOR.fullmatch(text)
     if match is None:
-        raise UsageError(f'--author {text!r}: allowed: "Family, Given", one option for each author')
+        raise UsageError(
+            f'--author: found {text!r}; allowed: "Family, Given"; repeat the option for each author'
+        )
     return match["family"], match["given"]
 
 
 def documents(reader: CampaignReader, authors: Sequence[str], identity: str) -> dict[str, str]:
-    """Return file name → text of every document that accompanies the data.
+    """Return the documents that accompany the data, as file name → text.
 
-    Without authors there is no CITATION.cff. `identity` is the study's
-    digest.
+    Without authors, CITATION.cff is omitted. `identity` is the study's digest.
     """
     evidence = gather(reader)
     answers = answer_all(evidence)
@@ -64,9 +65,9 @@ def _title(evidence: Evidence) -> str:
 
 
 def methods_tex(title: str, sentences: Sequence[str]) -> str:
-    r"""Return a paragraph for a paper, read by `\input{methods.tex}`; one sentence per line."""
+    r"""Return a paragraph for `\input{methods.tex}` in a paper, with a sentence per line."""
     head = [
-        "% How these data were measured: generated from the campaign's records only.",
+        "% The measurement of these data, generated from the campaign's records only.",
         r"% In the preamble: \usepackage[T1]{fontenc} \usepackage{textcomp}",
         rf"\paragraph{{Measurement: {escaped(title)}.}}",
     ]
@@ -87,7 +88,7 @@ def threats_markdown(title: str, items: Sequence[tuple[str, str]]) -> str:
 def citation(
     evidence: Evidence, authors: Sequence[tuple[str, str]], abstract: str, identity: str
 ) -> str:
-    """Return CITATION.cff, format 1.2.0; strings are quoted as in JSON, which is valid YAML."""
+    """Return CITATION.cff in format 1.2.0. JSON quotes its strings, which is valid YAML."""
     day = measured_on(evidence)
     lines = [
         f"cff-version: {CFF_VERSION}",

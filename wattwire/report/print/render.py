@@ -1,4 +1,4 @@
-"""Figure files: SVG and PDF in the sizes that journals print, and pictures for the page."""
+"""Draw figures as SVG and PDF files in journals' print sizes, and as SVG for the page."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from wattwire.report.print import render_worker
 
 REASON_MAX = 300
 FORMAT = 1
-"""Version of the files, to be raised if files of the same spec would change."""
+"""Version of the files. Increase it when the files of an unchanged spec change."""
 
 
 class Drawer:
     """Draws figures to `folder` as ID.svg and ID.pdf, in the background.
 
-    An existing file with the same points and library is kept; files of other figures are removed
-    at the end. The figure is drawn from the page's own spec, at a fixed library version, so that
-    page, SVG and PDF cannot differ.
+    Existing files with the same spec and library version are reused. The end removes files of other
+    figures. The page's own spec and one library version produce page, SVG and PDF, so these cannot
+    differ.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.failed: dict[str, str] = {}
-        """Reason by id for each figure that failed; complete once `pictures` has returned."""
+        """The reason for each failed figure, by id; complete after `pictures` returns."""
         self._drawn: dict[str, Future[str | None]] = {}
-        self._waiting = ThreadPoolExecutor(1)  # for the process that draws
+        self._waiting = ThreadPoolExecutor(1)  # figures for the drawing process
         folder.mkdir(parents=True, exist_ok=True)
         self._library = self._waiting.submit(library.for_pages)
         if next(folder.glob("*.svg"), None) is None:
@@ -53,7 +53,7 @@ class Drawer:
             self._drawn[figure.id] = self._waiting.submit(self._draw, figure)
 
     def pictures(self) -> dict[str, str]:
-        """Wait for the figures and return their SVG for the page, by id."""
+        """Wait for the figures and return the page's SVG by figure id."""
         drawn = {name: picture.result() for name, picture in self._drawn.items()}
         return {name: svg for name, svg in drawn.items() if svg is not None}
 
@@ -62,10 +62,10 @@ class Drawer:
         return self._library.result()
 
     def _draw(self, figure: Figure) -> str | None:
-        """Draw a figure, unless it exists, and return its SVG; None if it cannot be drawn.
+        """Draw a figure unless its files exist, and return its SVG; None if drawing fails.
 
-        A failure affects neither other figures nor the page. Raises OSError if a file cannot be
-        written.
+        Other figures and the page are still drawn after a failure. Raises OSError if a file cannot
+        be written.
         """
         mark = _mark(figure)
         svg, pdf = (self._folder / f"{figure.id}.{end}" for end in ("svg", "pdf"))
@@ -80,9 +80,9 @@ class Drawer:
             except ValueError as error:
                 self.failed[figure.id] = _error_message(error)
                 break
-            except WattwireError:  # killed, or crashed by this figure: then it crashes again
+            except WattwireError:  # may recur with this figure
                 if is_retry:
-                    self.failed[figure.id] = "the drawing process ended twice at this figure"
+                    self.failed[figure.id] = "the drawing process crashed twice at this figure"
         svg.unlink(missing_ok=True)
         pdf.unlink(missing_ok=True)
         return None
@@ -95,9 +95,9 @@ class Drawer:
 
 
 class Undrawn:
-    """Replaces Drawer if no figure is to be drawn: the reader's browser draws the page's charts.
+    """Replaces Drawer if only the reader's browser draws the charts.
 
-    Files of an earlier report are removed, because they would be outdated.
+    It removes the outdated figure files of an earlier report.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -124,12 +124,12 @@ class Undrawn:
 
 
 def _error_message(error: ValueError) -> str:
-    """Return the library's error message without its stack trace."""
+    """Return the library's error message without the stack trace."""
     lines = [line for line in str(error).splitlines() if line and not line.startswith("    at ")]
     return " ".join(lines)[:REASON_MAX]
 
 
 def _mark(figure: Figure) -> str:
-    """Return the comment of an SVG file with the digest of its spec and the library's version."""
+    """Return an SVG file's comment with the digest of its spec and the library version."""
     content = json.dumps([figure.spec, library.VERSION, FORMAT], separators=(",", ":"))
     return f"<!-- wattwire {hashlib.sha256(content.encode()).hexdigest()} -->"

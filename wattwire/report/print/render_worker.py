@@ -1,9 +1,9 @@
-"""Drawing of charts in a separate process: as SVG for page and print, and as PDF.
+"""Draw charts in a separate process, as SVG for page and print and as PDF.
 
 The drawing library holds the interpreter's lock for most of its work, so a thread would not draw in
-parallel. The process reads one request per line and answers each with one line, both JSON; it ends
-with its input, and so with the process that started it. It starts quickly, because it imports no
-other part of the report; `shared` returns this process's pen.
+parallel. Requests and replies are JSON lines, one reply per request. The process ends when its
+input ends, and therefore when its parent ends. It starts quickly, because it imports no other part
+of the report. `shared` returns the calling process's Pen.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from typing import Any
 from wattwire.model.errors import WattwireError
 
 COLUMN_MM = (84.0, 174.0)
-"""Printed widths: one column, and two columns with the gap between them."""
+"""Printed widths: one column, and two columns including the gap."""
 SINGLE_MAX_PX = 400
-"""Maximum width of a picture for one column, where its smallest font is 7.1 pt."""
+"""Maximum width (px) of a picture printed over one column; its smallest font is then 7.1 pt."""
 REPEATED_MIN = 8
 POINTS_PER_MM = 72 / 25.4
 SERVE = (
     "import sys; sys.path[:] = sys.argv[1:]; "
     "from wattwire.report.print import render_worker; render_worker.serve()"
 )
-"""Uses exactly this process's module path: with -m, a user's file would come first."""
+"""Uses this process's module path, because -m would search the user's folder first."""
 NOTHING = {"data": {"values": []}, "mark": "point"}
 PRINTED = re.compile(
     r'<svg ([^>]*?)width="[\d.]+mm" height="[\d.]+mm" viewBox="0 0 ([\d.]+) ([\d.]+)"'
@@ -42,7 +42,7 @@ MARK = re.compile(r'<path (?:aria-[a-z]+="[^"]*" )*transform="translate\(([^)]*)
 
 
 class Pen:
-    """A process that draws charts one at a time; it may be used from several threads."""
+    """A process that draws one chart at a time. Several threads may share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -53,16 +53,16 @@ class Pen:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process still runs."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def draw(self, spec: Mapping[str, Any], svg: Path, pdf: Path, mark: str) -> str:
-        """Draw a Vega-Lite `spec` to two files, with `mark` after the SVG; return the SVG.
+        """Draw a Vega-Lite `spec` to two files, append `mark` to the SVG, and return the SVG.
 
         Raises OSError if a file cannot be written, ValueError for an invalid spec, and
-        WattwireError if the process ended.
+        WattwireError if the process ends.
         """
-        # Absolute paths, because the process keeps the working directory that it started in.
+        # Paths are absolute, because the process keeps its original working directory.
         files = {"svg": str(svg.absolute()), "pdf": str(pdf.absolute())}
         request = {"spec": spec, **files, "mark": mark}
         with self._lock:
@@ -95,7 +95,7 @@ _starting = threading.Lock()
 
 
 def shared() -> Pen:
-    """Return this process's pen, started on first use, because its engine starts slowly."""
+    """Return this process's Pen, started on first use because its engine starts slowly."""
     with _starting:
         if not _pens or not _pens[-1].is_alive:
             _pens[:] = [Pen()]
@@ -103,20 +103,20 @@ def shared() -> Pen:
 
 
 def size_px(svg: str) -> tuple[float, float]:
-    """Return a picture's width and height in px. Raises ValueError if it states none."""
+    """Return a picture's width and height in px. Raises ValueError if they are missing."""
     match = SIZE.search(svg)
     if match is None:
-        raise ValueError("svg: no width and height in its first element")
+        raise ValueError("svg: no width and height in the first element")
     return float(match[2]), float(match[3])
 
 
 def width_mm(svg: str) -> float:
-    """Return the printed width of a picture: one column, or two."""
+    """Return the printed width of a picture: one or two columns."""
     return COLUMN_MM[0] if size_px(svg)[0] <= SINGLE_MAX_PX else COLUMN_MM[1]
 
 
 def sized(svg: str, unit: str = "mm", per_mm: float = 1.0) -> str:
-    """Return the picture at its printed width; its content is unchanged and scaled as a whole."""
+    """Return the picture scaled to its printed width."""
     width, height = size_px(svg)
     wide = width_mm(svg) * per_mm
     high = wide * height / width
@@ -130,9 +130,9 @@ def unsized(svg: str) -> str:
 
 
 def small(svg: str) -> str:
-    """Return the same picture with repeated marks defined once and referenced.
+    """Return the picture with repeated marks defined once and referenced.
 
-    A thousand dots repeat the same path a thousand times; references take a tenth of the bytes.
+    A thousand dots repeat a path a thousand times. References need a tenth of the bytes.
     """
     counts = Counter(match[2] for match in MARK.finditer(svg))
     names = {
@@ -156,7 +156,7 @@ def small(svg: str) -> str:
     return f"{svg[:end]}<defs>{definitions}</defs>{MARK.sub(reference, svg[end:])}"
 
 
-# -- in the process that draws -------------------------------------------------------------------
+# -- in the drawing process ----------------------------------------------------------------------
 
 
 def serve() -> None:
@@ -165,7 +165,7 @@ def serve() -> None:
     # Output of the library must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    _svg_of(NOTHING)  # starts the library's engine before the first request
+    _svg_of(NOTHING)  # start the library's engine before the first request
     for line in sys.stdin:
         try:
             answer: dict[str, Any] = {"drawn": _draw_files(json.loads(line))}
@@ -176,7 +176,7 @@ def serve() -> None:
         try:
             answers.write(json.dumps(answer) + "\n")
             answers.flush()
-        except BrokenPipeError:  # the parent was killed
+        except BrokenPipeError:  # the parent has ended
             os._exit(1)
 
 
@@ -185,9 +185,9 @@ def _draw_files(request: Mapping[str, Any]) -> str:
 
     svg = small(_svg_of(request["spec"]))
     Path(request["svg"]).write_text(sized(svg) + request["mark"], "utf-8")
-    # The library treats an SVG's size as points, whatever its unit is.
+    # The library reads an SVG's size as points and ignores its unit.
     data = vl_convert.svg_to_pdf(sized(svg, "", POINTS_PER_MM))
-    # Renamed into place, because an incomplete file must never look like a current figure.
+    # A rename prevents an incomplete file from passing for a current figure.
     pdf = Path(request["pdf"])
     partial = pdf.with_suffix(".pdf.partial")
     partial.write_bytes(data)

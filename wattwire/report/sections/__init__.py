@@ -1,1 +1,1 @@
-"""The page's sections: one file each, named as the section's anchor on the page."""
+"""Build the page's sections. Each file has the name of its section's anchor."""

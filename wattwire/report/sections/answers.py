@@ -1,4 +1,4 @@
-"""The page's section of answers to the study's questions."""
+"""Build the section that answers the study's questions."""
 
 from __future__ import annotations
 
@@ -43,60 +43,62 @@ PHRASES = Phrases(
     {
         "title": "Answers",
         "one_block": (
-            "With one block, there is no interval per treatment, and drift cannot be separated "
-            "from the effects. The ratios below are main effects of the factorial design: the "
-            "other factors act as replication, and their interactions are part of the error."
+            "One block gives no interval per treatment and cannot separate drift from the "
+            "effects. The ratios below are main effects of the factorial design: the other "
+            "factors act as replication, and their interactions are part of the error."
         ),
         "baseline_without_run": (
-            "{planned} has no valid run, so the baseline is {baseline}, the first level that has "
-            "one."
+            "{planned} has no valid run, so the baseline is {baseline}, the first level with a "
+            "valid run."
         ),
         "baseline_without_value": (
-            "For {response}, some runs of {planned} have no comparable value, so the baseline is "
+            "Some runs of {planned} have no comparable {response}, so the baseline is "
             "{baseline}, the first level without such runs."
         ),
         "question": "{id}  {text}",
-        "not_answered": "Not answered: this campaign holds its factors at one level.",
+        "not_answered": "Not answered: this campaign holds the question's factors at one level.",
         "level": "{claim}: {outcome}.",
         "other_levels": (
-            "For {response}, the other {levels:plural level} of {factor} range from "
+            "The {response} of the other {levels:plural level} of {factor} ranges from "
             "{lowest:number} to {highest:number}{unit}: {outcomes:listed} (see the table "
-            "“{table}”). The baseline of each is {baseline}{default}."
+            "“{table}”). Their baseline is {baseline}{default}."
         ),
         "times": " times",
         "outcome_count": "{levels} {outcome}",
         "default_baseline": (
-            ", the first level, because the study names no other (answers.baseline)"
+            ", the first level, because the study names no baseline (answers.baseline)"
         ),
         "no_number": "{response:capital}: {reason}.",
-        "more_without_number": "Without a number: {more} more; see the table.",
+        "more_without_number": "{more} more have no number; see the table.",
         # The figure of ratios.
         "figure": "Ratios with their intervals",
         "caption": (
-            "Geometric-mean ratios; the bars are simultaneous {confidence:confidence} intervals "
+            "Geometric-mean ratios. The bars are simultaneous {confidence:confidence} intervals "
             "over the family of {family}.{margin}"
         ),
         "caption_margin": " The grey band is the study's margin of ± {margin:percent}.",
         # The table of all answers.
         "table": "All answers",
         "table_of_differences": "Answers as differences",
-        "share": "a share: compared by difference, see below",
+        "share": "a share, compared by difference; see below",
         "no_logarithm": (
-            "no ratio: at least one run's value has no logarithm; see the differences below"
+            "no ratio, because at least one run's value has no logarithm; see the differences below"
         ),
         "note": (
             "Family: {family} ({intervals:plural interval}, simultaneous at "
             "{confidence:confidence}, Bonferroni). {registration}. Estimand: the ratio of "
             "geometric means within blocks, averaged with equal weight over the combinations of "
             "the other factors. “Different”: the interval excludes 1. “Equivalent”: the interval "
-            "is inside the study's margin. “Not larger than the A/A noise”: the interval excludes "
-            "1, but two identical labels may differ by as much (the far end of the interval of B / "
-            "A; see the control runs). “No difference detected”: all others; this does not show "
-            "that there is no difference."
+            "is inside the study's margin. “Not larger than the A/A noise”: the interval "
+            "excludes 1, but two identical labels may differ by as much (the far end of the "
+            "interval of B / A; see the control runs). “No difference detected”: every other "
+            "result; it does not show that there is no difference."
         ),
         "whole_family": "all answers below",
-        "registered": "Registered in the study",
-        "exploratory_import": "Chosen after the data were recorded, so exploratory",
+        "registered": "The study registered these questions",
+        "exploratory_import": (
+            "These questions were chosen after the data were recorded, so they are exploratory"
+        ),
         "exploratory_edit": "{edits:listed} afterwards, so exploratory",
         "edited": "{files:listed} edited",
         "limits_changed": "validity limits changed",
@@ -106,23 +108,25 @@ PHRASES = Phrases(
             "Exploratory: {confidence:confidence} intervals, not corrected for multiple "
             "comparisons."
         ),
-        "by_level_unknown": "Dependence of the ratios on the other factors: {reason}.",
+        "by_level_unknown": (
+            "The dependence of the ratios on the other factors is unknown: {reason}."
+        ),
     },
 )
 
 RANK_BLOCKS_MIN = 6
 CHANGES_MAX = 6
-"""Number of interactions with a sentence each; the table lists all of them."""
+"""Maximum number of interactions with a sentence; the table lists all interactions."""
 SENTENCES_MAX, LOWEST_LISTED, HIGHEST_LISTED = 8, 3, 2
-"""A factor with more than SENTENCES_MAX answers has sentences only for the extreme ones."""
+"""With more answers, a factor has sentences for only the two extreme answers."""
 
 
 def section(
     evidence: Evidence, answers: Answers, document: Mapping[str, Any] | None = None
 ) -> Section:
-    """Return the section that answers each question, with the family of its intervals.
+    """Return the section that answers each question with simultaneous intervals.
 
-    It begins with a short table of all answers in `document` (report/analysis.json).
+    A short table of all answers in `document` (report/analysis.json) comes first.
     """
     part = Section("answers", PHRASES("title"))
     summary = short_answers.table(document) if document else None
@@ -166,7 +170,7 @@ def section(
 
 
 def _interaction_parts(evidence: Evidence, at_levels: Sequence[AtLevel]) -> list[Text | Table]:
-    """Return sentences and tables on whether answers hold at all levels of the other factors."""
+    """Return sentences and tables on how answers depend on the levels of the other factors."""
     sentences = [change_sentence(change_entry(evidence, change)) for change in changes(at_levels)]
     parts: list[Text | Table] = [Text(text, "warning") for text in sentences[:CHANGES_MAX]]
     ratios = [row for row in at_levels if not isinstance(row.answer.result, stats.Difference)]
@@ -181,7 +185,7 @@ def _interaction_parts(evidence: Evidence, at_levels: Sequence[AtLevel]) -> list
 
 
 def _substituted_baselines(evidence: Evidence, answers: Answers) -> list[Phrase]:
-    """Return a sentence for each baseline without values, naming the level that replaces it."""
+    """Return a sentence for each replaced baseline, with the reason and the new baseline."""
     sentences = []
     for factor in dict.fromkeys(item.factor for item in answers.items):
         planned, used = planned_baseline(evidence, factor), baseline_of(evidence, factor)
@@ -227,7 +231,7 @@ def _question_words(
         groups.setdefault((answer.response, answer.factor), []).append(answer)
     for group in groups.values():
         sentences += _level_sentences(evidence, group, answers)
-    # Answers that share a reason for having no number need only one sentence.
+    # Answers with the same reason for having no number share a sentence.
     reasons = dict.fromkeys((answer.response.title, str(answer.result)) for answer in uncomputed)
     reason_sentences = [
         PHRASES("no_number", response=title, reason=reason) for title, reason in reasons
@@ -244,10 +248,10 @@ def _question_words(
 
 
 def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answers) -> list[Phrase]:
-    """Return one sentence per level of a factor in a response.
+    """Return the sentences on the levels of a factor in a response.
 
-    Of more than SENTENCES_MAX levels, only the lowest and highest have one; another sums up the
-    rest.
+    With more than SENTENCES_MAX levels, only the lowest and highest have a sentence each, and
+    another sentence summarises the rest.
     """
     shown = list(group)
     ranked = sorted(group, key=lambda answer: answer.interval.estimate)
@@ -268,7 +272,7 @@ def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answe
 
 
 def _other_levels(evidence: Evidence, rest: Sequence[Answer], answers: Answers) -> Phrase:
-    """Return the sentence that sums up the answers between the extremes, in ascending order."""
+    """Return the sentence that summarises the answers between the two extremes."""
     first, response = rest[0], rest[0].response
     is_ratio = isinstance(first.result, stats.Ratio)
     outcomes = Counter(words.OUTCOMES[answers.outcome(answer)] for answer in rest)
@@ -388,7 +392,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
 
 
 def _registration(evidence: Evidence) -> Phrase:
-    """Return whether the answers were planned before the data were known."""
+    """Return a phrase on whether the questions preceded the data."""
     edits = [PHRASES("edited", files=evidence.edited)] if evidence.edited else []
     edits += [PHRASES("limits_changed")] if evidence.validity_changed else []
     if edits:
@@ -397,9 +401,9 @@ def _registration(evidence: Evidence) -> Phrase:
 
 
 def _ratio_of(result: Result, is_share: bool) -> Any:
-    """Return the ratio's interval, or the reason why there is no ratio.
+    """Return the ratio's interval, or the reason that there is no ratio.
 
-    Differences have a table of their own.
+    Differences have a separate table.
     """
     if isinstance(result, stats.Difference):
         return stats.NotComputable(PHRASES("share" if is_share else "no_logarithm"))

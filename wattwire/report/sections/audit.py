@@ -1,4 +1,4 @@
-"""The page's audit trail: run order, verdicts, exclusions, absent meters, plan and machine."""
+"""Build the audit trail: run order, verdicts, exclusions, absent meters, plan and machine."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ PHRASES = Phrases(
         "title": "Audit trail",
         "order": "Runs in order of execution",
         "order_caption": (
-            "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate the "
-            "blocks; hollow marks are excluded runs."
+            "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate blocks. "
+            "Hollow marks are excluded runs."
         ),
         "no_attempt": "No run was attempted.",
         "excluded": "{excluded:count} of {runs:plural run} excluded.",
@@ -40,7 +40,7 @@ PHRASES = Phrases(
         "verdicts": "Attempts with problems or retries",
         "verdicts_note": (
             "The other {others:plural attempt} completed with the verdict valid. Outcomes are "
-            "results and stay in the answers; only a verdict other than valid excludes a run."
+            "results and do not exclude a run; only a verdict other than valid does."
         ),
         "unusable": "Runs that are not valid",
         "no_reason": "no reason recorded",
@@ -64,7 +64,7 @@ def trail(evidence: Evidence) -> Section:
     skipped = _skipped(evidence)
     if skipped.rows:
         part.parts.append(skipped)
-    if not evidence.imported:  # an imported campaign used none of our meters
+    if not evidence.imported:  # an imported campaign used none of wattwire's meters
         part.parts.append(_meters(evidence))
     part.parts.append(_plan_table(evidence))
     part.parts.append(_machine(evidence))
@@ -72,7 +72,7 @@ def trail(evidence: Evidence) -> Section:
 
 
 def _order_figure(evidence: Evidence) -> Figure | None:
-    if evidence.imported:  # their order is known only from time stamps
+    if evidence.imported:  # the order comes from time stamps alone
         return None
     response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
     if not measured(evidence.attempts, response):
@@ -167,7 +167,7 @@ def _verdicts(evidence: Evidence) -> Table:
                 "treatment": evidence.treatment_title(all_levels(document)),
                 "outcome": str(attempt.get("outcome")),
                 "verdict": str(attempt.get("verdict")),
-                "counts": "yes" if counts else "no, another attempt does",
+                "counts": "yes" if counts else "no, replaced by another attempt",
                 "reasons": "; ".join(reasons),
             }
         )
@@ -191,7 +191,7 @@ def _verdicts(evidence: Evidence) -> Table:
 
 
 def _unusable_table(evidence: Evidence) -> Table:
-    """Return a table of imported runs without a value, by reason: hundreds may share one."""
+    """Return a table of imported runs without a value, by reason; hundreds may share a reason."""
     runs: dict[str, list[str]] = {}
     for run in evidence.excluded["run"].to_list() if evidence.excluded.height else []:
         details = [

@@ -1,8 +1,8 @@
-"""The page's section on control runs: the A/A noise and the cost of sampling.
+"""Build the section on control runs: the A/A noise and the cost of sampling.
 
-Each block measures one treatment twice under two labels (A/A), and once more with the sampler
-silent between the window's edges. The page claims no effect smaller than the far end of the A/A
-difference's confidence interval, since the estimate may be near zero by luck.
+Each block measures one treatment twice under two labels (A/A), and a third time with the sampler
+paused during the window. The page claims no effect smaller than the far end of the A/A difference's
+confidence interval, because the estimate may be near zero by chance.
 """
 
 from __future__ import annotations
@@ -27,26 +27,27 @@ PHRASES = Phrases(
         "title": "Control runs",
         "what": (
             "Each block also measures one treatment{treatment} twice under two labels, A and B, "
-            "and once with the sampler paused during the window. The difference between A and B is "
-            "noise: the answers claim an effect only if it is larger than the far end of the "
+            "and once with the sampler paused during the window. The difference between A and B "
+            "is noise. The answers claim an effect only if it exceeds the far end of the "
             "interval of B / A. No other table of responses includes these runs."
         ),
         "treatment": " ({treatment})",
         "none_valid": "No control run is valid.",
         "table": "A/A noise and cost of sampling",
         "no_ratio": (
-            "no ratio: zero or negative in {pairs:plural pair}; mean difference {mean:number}{unit}"
+            "no ratio, because values are zero or negative in {pairs:plural pair}; mean "
+            "difference {mean:number}{unit}"
         ),
         "note": (
-            "Geometric mean over blocks; with {pairs} or more pairs, also a t interval at "
-            "{confidence:confidence}. Without the sampler, CPU time is read only at the start and "
-            "the end of the window."
+            "Geometric mean over blocks, with a {confidence:confidence} t interval from {pairs} "
+            "pairs on. Without the sampler, CPU time is read only at the start and the end of "
+            "the window."
         ),
     },
 )
 
 UNASKED = ("latency_p50_us", "cpu_us_per_message")
-"""Responses compared between control runs if the study has no question."""
+"""Responses that control runs compare if the study has no question."""
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -91,8 +92,8 @@ def _row(evidence: Evidence, response: Response) -> dict[str, Any]:
 def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
     """Return the geometric mean of paired ratios; `upper` and `lower` have shape (pairs,) each.
 
-    It has a confidence interval from PAIRS_MIN pairs on. If a value has no logarithm, the result is
-    NotComputable with the mean difference in `unit`; None without pairs.
+    The result has a confidence interval from PAIRS_MIN pairs on. If a value has no logarithm, the
+    result is NotComputable with the mean difference in `unit`. Without pairs, it is None.
     """
     zeros = int(np.sum((upper <= 0) | (lower <= 0)))
     if zeros:

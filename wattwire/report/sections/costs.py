@@ -1,4 +1,4 @@
-"""The page's section on costs: CPU and memory per role, measured energy, folded estimate."""
+"""Build the section on costs: CPU and memory by role, measured energy, and a folded estimate."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ PHRASES = Phrases(
         # The figure of runs.
         "figure": "{response:capital}, every valid run",
         "caption": (
-            "Each dot is a run; the black bar is the geometric mean of its group. The vertical "
-            "position of a dot is its rank and only separates it from the others."
+            "Each dot is a run. The black bar is the geometric mean of its group. The vertical "
+            "position only separates the dots, by rank."
         ),
         "axis": "{response} ({unit}, log scale)",
         # CPU and memory.
         "by_role": "CPU and memory by cell and role",
         "by_role_note": (
-            "Values are for one node of the role, or for the mean of its nodes if the role has "
-            "several. The middle value is the geometric mean over the valid runs of the "
-            "row{pooled}. The range is that of the runs and is not a confidence interval."
+            "A value is the mean over the nodes of the role. The middle value is the geometric "
+            "mean over the valid runs of the row{pooled}. The range spans the runs and is not a "
+            "confidence interval."
         ),
         "pooled": ", which pool {factors:listed}",
         # Energy.
@@ -55,20 +55,20 @@ PHRASES = Phrases(
         "energy": "Measured energy",
         "energy_note": (
             "Standing energy = (silent power − machine power) × window length; message energy = "
-            "(power in the window − silent power) × window length; the total is their sum. Joules "
-            "per message are paired within blocks, with a 95 % t interval if there are three or "
-            "more blocks; below the resolution, the table gives only an upper limit."
+            "(power in the window − silent power) × window length; the total is their sum. "
+            "Joules per message are paired within blocks, with a 95 % t interval from three "
+            "blocks on. Below the resolution, the table gives only an upper limit."
         ),
         "estimate": "Modelled energy: an estimate, not a measurement",
         "estimate_warning": (
             "This estimate is CPU time multiplied by an assumed range of energy per CPU second. "
-            "It contains no information beyond CPU time; the range is an assumption, not a "
-            "confidence interval. No test, ranking or answer on this page uses it."
+            "It adds no information to CPU time. The range is an assumption, not a confidence "
+            "interval. No test, ranking or answer on this page uses it."
         ),
         "estimate_table": "Estimated energy by cell and role",
         "estimate_note": (
-            "Each estimate is the mean over the runs of the row, from the lowest to the highest "
-            "assumption."
+            "Each estimate is a mean over the runs of the row and spans the lowest to the "
+            "highest assumption."
         ),
     },
 )
@@ -96,7 +96,7 @@ def section(evidence: Evidence) -> Section:
 def runs_figure(evidence: Evidence, response: Response) -> Figure:
     """Return a figure of a response with one dot per valid run, by the primary factor."""
     across = facet_factor(evidence)
-    # Memory depends on hardly any factor but the cell, so panels of other factors show nothing.
+    # Memory depends almost only on the cell, so panels by other factors would show nothing.
     if response is MEMORY and across not in OF_CELL:
         across = None
     frame = evidence.usable
@@ -132,7 +132,7 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
 
 
 def _add_group_means(points: list[dict[str, Any]]) -> None:
-    """Add the geometric mean of its group to each dot, as `centre`."""
+    """Add the geometric mean of a dot's group to the dot, as `centre`."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for point in points:
         groups.setdefault((point["colour"], point["panel"]), []).append(point)
@@ -144,7 +144,7 @@ def _add_group_means(points: list[dict[str, Any]]) -> None:
 
 @dataclass(frozen=True, order=True)
 class Group:
-    """The key of a row in a table by role; `level` is the primary factor's, in words."""
+    """The key of a row in a table by role; `level` is the primary factor's level, in words."""
 
     pattern: str
     level: str
@@ -155,8 +155,8 @@ class Group:
 def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
     """Return valid runs by pattern, level of the primary factor, cell and role, in planned order.
 
-    A run belongs to each role that has a value in a column `prefix.<role>.<index>`. Roles of
-    different languages or middleware never share a group: their costs have nothing in common.
+    A run belongs to each role with a value in a column `prefix.<role>.<index>`. Roles of different
+    languages or middleware have separate groups, because their costs are not comparable.
     """
     frame = evidence.usable
     levels = [evidence.word(evidence.primary, v) for v in levels_of(frame, evidence.primary)]
@@ -194,7 +194,7 @@ def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataF
 
 
 def _cell_of(document: Mapping[str, Any], role: str) -> str:
-    """Return a role's cell; only the middleware for a service process, such as a broker."""
+    """Return a role's cell, or the middleware of a service process such as a broker."""
     cells: Mapping[str, str] = document.get("cells") or {}
     if role in cells:
         return cells[role]
@@ -202,7 +202,7 @@ def _cell_of(document: Mapping[str, Any], role: str) -> str:
 
 
 def _group_columns(evidence: Evidence) -> list[Column]:
-    """Return a group's columns, without the primary factor if the cell's name contains it."""
+    """Return a group's columns; the primary factor is omitted if the cell's name contains it."""
     primary = [Column("level", words.factor_title(evidence.primary), factor=evidence.primary)]
     return [
         Column("pattern", "pattern", factor="pattern"),
@@ -221,7 +221,7 @@ def _group_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[st
 
 
 def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
-    """Return role → names of its columns `prefix.role.index` that hold a value in `frame`.
+    """Return role → its columns `prefix.role.index` with a value in `frame`.
 
     Services follow the roles; their columns are `prefix.service`.
     """
@@ -270,7 +270,7 @@ def _roles_table(evidence: Evidence) -> Table:
 
 
 def _pooled(evidence: Evidence) -> str:
-    """Return a clause that names the factors that a row pools: those without a column."""
+    """Return a clause that names the factors without a column, which a row pools."""
     shown = {"pattern", evidence.primary, *OF_CELL}
     names = [words.factor_title(name) for name in evidence.varied if name not in shown]
     return PHRASES("pooled", factors=names) if names else ""

@@ -1,4 +1,4 @@
-"""The page's section on message counts (sent, received, failed, lost, late) and node starts."""
+"""Build the section on message counts (sent, received, failed, lost, late) and node starts."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ PHRASES = Phrases(
             "{runs_with_loss} of {runs:plural run}."
         ),
         "some_unknown": (
-            "The number of messages sent is unknown in {runs:plural run}: a sender ended and left "
+            "The number of messages sent is unknown in {runs:plural run}, because a sender left "
             "no records."
         ),
         "all_unknown": (
-            "The number of messages sent is unknown in all runs ({runs:count}): a sender ended and "
+            "The number of messages sent is unknown in all runs ({runs:count}), because a sender "
             "left no records."
         ),
         "what_failed_means": (
-            "A failed call ended with an error before its timeout; like a lost call, it counts as "
-            "+∞ in latency."
+            "A failed call ended with an error before its timeout. Like a lost call, it counts "
+            "as +∞ in latency."
         ),
         "table": "Messages",
         "note": (
-            "“Expected”: deliveries due, one per subscriber and message, or one per call. "
-            "“Received”: deliveries that arrived at least once. “Failed”: calls that ended with an "
-            "error before their timeout. Received + failed + lost = expected; duplicates are "
-            "counted separately.{warm_up}"
+            "“Expected”: one delivery per subscriber and message, or one per call. “Received”: "
+            "deliveries that arrived at least once. “Failed”: calls that ended with an error "
+            "before their timeout. Received + failed + lost = expected; duplicates are counted "
+            "separately.{warm_up}"
         ),
         "note_warm_up": " These counts include the warm-up; latency and costs do not.",
         "starts": "Time from process start to READY",
@@ -133,7 +133,7 @@ def _counts_table(evidence: Evidence) -> Table:
 
 
 def sums_check(row: dict[str, Any]) -> str:
-    """Return whether unique deliveries, failed calls and losses add up to the expected ones.
+    """Return whether unique deliveries, failed calls and losses add up to the expected deliveries.
 
     Campaigns recorded before failed calls were counted separately include them in the losses.
     """

@@ -1,4 +1,4 @@
-"""The page's section on the study design: goal, questions, metrics and executed runs."""
+"""Build the section on the study design: goal, questions, metrics and executed runs."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ PHRASES = Phrases(
         # The section.
         "title": "Study design and runs",
         "scope": (
-            "This campaign covers a part of the study's design: {part}. The rest was neither built "
-            "nor run, so the results do not extend to it."
+            "This campaign covers a part of the study's design: {part}. The other treatments "
+            "were not run, and the results do not extend to them."
         ),
         "goal": (
             "Analyse {object} to {purpose}: {focus}, from the viewpoint of {viewpoint}, {context}."
@@ -66,16 +66,14 @@ PHRASES = Phrases(
         "variant_unchanged": "as in the study",
         "measured_time": "measured time, sum of all attempts",
         "waiting_time": "additional time spent waiting for a quiet machine",
-        "wall_clock_time": (
-            "wall-clock time from the first run to the last, including waiting and pauses"
-        ),
+        "wall_clock_time": ("wall-clock time from first to last run, including waiting and pauses"),
         "time": "{time:duration}",
     },
 )
 
 HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz", "interval_s",
         "clients")  # fmt: skip
-"""Factors shown here if all runs share a level; the audit trail lists the other fixed ones."""
+"""Factors listed here if all runs share a level. The audit trail lists the other fixed factors."""
 
 
 def section(evidence: Evidence) -> Section:
@@ -124,7 +122,7 @@ def section(evidence: Evidence) -> Section:
 
 
 def _factors(evidence: Evidence, question: Question) -> list[str]:
-    """Return the titles of a question's factors; a held factor has its one level added."""
+    """Return the titles of a question's factors; factors held at one level include the level."""
     held = dict(evidence.held(question))
     titles = []
     for factor in question.factors:
@@ -137,7 +135,7 @@ def _factors(evidence: Evidence, question: Question) -> list[str]:
 
 
 def _metrics(evidence: Evidence, question: Question) -> str:
-    """Return the titles of a question's responses and of their correlates, key `beside`."""
+    """Return the titles of a question's responses and of their correlates (key `beside`)."""
     titles, correlates = (
         words.listed([resolve(name, evidence.described).title for name in names])
         for names in (question.responses, question.beside)
@@ -227,13 +225,13 @@ def _run_table(evidence: Evidence) -> Table:
 
 
 def _level(evidence: Evidence, factor: str, level: Any) -> str:
-    """Return a level with its unit or title, if any; a bare count has its noun in the heading."""
+    """Return a level with its unit or title; for a count, the heading has the noun."""
     titled = factor in words.FACTOR_UNITS or words.plain(level) in evidence.titles.get(factor, {})
     return evidence.title(factor, level) if titled else words.plain(level)
 
 
 def _shared_levels(evidence: Evidence) -> list[tuple[str, str]]:
-    """Return label and text of the levels of HELD that all runs share, then each variant's own."""
+    """Return labels and texts of the levels of HELD that all runs share, then of each variant."""
     fixed = evidence.study.fixed
     variant_levels = {name: variant.levels for name, variant in evidence.study.variants.items()}
     changed = {key for levels in variant_levels.values() for key in levels}
@@ -256,7 +254,7 @@ def _shared_levels(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
-    """Return labels and texts of measured, waited and wall-clock time over all attempts."""
+    """Return labels and texts of the measured, waiting and wall-clock time of all attempts."""
     measured_s, waited_s, begins_ns, ends_ns = 0.0, 0.0, [], []
     for attempt in evidence.attempts.select("run", "attempt").iter_rows(named=True):
         document = evidence.document(attempt["run"], attempt["attempt"])
@@ -279,7 +277,7 @@ def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def machine_line(machine: Mapping[str, Any]) -> str:
-    """Return one line on the hosts: processor, cores, memory, kernel."""
+    """Return a line on the hosts: processor, cores, memory, kernel."""
     lines = []
     for host in machine.get("hosts", {}).values():
         facts = {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}

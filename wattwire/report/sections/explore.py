@@ -1,7 +1,7 @@
-"""The page's interactive section: the table of runs, once, and patterns of charts.
+"""Build the interactive section from the table of runs and chart templates.
 
-The patterns are the charts of `wattwire.report.figures` with placeholders for titles, levels and
-scales; explore.js fills them in. A chart chosen here is therefore drawn like a printed one.
+The templates are the charts of `wattwire.report.figures` with placeholders for titles, levels and
+scales, which explore.js fills in. Interactive and printed charts therefore look alike.
 """
 
 from __future__ import annotations
@@ -33,25 +33,27 @@ PHRASES = Phrases(
     {
         "title": "Explore the runs",
         "introduction": (
-            "Choose a response and a kind of chart; tick the levels to show. The ticks filter the "
-            "chart below and every table with rows for those levels. Other figures, and numbers "
-            "that pool over a factor, do not change. Results found here are exploratory."
+            "Select a response, a kind of chart and the levels to show. The levels filter the "
+            "chart below and every table with rows for these levels. They do not change other "
+            "figures or numbers that pool over a factor. Results from this section are "
+            "exploratory."
         ),
         "thinned": (
             "The chart shows about {shown:count} of {runs:count} runs: the same share of each "
-            "treatment, evenly spaced in the order of execution. The tables contain every run."
+            "treatment, evenly spaced in run order. The tables contain every run."
         ),
         "for_print": "Figures of the first response, for print",
         # Kinds of charts, each with its caption.
         "box": "runs and boxes",
         "box_caption": (
             "Each row is a treatment, each dot a run. With {runs_min} or more runs, a box shows "
-            "the quartiles and the median; its whiskers reach the lowest and the highest run."
+            "the quartiles and the median, and its whiskers extend to the lowest and the highest "
+            "run."
         ),
         "violin": "violins",
         "violin_caption": (
-            "Each row is a treatment, each dot a run. With {runs_min} or more runs, a shape shows "
-            "their density: a kernel estimate with Scott's bandwidth; all shapes have the same "
+            "Each row is a treatment, each dot a run. With {runs_min} or more runs, a violin "
+            "shows their density, estimated with Scott's bandwidth. All violins have the same "
             "width."
         ),
         "ecdf": "cumulative share of runs",
@@ -62,27 +64,27 @@ PHRASES = Phrases(
         "interaction": "means by two factors",
         "interaction_caption": (
             "Means over the runs shown (geometric on a log scale). Bars are 95 % t intervals of "
-            "single means with three or more runs; for differences, see the answers, which compare "
-            "within blocks. Lines that are not parallel suggest an interaction."
+            "single means over three or more runs. For differences, see the answers, which "
+            "compare within blocks. Nonparallel lines suggest an interaction."
         ),
         "scatter": "one response against another",
         "scatter_caption": "Small points are runs; large points are the medians of the treatments.",
         "heat": "heat map",
         "heat_caption": (
             "Each cell is the mean over its runs (geometric on a log scale). A cell without runs "
-            "stays white."
+            "is white."
         ),
         "order": "runs in order of execution",
         "order_caption": (
-            "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate the "
-            "blocks; hollow marks are excluded runs."
+            "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate blocks. "
+            "Hollow marks are excluded runs."
         ),
     },
 )
 
 DIGITS = 5
 RUNS_MAX = 20_000
-"""Maximum number of runs: with more, the page would be too large to open."""
+"""Maximum number of runs in the section. A page with more runs would be too large to open."""
 LEVELS, TONE, VALUE, SCALE = ["@levels"], "@tone", "@value", "@scale"
 ACROSS = ("@across", ["@acrosses"])
 PANELS = ["@panels", ""]
@@ -91,7 +93,7 @@ GROUPS = (None, LEVELS, TONE, PANELS, 1)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of chart: the reader's choices for it, its caption, and its pattern."""
+    """A kind of chart: its choices for the reader, its caption and its template."""
 
     name: str
     title: str
@@ -159,7 +161,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Explorer:
-    """Choices, filters and a chart over the run table; explore.js reads `data`."""
+    """Selectors, filters and a chart of the run table; explore.js reads `data`."""
 
     factors: tuple[dict[str, Any], ...]
     responses: tuple[Response, ...]
@@ -175,7 +177,7 @@ class Explorer:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the interactive section; None if no run has a response or no factor varies."""
+    """Return the interactive section; None if no run has a response, or if no factor varies."""
     responses = offered(evidence.study.questions, evidence.described)
     responses = tuple(response for response in responses if measured(evidence.usable, response))
     if not responses or not evidence.varied:
@@ -232,7 +234,7 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
 
 
 def _level(evidence: Evidence, factor: str, level: Any) -> dict[str, str]:
-    """Return a level as in the data, its title, and its text in charts if that differs."""
+    """Return a level as in the data, its title, and its text in charts if the text differs."""
     title = evidence.title(factor, level)
     drawn = figures.drawable(title)
     entry = {"level": evidence.word(factor, level), "title": title}
@@ -255,7 +257,7 @@ def _runs(
 ) -> dict[str, Any]:
     """Return the table of runs in planned order, without control runs.
 
-    Columns f0, f1, … are levels of `factors`, r0, r1, … values of `responses`.
+    Columns f0, f1, … hold levels of `factors`; r0, r1, … hold values of `responses`.
     """
     positions = {entry["run"]: index for index, entry in enumerate(evidence.planned, start=1)}
     columns: dict[str, list[Any]] = {}
@@ -287,7 +289,7 @@ def _runs(
 
 
 def _thinned_rows(order: list[int], treatments: list[str]) -> list[int]:
-    """Return about RUNS_MAX of the rows in `order`, evenly spaced, in proportion per treatment."""
+    """Return about RUNS_MAX of the rows in `order`: an evenly spaced share of each treatment."""
     groups: dict[str, list[int]] = {}
     for position, row in enumerate(order):
         groups.setdefault(treatments[row], []).append(position)
@@ -301,7 +303,7 @@ def _thinned_rows(order: list[int], treatments: list[str]) -> list[int]:
 
 
 def _rounded(frame: pl.DataFrame, response: Response) -> list[float | None]:
-    """Return the response of every row to DIGITS digits; None where unknown or infinite (lost)."""
+    """Return each row's response to DIGITS digits; None for unknown or infinite (lost) values."""
     values = column(frame, response.column).tolist()
     return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in values]
 

@@ -1,4 +1,4 @@
-"""The page's section on findings: each detector's finding, or why it has none."""
+"""Build the section on findings: each detector's finding, or the reason that it has none."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ PHRASES = Phrases(
         "lead": (
             "Detectors search the valid runs for known causes of unusual latencies. The detector "
             "of 40 ms waits also searches excluded runs and counts them separately. Findings are "
-            "exploratory: the study did not ask for them. A finding is “shown” only if the study "
-            "varied the setting that removes its cause; otherwise it is “suspected”."
+            "exploratory, because no question of the study requests them. A finding is “shown” "
+            "only if the study varied the setting that removes its cause; otherwise it is "
+            "“suspected”."
         ),
         "finding": "{finding}: {standing}",
         "other_detectors": "Other detectors: {reasons}",

@@ -1,4 +1,4 @@
-"""The page's section on the cost of measuring: the harness's own CPU time, disturbance, phases."""
+"""Build the section on the cost of measuring: the harness's CPU time, disturbance and phases."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ PHRASES = Phrases(
         "unit_of_shares": "share of all cores",
         "phases": "Duration of a run's phases",
         "round_trips": "Harness cost per round trip: a cell's kit compared with a bare client",
-        "round_trips_note": "A bare client of the same library and the cell's ping-pong were "
-        "measured in interleaved pairs of {bytes} B on one core of this machine, before the "
-        "campaign. Latencies of the campaign contain this cost; it is not subtracted.",
+        "round_trips_note": "Interleaved pairs compared the cell's ping-pong with a bare client "
+        "of the same library ({bytes} B, on one core of this machine, before "
+        "the campaign). Latencies of the campaign include this cost.",
         "not_measured": "Harness cost per round trip: not measured here{which}. `wattwire check "
         "CELL --cost` measures it for cells with a bare client.",
-        "none": "No run recorded the harness's own cost.",
+        "none": "No run recorded the cost of the harness.",
     },
 )
 
 
 def section(evidence: Evidence) -> Section:
-    """Return the section on the cost of measuring and the duration of a run's phases."""
+    """Return the section on the cost of measuring and the durations of a run's phases."""
     part = Section("harness", PHRASES("title"))
     rows = []
     for name in metrics_in(HARNESS):
@@ -89,7 +89,7 @@ def section(evidence: Evidence) -> Section:
 def round_trip_costs(machine: Mapping[str, Any]) -> list[Table | Text]:
     """Return the text on the kits' cost per round trip, by cell.
 
-    Cells without a figure are named. Older campaigns have no such data, and the text is empty.
+    The text names cells without a result. It is empty for older campaigns, which lack these data.
     """
     costs = machine.get("harness_costs")
     if not isinstance(costs, Mapping) or not costs:
@@ -113,7 +113,7 @@ def round_trip_costs(machine: Mapping[str, Any]) -> list[Table | Text]:
         ]  # fmt: skip
         columns = [
             Column("cell", "cell"),
-            Column("added", "added by the kit", "measured", "µs"),
+            Column("added", "kit's additional time", "measured", "µs"),
             Column("bare", "bare client, median round trip", "measured", "µs"),
             Column("pairs", "pairs", "measured"),
             Column("day", "measured on"),

@@ -1,4 +1,4 @@
-"""The page's section on latency: curves that include losses, and percentiles over runs."""
+"""Build the section on latency: curves that include losses, and percentiles over runs."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ PHRASES = Phrases(
         "title": "Latency",
         "none": "No valid run has a latency.",
         "what": (
-            "Latency is the time from a message's hand-over to its callback (topics), from a "
-            "request to its reply (calls), from a goal to its result (actions). Lost messages and "
+            "Latency is the time from sending a message to its callback (topics), from a request "
+            "to its reply (calls), or from a goal to its result (actions). Lost messages and "
             "failed calls count as +∞, so a curve that includes them ends below 100 %."
         ),
         # The curves.
@@ -48,33 +48,32 @@ PHRASES = Phrases(
         ),
         "pooled": " over {factors:listed}",
         "thinned": (
-            "Curves are thinned to at most {points} points, with more of them above the 99th "
-            "percentile; every kept point is exact. "
+            "Curves are downsampled to at most {points} exact points, with a higher density "
+            "above the 99th percentile. "
         ),
         # The table of percentiles.
         "table": "Latency percentiles",
         "note": (
             "With three or more runs: geometric mean of the runs' percentiles with a 95 % t "
-            "interval over runs; “too few (found of needed)” if a run has too few messages for the "
-            "percentile. With one or two runs: the first run's percentile with its order-statistic "
-            "interval, which describes that run only; “too few” if the effective sample size, or "
-            "the number of separate clusters above the percentile, is too small. The sample of a "
-            "percentile consists of its “latencies” and of the lost messages and failed calls, "
-            "which count as +∞. “∞ (lost)”: at 95 % confidence, the share of lost messages and "
-            "failed calls exceeds the tail above the percentile, or a run's percentile is one of "
-            "them."
+            "interval over runs; “too few (available of needed)” if a run has too few messages "
+            "for the percentile. With one or two runs: the first run's percentile with its "
+            "order-statistic interval, which describes that run only; “too few” if the effective "
+            "sample size, or the number of separate clusters above the percentile, is too small. "
+            "The sample of a percentile consists of the “latencies” and of the lost messages and "
+            "failed calls, which count as +∞. “∞ (lost)”: at 95 % confidence, the share of lost "
+            "messages and failed calls exceeds the tail above the percentile, or the percentile "
+            "of a run is infinite."
         ),
         "undated": (
-            "{losses:plural lost message} without a recorded send time: counted in the quantiles "
-            "and placed at the end of the series."
+            "{losses:plural lost message} without a recorded send time: the quantiles include "
+            "them, and the series has them at its end."
         ),
     },
 )
 
 SHARES = (0.5, 0.9, 0.99, 0.999)
 RUNS_MIN = 3
-"""Number of runs from which a percentile is the typical run's; with fewer, it is the first run's.
-"""
+"""Minimum number of runs for a mean percentile. With fewer runs, the table has the first run's."""
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 
 
@@ -142,7 +141,7 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
 
 
 def _pooled(evidence: Evidence, across: str | None) -> str:
-    """Return a clause naming the factors over which a curve pools; empty without any."""
+    """Return a clause that names the factors over which a curve pools; "" for none."""
     pooled = [
         words.factor_title(name)
         for name in evidence.varied
@@ -202,9 +201,9 @@ def _percentile_of_runs(runs: list[FloatArray], share: float) -> Any:
 
 
 def _typical_percentile(runs: list[FloatArray], share: float) -> Any:
-    """Return the geometric mean of the runs' percentiles in µs, the same as in the answers.
+    """Return the geometric mean of the runs' percentiles in µs, as in the answers.
 
-    It is TooFew if a run has too few messages, and inf if losses reach the percentile.
+    The result is TooFew if a run has too few messages, and inf if losses reach the percentile.
     """
     fewest = min(values.size for values in runs)
     if fewest < stats.carried_size(share):
@@ -215,7 +214,7 @@ def _typical_percentile(runs: list[FloatArray], share: float) -> Any:
 
 
 def _among_lost(runs: list[FloatArray], share: float) -> bool:
-    """Return whether losses alone make the percentile infinite, for any number of messages."""
+    """Return whether losses make the percentile infinite, whatever the number of messages."""
     expected = sum(values.size for values in runs)
     return stats.share_interval(_lost_count(runs), expected).low > 1.0 - share
 

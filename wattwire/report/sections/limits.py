@@ -1,4 +1,4 @@
-"""The page's section on limits: the study's upper and lower bounds of responses."""
+"""Build the section on limits, the study's bounds on responses."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PHRASES = Phrases(
         "title": "Limits",
         "table": "Limits on responses",
         "note": (
-            "Intervals over run summaries, in the response's unit, simultaneous over all limits at "
-            "{confidence:confidence} (Bonferroni). “Holds”: the whole interval is within the "
-            "limit. “Broken”: the whole interval is beyond it."
+            "Intervals over run summaries, in the response's unit, simultaneous over all limits "
+            "at {confidence:confidence} (Bonferroni). “Holds”: the whole interval is within the "
+            "limit. “Broken”: the whole interval is beyond the limit."
         ),
     },
 )

@@ -1,4 +1,4 @@
-"""The section that applies common tests of papers to pooled runs, with steps and error rates."""
+"""Build the section on tests that papers commonly use, with their steps and error rates."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ PHRASES = Phrases(
     {
         "title": "Tests used in published papers",
         "introduction": (
-            "Tests that papers use, applied to the runs of this campaign for comparison with "
-            "published results. The answers above do not use them."
+            "This section applies tests that papers use to the runs of this campaign, for "
+            "comparison with published results. The answers above do not use them."
         ),
         "folded": ("Normality, transformation, outliers, tests: {walks:plural analysis/analyses}"),
         # Cautions.
         "unpaired": (
-            "Every test here treats runs as unpaired, and the data determine which test is used, "
-            "so the actual level differs from the nominal level."
+            "Every test here treats runs as unpaired, and the data determine the choice of test, "
+            "so the actual significance level differs from the nominal level."
         ),
         "outliers_removed": (
             "Removing outliers before a test raises its false-positive rate, here to "
-            "{worst:percent} instead of the nominal 5 % (simulated, table below). Where outliers "
+            "{worst:percent} instead of the nominal 5 % (simulated, table below). If outliers "
             "were removed, the tables give both results."
         ),
         "reversed": (
@@ -43,12 +43,12 @@ PHRASES = Phrases(
             "verdict."
         ),
         "nothing_left": (
-            "In {undecided} of {walks:plural analysis/analyses}, removing outliers leaves nothing "
-            "to test."
+            "In {undecided} of {walks:plural analysis/analyses}, removing outliers leaves too "
+            "few values to test."
         ),
         "blocks_ignored": (
-            "These tests ignore the blocks of the design. Each row gives the share of the scatter "
-            "that blocks explain; a comparison within blocks would exclude it."
+            "These tests ignore the blocks of the design. Each row gives the share of the "
+            "scatter that blocks explain. A comparison within blocks excludes this share."
         ),
         "some_pooled": (
             "In {pooled} of {walks:plural analysis/analyses}, the groups pool other factors, whose "
@@ -57,13 +57,13 @@ PHRASES = Phrases(
         # The result of each analysis.
         "summary": "Result of each analysis",
         "summary_note": (
-            "Steps: Shapiro–Wilk in each group; if a group is not normal, a Box–Cox power for all "
-            "groups, kept only if every group then passes; outliers by interquartile fences; "
-            "Brown–Forsythe for equal variances; then t, ANOVA, Welch's or Kruskal–Wallis, and "
-            "pairwise tests if that test rejects. Every test is at the 5 % level, pairwise tests "
-            "after correction. Exploratory: p values are not corrected over the rows of this "
-            "table. Scatter of blocks: their share of the sum of squares within groups, and the "
-            "share expected by chance."
+            "Steps: (1) Shapiro–Wilk in each group; (2) if a group is not normal, a Box–Cox "
+            "power for all groups, which is kept only if every group then passes; (3) outliers "
+            "by interquartile fences; (4) Brown–Forsythe for equal variances; (5) t, ANOVA, "
+            "Welch's or Kruskal–Wallis; (6) pairwise tests if that test rejects. Every test has "
+            "a 5 % level, pairwise tests after correction. The results are exploratory: p values "
+            "are not corrected over the rows of this table. “Scatter of blocks” is the blocks' "
+            "share of the sum of squares within groups, and the share expected by chance."
         ),
         "groups": "{factors:listed}",
         "groups_kept": "{factors:listed} (only {levels})",
@@ -74,36 +74,36 @@ PHRASES = Phrases(
         # Simulated error rates.
         "rates": "False-positive rate of this procedure",
         "rates_note": (
-            "Simulated with {trials:count} campaigns per row, for the sizes nearest to those "
-            "above; only the test over all groups, without pairwise tests."
+            "Each row simulates {trials:count} campaigns with the sizes nearest to those above, "
+            "for the test over all groups, without pairwise tests."
         ),
         "aligned": "Interactions by aligned ranks",
         "aligned_note": (
-            "Each effect is aligned and ranked separately (type III); runs are treated as "
-            "unpaired. This is not a test of ratios: it reports two factors that multiply (one ×3, "
-            "one ×5) as an interaction in every simulated trial. For ratios see the answers."
+            "Each effect is aligned and ranked separately (type III), with runs as unpaired. "
+            "This is not a test of ratios: in every simulated trial, it reports two "
+            "multiplicative factors (×3 and ×5) as an interaction. For ratios, see the answers."
         ),
         # The steps of one analysis.
         "walk": "{response} by {groups}",
         "pooled": "The groups pool {factors:listed}, whose effects count as scatter.",
-        "omitted": "Omitted for lack of this response: {runs:plural run}.",
+        "omitted": "{runs:plural run} without this response omitted.",
         "steps": "Steps: {walk}",
         "fences": "fences {low:number} to {high:number}",
         "nothing_decided": "nothing decided",
         "differs": "differs ({method})",
         "no_difference": "no difference detected ({method})",
-        "powerless": "cannot reject at these sizes, whatever the data ({method})",
+        "powerless": "cannot reject at these sizes with any data ({method})",
         "pairs": "Pairs: {walk}",
     },
 )
 
 NONE = (TooFew, NotComputable)
 STEPPED_MAX = 40
-"""Most walks whose steps have their own tables; the first table lists all walks."""
+"""Maximum number of analyses with tables of their steps. The first table lists all analyses."""
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section with a paper's tests; None if runs cannot be grouped."""
+    """Return the section with papers' tests; None if the runs cannot be grouped."""
     if evidence.usable.height == 0:
         return None
     walks, refused = walks_of(evidence)
@@ -231,7 +231,7 @@ def _statistic(test: paper.Significance) -> str:
 
 
 def _headline_p(pair: paper.Pair) -> float:
-    """Return the corrected p that papers print: Bonferroni's if there are several."""
+    """Return the corrected p value that papers print; Bonferroni's if there are several."""
     return pair.p.get("Bonferroni", next(iter(pair.p.values())))
 
 
@@ -245,13 +245,13 @@ def _block_columns(blocks: Any) -> dict[str, Any]:
 
 
 def _rates(result: Walked) -> tuple[Rate, ...]:
-    """Return the error rates of the simulated sizes nearest to the walk's; () for one group."""
+    """Return the error rates at the simulated sizes nearest to the analysis; () for one group."""
     counts = [count for count in result.path.counts.values() if count]
     return rates_for(len(counts), min(counts)) if len(counts) > 1 else ()
 
 
 def _rates_table(results: Sequence[Walked]) -> Table:
-    """Return the table of false-positive rates for the group sizes of these walks."""
+    """Return the table of false-positive rates for the group sizes of these analyses."""
     sizes: dict[tuple[int, int], tuple[Rate, ...]] = {}
     for result in results:
         rates = _rates(result)

@@ -1,4 +1,4 @@
-"""Energy against time and resources: associations, energy–delay products, Pareto fronts."""
+"""Relate energy to time and resources: associations, energy–delay products, Pareto fronts."""
 
 from __future__ import annotations
 
@@ -30,55 +30,56 @@ PHRASES = Phrases(
     {
         "title": "Is energy proportional to time and resources?",
         "no_energy": (
-            "Cannot be answered here: no meter measured energy. An estimate from CPU time would be "
-            "proportional to CPU time by construction, so none is used."
+            "This question has no answer here, because no meter measured energy. An estimate "
+            "from CPU time would be proportional to CPU time by construction."
         ),
         "lead": (
-            "Association is not proportionality: energy is proportional to a quantity if b is 1 in "
-            "the model energy ~ quantity to the power of b. Points are treatments (medians over "
-            "their runs), not runs."
+            "Association is not proportionality. Energy is proportional to a quantity if b is 1 "
+            "in the model energy ~ quantity to the power of b. Points are treatments (medians "
+            "over their runs), not runs."
         ),
         "table": "Energy against time and resources",
         "rho": "{rho:number} ({p:p 3}, {method})",
         "note": (
-            "95 % intervals, not corrected for multiple comparisons; exploratory. Rank intervals "
-            "need at least ten treatments. “About proportional”: the whole interval of b is "
-            "between {low:g} and {high:g}; “cannot tell”: it includes 1 and extends beyond these "
-            "limits. “Within treatments”: correlation over runs after subtracting each treatment's "
-            "mean."
+            "95 % intervals without correction for multiple comparisons, so they are "
+            "exploratory. Rank intervals need at least ten treatments. “About proportional”: the "
+            "whole interval of b is between {low:g} and {high:g}; “cannot tell”: it includes 1 "
+            "and extends beyond these limits. “Within treatments”: correlation over runs after "
+            "subtracting each treatment's mean."
         ),
         "without_points": "No treatment has values of energy and {quantities:listed}.",
         "without_points_of": (
             "No treatment of {where} has values of energy and {quantities:listed}."
         ),
         "shared_by_cpu": (
-            "Where a meter divides a machine's energy by CPU time, as software meters do for one "
-            "process, energy correlates with CPU time by construction."
+            "A meter that divides a machine's energy by CPU time, as software meters do for "
+            "single processes, makes energy correlate with CPU time by construction."
         ),
         "fold": "Energy–delay products and Pareto fronts",
         "scatter": "{energy:capital} against {delay}",
         "scatter_caption": (
-            "Small points are runs; large points are the medians of the treatments. Towards the "
-            "lower left, both values are better. Runs without positive values of both are omitted."
+            "Small points are runs; large points are the medians of the treatments. Both values "
+            "are better towards the lower left. The figure omits runs without positive values of "
+            "both."
         ),
         "products": "{energy:capital} times {delay}",
         "products_note": (
-            "Medians over runs; the product is a geometric mean over runs, with a 95 % t interval "
-            "if three or more runs have both values. “On the front”: no other treatment has less "
-            "of one and no more of the other; for differences between neighbours, see the answers. "
-            "Sorted by product."
+            "Medians over runs. The product is a geometric mean over runs, with a 95 % t "
+            "interval if three or more runs have both values. “On the front”: no other treatment "
+            "is lower in one value without being higher in the other. For differences between "
+            "neighbours, see the answers. Rows are sorted by product."
         ),
         "products_note_of_many": (
-            "Medians over runs; the product is a geometric mean over runs, with a 95 % t interval "
-            "if three or more runs have both values. “On the front”: no other treatment there has "
-            "less of one and no more of the other; for differences between neighbours, see the "
-            "answers. Sorted by product."
+            "Medians over runs. The product is a geometric mean over runs, with a 95 % t "
+            "interval if three or more runs have both values. “On the front”: no other treatment "
+            "there is lower in one value without being higher in the other. For differences "
+            "between neighbours, see the answers. Rows are sorted by product."
         ),
     },
 )
 
 ENERGY_OF_RUN = "energy_uj_per_message"
-"""A run's measured energy; its correlates are the run's other responses."""
+"""A run's measured energy per message. Its correlates are the run's other responses."""
 ENERGY_OF_ROLE = re.compile(r"energy(_\w+)?_j(\..+)?")
 DELAYS = ("elapsed_s", "duration_s", "latency_p50_us", "response_p50_us")
 RESOURCES = (
@@ -93,7 +94,7 @@ FIGURES_MAX = 2
 
 @dataclass(frozen=True)
 class Subject:
-    """An energy column and its correlates: columns of the same runs."""
+    """An energy column and its correlates, columns of the same runs."""
 
     energy: str
     delay: str | None
@@ -128,15 +129,15 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def subjects(evidence: Evidence) -> list[Subject]:
-    """Return the measured energies of this campaign, each with its delay and its correlates.
+    """Return the measured energies of this campaign, each with its delay and correlates.
 
-    The energy per message of whole runs is paired with the runs' responses; where there is none,
-    a column `energy_j.<role>.<number>` is paired with the columns of the same role and number.
-    Estimates are never among them.
+    The correlates of a run's energy per message are the run's other responses. Without that energy,
+    the correlates of a column `energy_j.<role>.<number>` are the columns of the same role and
+    number. Estimates are never included.
     """
     frame = evidence.usable
     known = [name for name in frame.columns if _known(frame, name)]
-    if evidence.imported:  # derived columns would repeat the imported ones
+    if evidence.imported:  # derived columns would repeat imported columns
         known = [name for name in known if name in evidence.described]
     if ENERGY_OF_RUN in known:
         return [_subject(ENERGY_OF_RUN, [name for name in known if "." not in name])]
@@ -148,7 +149,7 @@ def subjects(evidence: Evidence) -> list[Subject]:
         suffix = energy.partition(".")[2]
         same_role = [name for name in known if name.partition(".")[2] == suffix]
         subject = _subject(energy, same_role)
-        # Delay is how long a client waits; a server's own elapsed time may be anything.
+        # Delay is a client's waiting time; a server's elapsed time may include other work.
         has_energy = np.isfinite(column(frame, energy))
         client_times = [name for name in known if re.fullmatch(r"elapsed_s\.client\.\d+", name)
                         and (has_energy & np.isfinite(column(frame, name))).any()]  # fmt: skip
@@ -181,17 +182,17 @@ def _kind(evidence: Evidence, name: str) -> str:
 
 @dataclass(frozen=True)
 class Stratum:
-    """Runs that are compared with each other: all, or those at one level of a factor."""
+    """Comparable runs: all runs, or the runs at one level of a factor."""
 
     title: str
     frame: pl.DataFrame
 
 
 def _strata(evidence: Evidence) -> list[Stratum]:
-    """Return a stratum for each level of the varied factor that no question names, as a platform.
+    """Return a stratum for each level of the varied factor that no question names.
 
-    Runs at different levels of that factor differ in everything at once, so they are not compared.
-    Without exactly one such factor, all runs are one stratum.
+    Runs at different levels of such a factor, for example a platform, differ in too many ways to be
+    compared. Unless there is exactly one such factor, all runs form one stratum.
     """
     compared = {factor for question in evidence.study.questions for factor in question.factors}
     contexts = [name for name in evidence.varied if compared and name not in compared]
@@ -215,7 +216,7 @@ def _medians(evidence: Evidence, frame: pl.DataFrame, names: Sequence[str]) -> F
     treatments = list(by_treatment(evidence, frame).values())
     if not treatments:
         return np.empty((0, len(names)))
-    ordered = pl.concat(treatments)  # each column is converted once, not per treatment
+    ordered = pl.concat(treatments)  # convert each column once, not once per treatment
     ends = np.cumsum([treatment.height for treatment in treatments])[:-1]
     columns = []
     for name in names:
@@ -281,7 +282,7 @@ def _association_row(
 
 
 def _interval_or_text(result: Any) -> Any:
-    """Return an association's interval, or its estimate with p as text if it has none."""
+    """Return an association's interval, or its estimate and p as text if it has no interval."""
     if not isinstance(result, association.Association):
         return result
     if isinstance(result.interval, stats.Interval):
@@ -339,7 +340,7 @@ def _axis(response: Response) -> str:
 def _products(
     evidence: Evidence, subject: Subject, delay_name: str, strata: Sequence[Stratum], number: int
 ) -> Table:
-    """Return the table of energy times delay per treatment, with the Pareto front marked."""
+    """Return the table of energy times delay by treatment, with the Pareto front marked."""
     rows: list[dict[str, Any]] = []
     for stratum in strata:
         rows += _product_rows(evidence, subject, delay_name, stratum)

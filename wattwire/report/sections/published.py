@@ -1,4 +1,4 @@
-"""The section with the tables of a study's source paper, with our values next to each row."""
+"""Build the section that shows a paper's tables with the campaign's values in each row."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ PHRASES = Phrases(
     {
         "title": "Comparison with published numbers",
         "no_file": (
-            "The study names {file}, which is not in this campaign's folder; copy it there to "
-            "compare published and measured numbers."
+            "The study's file of published numbers, {file}, is not in this campaign's folder. "
+            "Copy the file there to compare published and measured numbers."
         ),
         "what": (
-            "Published numbers are as printed{source}. They come from another machine, instrument "
-            "and window: the comparison is descriptive, without tests. CPU here is in per cent of "
-            "one core, for one node of the role. Our windows last {windows}: energy grows with the "
-            "window, power does not."
+            "Published numbers are as printed{source}. They come from another machine, "
+            "instrument and window, so the comparison is descriptive, without tests. Our CPU "
+            "values are per cent of one core, for one node of the role. Our windows last "
+            "{windows}. Energy grows with the window; power does not."
         ),
         "source": " (doi {source})",
         "no_window": "an unknown time (no valid run)",
@@ -44,8 +44,8 @@ PHRASES = Phrases(
         "constants": " ({levels})",
         "note": "With three or more runs: a 95 % t interval over runs.",
         "note_of_nodes": (
-            "With three or more runs: a 95 % t interval over runs. All nodes of the role are "
-            "metered: the value is their mean; “each node” lists them separately."
+            "With three or more runs: a 95 % t interval over runs. The value is the mean over "
+            "all nodes of the role; “each node” lists the nodes separately."
         ),
         # Why a published row has no measured counterpart.
         "no_role": "no {role} in these runs",
@@ -71,7 +71,7 @@ QUANTITIES = {
     "switches_voluntary_thousand": ("voluntary context switches", "thousands"),
 }
 MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
-"""Quantities that our runs also measure; other quantities have only published values."""
+"""Quantities that our runs also measure. Other quantities have only published values."""
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -90,7 +90,7 @@ def section(evidence: Evidence) -> Section | None:
     with path.open(newline="", encoding="utf-8") as file:
         published = list(csv.DictReader(file))
     if not published:
-        raise UsageError(f"{path}: found no rows. Put the file back from the study's folder.")
+        raise UsageError(f"{path}: the file has no rows; restore it from the study's folder")
     published = [row for row in published if row.get("table", "") not in study.shown.published]
     if not published:
         return None
@@ -184,7 +184,7 @@ def _row(
     levels = {key: row[key] for key in keys}
     cells: dict[str, Any] = dict(levels)
     for key in quantities:
-        cells[f"{key}_published"] = row.get(key) or None  # as printed, with every digit
+        cells[f"{key}_published"] = row.get(key) or None  # as printed, with all digits
     frame = _matching(evidence.usable, levels)
     cells["runs"] = frame.height
     if frame.height == 0:
@@ -210,7 +210,7 @@ def _row(
 
 
 def _put_cells(cells: dict[str, Any], key: str, nodes: Sequence[FloatArray]) -> None:
-    """Write into `cells` the interval of the mean over nodes, then runs, and each node's mean."""
+    """Add to `cells` the interval of the runs' means over nodes, and each node's mean."""
     if not nodes:
         return
     stack = np.stack(nodes)
@@ -245,7 +245,7 @@ def _matching(frame: pl.DataFrame, levels: Mapping[str, str]) -> pl.DataFrame:
 
 
 def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:
-    """Return why a published row has no measured counterpart."""
+    """Return the reason that a published row has no measured counterpart."""
     matches = [
         entry
         for entry in evidence.plan

@@ -1,4 +1,4 @@
-"""Sections of imported campaigns: a paper's numbers recomputed from its data, and provenance."""
+"""Build the sections of imported campaigns: recomputed numbers of a paper, and provenance."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ PHRASES = Phrases(
         ),
         "weak": " ({weak:count} of the matches are weak: few digits)",
         "recipes_differ": (
-            "Each number is compared with the result of its own recipe, which may differ from the "
-            "recipe of the import; the answers above use the recipe of the import."
+            "Each number is compared with the result of a specific recipe, which may differ from "
+            "the recipe of the import. The answers above use the recipe of the import."
         ),
         "by_match": "Printed numbers by match",
         "legend": (
-            "✓ matches the printed digits, rounded or truncated; (✓) the same, but weak: few "
-            "digits are printed; ✓ˢ matches the printed digits after a search over other choices, "
-            "whose number is given; ≈ within 1 %; ✗ differs; – cannot be computed from these data. "
-            "Hover over a number for its recipe."
+            "✓: matches the printed digits, rounded or truncated. (✓): the same, but a weak "
+            "match, because few digits are printed. ✓ˢ: matches the printed digits after a "
+            "search over other choices, whose number is given. ≈: within 1 %. ✗: differs. –: "
+            "cannot be computed from these data. Hover over a number for its recipe."
         ),
         "folded": "{title}: {numbers:plural number}, {counts}",
         "count_of_match": "{numbers:count} {match}",
@@ -49,19 +49,20 @@ PHRASES = Phrases(
         # Provenance.
         "sources": "Sources of the values",
         "values": (
-            "{values:plural value} of {runs:plural run} from {files:plural file}{recipe}. For each "
-            "value, provenance.parquet gives the files, the number of rows used and the derivation."
+            "{values:plural value} of {runs:plural run} come from {files:plural file}{recipe}. "
+            "For each value, provenance.parquet gives the files, the number of rows used and the "
+            "derivation."
         ),
         "values_recipe": ", by the recipe “{recipe}”",
         "own_line": "its own line",
-        "many_ways": "{ways:count} ways, listed below; the first: {first}",
+        "many_ways": "{ways:count} recipes, listed below; the first is: {first}",
         "by_response": "Values by response",
         "ways": "How the values were derived",
-        "ways_folded": "How the values were derived: {ways:plural way}",
+        "ways_folded": "How the values were derived: {ways:plural recipe}",
         "excluded": "Excluded files and rows",
         "excluded_note": (
-            "set_aside.csv lists each of them. An empty row count means that the whole file was "
-            "excluded."
+            "set_aside.csv lists each exclusion. An empty row count means that the whole file "
+            "was excluded."
         ),
     },
 )
@@ -72,11 +73,11 @@ MATCHES = (EXACT, BY_SEARCH, NEAR, DIFFERS, ABSENT)
 MARKS = {EXACT: "✓", BY_SEARCH: "✓ˢ", NEAR: "≈", DIFFERS: "✗", ABSENT: ""}
 WEAK = "(✓)"
 OPEN_ROWS = 12
-"""Most rows of a table that is shown unfolded."""
+"""Maximum number of rows of an unfolded table."""
 LINES = r"\blines? \d+( to \d+)?"
-"""Line numbers in a value's source file; values that differ only in these share one recipe."""
+"""Line numbers in a source file. Recipes that differ only in these are the same recipe."""
 WAYS_MAX = 3
-"""Most ways to make a response's values that its row lists in full."""
+"""Maximum number of recipes that a response's row lists in full."""
 COLUMN = "column"
 NUMBER = re.compile(r"[−-]?[0-9][0-9., ]*(e[+-]?[0-9]+)?( %)?")
 
@@ -84,7 +85,7 @@ Check = Mapping[str, Any]
 
 
 def sections(evidence: Evidence) -> list[Section]:
-    """Return the sections that only imported campaigns have."""
+    """Return the sections specific to imported campaigns."""
     reader = evidence.reader
     if not isinstance(reader, ImportedCampaign):
         return []
@@ -94,7 +95,7 @@ def sections(evidence: Evidence) -> list[Section]:
 
 
 def in_short(evidence: Evidence) -> Phrase:
-    """Return the number of printed numbers by match; "" if the campaign has none."""
+    """Return the count of printed numbers by kind of match; "" if the campaign has none."""
     reader = evidence.reader
     checks = reader.checks() if isinstance(reader, ImportedCampaign) else []
     return counted(checks) if checks else Phrase()
@@ -122,7 +123,7 @@ def _reproduced(checks: Sequence[Check]) -> Section:
 
 
 def counted(checks: Sequence[Check]) -> Phrase:
-    """Return a sentence with the number of checks of each match."""
+    """Return a sentence with the number of checks by kind of match."""
     counts = Counter(check["match"] for check in checks)
     weak = sum(bool(check["weak"]) for check in checks)
     return PHRASES(
@@ -165,7 +166,7 @@ def _tally(groups: Sequence[str], checks: Sequence[Check]) -> Table:
 
 
 def _group_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """Return a printed table in its own layout, or as a list, and a table of remarks on it."""
+    """Return a printed table in its original layout or as a list, and a table of remarks on it."""
     has_columns = all(COLUMN in check["place"] for check in checks)
     tables = (
         [_laid_out_table(key, title, checks)] if has_columns else _list_tables(key, title, checks)
@@ -191,7 +192,7 @@ def _laid_out_table(key: str, title: str, checks: Sequence[Check]) -> Table:
 
 
 def _list_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """Return numbers of running text, or of a table without columns, one per row."""
+    """Return the numbers of a text, or of a table without columns, one per row."""
     names = _place_keys(checks, without=("table",))
     has_alternatives = any(_differs_by_default(check) for check in checks)
     rows = []
@@ -208,7 +209,7 @@ def _list_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
 
 
 def _inexact_table(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """Return the table of numbers that are not plainly exact, one per row, with explanations."""
+    """Return the table of numbers that do not match exactly, one per row, with explanations."""
     inexact = [check for check in checks if check["match"] in (BY_SEARCH, NEAR, DIFFERS)]
     if not inexact:
         return []
@@ -239,7 +240,7 @@ def _inexact_table(key: str, title: str, checks: Sequence[Check]) -> list[Table]
 
 
 def _place_keys(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
-    """Return the keys that differ between the checks' places, in order; all keys for one check."""
+    """Return the keys that differ between the checks' places, in order; for one check, all keys."""
     names = dict.fromkeys(name for check in checks for name in check["place"])
     return [
         name
@@ -250,7 +251,7 @@ def _place_keys(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
 
 
 def _shared(checks: Sequence[Check]) -> list[str]:
-    """Return the place values that all checks of a group share, which no column repeats."""
+    """Return the place values that all checks of a group share."""
     names = dict.fromkeys(name for check in checks for name in check["place"])
     values = {name: {str(check["place"].get(name, "")) for check in checks} for name in names}
     return [
@@ -268,7 +269,7 @@ def _match_text(check: Check) -> str:
 
 
 def _cell(check: Check) -> Marked:
-    """Return our number with its mark; its hint holds match, recipe and explanation."""
+    """Return our number with its mark. The tooltip has match, recipe and explanation."""
     match = check["match"]
     hint = "; ".join(
         text for text in (_match_text(check), check["recipe"], check["explanation"]) if text
@@ -285,13 +286,13 @@ def _differs_by_default(check: Check) -> bool:
 
 
 def _printed(text: str) -> str:
-    """Return a printed number in the page's notation, with all its digits."""
+    """Return a printed number in the page's notation, with all digits."""
     mantissa, e, exponent = text.lower().partition("e")
     return f"{mantissa}·10{words.superscript(int(exponent))}" if e else text
 
 
 def _number(value: float | None, printed: str) -> str:
-    """Return our number with two more digits than printed, to tell rounding from truncation."""
+    """Return our number with two extra digits, to distinguish rounding from truncation."""
     if value is None:
         return words.MISSING
     mantissa, e, _ = printed.lower().partition("e")
@@ -330,7 +331,7 @@ def _remarks(reader: ImportedCampaign) -> list[Section]:
     for number, remark in enumerate(remarks, 1):
         rows = remark["rows"]
         is_open = 0 < len(rows) <= OPEN_ROWS
-        note = remark["text"] if is_open else ""  # the text precedes a fold instead
+        note = remark["text"] if is_open else ""  # the text is above a fold instead
         table = Table(f"about-{number}", remark["title"], _columns_of(rows), rows, note)
         if is_open:
             part.parts.append(table)
@@ -348,7 +349,7 @@ def _columns_of(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
 
 
 def _heading(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
-    """Return title, kind and unit of a remark's column, named with its unit as in `energy (J)`."""
+    """Return title, kind and unit of a remark's column, such as `energy (J)`."""
     match = re.fullmatch(r"(.+) \(([^()]{1,6})\)", name)
     title, unit = (match[1], match[2]) if match else (name, "")
     known = [value for value in values if value is not None]
@@ -358,7 +359,7 @@ def _heading(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
     ):
         kind = "measured"
     elif known and all(isinstance(value, str) and NUMBER.fullmatch(value) for value in known):
-        # Digits as written; published numbers are set back, as in every table.
+        # The digits are as written. Published numbers have the style of every table.
         printed = title.startswith("printed") or title.endswith("printed")
         kind = "published" if printed else "measured"
     return title.replace("_", " "), kind, unit
@@ -388,7 +389,7 @@ def _sources(reader: ImportedCampaign) -> Section:
 
 
 def _provenance(reader: ImportedCampaign) -> list[Any]:
-    """Return the table of provenance by response, and a fold of recipes if a response has many."""
+    """Return the table of provenance by response, and a fold if a response has many recipes."""
     used = reader.provenance().filter(pl.col("rows_used") > 0)
     used = used.with_columns(pl.col("how").str.replace(LINES, PHRASES("own_line")))
     files = used.select("column", "files").explode("files")
@@ -427,7 +428,7 @@ def _provenance(reader: ImportedCampaign) -> list[Any]:
 
 
 def _ways(used: pl.DataFrame) -> Fold:
-    """Return the fold of all ways to make these responses' values, with counts of values."""
+    """Return the fold of all recipes of these responses, with their counts of values."""
     counted_ways = (
         used.group_by("column", "how", maintain_order=True)
         .agg(pl.len().alias("values"), pl.col("run").first())

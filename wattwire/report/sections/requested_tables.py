@@ -1,4 +1,4 @@
-"""The section with tables and figures that a study requests, with its published numbers."""
+"""Build the section of tables and figures that a study requests, with published numbers."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ PHRASES = Phrases(
     "requested_tables",
     {
         "title": "Tables and figures of the study",
-        "none": "No valid run: no tables or figures yet.",
+        "none": "No tables or figures yet: no run is valid.",
         "no_file": (
-            "The study's published numbers ({file}) are not in this campaign's folder; copy the "
-            "file there to compare published and measured numbers."
+            "The study's file of published numbers, {file}, is not in this campaign's folder. "
+            "Copy the file there to compare published and measured numbers."
         ),
         "what": (
-            "Published numbers are as printed{source}, errors included. They come from other "
-            "machines, versions and instruments: the comparison is descriptive, without tests. "
-            "Ours are medians over the runs of a cell. {best}: ratio to the lowest value of its "
-            "column; the printed ratios are the paper's own."
+            "Published numbers are as printed{source}, including errors. They come from other "
+            "machines, versions and instruments, so the comparison is descriptive, without "
+            "tests. Our numbers are medians over the runs of a cell. {best}: ratio to the lowest "
+            "value of the column. The published ratios are as printed in the paper."
         ),
         "source": " (doi {source})",
         "best": "× best",
         "missing": "{responses:capital}: {reason}.{cpu_time}",
-        "cpu_time": " CPU time, where shown below, was measured; it is not energy.",
+        "cpu_time": " CPU time below was measured; it is not energy.",
         "not_measured": "not measured",
         # A table.
         "table": "{response:capital}{unit}",
@@ -94,7 +94,7 @@ def _about(evidence: Evidence, has_printed: bool) -> Phrase:
 def _tables(
     evidence: Evidence, printed: Printed, spec: ShownTable, number: int
 ) -> list[Text | Table]:
-    """Return a table for each value and role, after a warning on what was not measured."""
+    """Return a table for each value and role, after a warning on unmeasured responses."""
     contents: list[Text | Table] = [Text(spec.note)] if spec.note else []
     places = [(value, role) for value in spec.values for role in value.roles]
     missing = [
@@ -124,7 +124,7 @@ def _tables(
 
 
 def planned_levels(evidence: Evidence, factor: str) -> Sequence[Any]:
-    """Return the planned levels of a factor, varied or held fixed."""
+    """Return the planned levels of a factor, whether varied or fixed."""
     held = evidence.study.fixed.get(factor)
     return evidence.factors.get(factor) or ((held,) if held is not None else ())
 
@@ -187,7 +187,7 @@ def _columns(
 def _put_medians(
     rows: list[Levels], place: int, medians: Sequence[float | None], was_measured: bool
 ) -> None:
-    """Write into the rows a column's medians and the ratio of each to the lowest positive one."""
+    """Add a column's medians to the rows, with their ratios to the lowest positive median."""
     positive = [median for median in medians if median is not None and median > 0]
     for row, median in zip(rows, medians, strict=True):
         row[f"{place} here"] = median
@@ -200,12 +200,12 @@ def _put_medians(
 
 
 def _is_printed(printed: Printed, table: str, role: str, value: ShownValue) -> bool:
-    """Return whether the published table has any such value of this role."""
+    """Return whether the published table has such a value for this role."""
     return any(row.get(value.published) for row in printed.of(table, {}, role))
 
 
 def _values_at(evidence: Evidence, values: FloatArray, levels: Levels) -> FloatArray:
-    """Return the finite values of the usable runs at these levels."""
+    """Return the finite values of usable runs at these levels."""
     kept = np.isfinite(values)
     for factor, level in levels.items():
         kept &= np.array(

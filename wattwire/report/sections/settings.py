@@ -1,4 +1,4 @@
-"""The page's section on settings in force, as each node's library reported them."""
+"""Build the section on effective settings, as reported by each node's library."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PHRASES = Phrases(
         "any_pattern": "the nodes",
         "table": "Settings reported by each node",
         "note": (
-            "Settings are read from the library at READY if it reports them. The nodes of a row "
-            "have the same settings, except for those with several values."
+            "Each node reports its library's settings at READY, if the library provides them. "
+            "The nodes of a row have equal settings, except where a setting has several values."
         ),
         "several": "{values} different values",
     },
@@ -33,7 +33,7 @@ VALUES_MAX = 3
 
 
 def section(evidence: Evidence) -> Section:
-    """Return the section on the settings in force, as the libraries reported them."""
+    """Return the section on the effective settings, as reported by the libraries."""
     part = Section("settings", PHRASES("title"))
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     guarantees: dict[str, set[str]] = {}
@@ -92,7 +92,7 @@ def _row_key(
 ) -> tuple[str, ...]:
     """Return the key of a node's row: cell, pattern, role, library, guarantee and varied settings.
 
-    Varied settings are part of it, since a row would mix levels otherwise.
+    Without the varied settings, a row would mix levels.
     """
     ready = node["ready"]
     varied = [name for name in evidence.varied if name.startswith("settings.")]
@@ -105,7 +105,7 @@ def _row_key(
 
 
 def merged(node_settings: Sequence[Mapping[str, Any]]) -> str:
-    """Return several nodes' settings as one text: `a = 1, b = 3 | 7`; many values as a count."""
+    """Return several nodes' settings as text: `a = 1, b = 3 | 7`; many values as a count."""
     values: dict[str, dict[str, None]] = {}
     for settings in node_settings:
         for key, value in flat(settings).items():

@@ -1,6 +1,6 @@
-"""The page's section on system calls: calls of each treatment, and which calls differ most.
+"""Build the section on system calls: calls by treatment, and the calls that differ most.
 
-Separate runs count system calls; no timed number comes from them.
+Separate runs count system calls. Timings never come from these runs.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ PHRASES = Phrases(
     {
         "title": "System calls",
         "what": (
-            "System calls were counted in {runs:plural separate run} after all others; no other "
-            "number on this page comes from there. Calls are divided by the number of messages "
+            "{runs:plural separate run} after all others counted system calls; no other number "
+            "on this page comes from these runs. Calls are divided by the number of messages "
             "sent. {method}"
         ),
         "strace": (
-            "strace -c -f counted the system calls of each process from the first to the last: "
-            "start-up and exit are included, and weigh less the more messages a run has. The time "
-            "of a call is its CPU time in the kernel as strace reports it, tracing included."
+            "strace -c -f counted all system calls of each process. Start-up and exit are "
+            "included; their share decreases with the number of messages. The time of a call is "
+            "its CPU time in the kernel as reported by strace, including tracing."
         ),
         "ebpf": (
-            "The kernel (eBPF) counted the system calls from the last moment of the silent "
-            "baseline to the end of the window. The time of a call is from entry to return, "
-            "waiting included. It is given separately for calls that wait (futex, epoll_wait, poll "
-            "and similar), which use no CPU while they wait, and for all others, of which those "
-            "that read from a socket may also wait. CPU time in the kernel is the process tree's "
-            "own, in steps of the kernel's clock tick."
+            "The kernel (eBPF) counted the system calls from the end of the silent baseline to "
+            "the end of the window. The time of a call is from entry to return, including "
+            "waiting. Calls that wait (futex, epoll_wait, poll and similar) use no CPU while "
+            "they wait and are listed separately; of the other calls, reads from a socket may "
+            "also wait. CPU time in the kernel is that of the process tree, in steps of the "
+            "kernel's clock tick."
         ),
         "instead": "strace was used instead of counting in the kernel: {reason}.",
-        "uncounted": "Not counted, because the tables were full: {calls:plural call}.",
+        "uncounted": "{calls:plural call} not counted, because the tables were full.",
         "none_valid": "No run that counts system calls is valid.",
         "one_treatment": "the treatment",
         "table": "System calls and kernel time",
-        "note": "Per message, mean over the runs that count system calls.",
+        "note": "Means per message over the runs that count system calls.",
         # The figure.
         "figure": "System calls per message",
         "caption": (
-            "System calls per message, all process trees together, by call. The calls with the "
-            "largest shares have their own colours."
+            "System calls per message by call, summed over all process trees. The most frequent "
+            "calls have separate colours."
         ),
         # The most and the least efficient treatment.
         "sides": "Most and least efficient treatment compared",
         "sides_note": (
-            "Per message, all process trees together. An efficient treatment uses little CPU time "
-            "per message, by the median of the timed runs. A call that differs is not necessarily "
-            "the cause."
+            "Values per message, summed over all process trees. An efficient treatment uses "
+            "little CPU time per message, by the median of the timed runs. A call that differs "
+            "is not necessarily the cause."
         ),
         "difference": (
             "{level}{worst} used {ratio} times the CPU time of {best} and made "
@@ -73,21 +73,21 @@ PHRASES = Phrases(
         # Every call.
         "each": "Every system call",
         "each_note": (
-            "Calls made fewer than {least:g} times per message are omitted here but included in "
-            "the sums."
+            "The table omits calls made fewer than {least:g} times per message; the sums include "
+            "them."
         ),
     },
 )
 
 STRACE = "strace"
 GROUPED_BY = "language"
-"""Factor within whose levels treatments are compared; if it does not vary, the first varied factor
-other than the primary one.
+"""Factor within whose levels treatments are compared. If it does not vary, the first varied factor
+other than the primary factor replaces it.
 """
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section on system calls; None if the plan has no run that counts them."""
+    """Return the section on system calls; None if no planned run counts them."""
     planned = [entry for entry in evidence.plan if entry.get("control") == "syscalls"]
     if not planned:
         return None
@@ -140,7 +140,7 @@ def _warnings(documents: Sequence[Mapping[str, Any]]) -> list[Phrase]:
 
 
 def _roles(treatments: Sequence[Traced]) -> list[str]:
-    """Return roles in the order of their names, which puts clients before servers."""
+    """Return roles by name, which puts clients before servers."""
     return sorted({role for treatment in treatments for role in treatment.calls})
 
 
@@ -214,9 +214,9 @@ def _grouping_factor(evidence: Evidence) -> str | None:
 
 
 def _side_by_side(evidence: Evidence, treatments: Sequence[Traced]) -> list[Any]:
-    """Return a table and sentences on the most and least efficient treatment, and how calls differ.
+    """Return a table and sentences on how the most and least efficient treatments differ.
 
-    Treatments are compared within each level of the grouping factor, if there is one.
+    Treatments are compared within each level of the grouping factor, if there is such a factor.
     """
     factor = _grouping_factor(evidence)
     index = evidence.varied.index(factor) if factor else None
@@ -291,11 +291,11 @@ def _sentence(
 
 
 def _figure(treatments: Sequence[Traced]) -> Figure:
-    """Return a figure of calls per message as stacked bars; rarer calls share one colour."""
+    """Return a figure of calls per message as stacked bars; rare calls share one colour."""
     sums: dict[str, float] = defaultdict(float)
     for treatment in treatments:
         for name, count in treatment.merged().items():
-            sums[name] += count / max(treatment.total, SHOWN_MIN)  # each treatment weighs the same
+            sums[name] += count / max(treatment.total, SHOWN_MIN)  # equal weight per treatment
     frequent = sorted(sums, key=lambda name: -sums[name])[: len(PALETTE) - 1]
     points = []
     for treatment in treatments:

@@ -1,4 +1,4 @@
-"""The page's section on variants: the verdicts of `compare` on the campaign."""
+"""Build the section on variants, with the verdicts of `compare` on the campaign."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def headline(evidence: Evidence) -> str:
-    """Return sentences on variants with more losses or failures than their base; "" without any."""
+    """Return sentences on variants with more losses or failures than their base; "" for none."""
     if len(evidence.factors.get(FACTOR, ())) < 2:
         return ""
     try:

@@ -1,1 +1,1 @@
-"""Tables shared by several sections of the page, or by papers."""
+"""Build tables that several sections of the page, or papers, share."""

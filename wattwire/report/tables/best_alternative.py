@@ -1,4 +1,4 @@
-"""The table of alternatives in ascending order, for every response."""
+"""Build the table of alternatives, in ascending order for every response."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ PHRASES = Phrases(
         "open": "not significantly higher",
         "higher": "higher",
         "note": (
-            "“At most”: upper limit of the ratio to the truly lowest alternative; all limits and "
-            "outcomes hold simultaneously at {confidence:confidence}. The alternative with the "
-            "smallest estimate may not be the truly lowest: one that is “not significantly higher” "
-            "may be."
+            "“At most”: upper limit of the ratio to the truly lowest alternative. All limits and "
+            "outcomes hold simultaneously at {confidence:confidence}. The truly lowest "
+            "alternative may be any that is “not significantly higher”, not only the one with "
+            "the smallest estimate."
         ),
     },
 )
 
 
-def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
-    """Return the table of alternatives in ascending order; None if none is ranked."""
+def table(evidence: Evidence, choices: Sequence[Choice]) -> Table | None:
+    """Return the table of alternatives in ascending order; None without ranked alternatives."""
     group_titles = {
         "lowest": PHRASES("lowest"),
         "equal": PHRASES("equal"),
@@ -47,14 +47,14 @@ def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
             "at_most": placed.at_most,
             "group": group_titles[placed.group],
         }
-        for choice in found
+        for choice in choices
         for placed in choice.placed
     ]
     if not rows:
         return None
     rows += [
         {"response": choice.response.title, "alternative": name, "group": reason}
-        for choice in found
+        for choice in choices
         for name, reason in choice.without.items()
     ]
     factor_titles = words.listed([words.factor_title(name) for name in factors_of(evidence)])

@@ -1,4 +1,4 @@
-"""Tables of answers that are differences, because a run has no logarithm and hence no ratio."""
+"""Build the tables of answers that are differences, because a run's value has no logarithm."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ PHRASES = Phrases(
     "differences",
     {
         "why_shares": (
-            "{response:capital}: above zero in {above:count} of {runs:plural run}; differences of "
-            "shares, in percentage points."
+            "{response:capital} is above zero in {above:count} of {runs:plural run}; the "
+            "differences of shares are in percentage points."
         ),
         "why": (
-            "{response:capital}: {not_positive:count} of {runs:plural run} {are} zero or negative "
-            "(minimum {minimum:number}{unit}, {run}). A ratio of geometric means needs the "
-            "logarithm of every run; a value that is zero or negative has none, and excluding its "
-            "run would bias the answer. The answers are therefore differences, by ranks if there "
-            "are enough runs."
+            "{response:capital}: {not_positive:count} of {runs:plural run} {are} zero or "
+            "negative (minimum {minimum:number}{unit}, {run}). A ratio of geometric means needs "
+            "the logarithm of every run, which these runs lack; excluding them would bias the "
+            "answer. The answers are therefore differences, by ranks if there are enough runs."
         ),
         "is": "is",
         "are": "are",
         "title": "Answers as differences",
         "note": (
-            "For shares, and for responses that are zero or negative in some runs. Estimand: the "
-            "typical difference (Hodges–Lehmann) of runs that differ in that factor alone, in "
-            "pairs within blocks, or as two samples if nothing else varies; with too few of them "
-            "for the confidence level, the mean over those pairs, by t. Differences are in the "
-            "response's unit and belong to the same family as the ratios. “Different”: the "
-            "interval excludes 0. A relative margin does not apply to a difference, so no result "
-            "here is equivalent. A typical difference does not show whether small and large "
-            "treatments differ by different amounts. The table also gives the difference of "
-            "arithmetic means within blocks, by t: an outlier shifts it, and its pooled error "
-            "assumes that small and large levels have equal variance."
+            "This table has shares, and responses that are zero or negative in some runs. The "
+            "estimand is the typical difference (Hodges–Lehmann) of runs that differ in that "
+            "factor alone: in pairs within blocks, or as two samples if nothing else varies. "
+            "With too few pairs for the confidence level, it is the mean over the pairs, with a "
+            "t interval. Differences are in the response's unit and belong to the same family as "
+            "the ratios. “Different”: the interval excludes 0. A relative margin does not apply "
+            "to a difference, so no result here is equivalent. A typical difference does not "
+            "show whether small and large treatments differ by different amounts. The table also "
+            "gives the difference of arithmetic means within blocks, with a t interval. Outliers "
+            "shift this difference, and its pooled error assumes that small and large levels "
+            "have equal variance."
         ),
         "ranks_of_pairs": "ranks of {pairs} pairs",
         "ranks_of_samples": "ranks of two samples",
         "means_of_pairs": "means of {pairs} pairs",
         "means": "means",
         "by_level": "Does the difference change with the other factors?",
-        "by_level_note": ("Exploratory: separate intervals, each at {confidence:confidence}."),
+        "by_level_note": ("Exploratory: each interval is separate, at {confidence:confidence}."),
     },
 )
 
 
 def why(evidence: Evidence, response: Response) -> Phrase:
-    """Return a sentence on the runs that are not positive and the difference reported instead."""
+    """Return a sentence on the runs that are not positive, and on the use of differences."""
     values = column(evidence.usable, response.column)
     known = int(np.isfinite(values).sum())
     if response.share:
@@ -78,7 +78,7 @@ def why(evidence: Evidence, response: Response) -> Phrase:
 
 
 def table(evidence: Evidence, answers: Answers) -> Table:
-    """Return the table of all answers that are differences, each with the difference of means."""
+    """Return the table of all answers that are differences, with differences of means."""
     rows = [
         _row(evidence, answers, answer, answer.result)
         for answer in answers.items

@@ -1,4 +1,4 @@
-"""The columns of a table that hold the levels of each row."""
+"""Build the columns of a table that hold the levels of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A paper's printed numbers by table, role and levels, for comparison with measured ones."""
+"""Look up a paper's printed numbers by table, role and levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLE, ROLE, SOURCE = "table", "node_role", "source"
 
 
 def published_file(evidence: Evidence) -> Path | None:
-    """Return the file of the study's published numbers in the campaign's folder, else None."""
+    """Return the study's file of published numbers in the campaign's folder; None without one."""
     name = evidence.study.published
     path = evidence.reader.path / name
     return path if is_plain_name(name) and path.is_file() else None
@@ -26,7 +26,7 @@ def published_file(evidence: Evidence) -> Path | None:
 
 @dataclass(frozen=True)
 class Printed:
-    """The rows of the study's published numbers; empty if their file is missing."""
+    """The rows of the study's published numbers; empty if the file is missing."""
 
     rows: Sequence[Mapping[str, str]]
 
@@ -36,7 +36,7 @@ class Printed:
         return next(filter(None, names), PHRASES("source", table=table))
 
     def of(self, table: str, levels: Mapping[str, Any], role: str = "") -> list[Mapping[str, str]]:
-        """Return the rows of a table with these levels, of one role or of all."""
+        """Return the rows of a table with these levels, of one role or of all roles."""
         return [
             row
             for row in self.rows
@@ -46,12 +46,12 @@ class Printed:
         ]
 
     def text(self, table: str, levels: Mapping[str, Any], role: str, column: str) -> str | None:
-        """Return a number as printed, with all digits; None if the table has none."""
+        """Return a number as printed, with all digits; None if the table lacks it."""
         values = [row[column] for row in self.of(table, levels, role) if row.get(column)]
         return values[0] if values and column else None
 
     def total(self, table: str, levels: Mapping[str, Any], column: str) -> float | None:
-        """Return the sum of a column over the roles that have it; None if none has."""
+        """Return the sum of a column over the roles with a number; None if no role has one."""
         values = [float(row[column]) for row in self.of(table, levels) if row.get(column)]
         return sum(values) if values else None
 

@@ -1,4 +1,4 @@
-"""Treatments ranked by a product of two measured responses, such as energy times delay."""
+"""Rank treatments by a product of two measured responses, such as energy times delay."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ PHRASES = Phrases(
     "ranking",
     {
         "no_energy": (
-            "No ranking: no meter measured energy. An energy estimate from CPU time would only "
-            "rank CPU time, so it is not ranked."
+            "No ranking: no meter measured energy. A ranking by estimated energy would only rank "
+            "CPU time."
         ),
         "not_measured": "No ranking: the campaign did not measure {responses:listed}.",
-        "agreement_unknown": "Agreement of the two rankings: {reason}.",
+        "agreement_unknown": "The agreement of the two rankings is unknown: {reason}.",
         "agreement": (
             "Agreement of the two rankings: Spearman's ρ {rho:number} over the "
             "{treatments:plural treatment} in both ({p:p}{interval}; exploratory)."
         ),
         "interval": ", 95 % interval {low:number} to {high:number}",
         "note_here": (
-            "Here: geometric mean over runs, with a 95 % t interval if there are three or more "
-            "runs; the order of neighbours with overlapping intervals is uncertain."
+            "Here: geometric mean over runs, with a 95 % t interval from three runs on. The "
+            "order of neighbours with overlapping intervals is uncertain."
         ),
         "note_published": (
             "Published: the product of the printed {columns:listed}, each summed over the roles "
-            "for which the paper prints it; the paper may not print this product."
+            "for which the paper prints it. The paper may not print this product."
         ),
     },
 )
@@ -49,9 +49,9 @@ HERE, PRINTED = "product_here", "product_printed"
 def parts(
     evidence: Evidence, printed: Printed, spec: ShownRanking, number: int
 ) -> list[Text | Table]:
-    """Return our ranking with the published one; if ours is missing, a warning gives the reason.
+    """Return our ranking and the published one; without ours, a warning gives the reason.
 
-    Estimates are not responses, so they are never ranked.
+    Estimates are never ranked, because they are not responses.
     """
     first, second = (resolve(name, evidence.described) for name in spec.product)
     contents: list[Text | Table] = [Text(spec.title, "question")]

@@ -1,7 +1,7 @@
-"""Sensitivity analyses of the answers: by ranks, by shares of variance, and checks of the errors.
+"""Analyse the sensitivity of the answers by ranks, shares of variance and checks of the errors.
 
-Answers do not depend on these. They serve readers who prefer other methods, and reveal violated
-assumptions of the ratios.
+Answers do not depend on these analyses, which serve readers who prefer other methods and reveal
+violated assumptions of the ratios.
 """
 
 from __future__ import annotations
@@ -37,36 +37,38 @@ PHRASES = Phrases(
     {
         "title": "Sensitivity checks: ranks, effect sizes, assumptions",
         "assumed": (
-            "Assumptions of the intervals: all treatments have the same error variance, and errors "
-            "are independent. In simulations with three or more levels, one level with four times "
-            "the standard deviation raised the false-positive rate of ratios from 5 % to between "
-            "10 and 20 %; autocorrelated errors, with all runs of a level in a row, raised it to "
-            "between 11 and 33 %. With random order within blocks, autocorrelation did not affect "
-            "ratios, but it made the intervals of single treatments too narrow. One outlying run "
-            "in ten, with ten times the standard deviation, lowered the false-positive rate and "
-            "widened the intervals. A warning above names each violation that these data show; few "
-            "runs reveal only large violations."
+            "Assumptions of the intervals: all treatments have the same error variance, and "
+            "errors are independent. In simulations with three or more levels, one level with "
+            "four times the standard deviation raised the false-positive rate of ratios from 5 % "
+            "to between 10 and 20 %; autocorrelated errors, with all runs of a level in a row, "
+            "raised it to between 11 and 33 %. With random order within blocks, autocorrelation "
+            "did not affect ratios but made the intervals of single treatments too narrow. "
+            "Outliers (one run in ten, with ten times the standard deviation) lowered the "
+            "false-positive rate and widened the intervals. A warning above names each violation "
+            "that these data show. Few runs reveal only large violations."
         ),
         "by_ranks": "By ranks",
         "by_ranks_note": (
-            "One value per block and level: the mean log response over the combinations of the "
-            "other factors that have every level there. Hodges–Lehmann: paired in blocks if there "
-            "are {blocks_min} or more; with fewer, from two unpaired samples, whose interval "
-            "includes the differences between blocks. Cliff's δ: how much more often a block at "
-            "the first level is above one at the second than below (Newcombe's method 5, "
-            "unpaired). Friedman and Quade: tests of whether any level of the factor differs, by "
-            "permutation within blocks. Each interval holds separately at {confidence:confidence}; "
-            "the answers are the ratios above."
+            "Each block and level contributes one value: the mean log response over the "
+            "combinations of other factors that have every level in the block. Hodges–Lehmann: "
+            "paired by block from {blocks_min} blocks on; with fewer blocks, from two unpaired "
+            "samples, whose interval includes the differences between blocks. Cliff's δ: the "
+            "probability that a block at the first level is above a block at the second, minus "
+            "the probability that it is below (Newcombe's method 5, unpaired). Friedman and "
+            "Quade: tests of whether any level of the factor differs, by permutation within "
+            "blocks. Each interval holds separately at {confidence:confidence}. The answers are "
+            "the ratios above."
         ),
         "effects": "Effects on each response",
         "effects_note": (
-            "Block analysis of variance on the {scale} scale ({interaction}), the error pooled "
-            "over treatments; ω² with limits by noncentral F at {confidence:confidence}, with at "
-            "most 10 error degrees of freedom, to allow for heavy tails. Interactions have a "
-            "second p, from permuting the residuals within blocks, if the first is below "
-            "{permuted_below:g} on either scale. Exploratory."
+            "Block analysis of variance on the {scale} scale ({interaction}), with the error "
+            "pooled over treatments. The limits of ω² come from a noncentral F at "
+            "{confidence:confidence} with at most 10 error degrees of freedom, to allow for "
+            "heavy tails. Interactions have a second p, from permuting the residuals within "
+            "blocks, if the first is below {permuted_below:g} on either scale. The results are "
+            "exploratory."
         ),
-        # What an interaction means on each scale.
+        # The meaning of an interaction on each scale.
         "ratios_differ": "ratios differ",
         "differences_differ": "differences differ",
         "interaction": (
@@ -78,8 +80,9 @@ PHRASES = Phrases(
         "no_sign_there": "there is no sign that {interaction}",
         "undecided": ". The two p values on that scale disagree: the result is undecided",
         "identical_labels": (
-            "Two identical labels differed by more than the {confidence:confidence} error limit in "
-            "{alarms} of {pairs:plural pair}, over all responses; false-positive rate: {rate}."
+            "Over all responses, two identical labels differed by more than the "
+            "{confidence:confidence} error limit in {alarms} of {pairs:plural pair}; "
+            "false-positive rate: {rate}."
         ),
         "rate": "{low:percent} to {high:percent}",
     },
@@ -88,13 +91,13 @@ PHRASES = Phrases(
 PAIRS_BY_RANKS_MIN = 6
 PAIRS_OF_FACTORS_MAX = 6
 PERMUTED = 0.2
-"""An interaction whose p is above this on both scales needs no p by permutation."""
+"""An interaction with p above this value on both scales needs no p by permutation."""
 SCALES = {"log": PHRASES("ratios_differ"), "plain": PHRASES("differences_differ")}
 """Scale → the meaning of an interaction of two factors on it."""
 
 
 def parts(evidence: Evidence, answers: Answers) -> list[Any]:
-    """Return warnings on errors that violate the intervals' assumptions, and the fold."""
+    """Return warnings on violated assumptions of the intervals, and the fold of analyses."""
     computed = answers.computed()
     responses = list(dict.fromkeys(answer.response for answer in computed))
     shift_responses = [answer.response for answer in answers.differences()]
@@ -233,7 +236,7 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
 def _on_both_scales(fits: dict[str, Any], frozen: str, first: str, second: str) -> dict[str, Any]:
     """Return the interaction per scale.
 
-    On the frozen scale, p also comes from permutation if it may matter.
+    On the study's scale, p also comes from permutation if the interaction may be significant.
     """
     effects = {
         scale: stats.interaction(fit, first, second, permutations=0)
@@ -266,14 +269,14 @@ def _effect_row(response: Response, factors: Sequence[str], effect: Any) -> dict
 
 
 def interaction_words(
-    response: Response, pair: tuple[str, str], found: dict[str, Any], frozen: str
+    response: Response, pair: tuple[str, str], effects: dict[str, Any], frozen: str
 ) -> Phrase | None:
-    """Return a sentence on the interaction of two factors: on both scales if they disagree."""
-    if not all(isinstance(effect, stats.Effect) for effect in found.values()):
+    """Return a sentence on the interaction of two factors, on both scales if these disagree."""
+    if not all(isinstance(effect, stats.Effect) for effect in effects.values()):
         return None
     other_scale = next(scale for scale in SCALES if scale != frozen)
-    on_frozen, on_other = found[frozen].p < ALARM, found[other_scale].p < ALARM
-    permuted_p = found[frozen].permuted_p
+    on_frozen, on_other = effects[frozen].p < ALARM, effects[other_scale].p < ALARM
+    permuted_p = effects[frozen].permuted_p
     if not on_frozen and not on_other:
         return None
     there, other = SCALES[frozen], SCALES[other_scale]
@@ -281,7 +284,7 @@ def interaction_words(
     if on_frozen != on_other:
         verdict = other if on_other else PHRASES("no_sign_there", interaction=other)
         contrary = PHRASES(
-            "other_scale", scale=other_scale, verdict=verdict, p=found[other_scale].p
+            "other_scale", scale=other_scale, verdict=verdict, p=effects[other_scale].p
         )
     is_undecided = on_frozen != (permuted_p is not None and permuted_p < ALARM)
     return PHRASES(
@@ -290,7 +293,7 @@ def interaction_words(
         response=response.title,
         verdict=there if on_frozen else PHRASES("no_sign", interaction=there),
         scale=frozen,
-        p=found[frozen].p,
+        p=effects[frozen].p,
         permuted_p=permuted_p,
         other_scale=contrary,
         undecided=PHRASES("undecided") if is_undecided else "",
@@ -298,7 +301,7 @@ def interaction_words(
 
 
 def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
-    """Return the number of A/A comparisons that differed by more than the errors explain."""
+    """Return the count of A/A comparisons with a difference beyond the errors' limit."""
     alarms = trials = 0
     for response in responses:
         fit = usable_fit(evidence, response)

@@ -1,4 +1,4 @@
-"""Short answers for the page and the terminal, one per line, decided ones first."""
+"""Build short answers for the page and the terminal, one per line, decided answers first."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ PHRASES = Phrases(
     {
         "title": "Summary of answers",
         "note": (
-            "Decided answers come first; answers are then sorted by the ratio's distance from 1. "
-            "Intervals at {confidence:confidence}{family}; questions, models and reasons are below."
+            "Decided answers come first. Answers are then sorted by the ratio's distance from 1. "
+            "Intervals are at {confidence:confidence}{family}. Questions, models and reasons are "
+            "below."
         ),
         "family": " (simultaneous over {answers:plural answer})",
     },
@@ -27,10 +28,10 @@ KEYS = ("response", "contrast", "estimate", "outcome")
 
 
 def rows(document: Mapping[str, Any]) -> list[Row]:
-    """Return response, sides, estimate with its interval, and outcome of each contrast.
+    """Return response, sides, estimate with interval, and outcome of each contrast.
 
     `document` is report/analysis.json. Contrasts without a number are omitted, except shares ("none
-    in any of 18 runs"); the page names the others on separate lines.
+    in any of 18 runs"). The page names the omitted contrasts on separate lines.
     """
     contrasts = document["contrasts"]
     known = [
@@ -52,7 +53,7 @@ def rows(document: Mapping[str, Any]) -> list[Row]:
 def place(contrast: Mapping[str, Any]) -> tuple[int, float]:
     """Return the key that sorts decided contrasts first.
 
-    Within an outcome ratios come first, those farthest from 1 before others, then differences.
+    Within an outcome, ratios by distance from 1, farthest first, precede differences.
     """
     order = list(words.OUTCOMES).index(contrast["outcome"])
     if contrast["kind"] == "ratio":
@@ -76,7 +77,7 @@ def _row(contrast: Mapping[str, Any]) -> Row:
 
 
 def table(document: Mapping[str, Any]) -> Table | None:
-    """Return the page's table; None if a single sentence is sufficient."""
+    """Return the page's table; None if a single sentence suffices."""
     all_rows = rows(document)
     if len(all_rows) < 2:
         return None

@@ -1,7 +1,7 @@
-"""Steady-state check of each treatment's runs, and the effect of the warm-up on latency.
+"""Check each treatment's runs for steady state, and show the effect of the warm-up on latency.
 
-The warm-up comes from the study or its settling runs; it is the same for all treatments, and fixed
-before the first block. This module only classifies; it never excludes a run, settled or not.
+The warm-up comes from the study or its settling runs. It is the same for all treatments and fixed
+before the first block. This module classifies runs but never excludes a run.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ PHRASES = Phrases(
     {
         "title": "Steady state of the runs",
         "unsettled": (
-            "Not settled after the warm-up ({warm_up}): {treatments:listed 6}; the figures of "
-            "these treatments do not describe a steady state."
+            "Not in steady state after the warm-up ({warm_up}): {treatments:listed 6}. The "
+            "results of these treatments do not describe a steady state."
         ),
         "calls": "{calls:plural call}",
         "its_time": "stated as a time",
@@ -37,7 +37,7 @@ PHRASES = Phrases(
         "note": (
             "Each run with {points_min} or more messages after the study's warm-up is classified "
             "by its latency: flat, warm-up (settles lower), slowdown (settles higher), no steady "
-            "state. Changepoints are found with a penalty for autocorrelation. A treatment is "
+            "state. The changepoint detection has a penalty for autocorrelation. A treatment is "
             "classified if three quarters of its runs, and at least {runs_min}, agree. The "
             "classification excludes no run and no message."
         ),
@@ -49,7 +49,7 @@ MOVING = (WARM_UP, UNSETTLED)
 
 
 def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
-    """Return the fold with the table of courses; None if no run has a latency."""
+    """Return the fold with the table of classes; None if no run has a latency."""
     cut = _cuts_by_time(evidence) or evidence.warmup_calls > 0
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
@@ -79,16 +79,16 @@ def _cuts_by_time(evidence: Evidence) -> bool:
 
 
 def are_asked(evidence: Evidence) -> bool:
-    """Return whether back-to-back calls follow a warm-up, so that runs should be settled."""
+    """Return whether runs should be in steady state: back-to-back calls after a warm-up."""
     closed = any(all_levels(entry).get("loop") == "closed" for entry in evidence.designed)
     return evidence.warmup_calls > 0 or (closed and _cuts_by_time(evidence))
 
 
 def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
-    """Return the closed-loop treatments that have not settled though the study has a warm-up.
+    """Return the closed-loop treatments that are not in steady state despite a warm-up.
 
-    Either the settling runs of its cell show that, or most of its windows drift in one direction; a
-    machine whose speed varies also shifts windows, but in both directions.
+    Either the settling runs of the cell show this, or most of the windows drift in one direction. A
+    machine of varying speed also shifts windows, but in both directions.
     """
     if not are_asked(evidence):
         return []
@@ -104,7 +104,7 @@ def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
 
 
 def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> Phrase:
-    """Return a sentence on the treatments that have not settled, for the headline; "" for none."""
+    """Return the headline's sentence on treatments that are not in steady state; "" for none."""
     titles = unsettled(evidence, series)
     if not titles:
         return Phrase()
@@ -118,7 +118,7 @@ def _course_cells(series: Mapping[str, Series], runs: list[str]) -> dict[str, An
     courses = []
     for run in runs:
         run_series = series[run]
-        # Lost calls whose send time is unknown are at the end, and part of no course.
+        # Lost calls with an unknown send time are at the end and are not classified.
         courses.append(
             stats.classify(run_series.values_us[: run_series.values_us.size - run_series.loose])
         )
@@ -133,7 +133,7 @@ def _course_cells(series: Mapping[str, Series], runs: list[str]) -> dict[str, An
 
 
 def _typical_latency_us(values: Iterable[FloatArray]) -> Any:
-    """Return the geometric mean over runs of each run's median latency, in µs."""
+    """Return the geometric mean of the runs' median latencies, in µs."""
     medians = [
         stats.nearest_rank(np.sort(latencies_us), 0.5)
         for latencies_us in values
@@ -154,8 +154,8 @@ def _table(evidence: Evidence, rows: list[dict[str, Any]], cut: bool) -> Table:
     ]
     if cut:
         columns += [
-            Column("cut", "median latency, warm-up cut", "measured", "µs"),
-            Column("whole", "with the warm-up", "measured", "µs"),
+            Column("cut", "median latency without warm-up", "measured", "µs"),
+            Column("whole", "with warm-up", "measured", "µs"),
         ]
     return Table(
         "courses",

@@ -66,7 +66,7 @@ def test_time_waited_and_time_by_the_wall_clock_stand_beside_the_time_measured(t
     assert facts["measured time, sum of all attempts"] == _minutes(measured_s)
     assert facts["additional time spent waiting for a quiet machine"] == f"{runs * WAITED_S:.1f} s"
     assert facts[
-        "wall-clock time from the first run to the last, including waiting and pauses"
+        "wall-clock time from first to last run, including waiting and pauses"
     ] == _minutes(wall_s)
 
 
@@ -83,7 +83,7 @@ def test_runs_of_the_design_control_runs_and_unusable_ones_are_counted_apart(tmp
     facts = facts_of(page)
     assert facts["measured runs of the design"] == ("8: 6 valid, 1 excluded, 1 not tried yet")
     assert facts["control runs"] == "6: 6 valid, 0 not valid"
-    assert words.heading.startswith("Incomplete, 7 of 8 runs of the design so far. ")
+    assert words.heading.startswith("Incomplete: 7 of 8 runs of the design so far. ")
 
 
 def test_control_runs_are_in_no_count_of_runs_set_aside(tmp_path):

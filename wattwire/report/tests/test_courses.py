@@ -74,7 +74,7 @@ def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, mon
     evidence = with_plan(evidence, warmup_calls=500)
     assert steady_state.told_unsettled(evidence, steady) == ""
     told = steady_state.told_unsettled(evidence, moving)
-    assert told.startswith("Not settled after the warm-up (500 calls): ")
+    assert told.startswith("Not in steady state after the warm-up (500 calls): ")
     named = {evidence.treatment_title(steady_state.all_levels(one)) for one in documents}
     assert named
     assert all(title in told for title in named)

@@ -219,7 +219,7 @@ def test_published_tables_that_are_laid_out_are_not_listed_again(tmp_path) -> No
     assert list(tables(published.section(evidence))) == ["published-9-client"]
     unknown = evidence_of(tmp_path / "without", printed="")
     part = requested_tables.section(unknown)
-    assert "copy the file there" in texts(part)
+    assert "Copy the file there" in texts(part)
     assert all(c.kind != "published" for c in tables(part)["laid-out-1-1"].columns)
 
 
@@ -234,7 +234,7 @@ def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
     none = requested_tables.section(
         evidence_of(tmp_path / "none", blocks=1, unknown_runs=(0, 1, 2, 3))
     )
-    assert [one.words for one in none.parts] == ["No valid run: no tables or figures yet."]
+    assert [one.words for one in none.parts] == ["No tables or figures yet: no run is valid."]
     page = build_report(Campaign(campaign_of(tmp_path / "page", blocks=1))).read_text("utf-8")
     assert "Tables and figures of the study" in page and "Table 4 (Old)" in page
 
@@ -330,7 +330,7 @@ def test_a_page_with_such_a_question_says_it_under_the_question(tmp_path) -> Non
     (at / "study.json").write_text(json.dumps(study))
     page = build_report(Campaign(at)).read_text("utf-8")
     assert "Does it correlate?" in page and "CPU time per message correlates positively" in page
-    assert "Not answered: this campaign holds its factors at one level" not in page
+    assert "Not answered: this campaign holds the question's factors at one level" not in page
 
 
 def test_figures_hold_a_point_a_treatment_and_a_run(tmp_path) -> None:

@@ -76,7 +76,7 @@ def test_a_figure_that_cannot_be_drawn_costs_no_other(tmp_path, monkeypatch) -> 
     with render.Drawer(tmp_path) as drawer:
         drawer.begin([Figure("ends", "", "", crash), Figure("good", "", "", spec)])
         assert set(drawer.pictures()) == {"good"}
-    assert "ended twice" in drawer.failed["ends"]
+    assert "crashed twice" in drawer.failed["ends"]
 
 
 def test_a_page_names_the_figure_that_could_not_be_drawn(page, monkeypatch) -> None:

@@ -172,7 +172,7 @@ def test_the_drawn_specs_are_the_ones_on_the_page_and_thinned(ordinary) -> None:
         curves[key] = curves.get(key, 0) + 1
     assert len(curves) == 12
     assert max(curves.values()) <= 400
-    assert "thinned to at most 400 points" in text
+    assert "downsampled to at most 400 exact points" in text
 
 
 def test_a_percentage_is_written_in_a_figure_as_it_is_in_the_text(ordinary) -> None:
@@ -251,8 +251,10 @@ def test_percentiles_that_the_data_do_not_carry_are_words(ordinary) -> None:
 
 def test_one_block_has_main_effects_and_no_interval_per_treatment(tmp_path) -> None:
     words, page = built(tmp_path / "campaign", Shape(blocks=1))
-    assert words.heading.startswith("One block, main effects only, no interval per treatment: ")
-    assert "With one block, there is no interval per treatment" in words.text
+    assert words.heading.startswith(
+        "One block, so only main effects and no interval per treatment: "
+    )
+    assert "One block gives no interval per treatment" in words.text
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
     assert row["model"] == "main effects"
     assert float(row["ratio_low"]) < CPU_RATIO < float(row["ratio_high"])
@@ -280,7 +282,7 @@ def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_
     shape = Shape(blocks=2, patterns=("topic",), unknown_runs=tuple(range(1, 100)))
     words, _ = built(tmp_path / "campaign", shape)
     assert words.heading.startswith(
-        "Excluded: 15 of 16 runs (other load); the remaining runs give no result. "
+        "15 of 16 runs excluded (other load); the remaining runs give no result. "
         "With the excluded runs: Swift used 0."
     )
     assert "2 blocks, 16 runs)" in words.heading
@@ -295,14 +297,14 @@ def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> N
 
 def test_an_incomplete_campaign_says_so_first_and_answers_from_what_is_there(tmp_path) -> None:
     words, _ = built(tmp_path / "campaign", Shape(drop_runs=tuple(range(50, 72))))
-    assert words.heading.startswith("Incomplete, 50 of 72 runs of the design so far. Swift used 0.")
+    assert words.heading.startswith("Incomplete: 50 of 72 runs of the design so far. Swift used 0.")
 
 
 def test_a_run_that_died_is_a_result_and_its_absence_from_a_ratio_is_said(tmp_path) -> None:
     shape = Shape(blocks=2, patterns=("topic",), died_runs=(2,))
     words, page = built(tmp_path / "campaign", shape)
     assert "1 valid run ended with the outcome “died”." in words.text
-    assert "1 valid run without CPU time per message: omitted from its ratios." in words.text
+    assert "1 valid run without CPU time per message, which its ratios omit." in words.text
     assert "15 runs)" in words.heading
     verdicts = table(page, "verdicts")
     assert [(r["outcome"], r["verdict"], r["reasons"]) for r in verdicts] == [
@@ -338,7 +340,7 @@ def test_a_run_that_was_tried_again_counts_once(tmp_path) -> None:
     assert "16 runs)" in Words(page.read_text("utf-8")).heading
     rows = table(page, "verdicts")
     assert [(r["run"], r["attempt"], r["counts"]) for r in rows] == [
-        (run, "2", "no, another attempt does")
+        (run, "2", "no, replaced by another attempt")
     ]
     assert rows[0]["reasons"] == "agent: gone"
 

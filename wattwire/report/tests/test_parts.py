@@ -249,7 +249,8 @@ def test_numbers_that_no_run_of_ours_has_stand_alone_and_platforms_are_not_match
 def test_a_missing_file_of_published_numbers_is_said(tmp_path) -> None:
     shape = Shape(blocks=1, patterns=("topic",), study={"published": "published.csv"})
     page = build_report(Campaign(write_campaign(tmp_path / "campaign", shape)))
-    assert "The study names published.csv, which is not in this campaign" in page.read_text("utf-8")
+    missing = "file of published numbers, published.csv, is not in this campaign"
+    assert missing in page.read_text("utf-8")
 
 
 def test_a_written_table_holds_no_formula(tmp_path):

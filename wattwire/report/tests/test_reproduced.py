@@ -161,8 +161,8 @@ def test_many_ways_to_make_values_are_named_below_one_row(tmp_path, how: str, wa
     if ways == 1:
         assert row["how"] == "watts, its own line" and not folds
         return
-    assert row["how"].startswith("10 ways, listed below; the first: mean of 0 files")
-    assert [fold.title for fold in folds] == ["How the values were derived: 10 ways"]
+    assert row["how"].startswith("10 recipes, listed below; the first is: mean of 0 files")
+    assert [fold.title for fold in folds] == ["How the values were derived: 10 recipes"]
     assert [one["how"] for one in folds[0].parts[0].rows] == [how.format(n) for n in range(10)]
 
 

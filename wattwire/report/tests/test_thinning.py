@@ -76,10 +76,10 @@ def test_a_figure_says_what_was_left_out_wherever_it_stands_and_others_are_left_
     parts = [figure("a", many), Fold("more", [figure("b", many), of_curve]), small]
     first, second, untouched, same = figures_of(bounded(Section("s", "S", parts), Thinner()).parts)
     told = (
-        f"Caption. {words.count(4000)} of {words.count(9000)} runs are drawn: from each treatment"
+        f"Caption. The figure shows {words.count(4000)} of {words.count(9000)} runs: a proportional"
     )
     assert first.caption.startswith(told)
-    assert "the tables contain every run" in second.caption
+    assert "The tables contain every run" in second.caption
     held = [one.spec["datasets"][POINTS] for one in (first, second)]
     assert len(held[0]) == 4000 and held[0] is held[1]  # once on the page, as before
     assert untouched is of_curve and same is small

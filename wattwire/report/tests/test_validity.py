@@ -90,7 +90,7 @@ def test_answers_under_limits_that_were_changed_afterwards_are_not_called_regist
         return table.note
 
     changed = Rejudged(busy, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
-    assert "Registered in the study" in note(busy)
+    assert "The study registered these questions" in note(busy)
     assert "Registered" not in note(changed)
     assert "validity limits changed afterwards, so exploratory" in note(changed)
     evidence = gather(changed)

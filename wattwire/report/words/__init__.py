@@ -1,1 +1,1 @@
-"""Sentences shared by the page, the terminal and papers."""
+"""Phrase the sentences that the page, the terminal and papers share."""

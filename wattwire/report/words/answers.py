@@ -1,4 +1,4 @@
-"""Sentences for single answers, and the first sentence of the page."""
+"""Phrase single answers, and the first sentence of the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "answer",
     {
-        # One answer: levels, ratio or difference, interval, basis.
+        # A single answer: levels, ratio or difference, interval, basis.
         "ratio": (
             "{level} {verb} {interval:estimate} times the {response} of {baseline} "
             "({name} {interval:limits}, {basis}{means})"
@@ -49,22 +49,22 @@ PHRASES = Phrases(
         "with_excluded": "With the excluded runs: {answer}",
         "few_degrees": (
             "{blocks:plural block with few treatments leaves/blocks with few treatments leave} "
-            "{degrees:plural degree} of freedom for the error: an interval extends "
-            "{few_limit:number} standard errors to each side; with {enough} degrees of freedom it "
-            "would extend {enough_limit:number}, and the standard error itself is imprecise. Only "
-            "a very large difference can be detected: measure more blocks to detect smaller ones."
+            "{degrees:plural degree} of freedom for the error. An interval extends "
+            "{few_limit:number} standard errors to each side, instead of {enough_limit:number} "
+            "with {enough} degrees of freedom, and the standard error itself is imprecise. Only "
+            "a very large difference can be detected. Measure more blocks to detect smaller "
+            "differences."
         ),
-        # The first sentence of the page, and what precedes or follows it.
-        "incomplete": "Incomplete, {tried} of {runs} runs of the design so far.",
-        "one_block": "One block, main effects only, no interval per treatment: {answer}",
+        # The first sentence of the page, and sentences before and after it.
+        "incomplete": "Incomplete: {tried} of {runs} runs of the design so far.",
+        "one_block": "One block, so only main effects and no interval per treatment: {answer}",
         "within_noise": ("The effect is not larger than the A/A noise: no difference is claimed."),
         "no_difference": "No difference detected: the interval includes {no_effect}.",
         "depends": (
             "By {other}: {lowest:number} at {lowest_level} and {highest:number} at {highest_level}."
         ),
         "too_few_runs": (
-            "There are too few runs for a precise estimate: the error has {degrees:plural degree} "
-            "of freedom."
+            "The estimate is imprecise: the error has only {degrees:plural degree} of freedom."
         ),
         # Instead of an answer.
         "all_ended": "{which} {outcomes} {when}.",
@@ -75,7 +75,7 @@ PHRASES = Phrases(
         "only_run": "The only run",
         "before_sending": "before anything was sent",
         "before_ready": "before READY",
-        "unrecorded": "and left no record of what they sent",
+        "unrecorded": "and left no record of sent messages",
         "no_run_tried": (
             "No results yet: {tried:count} of {planned:plural planned run} tried{because}."
         ),
@@ -85,34 +85,34 @@ PHRASES = Phrases(
         ),
         "because": " ({reasons:listed})",
         "answer_of_all_runs": (
-            "Excluded: {excluded} of {tried:plural run} ({reasons:listed}); the remaining runs "
+            "{excluded} of {tried:plural run} excluded ({reasons:listed}); the remaining runs "
             "give no result. {answer}"
         ),
         "no_numeric_answer": "No question has a numeric answer: {reason}.",
         "nothing_to_compare": (
-            "{runs:plural run} measured, all with {held:listed}: there is nothing to compare."
+            "{runs:plural run} measured, all with {held:listed}, so there is nothing to compare."
         ),
         "add_levels": "Give one of these factors two or more levels.",
         "no_comparison": (
             "{runs:plural run} measured; the study requests no comparison. Add a [[question]] with "
             "the factors to compare."
         ),
-        "import_again": "Import again, with --factor for a column in which runs differ.",
+        "import_again": "Import again with --factor COLUMN for a column in which runs differ.",
         "import_again_with": (
-            "Import again, with --factor for a column in which runs differ: {columns}."
+            "Import again with --factor COLUMN for a column in which runs differ: {columns}."
         ),
     },
 )
 
 BY_RANKS = ("pairs", "two samples")
 FAR_APART = 10.0
-"""Ratio from which (and below whose reciprocal) a sentence also states both sides' means."""
+"""From this ratio on, and at most at its reciprocal, a sentence also states both means."""
 FEW_DEGREES, ENOUGH_DEGREES = 1, 4
-"""Most degrees of freedom that cause a warning, and the number used for comparison in it."""
+"""Maximum degrees of freedom that cause a warning; the degrees that the warning compares with."""
 
 
 def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> Phrase | None:
-    """Return the answer with excluded runs included; None if it has no number."""
+    """Return the answer that includes excluded runs; None if it has no number."""
     if not isinstance(answer.with_all, NUMBER):
         return None
     counted = replace(answer, result=answer.with_all)
@@ -122,7 +122,7 @@ def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> Phr
 def sentence(evidence: Evidence, answer: Answer, family: int) -> Phrase:
     """Return the answer in words: levels, ratio, interval, confidence level, runs and blocks.
 
-    A difference is stated in the response's unit.
+    Differences are in the response's unit.
     """
     return PHRASES("stated", claim=claim(evidence, answer, family))
 
@@ -152,7 +152,7 @@ def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
 
 
 def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
-    """Return both sides' geometric means with unit if a large ratio hides them, else ""."""
+    """Return both geometric means with unit if the ratio is large, else ""."""
     if 1 / FAR_APART < interval.estimate < FAR_APART:
         return ""
     values = column(evidence.usable, answer.response.column)
@@ -197,7 +197,7 @@ def _difference_claim(
 
 
 def _mean_of_each_side(evidence: Evidence, answer: Answer) -> Phrase:
-    """Return the response's mean over each level's usable runs, as ", mean 0.93 % against 0 %"."""
+    """Return the response's means over each level's usable runs: ", mean 0.93 % against 0 %"."""
     values = column(evidence.usable, answer.response.column)
     levels = levels_of(evidence.usable, answer.factor)
     means = []
@@ -226,7 +226,7 @@ def _basis(result: stats.Ratio | stats.Difference) -> Phrase:
 
 
 def few_degrees(answers: Answers) -> Phrase:
-    """Return a warning if few degrees of freedom remain, else ""."""
+    """Return a warning if the error has few degrees of freedom, else ""."""
     intervals = [item.interval for item in (*answers.computed(), *answers.differences())]
     few = [
         interval for interval in intervals if interval.degrees and interval.degrees <= FEW_DEGREES
@@ -248,7 +248,7 @@ def few_degrees(answers: Answers) -> Phrase:
 
 
 def headline(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the headline: edited files, treatments not compared, first sentence, failed calls."""
+    """Return the headline: edited files, uncompared treatments, first sentence, failed calls."""
     failed = failed_calls.sentence(evidence)
     uncompared = not_compared.headline(evidence, asked_responses(evidence))
     texts = [
@@ -261,7 +261,7 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the primary factor's first answer that is not about energy, or the reason for none."""
+    """Return the primary factor's first answer on a response other than energy, or a reason."""
     if evidence.usable.height == 0:
         return _no_runs(evidence)
     if ended := all_ended(evidence):
@@ -295,7 +295,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def _dependences(evidence: Evidence, answers: Answers, answer: Answer) -> list[Phrase]:
-    """Return a sentence for each factor that a ratio depends on, with its two extreme levels."""
+    """Return a sentence for each factor that affects a ratio, with its two extreme levels."""
     texts = []
     for change in changes(by_level(evidence, answers, [answer])):
         ends = sorted(change.levels, key=lambda pair: pair[1].estimate)
@@ -314,9 +314,9 @@ def _dependences(evidence: Evidence, answers: Answers, answer: Answer) -> list[P
 
 
 def all_ended(evidence: Evidence) -> Phrase:
-    """Return a sentence if the nodes of every valid run ended without a message record.
+    """Return a sentence if the nodes of all valid runs ended without a message record.
 
-    The sentence gives the first run's reason. Empty if a run has measured values or no run is
+    The sentence gives the first run's reason. It is "" if a run has measured values or no run is
     valid.
     """
     frame = evidence.usable
@@ -350,7 +350,7 @@ def _which_runs(runs: int, has_excluded: bool) -> Phrase:
 
 
 def _exclusion_reasons(evidence: Evidence) -> list[str]:
-    """Return the reasons for which runs were excluded, in words."""
+    """Return the reasons for the exclusion of runs, in words."""
     codes = {reason["code"] for run in evidence.runs.values() for reason in run.get("reasons", [])}
     return sorted(code.replace("_", " ") for code in codes)
 
@@ -388,7 +388,7 @@ def _without_contrast(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def nothing_to_compare(evidence: Evidence) -> Phrase:
-    """Return the reason for no answer if no question has two levels, and the remedy."""
+    """Return the reason and the remedy if no question compares two levels."""
     runs = evidence.usable.height
     held_levels = [pair for q in evidence.study.questions for pair in evidence.held(q)]
     if held_levels and not evidence.imported:

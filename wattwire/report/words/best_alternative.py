@@ -1,4 +1,4 @@
-"""Sentences on which alternative is lowest: the first sentence, and those under a question."""
+"""Phrase the lowest alternative, for the page's first sentence and for each question."""
 
 from __future__ import annotations
 
@@ -46,28 +46,28 @@ PHRASES = Phrases(
             "One alternative is significantly higher: {ratio:number} times as much ({title})."
         ),
         "some_higher": (
-            "{alternatives:count} alternatives are significantly higher: from "
+            "{alternatives:count} alternatives are significantly higher, from "
             "{nearest_ratio:number} times ({nearest}) to {farthest_ratio:number} times as much "
             "({farthest}; at most {at_most:number})."
         ),
         "more_titles": "{more:count} more",
         "unranked": (
-            "Lowest observed {response}: {lowest}; highest: {highest}. The {alternatives:count} "
-            "alternatives cannot be ranked yet: {reason}."
+            "The lowest observed {response} is {lowest}, the highest {highest}. The "
+            "{alternatives:count} alternatives cannot be ranked yet: {reason}."
         ),
         "observed": "{title} ({value})",
         "wins": (
-            "Lowest {response} by medians, over {levels:plural level} of {factor}: {wins:listed}."
+            "Lowest median {response}, over {levels:plural level} of {factor}: {wins:listed}."
         ),
         "win": "{level} at {levels:count}",
         # After the questions.
         "not_compared": "Lowest {response}: {reason}.",
         "method": (
-            "The outcomes lowest, equivalent and not significantly higher hold simultaneously for "
-            "{responses:listed} at {confidence:confidence}: multiple comparisons with the best "
-            "(Hsu 1984), one-sided t limits of each against all others, Bonferroni. “Equivalent”: "
-            "the upper limit of the ratio to the truly lowest alternative is within the margin. "
-            "“Not significantly higher”: the alternative may be the lowest."
+            "The outcomes lowest, equivalent and not significantly higher hold simultaneously "
+            "for {responses:listed} at {confidence:confidence} (multiple comparisons with the "
+            "best, Hsu 1984: one-sided t limits of each against all others, Bonferroni). "
+            "“Equivalent”: the upper limit of the ratio to the truly lowest alternative is "
+            "within the margin. “Not significantly higher”: the alternative may be the lowest."
         ),
         "without_run": "Without a valid run: {titles:listed}.",
     },
@@ -77,18 +77,18 @@ NAMED_MAX = 4
 Medians = dict[tuple[Any, ...], float]
 
 
-def sentences(evidence: Evidence, question: Question, found: Sequence[Choice]) -> list[Text]:
-    """Return for each response of the question the lowest alternative, and where levels are lowest.
+def sentences(evidence: Evidence, question: Question, choices: Sequence[Choice]) -> list[Text]:
+    """Return sentences on the lowest alternative in each response of the question.
 
-    `found` are the choices of the study's alternatives. If these could not be compared, the
-    sentence reports the observed values and the reason. Empty if the question has other factors.
+    If the alternatives in `choices` cannot be compared, a sentence reports the observed values and
+    the reason. The result is empty if the question has other factors.
     """
     factors = factors_of(evidence)
     if not factors or not set(factors) <= set(question.factors):
         return []
     responses = {resolve(name, evidence.described) for name in question.responses}
     texts = []
-    for choice in found:
+    for choice in choices:
         medians = _medians(evidence, choice, factors)
         if choice.response not in responses or len(medians) < 2:
             continue
@@ -102,7 +102,7 @@ def sentences(evidence: Evidence, question: Question, found: Sequence[Choice]) -
 
 
 def _medians(evidence: Evidence, choice: Choice, factors: Sequence[str]) -> Medians:
-    """Return the median over runs of each combination of the factors that can be compared."""
+    """Return the median over runs of each comparable combination of the factors."""
     values: dict[tuple[Any, ...], list[float]] = {}
     for frame in by_treatment(evidence, evidence.usable).values():
         key = tuple(levels_of(frame, name)[0] for name in factors)
@@ -119,7 +119,7 @@ def _value(response: Response, value: float) -> Phrase:
 
 
 def _ranked_sentence(choice: Choice) -> Phrase:
-    """Return a sentence on the lowest, those not shown to be higher, and how high the rest are."""
+    """Return a sentence on the lowest, the not significantly higher and the higher alternatives."""
     first, near = choice.placed[0], [*choice.titles("equal"), *choice.titles("open")]
     if len(near) > NAMED_MAX:
         near = [*near[:NAMED_MAX], PHRASES("more_titles", more=len(near) - NAMED_MAX)]
@@ -175,7 +175,7 @@ def _medians_sentence(
 def _wins_by_level(
     evidence: Evidence, response: Response, factors: Sequence[str], medians: Medians
 ) -> list[Phrase]:
-    """Return how often each level of two factors is lowest over the other's levels."""
+    """Return sentences on how often each level of a factor is lowest over the other's levels."""
     if len(factors) != 2:
         return []
     texts = []
@@ -206,13 +206,13 @@ def _wins_by_level(
 
 
 HEADLINE_NAMED_MAX = 6
-"""Most alternatives that a sentence names one by one."""
+"""Maximum number of alternatives that a sentence names."""
 CONDITIONS = ("payload_bytes", "literal", "clients", "rate_hz", "interval_s")
 
 
-def headline(evidence: Evidence, found: Sequence[Choice]) -> Phrase:
-    """Return one sentence on all responses; "" if none of them could be compared."""
-    compared = [choice for choice in found if choice.placed]
+def headline(evidence: Evidence, choices: Sequence[Choice]) -> Phrase:
+    """Return a sentence on all responses; "" if no response could be compared."""
+    compared = [choice for choice in choices if choice.placed]
     if not compared:
         return Phrase()
     leaders = []
@@ -235,7 +235,7 @@ def headline(evidence: Evidence, found: Sequence[Choice]) -> Phrase:
 
 
 def _conditions(evidence: Evidence) -> Phrase:
-    """Return the fixed conditions of interest to readers: payload, clients, rate."""
+    """Return the fixed conditions that interest readers: payload, clients, rate."""
     fixed = evidence.study.fixed
     closed = fixed.get("loop") == "closed"
     conditions = []
@@ -287,31 +287,31 @@ def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> Phrase:
 
 
 def _first_names(titles: Sequence[str]) -> list[str]:
-    """Return the names, or the first of many and the number of further ones."""
+    """Return the names, or the first names and the number of further names."""
     shown = list(titles[:HEADLINE_NAMED_MAX])
     more = len(titles) - len(shown)
     return [*shown, PHRASES("more", more=more)] if more else shown
 
 
-def notes(evidence: Evidence, found: Sequence[Choice]) -> list[Phrase]:
-    """Return the method behind the first sentence, and its omissions."""
-    compared = [choice for choice in found if choice.placed]
+def notes(evidence: Evidence, choices: Sequence[Choice]) -> list[Phrase]:
+    """Return sentences on the first sentence's method and omissions."""
+    compared = [choice for choice in choices if choice.placed]
     texts = [
         PHRASES("not_compared", response=choice.response.title, reason=choice.why_not)
-        for choice in found
+        for choice in choices
         if choice.why_not
     ]
     if compared:
         responses = [choice.response.title for choice in compared]
         texts.append(PHRASES("method", responses=responses, confidence=CONFIDENCE))
-    missing = _unmeasured(evidence) if found else []
+    missing = _unmeasured(evidence) if choices else []
     if missing:
         texts.append(PHRASES("without_run", titles=_first_names(missing)))
     return texts
 
 
 def _unmeasured(evidence: Evidence) -> list[str]:
-    """Return the alternatives of the design that no usable run belongs to."""
+    """Return the alternatives of the design that have no usable run."""
     factors = factors_of(evidence)
     usable = list(zip(*(levels_of(evidence.usable, name) for name in factors), strict=True))
     missing: dict[str, None] = {}

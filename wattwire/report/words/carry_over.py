@@ -1,4 +1,4 @@
-"""Sentences on carry-over between the runs of a block."""
+"""Phrase the carry-over between the runs of a block."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ PHRASES = Phrases(
     "carry_over",
     {
         "position_unknown": (
-            "Carry-over: the effect of a run's position in its block cannot be estimated "
-            "({reason})."
+            "Carry-over: the effect of the position in a block cannot be estimated ({reason})."
         ),
         "position": (
-            "Carry-over: ten positions later in a block, the {response} changes by a factor of "
-            "{change:number 4} (95 % interval {low:number 4} to {high:number 4}, all treatments "
-            "together). The interval {verdict} 1."
+            "Carry-over: per ten positions in a block, the {response} changes by a factor of "
+            "{change:number 4} (95 % interval {low:number 4} to {high:number 4}, over all "
+            "treatments). The interval {verdict} 1."
         ),
         "excludes": "excludes",
         "includes": "includes",
@@ -34,13 +33,13 @@ PHRASES = Phrases(
 
 
 def sentences(evidence: Evidence) -> list[Phrase]:
-    """Return the sentences on the effects of a run's position and of the previous run."""
+    """Return sentences on the effects of a run's position and of the previous run."""
     effects = carry_over(evidence)
     return [_position(effects), *_previous(evidence, effects)]
 
 
 def warnings(evidence: Evidence) -> list[Phrase]:
-    """Return the sentences on those effects that change the response."""
+    """Return sentences on those effects that change the response."""
     effects = carry_over(evidence)
     return [
         *([_position(effects)] if effects.position_matters else []),

@@ -1,4 +1,4 @@
-"""Sentences on ratios that depend on another factor, where one number would hide differences."""
+"""Phrase ratios that depend on another factor, because one number would hide differences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PHRASES = Phrases(
 
 
 def change_sentence(change: Mapping[str, Any]) -> Phrase:
-    """Return a sentence with a ratio at the two levels where it differs most.
+    """Return a sentence on a ratio at the two levels where it differs most.
 
     `change` is an entry of `changes` in report/analysis.json.
     """

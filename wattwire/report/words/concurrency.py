@@ -1,9 +1,8 @@
-"""Check of the number of active clients in the counted part of a closed loop.
+"""Check the number of active clients in the counted part of a closed loop.
 
-Clients continue until the slowest one has made its calls, as long as their records have room. A
-client that is much faster than the slowest ends earlier, and later calls of the others are measured
-with fewer active clients than requested. The same applies to campaigns of versions in which clients
-did not continue.
+Clients continue until the slowest client has made its calls or their records are full. A much
+faster client ends earlier, so later calls of the others are measured with fewer active clients than
+requested. In campaigns of older versions, every client ended after its calls.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ PHRASES = Phrases(
     {
         "too_few_active": (
             "Fewer clients were active than the study specifies: {treatments:listed 6}. Some "
-            "clients ended before the others; the figures of these treatments are for fewer "
+            "clients ended before the others, so the results of these treatments are for fewer "
             "concurrent calls."
         ),
         "treatment": "{treatment} ({active:.1f} of {clients})",
@@ -29,13 +28,13 @@ PHRASES = Phrases(
     },
 )
 ACTIVE_SHARE_MIN = 0.8
-"""Mean share of active clients below which a sentence names the treatment."""
+"""A sentence names a treatment whose mean share of active clients is below this value."""
 
 
 def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
-    """Yield title, median clients at work and number of clients of each treatment with too few.
+    """Yield title, median active clients and planned clients of each treatment with too few.
 
-    Too few is a median over runs below ACTIVE_SHARE_MIN of the treatment's clients.
+    Too few means that the median over runs is below ACTIVE_SHARE_MIN of the planned clients.
     """
     for frame in by_treatment(evidence, evidence.usable).values():
         levels = all_levels(evidence.runs[frame["run"][0]]) if frame.height else {}
@@ -51,7 +50,7 @@ def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
 
 
 def sentence(evidence: Evidence) -> Phrase:
-    """Return a sentence that names those treatments, for the headline; "" if there are none."""
+    """Return the headline's sentence that names those treatments; "" for none."""
     treatments = [
         PHRASES("treatment", treatment=title, active=active, clients=clients)
         for title, active, clients in too_few_active(evidence)

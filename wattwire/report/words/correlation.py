@@ -1,4 +1,4 @@
-"""Sentences on how a question's responses correlate with the quantities that it names."""
+"""Phrase the correlations of a question's responses with the quantities that it names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PHRASES = Phrases(
         ),
         "how_to_read": (
             "Points are treatment medians. Each interval is a separate 95 % confidence interval "
-            "(exploratory). Correlation implies neither proportionality nor causation."
+            "(exploratory). Correlation does not imply proportionality or causation."
         ),
     },
 )
@@ -54,7 +54,7 @@ COUNTED = tuple(name for name, metric in METRICS.items() if metric.needs == SYST
 def sentences(evidence: Evidence, question: Question) -> list[Text]:
     """Return a sentence for each response and each of its correlates; empty without correlates.
 
-    Points are medians of treatments; runs of one treatment are not separate points.
+    Points are treatment medians, because runs of a treatment are not independent points.
     """
     correlates = [resolve(name, evidence.described) for name in question.beside]
     if not correlates or evidence.usable.height == 0:
@@ -145,7 +145,7 @@ def _not_computable(titles: tuple[str, str], reason: str) -> Phrase:
 
 
 def _medians(evidence: Evidence, response: Response) -> Medians:
-    """Return each treatment's median, from design runs, else from runs that count system calls."""
+    """Return each treatment's median over design runs, or over runs that count system calls."""
     for frame in (evidence.usable, evidence.traced):
         medians = _treatment_medians(evidence, frame, response)
         if medians:

@@ -1,4 +1,4 @@
-"""Cautions about violated assumptions of the intervals."""
+"""Phrase warnings about violated assumptions of the intervals."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ PHRASES = Phrases(
     "error_checks",
     {
         "not_checked": (
-            "Equal variance of the levels and autocorrelation of the runs were not checked: the "
-            "checks are limited to {runs_max:count} runs."
+            "Equal variance of the levels and autocorrelation of the runs were not checked, "
+            "because the checks are limited to {runs_max:count} runs."
         ),
         "unequal": (
-            "One level has more scatter than the others ({levels}): because the error is pooled, "
-            "intervals that involve this level may be too narrow, and the others too wide."
+            "One level has more scatter than the others ({levels}). Because the error is pooled, "
+            "intervals that involve this level may be too narrow, and other intervals too wide."
         ),
         "unequal_level": "{level} in {response}, {ratio:number 2} times as much",
         "outlier": (
-            "A run is an outlier ({runs}): it widens the intervals and has less effect on the "
+            "A run is an outlier ({runs}). It widens the intervals and has less effect on "
             "rank-based results."
         ),
         "outlier_run": "{run} in {response}, {size:number 2} standard deviations",
         "correlated": (
-            "Consecutive runs have correlated errors ({responses}): intervals may cover the true "
-            "value less often than their confidence level."
+            "Consecutive runs have correlated errors ({responses}), so intervals may cover the "
+            "true value less often than their confidence level."
         ),
         "correlated_response": "{response}, correlation {correlation:number 2}",
     },
@@ -37,8 +37,8 @@ PHRASES = Phrases(
 
 
 def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
-    """Return a sentence for each assumption of the intervals that the errors violate."""
-    found = violations(evidence, responses)
+    """Return a sentence for each assumption that the errors violate."""
+    violated = violations(evidence, responses)
     levels = [
         PHRASES(
             "unequal_level",
@@ -46,15 +46,15 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
             response=unequal.response.title,
             ratio=unequal.ratio,
         )
-        for unequal in found.unequal
+        for unequal in violated.unequal
     ]
     runs = [
         PHRASES("outlier_run", run=outlier.run, response=outlier.response.title, size=outlier.size)
-        for outlier in found.outliers
+        for outlier in violated.outliers
     ]
     correlations = [
         PHRASES("correlated_response", response=response.title, correlation=correlation)
-        for response, correlation in found.correlations
+        for response, correlation in violated.correlations
     ]
     sentences = []
     if evidence.usable.height > stats.RUNS_MAX:

@@ -1,4 +1,4 @@
-"""The sentence on treatments with failed calls: in the headline, the counts and the threats."""
+"""Phrase the treatments with failed calls, for the headline, the counts and the threats."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PHRASES = Phrases(
 )
 
 NAMED_MAX = 5
-"""Number of treatments with failed calls that a sentence names one by one."""
+"""Maximum number of treatments that the sentence on failed calls names."""
 
 
 def sentence(evidence: Evidence) -> Phrase:
-    """Return a sentence on the treatments with failed calls, with counts; empty without any."""
+    """Return a sentence on the treatments with failed calls, with counts; "" for none."""
     treatments = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
         failed, expected = column(frame, "failed"), column(frame, "expected")

@@ -1,4 +1,4 @@
-"""Sentences on limits of the study: what each demands, its value, and how many are broken."""
+"""Phrase the study's limits: bounds, values and verdicts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PHRASES = Phrases(
         "broken_limit": "{limit}: {value}",
         "more": "; and {more} more",
         "undecided": (
-            "None of {limits:plural limit} is known to be broken; {unclear} cannot be decided."
+            "None of {limits:plural limit} is shown to be broken; {unclear} cannot be decided."
         ),
         "all_hold": "All {limits:plural limit} of the study hold.",
         "one_holds": "The study's limit holds.",
@@ -54,12 +54,12 @@ def limit(check: Checked) -> Phrase:
 
 
 def value(check: Checked) -> Phrase:
-    """Return the value with its interval and number of runs, followed by the base's value."""
+    """Return the value with interval and number of runs, and the base variant's value."""
     return joined([_own_value(check), base_value(check)], "; ")
 
 
 def base_value(check: Checked) -> Phrase:
-    """Return the base's name, value and verdict; empty without a base."""
+    """Return the base variant's name, value and verdict; "" without a base."""
     base = check.base
     if base is None:
         return Phrase()
@@ -88,7 +88,7 @@ def sentence(check: Checked) -> Phrase:
 
 
 def in_short(checked: Sequence[Checked]) -> Phrase:
-    """Return one sentence on how many limits are broken, with their names."""
+    """Return a sentence on the number of broken limits, with their names."""
     broken = [check for check in checked if check.verdict == BROKEN]
     unclear = sum(not check.sure for check in checked)
     if broken:

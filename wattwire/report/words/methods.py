@@ -1,4 +1,4 @@
-"""The sentences of a paper's methods section, from the campaign's records."""
+"""Phrase a paper's methods section from the campaign's records."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ PHRASES = Phrases(
     "methods",
     {
         "edited": (
-            "{edited} The factors, questions, margin and limits described here are those after the "
-            "edit."
+            "{edited} This text describes the factors, questions, margin and limits after the edit."
         ),
-        "imported": "The data were imported from files recorded by others{source}.",
+        "imported": "The data were imported from files that others recorded{source}.",
         "source": " ({source})",
         "imported_runs": "Of {runs:plural run} in the files, {used:count} are used.",
         "imported_runs_excluded": (
@@ -38,7 +37,7 @@ PHRASES = Phrases(
             "each with a reason."
         ),
         # The machine.
-        "machine": "All runs were made with wattwire {version} on {where}{details}.",
+        "machine": "All runs used wattwire {version} on {where}{details}.",
         "unknown_version": "of an unknown version",
         "one_machine": "one machine",
         "machines": "{hosts} machines",
@@ -73,9 +72,9 @@ PHRASES = Phrases(
         "not_run": "{treatments:plural treatment} could not be run ({reasons}).",
         # One run.
         "run": (
-            "Each run began with a baseline of the machine without nodes and one of the connected, "
-            "silent nodes ({baseline_s:duration} each), then all nodes sent from a common start "
-            "time{window}; {warm_up}."
+            "Each run began with a baseline of the machine without nodes and a baseline of the "
+            "connected, silent nodes ({baseline_s:duration} each). Then all nodes sent from a "
+            "common start time{window}; {warm_up}."
         ),
         "window": " for a window of {window_s:duration}",
         "calls_discarded": (
@@ -95,13 +94,13 @@ PHRASES = Phrases(
         "bounded": "Bounded at up to {hz:g} Hz: {series}.",
         "meter": "{meter} ({quantities})",
         "energy": "Energy is from {sources:listed}.",
-        "no_energy": "Energy was not measured: there was no energy meter.",
+        "no_energy": "Energy was not measured, because there was no energy meter.",
         "libraries": "Libraries, as reported by the nodes: {libraries}.",
         # Which runs are used.
         "excluded_only": (
             "A run was excluded only on evidence independent of its response (load of other "
-            "programs, time taken by the hypervisor, stalls of the machine, counters that "
-            "failed){limits}."
+            "programs, time stolen by the hypervisor, stalls of the machine, failed "
+            "counters){limits}."
         ),
         "validity_limits": "; limits that the study states: {limits}",
         "validity_limits_edited": "; limits that the edited study states: {limits}",
@@ -111,38 +110,41 @@ PHRASES = Phrases(
         ),
         "excluded_for": " (excluded for: {reasons})",
         "excluded_reason": "{reason} {runs}×",
-        "untried": "{runs:plural planned run was/planned runs were} never executed.",
+        "untried": "{runs:plural planned run was/planned runs were} not executed.",
         "deliveries": (
-            "Of {expected:count} expected deliveries, warm-up included, {received:count} arrived, "
-            "{failed:count} calls failed (ended with an error before their timeout) and "
-            "{lost:count} were lost; failed and lost calls count as infinite in latency quantiles. "
-            "A treatment with any run without a finite quantile is excluded, with all its runs, "
-            "from that response's model. A treatment with any run that failed or lost more than "
-            "{failed_max:percent} of its calls is excluded from the costs per message. The "
-            "excluded levels have a reason in place of a number."
+            "Of {expected:count} expected deliveries, including the warm-up, {received:count} "
+            "arrived, {failed:count} calls failed (ended with an error before their timeout) and "
+            "{lost:count} were lost. Failed and lost calls count as infinite in latency "
+            "quantiles. If a run of a treatment has no finite quantile, all runs of the "
+            "treatment are excluded from that response's model. If a run of a treatment failed "
+            "or lost more than {failed_max:percent} of its calls, the treatment is excluded from "
+            "the costs per message. Excluded levels have a reason in place of a number."
         ),
         # Statistics.
         "not_compared": "These data are not compared.",
-        "unit": "A run is the experimental unit: messages within a run add no degrees of freedom.",
+        "unit": (
+            "The experimental unit is the run: messages within a run add no degrees of freedom."
+        ),
         "model": (
-            "The logarithm of each run's {responses:listed} was modelled by least squares with "
-            "fixed effects of blocks and {terms} and a pooled error; ratios are of geometric means "
+            "Least squares modelled the logarithm of each run's {responses:listed}, with fixed "
+            "effects of blocks and {terms} and a pooled error. Ratios are of geometric means, "
             "with t intervals."
         ),
         "terms_treatments": "treatments",
         "terms_main_effects": "the factors' main effects",
         "differences": (
-            "Where runs were zero or negative ({responses:listed}), levels were compared by the "
-            "Hodges–Lehmann difference of runs matched within blocks, with limits by inversion of "
-            "the rank test, or, with too few such runs, by the difference of means."
+            "If runs were zero or negative ({responses:listed}), levels were compared by the "
+            "Hodges–Lehmann difference of runs matched within blocks, with limits by inversion "
+            "of the rank test. With too few such runs, levels were compared by the difference of "
+            "means."
         ),
         "simultaneous": (
             "Intervals are simultaneous at {confidence:confidence} over the family of {family} "
             "(Bonferroni; each at {level:confidence})."
         ),
         "by_ranks": (
-            "Hodges–Lehmann ratios over blocks are also given, with limits by inversion of the "
-            "signed-rank test at its exact level."
+            "The report also gives Hodges–Lehmann ratios over blocks, with limits by inversion "
+            "of the signed-rank test at its exact level."
         ),
         "margin": (
             "A ratio is equivalent if its whole interval is within a margin of {percent:g} % "
@@ -152,13 +154,13 @@ PHRASES = Phrases(
         "margin_edited": "stated by the edited study",
         "chosen_afterwards": "chosen after the data were recorded",
         "lowest": (
-            "The lowest alternative, and those equivalent to it within the margin, were determined "
-            "by multiple comparisons with the best (Hsu 1984; Bonferroni over comparisons and "
-            "responses), simultaneous at {confidence:confidence}."
+            "Multiple comparisons with the best (Hsu 1984; Bonferroni over comparisons and "
+            "responses) determined the lowest alternative and its equivalents within the margin, "
+            "simultaneously at {confidence:confidence}."
         ),
         "two_looks": (
-            "Comparisons that came out worse were measured in additional blocks; the error is "
-            "split over two looks."
+            "Comparisons with the verdict worse were measured in additional blocks. The error "
+            "probability is split over two looks."
         ),
         "limit": "Limit {when}: {response} {bounds}{unit}{where}.",
         "limit_where": " where {levels}",
@@ -166,8 +168,8 @@ PHRASES = Phrases(
         "limit_edited": "of the edited study",
         # Variants.
         "compared": (
-            "Variants were compared treatment by treatment ({method}); a variant is worse if the "
-            "whole interval is beyond a margin of {margin:margin} ({interval})."
+            "Variants were compared by treatment ({method}). A variant is worse if the whole "
+            "interval is beyond a margin of {margin:margin} ({interval})."
         ),
         "single_interval": "t interval at {level:confidence}",
         "joint_intervals": (
@@ -183,7 +185,7 @@ GIB = 1 << 30
 LEVELS_MAX = 8
 STUDY = "study.json"
 BOOT_GAP_S = 30.0
-"""Shortest time between two boots; a smaller difference is an adjusted wall clock."""
+"""Minimum time between two boots. A smaller difference is an adjustment of the wall clock."""
 
 
 def methods(evidence: Evidence, answers: Answers) -> list[str]:
@@ -205,7 +207,7 @@ def methods(evidence: Evidence, answers: Answers) -> list[str]:
 
 
 def _edited(evidence: Evidence) -> Iterator[str]:
-    """Yield a notice if the described documents were edited after the campaign began."""
+    """Yield a notice if the study or plan was edited after the campaign began."""
     if evidence.edited:
         yield PHRASES("edited", edited=edited_words(evidence.edited))
 
@@ -221,7 +223,7 @@ def _imported(evidence: Evidence, answers: Answers) -> Iterator[str]:
 
 
 def facts_of(evidence: Evidence) -> dict[str, Any]:
-    """Return every fact of the first host, by key; empty for imported data."""
+    """Return all facts about the first host, by key; empty for imported data."""
     for host in evidence.reader.machine.get("hosts", {}).values():
         return {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}
     return {}
@@ -333,7 +335,7 @@ def _run(evidence: Evidence) -> Iterator[str]:
 
 
 def _deliveries(evidence: Evidence) -> Iterator[str]:
-    """Yield the number of arrived deliveries of the valid runs; nothing if a count is unknown."""
+    """Yield the delivery counts of the valid runs; nothing if a count is unknown."""
     sums = {
         name: float(column(evidence.usable, name).sum())
         for name in ("expected", "received_unique", "failed", "lost")
@@ -351,7 +353,7 @@ def _deliveries(evidence: Evidence) -> Iterator[str]:
 
 
 def _series(evidence: Evidence) -> dict[str, set[tuple[str, str]]]:
-    """Return the (quantity, kind) of each series that any usable run has, by meter."""
+    """Return the (quantity, kind) of each series in a usable run, by meter."""
     by_meter: dict[str, set[tuple[str, str]]] = {}
     for run in evidence.usable["run"].to_list() if evidence.usable.height else []:
         for series in (evidence.runs[run].get("sampling") or {}).get("series", []):
@@ -493,14 +495,14 @@ def _limits(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _when_chosen(evidence: Evidence, registered: Phrase, edited: Phrase) -> Phrase:
-    """Return when a margin or a limit was chosen: `registered` only for a study without edits."""
+    """Return when a margin or limit was chosen; `registered` only for an unedited study."""
     if evidence.imported:
         return PHRASES("chosen_afterwards")
     return edited if STUDY in evidence.edited else registered
 
 
 def _comparison(evidence: Evidence) -> Iterator[str]:
-    """Yield how the variants were compared, where they can be."""
+    """Yield the comparison method of the variants, if they can be compared."""
     try:
         comparison = compare_inside(evidence, Wanted())
     except UsageError:
@@ -524,9 +526,9 @@ def _comparison(evidence: Evidence) -> Iterator[str]:
 
 
 def boots(evidence: Evidence) -> int:
-    """Return the number of boots over which the runs were made, from their clocks.
+    """Return the number of boots during the runs, from their clocks.
 
-    0 without clocks.
+    The result is 0 without clocks.
     """
     boots_s = []
     for run in evidence.runs.values():
@@ -541,7 +543,7 @@ def boots(evidence: Evidence) -> int:
 
 
 def measured_on(evidence: Evidence) -> datetime.date | None:
-    """Return the day (UTC) when the last run ended, by its host's clock; None without a clock."""
+    """Return the day (UTC) of the last run's end, by its host's clock; None without a clock."""
     ends_ns = [
         int(clocks["realtime_ns"])
         for run in evidence.runs.values()

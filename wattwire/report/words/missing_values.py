@@ -1,4 +1,4 @@
-"""Sentences on valid runs that lack a value of a response."""
+"""Phrase the valid runs that lack a value of a response."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ PHRASES = Phrases(
     "missing_values",
     {
         "runs_ended": "{runs:plural valid run} ended with the outcome “{outcome}”.",
-        "runs_without": "{runs:plural valid run} without {response}: omitted from its ratios.",
+        "runs_without": "{runs:plural valid run} without {response}, which its ratios omit.",
     },
 )
 
 
 def sentences(evidence: Evidence, answers: Answers) -> list[Phrase]:
-    """Return sentences on valid runs that ended badly or lack a response.
+    """Return sentences on valid runs that failed or lack a response.
 
-    Without them, ratios over the remaining runs would make treatments appear better than they are.
+    The ratios of the remaining runs make treatments appear better than they are.
     """
     frame = evidence.usable
     texts = []

@@ -1,4 +1,4 @@
-"""The headline's sentences on failed runs and on treatments without a comparable value."""
+"""Phrase the headline's sentences on failed runs and on treatments without a comparable value."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PHRASES = Phrases(
         "only_treatment": "The only treatment",
         "no_response": "No {response}: {reason}.",
         "excluded": "{reason}.",
-        "more": "{more:plural more such statement}: see the answers.",
+        "more": "{more:plural further statement/further statements}: see the answers.",
     },
 )
 
-TOLD_MAX = 6
-"""Maximum number of these sentences in the report's first lines."""
+SENTENCES_MAX = 6
+"""Maximum number of these sentences in the headline."""
 
 
 def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
-    """Return the sentences on failed runs, then those on runs without a value; empty for none."""
+    """Return sentences on failed runs, followed by sentences on runs without a value."""
     sentences = [_failed_sentence(evidence, failed) for failed in not_compared.failed(evidence)]
     for response in responses:
         too_few = not_compared.too_few_in_all(evidence, response)
@@ -36,8 +36,8 @@ def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
         else:
             reasons = not_compared.excluded(evidence, response)
             sentences += [PHRASES("excluded", reason=reason) for reason in reasons]
-    more = len(sentences) - TOLD_MAX
-    return joined([*sentences[:TOLD_MAX], PHRASES("more", more=more) if more > 0 else ""])
+    more = len(sentences) - SENTENCES_MAX
+    return joined([*sentences[:SENTENCES_MAX], PHRASES("more", more=more) if more > 0 else ""])
 
 
 def _failed_sentence(evidence: Evidence, failed: Failed) -> Phrase:

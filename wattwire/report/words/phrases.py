@@ -1,12 +1,12 @@
-"""Sentences as data: each file has a table of its texts by key, and code fills in the numbers.
+"""Store sentences as data: each file has a table of texts by key, and code fills in the values.
 
-A file of the report begins with its table, in the order of the page:
+Each file of the report begins with such a table, in the order of the page:
 
     PHRASES = Phrases("stopping", {"reached": "Stopped after {after} of {blocks:plural block}."})
 
 `PHRASES("reached", after=7, blocks=20)` is a Phrase: the text for the reader, with the key
-"stopping.reached" and the unformatted values. Tests assert the key and the values, so that
-rewriting a sentence changes only its table. tests/tidy checks every call against its table.
+"stopping.reached" and the unformatted values. Tests assert the key and the values, so rewriting a
+sentence changes only its table. tests/tidy checks every call against its table.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from wattwire.model import words
 
 
 class Phrase(str):
-    """Text for a reader that knows its `key` and the `values` filled in.
+    """A text that stores its `key` and the `values` in it.
 
-    Values may be phrases themselves.
+    Values may be phrases.
     """
 
     key: str
@@ -37,13 +37,13 @@ class Phrase(str):
 
 
 def joined(phrases: Iterable[str], separator: str = " ") -> Phrase:
-    """Return all that are not empty as one text; its values hold them, so their keys remain."""
+    """Return the nonempty phrases as one text, whose values are the phrases with their keys."""
     kept = tuple(phrase for phrase in phrases if phrase)
     return Phrase(separator.join(kept), "joined", {"phrases": kept})
 
 
 def _plural(amount: Any, nouns: str) -> str:
-    """Return `amount` with its noun; `nouns` is "run", or "query/queries" for an odd plural."""
+    """Return `amount` with its noun; `nouns` is "run" or, if irregular, "query/queries"."""
     singular, _, plural = nouns.partition("/")
     return words.plural(amount, singular, plural or None)
 
@@ -80,7 +80,7 @@ FORMATS: Mapping[str, Callable[[Any, str], str]] = {
 }
 """First word of a placeholder's format → function of the value and the rest of the format.
 
-Anything else is a format of Python's own, as in {share:.1f}.
+Other formats are Python's, such as {share:.1f}.
 """
 
 
@@ -90,7 +90,7 @@ def _limits(interval: Any) -> tuple[str, str, str]:
 
 @dataclass(frozen=True)
 class _Template:
-    """A text in pieces: literal text, then the name and the format of a placeholder, if any."""
+    """A text as pieces: literal text, each followed by a placeholder's name and format, if any."""
 
     pieces: tuple[tuple[str, str | None, str], ...]
     names: frozenset[str]
@@ -100,7 +100,7 @@ class _Template:
         pieces = []
         for literal, name, layout, conversion in string.Formatter().parse(text):
             if name is not None and (not name.isidentifier() or conversion):
-                raise ValueError(f'placeholder "{name}" in "{text}": only a plain name is allowed')
+                raise ValueError(f'placeholder "{name}" in "{text}": allowed: a plain name')
             pieces.append((literal, name, layout or ""))
         return cls(tuple(pieces), frozenset(name for _, name, _ in pieces if name is not None))
 
@@ -119,14 +119,14 @@ def _formatted(value: Any, layout: str) -> str:
 
 
 class Phrases:
-    """The texts of one file by key. `name` and a dot begin the key of each of its phrases."""
+    """The texts of a file by key. The key of each phrase begins with `name` and a dot."""
 
     def __init__(self, name: str, templates: Mapping[str, str]) -> None:
         self._name = name
         self._templates = {key: _Template.of(text) for key, text in templates.items()}
 
     def __call__(self, key: str, /, **values: Any) -> Phrase:
-        """Return the text of `key`; `values` has exactly its placeholders, else it raises."""
+        """Return the text of `key`. Raises TypeError unless `values` matches its placeholders."""
         full_key = f"{self._name}.{key}"
         template = self._templates.get(key)
         if template is None:

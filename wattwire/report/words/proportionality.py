@@ -1,4 +1,4 @@
-"""Whether a power-law exponent and its interval show proportionality, in words."""
+"""Phrase whether a power-law exponent and its interval show proportionality."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PHRASES = Phrases(
 )
 
 PROPORTION = (0.8, 1.2)
-"""Energy is called proportional if the whole interval of the exponent is within these limits."""
+"""Energy is “about proportional” if the exponent's whole interval is within these limits."""
 
 
 def proportionality(power: Any) -> Phrase:
-    """Return a sentence on proportionality from an exponent; "" without an interval."""
+    """Return the conclusion on proportionality from an exponent; "" without an interval."""
     if not isinstance(power, stats.Interval):
         return Phrase()
     if power.excludes(1.0):

@@ -1,4 +1,4 @@
-"""The sentence on how a campaign ended by its own stopping rule."""
+"""Phrase the end of a campaign by its stopping rule."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ PHRASES = Phrases(
             "the widest primary interval in {response} is unknown (target: ± {target:percent})"
         ),
         "finished_early": (
-            "; excluded from later blocks because their ratios were precise enough: {levels:listed}"
+            "; later blocks omit levels with sufficiently precise ratios: {levels:listed}"
         ),
         "finished_level": "{level} after {after}",
         "unchecked": (
-            "This campaign stops by width (± {target:percent}); the width has not been checked yet."
+            "This campaign stops by width (± {target:percent}). The width has not been checked yet."
         ),
         "price": (
             "The answers are computed at {computed_at:confidence} and reported as "
@@ -42,7 +42,7 @@ PHRASES = Phrases(
 
 
 def sentence(evidence: Evidence) -> Phrase | None:
-    """Return the sentence on how the stopping rule ended the campaign; None without a rule."""
+    """Return a sentence on the stopping rule's outcome; None without a rule."""
     plan = evidence.study.plan
     if not plan.stop_width:
         return None

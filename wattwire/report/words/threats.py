@@ -1,4 +1,4 @@
-"""Threats to validity, from the campaign's records: machine, boots, meters, limits, verdicts."""
+"""Derive threats to validity from the campaign's records: machine, boots, meters, verdicts."""
 
 from __future__ import annotations
 
@@ -27,86 +27,83 @@ from wattwire.store import ImportedCampaign
 PHRASES = Phrases(
     "threats",
     {
-        "construct": "Do the numbers measure what their names say?",
+        "construct": "Do the numbers measure what their names claim?",
         "construct_imported": (
-            "These data were recorded by others and imported: their clocks, meters and nodes are "
-            "known only from their documentation."
+            "Others recorded these data: only their documentation describes the clocks, meters "
+            "and nodes."
         ),
         "energy_attributed": (
-            "Energy is measured for the whole machine and attributed by CPU time above the silent "
-            "baseline: the processes that used CPU time are charged for memory, network and other "
-            "devices as well."
+            "Energy is measured for the whole machine and attributed by CPU time above the "
+            "silent baseline, so it also includes memory, network and other devices."
         ),
         "no_energy": (
-            "No energy counter was readable, so there are no results on measured "
-            "energy{reasons}{estimates}."
+            "No energy counter was readable, so there is no measured energy{reasons}{estimates}."
         ),
         "no_energy_reasons": " ({reasons})",
         "absent_meter": "{meter}: {reason}",
         "no_reason": "no reason given",
         "estimates": (
-            "; figures marked as estimates are CPU time times a constant and contain no "
-            "information beyond CPU time"
+            "; values marked as estimates are CPU time times a constant and add no information "
+            "to CPU time"
         ),
         "failed_calls": (
-            "{failed} Costs per message include answered and failed calls; they are not compared "
+            "{failed} Costs per message include answered and failed calls. They are not compared "
             "if more than {share_max:percent} of a run's calls failed or were lost."
         ),
         "interpolated": (
             "CPU time and memory are read every {period_s:number} s. The counted part begins "
-            "between two readings, where CPU time is interpolated linearly: in the shortest window "
-            "({shortest_s:number} s; the median is {median_s:number} s), up to {share:percent} of "
-            "the CPU time is interpolated. More calls in a run (count) reduce this share."
+            "between two readings, and linear interpolation gives the CPU time there. In the "
+            "shortest window ({shortest_s:number} s; the median is {median_s:number} s), up to "
+            "{share:percent} of the CPU time is interpolated. More calls in a run (count) reduce "
+            "this share."
         ),
         "one_host": (
-            "All nodes share one machine: these numbers exclude the network between hosts, and a "
-            "sender's CPU time may include work for its receiver (the kernel charges network time "
-            "to the process in whose context it runs)."
+            "All nodes share one machine, so these numbers exclude the network between hosts. A "
+            "sender's CPU time may include work for its receiver, because the kernel charges "
+            "network processing to the process in whose context it runs."
         ),
         "wire_bytes": (
-            "Bytes on the wire are those of the host's interfaces and include other programs' "
+            "Bytes on the wire are counted at the host's interfaces and include other programs' "
             "traffic."
         ),
         "internal": "Does the treatment cause the difference?",
         "internal_imported": (
-            "Run order, other load on the machine and exclusions were the authors' choice; no "
+            "The authors of the data determined run order, machine load and exclusions. No "
             "validity limit was checked."
         ),
         "virtual": (
-            "This is a virtual machine: its host controls frequency, neighbours and power states; "
-            "steal time was monitored{most}."
+            "This is a virtual machine. Its host controls frequency, neighbours and power "
+            "states. Steal time was monitored{most}."
         ),
         "most_steal": " (at most {share:percent} in a valid run)",
         "limit_disabled": "The limit on {quantity} was disabled ({key} = {limit:g}){most}.",
         "other_load": "load of other programs",
-        "steal": "time taken by the hypervisor",
+        "steal": "time stolen by the hypervisor",
         "most_used": "; the maximum in a valid run was {share:percent} of all cores",
         "unseen": (
-            "The meters cannot see some processes of this machine ({processes}): the validity "
-            "limits do not include the load of these processes."
+            "The meters cannot read some processes of this machine ({processes}), so the "
+            "validity limits ignore their load."
         ),
-        "load_unmeasured": (
-            "No meter measured the load of other programs, so no run was excluded for it."
-        ),
+        "load_unmeasured": ("No meter measured the load of other programs, so it excluded no run."),
         "no_controls": (
-            "No A/A control runs were measured, so the difference that chance and drift alone "
+            "There are no A/A control runs, so the difference that chance and drift alone "
             "produce is unknown."
         ),
         "warm_up_calls": (
-            "The warm-up, {calls:plural call} of each client, is discarded, and with it every call "
-            "that began before the last client had made as many. These figures do not show how "
-            "fast a stack is in its first calls."
+            "The discarded warm-up is {calls:plural call} of each client, and every call that "
+            "began before the last client had made as many. These results do not describe a "
+            "stack's first calls."
         ),
         "unsettled": (
             "In the settling runs, {cells:listed} had not reached steady state after that number "
-            "of calls: a longer warm-up would change the figures."
+            "of calls. A longer warm-up would change their results."
         ),
         "settling_unknown": (
-            "The settling runs of {cells:listed} have too few answered calls to determine the "
-            "required warm-up."
+            "The settling runs of {cells:listed} have too few answered calls to determine a "
+            "warm-up."
         ),
         "no_warm_up": (
-            "No warm-up was discarded: the first messages of a run count like the rest."
+            "No warm-up was discarded: the results include the first messages of each run."
         ),
         "one_excluded": (
             "{excluded} of {runs:plural run} was excluded; if the disturbance correlates with the "
@@ -119,8 +116,7 @@ PHRASES = Phrases(
             "all runs)."
         ),
         "untried": (
-            "{runs:plural planned run of the design is/planned runs of the design are} still "
-            "missing."
+            "{runs:plural planned run of the design is/planned runs of the design are} missing."
         ),
         "conclusion": "Is the difference more than chance?",
         "edited": (
@@ -132,8 +128,8 @@ PHRASES = Phrases(
             "known, so every answer is exploratory."
         ),
         "one_block": (
-            "One block: no interval per treatment; drift cannot be separated from the effects, and "
-            "interactions between factors are part of the error."
+            "One block gives no interval per treatment and cannot separate drift from the "
+            "effects. Interactions between factors are part of the error."
         ),
         "few_blocks": (
             "With only {blocks:plural block}, intervals are wide, and the assumption that all "
@@ -144,45 +140,47 @@ PHRASES = Phrases(
             "variance than the others gets an interval that is too narrow."
         ),
         "differences": (
-            "Compared by differences, because some runs are zero or negative: {responses:listed}. "
-            "One number then represents treatments that may differ by different amounts."
+            "Differences compare {responses:listed}, because some runs are zero or negative. One "
+            "number then represents treatments that may differ by different amounts."
         ),
         "no_number": "No question of the study has a numeric answer; all results are exploratory.",
         "undecided": (
-            "In {undecided} of {answers:plural answer} no difference was detected, which does not "
-            "show that there is none."
+            "In {undecided} of {answers:plural answer}, no difference was detected, which does "
+            "not show that there is none."
         ),
         "one_unanswered": (
-            "Of {answers:plural answer} that the study asks for, {unanswered} has no number "
+            "Of {answers:plural answer} that the study requests, {unanswered} has no number "
             "({responses:listed})."
         ),
         "unanswered": (
-            "Of {answers:plural answer} that the study asks for, {unanswered} have no number "
+            "Of {answers:plural answer} that the study requests, {unanswered} have no number "
             "({responses:listed})."
         ),
         "noise": (
-            "Two identical labels may differ by up to {share:percent} (the far end of the interval "
-            "of B / A): no smaller effect is claimed."
+            "Two identical labels may differ by up to {share:percent} (the far end of the "
+            "interval of B / A). No smaller effect is claimed."
         ),
         "messages": (
-            "Messages within a run are not independent and add no degrees of freedom; the "
+            "Messages within a run are not independent and add no degrees of freedom. The "
             "experimental unit is the run."
         ),
         "external": "Do the results hold elsewhere?",
         "external_imported": (
-            "The number of machines, boots and builds behind these data is not recorded, so it is "
-            "unknown whether the results hold elsewhere."
+            "The data do not record the number of machines, boots and builds, so it is unknown "
+            "whether the results hold elsewhere."
         ),
         "one_machine": (
-            "One machine, {occasions}, one build: the results do not extend to others, and library "
-            "versions are part of the result."
+            "All results come from one machine, {occasions} and one build. They do not extend to "
+            "others, and they depend on the library versions."
         ),
         "one_boot": "one boot",
         "boots": "{boots} boots",
         "one_occasion": "one occasion",
-        "held": "Held at one level, with other levels untested: {factors:listed}.",
+        "held": (
+            "The study holds these factors at one level and does not test others: {factors:listed}."
+        ),
         "held_factor": "{factor} ({level})",
-        # For texts without the page's other sections.
+        # For texts that lack the page's other sections.
         "finding": "{title} ({standing}). {cause}",
         "data_remark": "Remark about the data{rows}: {title}. {text}",
         "remark_rows": " ({rows:plural row} in remarks.json)",
@@ -199,12 +197,12 @@ TITLES = {
 FEW_BLOCKS = 5
 OPEN_SHARE = 1.0
 PERIODS_MIN = 20
-"""In a window of fewer sampling periods, one period is more than 5 % of it."""
+"""One period is more than 5 % of a window with fewer sampling periods."""
 Threat = tuple[str, str]
 
 
 def threats(evidence: Evidence, answers: Answers) -> list[Threat]:
-    """Return (kind, sentence) of each threat to the validity of these numbers."""
+    """Return each threat to the validity of these numbers, as (kind, sentence)."""
     by_kind = {
         "construct": _construct(evidence),
         "internal": _internal(evidence),
@@ -214,14 +212,14 @@ def threats(evidence: Evidence, answers: Answers) -> list[Threat]:
     return [(kind, sentence) for kind in KINDS for sentence in by_kind[kind]]
 
 
-def seen(evidence: Evidence, answers: Answers, found: Findings) -> list[Threat]:
-    """Return (kind, sentence) of the page's warnings in other sections, for texts without them."""
+def seen(evidence: Evidence, answers: Answers, findings: Findings) -> list[Threat]:
+    """Return the warnings of the page's other sections, as (kind, sentence)."""
     warnings: list[Threat] = [
         (
             "internal",
             PHRASES("finding", title=finding.title, standing=finding.standing, cause=finding.cause),
         )
-        for finding in found.items
+        for finding in findings.items
     ]
     if isinstance(evidence.reader, ImportedCampaign):
         warnings += [
@@ -242,13 +240,13 @@ def seen(evidence: Evidence, answers: Answers, found: Findings) -> list[Threat]:
 
 
 def _rows(finding: Mapping[str, Any]) -> str:
-    """Return the row count and the file of a finding's table, which is too large for a text."""
+    """Return the row count and file of a remark's table, which is too large for a text."""
     count = len(finding["rows"])
     return PHRASES("remark_rows", rows=count) if count else ""
 
 
 def _construct(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield threats to construct validity: whether a number measures what its name says."""
+    """Yield threats to construct validity: whether a number measures what its name claims."""
     if evidence.imported:
         yield PHRASES("construct_imported")
         return
@@ -264,9 +262,9 @@ def _construct(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _short_windows(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield the share of interpolated CPU time, if the counted part begins between two readings.
+    """Yield a sentence on interpolated CPU time, if the counted part begins between readings.
 
-    The window's own begin and end have readings; the end of a warm-up of calls has none.
+    The window's begin and end have readings; the end of a warm-up in calls has none.
     """
     windows_s = column(evidence.usable, "cost_window_s")
     windows_s = windows_s[windows_s > 0]
@@ -296,7 +294,7 @@ def _energy(evidence: Evidence) -> Phrase:
 
 
 def _absence_reasons(evidence: Evidence) -> Phrase:
-    """Return why the meters that could have measured energy were absent."""
+    """Return the reasons that the meters of energy were absent."""
     reasons = []
     for host in evidence.reader.machine.get("hosts", {}).values():
         for meter in host.get("meters", []):
@@ -342,7 +340,7 @@ def _internal(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _unseen(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield a sentence on processes of the machine that no meter could read."""
+    """Yield a sentence on the processes of the machine that no meter could read."""
     for host in evidence.reader.machine.get("hosts", {}).values():
         infos = (meter.get("info") or {} for meter in host.get("meters", []))
         for processes in filter(None, (info.get("unseen") for info in infos)):
@@ -350,14 +348,14 @@ def _unseen(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _unmeasured(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield a sentence if no meter read other programs' load, so that it excludes no run."""
+    """Yield a sentence if no meter read the load of other programs."""
     attempts = evidence.attempts
     if attempts.height and not np.isfinite(column(attempts, OTHER_LOAD)).any():
         yield PHRASES("load_unmeasured")
 
 
 def _warm_up(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield a sentence on the messages that the warm-up excludes and the questions left open."""
+    """Yield a sentence on the messages that the warm-up excludes, and on its uncertainty."""
     calls = evidence.warmup_calls
     if calls:
         yield PHRASES("warm_up_calls", calls=calls)
@@ -451,5 +449,5 @@ def _external(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def is_virtual(facts: Mapping[str, Any]) -> bool:
-    """Return whether the host was a virtual machine, according to its facts."""
+    """Return whether the host's facts describe a virtual machine."""
     return facts.get("virtualisation") not in (None, "none", "")

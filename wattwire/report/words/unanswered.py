@@ -1,7 +1,7 @@
-"""Treatments and questions without an answer, and the reasons.
+"""Report treatments and questions without an answer, with the reasons.
 
-Treatments are skipped or have no valid run; questions have no number. A candidate that is missing
-from a comparison is named in the comparison, not only in the audit trail.
+Treatments are skipped or have no valid run; questions have no number. The page's first lines name a
+candidate that is missing from a comparison, in addition to the audit trail.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ PHRASES = Phrases(
 )
 
 NAMED_MAX = 6
-"""Most treatments that the page's first sentence names."""
+"""Maximum number of treatments that the page's first sentence names."""
 IN_WORDS = {
     "other_load": "machine busy",
-    "steal": "CPU time taken by the host of this virtual machine",
+    "steal": "CPU time stolen by the host of this virtual machine",
     "stall": "machine stalled",
     "temperature": "machine too hot",
     "clock_step": "clock adjusted",
@@ -72,7 +72,7 @@ IN_WORDS = {
 }
 """Codes of exclusion reasons, in words."""
 PAIR = ("middleware", "language")
-"""Two factors that together name a cell."""
+"""The two factors that identify a cell together."""
 ADVICE = "; install it and try again"
 Levels = Mapping[str, Any]
 
@@ -84,7 +84,7 @@ class Missing:
     names: tuple[str, ...]
     reason: str
     left_out: bool = False
-    """Whether they were never run."""
+    """Whether the treatments were never run."""
 
     @property
     def sentence(self) -> Phrase:
@@ -95,7 +95,7 @@ class Missing:
 
 
 def headline(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the page's first sentence, followed by the treatments that it does not cover."""
+    """Return the page's first sentence, and the treatments that it does not name."""
     first = sentences.headline(evidence, answers)
     return joined([lost(evidence, answers), first, in_short(treatments(evidence))])
 
@@ -106,8 +106,8 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
 def treatments(evidence: Evidence) -> list[Missing]:
     """Return the treatments of the design without an answer, by their reason.
 
-    Treatments that the study excludes are omitted, as are untried ones, which may still get an
-    answer.
+    The result omits treatments that the study excludes, and untried treatments, which may still get
+    an answer.
     """
     designed = {_key(levels): levels for levels in map(all_levels, evidence.designed)}
     skipped_entries = [
@@ -144,7 +144,7 @@ def _excluded(study: Study, levels: Levels) -> bool:
 
 
 def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[str, list[str]]:
-    """Return the tried runs of each treatment whose runs give no number at all, by its key."""
+    """Return the tried runs of each treatment without any number, by the treatment's key."""
     keys = {entry["run"]: _key(all_levels(entry)) for entry in evidence.designed}
     columns = [column(evidence.usable, response.column) for response in asked_responses(evidence)]
     known = [values for values in columns if not np.isnan(values).all()]
@@ -164,7 +164,7 @@ def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[
 
 
 def _causes(evidence: Evidence, runs: Sequence[str]) -> Phrase:
-    """Return the reasons for exclusion or the outcomes of runs, the most frequent first."""
+    """Return the runs' exclusion reasons or outcomes, most frequent first."""
     counts: Counter[str] = Counter()
     for run in runs:
         document = evidence.runs.get(run, {})
@@ -186,7 +186,8 @@ def _named_groups(
 ) -> list[tuple[str, list[Levels]]]:
     """Return the short names of `missing` and the treatments of each name.
 
-    A level whose treatments are all missing has one name; every other treatment has its own.
+    If all treatments of a level are missing, the level's name represents them. Every other
+    treatment has a name.
     """
     remaining, named = list(missing), []
     combinations: list[tuple[str, ...]] = [(name,) for name in evidence.varied]
@@ -220,31 +221,28 @@ def _level_words(levels: Levels, factors: Sequence[str]) -> tuple[str, ...]:
     return tuple(words.plain(levels.get(name)) for name in factors)
 
 
-def in_short(found: Sequence[Missing]) -> Phrase:
-    """Return all of them for the page's first sentence, or a count if there are many.
-
-    "" for none.
-    """
+def in_short(missing_treatments: Sequence[Missing]) -> Phrase:
+    """Return all phrases for the page's first sentence, or a count of many; "" for none."""
     texts, named_count = [], 0
-    for missing in found:
+    for missing in missing_treatments:
         if named_count + len(missing.names) <= NAMED_MAX:
             texts.append(missing.sentence)
             named_count += len(missing.names)
-    more = sum(len(missing.names) for missing in found) - named_count
+    more = sum(len(missing.names) for missing in missing_treatments) - named_count
     if more:
         texts.append(PHRASES("more" if texts else "others", treatments=more))
     return joined(texts)
 
 
-def table(found: Sequence[Missing]) -> Table | None:
-    """Return the table of all treatments without an answer; None if each has one."""
+def table(missing_treatments: Sequence[Missing]) -> Table | None:
+    """Return the table of all treatments without an answer; None if every treatment has one."""
     rows = [
         {
             "name": name,
             "what": PHRASES("row_skipped" if missing.left_out else "row_no_answer"),
             "reason": missing.reason,
         }
-        for missing in found
+        for missing in missing_treatments
         for name in missing.names
     ]
     if not rows:
@@ -257,7 +255,7 @@ def table(found: Sequence[Missing]) -> Table | None:
 
 
 def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
-    """Return a sentence for each factor held at one level and each response without a number.
+    """Return a sentence for each factor held at one level, and each response without a number.
 
     Each sentence gives the reasons.
     """
@@ -303,9 +301,9 @@ def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
 
 
 def lost(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return a warning on requested answers with neither a number nor a reason; "" for none.
+    """Return a warning on requested answers that lack both a number and a reason; "" for none.
 
-    That is a fault of the program or of an edited campaign, so it is shown first.
+    The cause is a fault of the program or an edited campaign, so the warning comes first.
     """
     answered = {(item.question, item.factor, item.response.column) for item in answers.items}
     missing = []

@@ -1,4 +1,4 @@
-"""The sentence on how settling runs determined the warm-up."""
+"""Phrase how settling runs determined the warm-up."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ PHRASES = Phrases(
             "Settling runs before the first block ({cells:plural cell}, {calls_max:,} calls or "
             "{seconds_max:g} s each; excluded from all answers) determined for each cell the "
             "number of calls after which its median latency stays within {percent:g} % of the "
-            "median over the run's last quarter: the largest of these numbers, {calls:plural call} "
-            "of each client, is the warm-up of all treatments"
+            "median over the run's last quarter. The largest of these numbers, "
+            "{calls:plural call} of each client, is the warm-up of all treatments"
         ),
     },
 )
 
 
-def ruled(found: Mapping[str, Any]) -> Phrase:
-    """Return a sentence on how the number of warm-up calls was determined, for the methods."""
+def ruled(warm_up: Mapping[str, Any]) -> Phrase:
+    """Return the methods' sentence on the determination of the warm-up calls."""
     return PHRASES(
         "ruled",
-        cells=len(found["cells"]),
+        cells=len(warm_up["cells"]),
         calls_max=SETTLING_CALLS,
         seconds_max=SETTLING_S,
         percent=100 * TOLERANCE,
-        calls=found["calls"],
+        calls=warm_up["calls"],
     )
