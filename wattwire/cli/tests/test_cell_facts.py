@@ -36,7 +36,7 @@ def test_list_of_what_is_not_there_offers_the_nearest(capsys):
 def test_a_cell_is_shown_with_settings_defaults_roles_and_whether_it_can_be_built(capsys):
     said = " ".join(printed(capsys, "show", "cell", "ros2/python").split())
     assert "ros2/python: ROS 2 in Python" in said
-    assert "reliability reliable, best_effort; default reliable. QoS of topics" in said
+    assert "reliability reliable, best_effort; default reliable. Reliability QoS of" in said
     assert "depth integer minimum 1; default 10." in said
     assert "pattern topic roles publisher (one) and subscriber; roles discover each other" in said
     assert "capabilities encoding.bytes, encoding.text" in said
