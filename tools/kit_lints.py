@@ -223,13 +223,29 @@ def checked(command: Sequence[str], suffix: str, silence: str) -> list[str]:
 
 
 def lint_ruby() -> list[str]:
-    """Return the files in Ruby that do not parse without a warning."""
-    return checked(["ruby", "-wc"], ".rb", "Syntax OK")
+    """Return the files in Ruby that do not parse without a warning, and rubocop if it complains."""
+    failed = checked(["ruby", "-wc"], ".rb", "Syntax OK")
+    if shutil.which("rubocop") is None:
+        print("lint: rubocop skipped: it is not installed", file=sys.stderr)
+        return failed
+    config = str(ROOT / "languages" / "ruby" / "rubocop.yml")
+    command = ["rubocop", "--config", config, "--cache", "false", "--format", "emacs"]
+    if not passes([*command, *tracked(".rb", "languages", "middleware", "bench")], ROOT):
+        failed.append("rubocop")
+    return failed
 
 
 def lint_php() -> list[str]:
-    """Return the files in PHP that do not parse."""
-    return checked(["php", "-l"], ".php", "No syntax errors detected in {name}")
+    """Return the files in PHP that do not parse, and phpcs if it complains."""
+    failed = checked(["php", "-l"], ".php", "No syntax errors detected in {name}")
+    if shutil.which("phpcs") is None:
+        print("lint: phpcs skipped: it is not installed", file=sys.stderr)
+        return failed
+    config = ROOT / "languages" / "php" / "phpcs.xml"
+    command = ["phpcs", "-q", f"--standard={config}", "--report=emacs"]
+    if not passes([*command, *tracked(".php", "languages", "middleware", "bench")], ROOT):
+        failed.append("phpcs")
+    return failed
 
 
 LINTS = {

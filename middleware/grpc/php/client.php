@@ -1,27 +1,34 @@
 <?php
+
 /** Client and ping: one channel, one call open. */
+
 declare(strict_types=1);
 
-use Wattwire\{Kit, Refused};
+use Wattwire\Kit;
+use Wattwire\Refused;
 
-// How long the core may wait before standard input is looked at (C-08, C-09).
-const LOOK_NS = 10_000_000;
+// The longest wait of the core between two checks of standard input (C-08, C-09).
+const CHECK_NS = 10_000_000;
 
-final class Client {
+final class Client
+{
     private ?FFI\CData $channel = null;
-    private readonly FFI\CData $credentials, $path, $call;
+    private readonly FFI\CData $credentials;
+    private readonly FFI\CData $path;
+    private readonly FFI\CData $call;
     private readonly string $method;
     private readonly bool $keeps;
     private readonly int $operations;
-    private int $looked_ns = 0;
+    private int $checked_ns = 0;
 
-    public function __construct(private Kit $kit, private Core $core, private string $target) {
+    public function __construct(private Kit $kit, private Core $core, private string $target)
+    {
         $this->method = method($kit->spec);
-        $this->keeps = $kit->spec['settings.keep_alive'] !== 'off';
-        $this->credentials = $core->clientCredentials($kit->spec['tls.authority']);
+        $this->keeps = $kit->spec->settings['keep_alive'] !== 'off';
+        $this->credentials = $core->clientCredentials($kit->spec->tls_authority);
         $path = "/wattwire.Calls/$this->method";
         $this->path = $core->c->grpc_slice_from_copied_buffer($path, strlen($path));
-        // One call is open at a time: its memory and its operations are written once.
+        // One call is open at a time, so its memory and its operations are written once.
         $call = $this->call = $core->call();
         $this->operations = $core->prepare($call, [
             SEND_INITIAL_METADATA => [], SEND_MESSAGE => [], SEND_CLOSE_FROM_CLIENT => [],
@@ -32,21 +39,22 @@ final class Client {
         ]);
     }
 
-    /** As Kit::calls() wants it. */
-    public function call(string|array $message, int $until_ns): string|array|null|false {
+    /** Makes a call: the parameter of Kit::calls(). */
+    public function call(string|array $message, int $until_ns): string|array|null|false
+    {
         $c = $this->core->c;
         $call = $this->call;
         $this->channel ??= $c->grpc_channel_create($this->target, $this->credentials, null);
         $call->call = $this->core->open($this->channel, $this->path, $until_ns);
         $buffer = $this->core->buffer(encode($this->method, $message));
-        $call->ops[SEND_MESSAGE]->data[0] = $buffer; // its place, too
+        $call->ops[SEND_MESSAGE]->data[0] = $buffer; // the operation's index is its code
         $this->core->start($call, 1, $this->operations);
         $this->await();
         $reply = $this->reply();
         $this->core->destroy($buffer);
         $c->grpc_slice_unref($call->status_details);
         $c->grpc_call_unref($call->call);
-        $call->first->count = $call->last->count = 0; // the next call fills them anew
+        $call->first->count = $call->last->count = 0; // the next call reuses them
         if (!$this->keeps) {
             $c->grpc_channel_destroy($this->channel);
             $this->channel = null;
@@ -54,23 +62,25 @@ final class Client {
         return $reply;
     }
 
-    /** Until the call has ended, as it does at its deadline, or at STOP. */
-    private function await(): void {
+    /** Waits until the call has ended: with a reply, at its deadline, or at STOP. */
+    private function await(): void
+    {
         for ($cancelled = false, $event = null; $event === null;) {
             $now_ns = hrtime(true);
-            if ($now_ns - $this->looked_ns >= LOOK_NS) {
+            if ($now_ns - $this->checked_ns >= CHECK_NS) {
                 $this->kit->wait(0);
-                $this->looked_ns = $now_ns;
+                $this->checked_ns = $now_ns;
             }
             if ($this->kit->stopped && !$cancelled) {
                 $this->core->c->grpc_call_cancel($this->call->call, null);
                 $cancelled = true;
             }
-            $event = $this->core->next($now_ns + LOOK_NS);
+            $event = $this->core->next($now_ns + CHECK_NS);
         }
     }
 
-    private function reply(): string|array|null|false {
+    private function reply(): string|array|null|false
+    {
         $bytes = $this->call->received !== null ? $this->core->read($this->call->received) : '';
         $this->call->received = null;
         $status = $this->call->status;
@@ -86,24 +96,27 @@ final class Client {
     }
 }
 
-/** Ends the node with 3 where a setting has a value that node.toml excludes. */
-function checkSettings(Kit $kit): void {
-    $kit->spec['settings.server_workers'] > 1
+/** Ends the node with 3 for a value of a setting that node.toml excludes. */
+function checkSettings(Kit $kit): void
+{
+    $kit->spec->settings['server_workers'] > 1
         && throw new Refused('settings.server_workers: allowed are 0 and 1', 3);
 }
 
-function client(Kit $kit): void {
+function client(Kit $kit): void
+{
     checkSettings($kit);
     $core = new Core();
-    $client = new Client($kit, $core, $kit->spec['peers.endpoints'][0] ?? '');
+    $client = new Client($kit, $core, $kit->spec->peers_endpoints[0] ?? '');
     $discovery_ns = $kit->probe($client->call(...));
     ready($kit, $core, 1, $discovery_ns);
     $kit->calls($client->call(...));
 }
 
-function ready(Kit $kit, Core $core, ?int $matched, ?int $discovery_ns): void {
-    $tls = $kit->spec['tls.authority'] !== '' ? 'on' : 'none';
-    $keep = $kit->spec['settings.keep_alive'] === 'off' ? 'off' : 'on';
+function ready(Kit $kit, Core $core, ?int $matched, ?int $discovery_ns): void
+{
+    $tls = $kit->spec->tls_authority !== '' ? 'on' : 'none';
+    $keep = $kit->spec->settings['keep_alive'] === 'off' ? 'off' : 'on';
     Wattwire\line('READY', [
         'matched' => $matched, 'startup_ns' => hrtime(true) - Wattwire\BEGIN_NS,
         'discovery_ns' => $discovery_ns,

@@ -1,5 +1,7 @@
 <?php
-/** The gRPC C core by FFI: core.h has what is used of it, for 64-bit machines. */
+
+/** The gRPC C core by FFI: core.h declares the functions used, for 64-bit machines. */
+
 declare(strict_types=1);
 
 const SEND_INITIAL_METADATA = 0, SEND_MESSAGE = 1, SEND_CLOSE_FROM_CLIENT = 2;
@@ -8,13 +10,16 @@ const RECV_STATUS_ON_CLIENT = 6, RECV_CLOSE_ON_SERVER = 7;
 const STATUS_OK = 0, DEADLINE_EXCEEDED = 4, FAILED_PRECONDITION = 9, UNIMPLEMENTED = 12;
 const OP_COMPLETE = 2, PROPAGATE_DEFAULTS = 0xFFFF;
 
-final class Core {
+final class Core
+{
     public readonly FFI $c;
     public readonly FFI\CData $queue;
-    // For arguments of one call of a function: made once, as FFI's objects cost more than the call.
-    private readonly FFI\CData $time, $reader;
+    // Arguments of functions, allocated once: an FFI object costs more than a call.
+    private readonly FFI\CData $time;
+    private readonly FFI\CData $reader;
 
-    public function __construct() {
+    public function __construct()
+    {
         $this->c = FFI::cdef(file_get_contents(__DIR__ . '/core.h'), 'libgrpc.so.29');
         $this->c->grpc_init();
         $this->queue = $this->c->grpc_completion_queue_create_for_next(null);
@@ -22,18 +27,25 @@ final class Core {
         $this->reader = $this->c->new('grpc_byte_buffer_reader');
     }
 
-    public function version(): string {
+    public function version(): string
+    {
         return $this->c->grpc_version_string();
     }
 
-    /** What a client shows and trusts: nothing, or the authority of that file. */
-    public function clientCredentials(string $authority): FFI\CData {
+    /** Returns credentials that trust the authority in a file, or those without TLS. */
+    public function clientCredentials(string $authority): FFI\CData
+    {
         return $authority === '' ? $this->c->grpc_insecure_credentials_create()
             : $this->c->grpc_ssl_credentials_create(
-                file_get_contents($authority), null, null, null);
+                file_get_contents($authority),
+                null,
+                null,
+                null
+            );
     }
 
-    public function serverCredentials(string $certificate, string $key): FFI\CData {
+    public function serverCredentials(string $certificate, string $key): FFI\CData
+    {
         if ($certificate === '') {
             return $this->c->grpc_insecure_server_credentials_create();
         }
@@ -44,29 +56,41 @@ final class Core {
         return $this->c->grpc_ssl_server_credentials_create(null, FFI::addr($pair), 1, 0, null);
     }
 
-    /** A file's text, with the zero behind it that C wants. */
-    private function text(string $path): FFI\CData {
+    /** Returns a file's text as a C string. */
+    private function text(string $path): FFI\CData
+    {
         $text = file_get_contents($path);
         $held = $this->c->new('char[' . strlen($text) + 1 . ']');
         FFI::memcpy($held, $text, strlen($text));
         return $held;
     }
 
-    /** A time of CLOCK_MONOTONIC, which is the core's first clock; good until the next one. */
-    private function time(int $ns): FFI\CData {
+    /** Returns a time of CLOCK_MONOTONIC, the core's first clock; valid until the next call. */
+    private function time(int $ns): FFI\CData
+    {
         $this->time->tv_sec = intdiv($ns, 1_000_000_000);
         $this->time->tv_nsec = $ns % 1_000_000_000;
         return $this->time;
     }
 
-    /** A call of a client, with a deadline. */
-    public function open(FFI\CData $channel, FFI\CData $path, int $until_ns): FFI\CData {
-        return $this->c->grpc_channel_create_call($channel, null, PROPAGATE_DEFAULTS,
-            $this->queue, $path, null, $this->time($until_ns), null);
+    /** Opens a client's call with a deadline. */
+    public function open(FFI\CData $channel, FFI\CData $path, int $until_ns): FFI\CData
+    {
+        return $this->c->grpc_channel_create_call(
+            $channel,
+            null,
+            PROPAGATE_DEFAULTS,
+            $this->queue,
+            $path,
+            null,
+            $this->time($until_ns),
+            null
+        );
     }
 
-    /** The number of the operations that have ended, and whether well; null at that time. */
-    public function next(int $until_ns): ?array {
+    /** Returns [number of the finished operations, success]; null at $until_ns. */
+    public function next(int $until_ns): ?array
+    {
         $event = $this->c->grpc_completion_queue_next($this->queue, $this->time($until_ns), null);
         if ($event->type !== OP_COMPLETE) {
             return null;
@@ -74,16 +98,18 @@ final class Core {
         return [$event->tag, $event->success !== 0];
     }
 
-    /** Memory for the operations of a call. */
-    public function call(): FFI\CData {
+    /** Returns memory for the operations of a call. */
+    public function call(): FFI\CData
+    {
         $call = $this->c->new('wattwire_call');
         $this->c->grpc_metadata_array_init(FFI::addr($call->first));
         $this->c->grpc_metadata_array_init(FFI::addr($call->last));
         return $call;
     }
 
-    /** Writes operations, each with what goes into its data; returns how many. */
-    public function prepare(FFI\CData $call, array $operations): int {
+    /** Writes operations (code => data); returns their number. */
+    public function prepare(FFI\CData $call, array $operations): int
+    {
         $count = 0;
         foreach ($operations as $operation => $data) {
             $op = $call->ops[$count++];
@@ -96,27 +122,31 @@ final class Core {
         return $count;
     }
 
-    /** Starts the operations that were written; they end with this number. */
-    public function start(FFI\CData $call, int $number, int $count): void {
+    /** Starts the operations that were written; next() returns this number when they end. */
+    public function start(FFI\CData $call, int $number, int $count): void
+    {
         $ops = FFI::addr($call->ops[0]);
         $error = $this->c->grpc_call_start_batch($call->call, $ops, $count, $number, null);
         $error === 0 || throw new Wattwire\Refused("grpc_call_start_batch: error $error", 4);
     }
 
-    /** A message's buffer; destroy() it after the operation. */
-    public function buffer(string $bytes): FFI\CData {
+    /** Returns a message's buffer; destroy() frees it after the operation. */
+    public function buffer(string $bytes): FFI\CData
+    {
         $slice = $this->c->grpc_slice_from_copied_buffer($bytes, strlen($bytes));
         $buffer = $this->c->grpc_raw_byte_buffer_create(FFI::addr($slice), 1);
         $this->c->grpc_slice_unref($slice);
         return $buffer;
     }
 
-    public function destroy(FFI\CData $buffer): void {
+    public function destroy(FFI\CData $buffer): void
+    {
         $this->c->grpc_byte_buffer_destroy($buffer);
     }
 
-    /** The bytes of a message that arrived; it is destroyed. */
-    public function read(FFI\CData $buffer): string {
+    /** Returns the bytes of a message that arrived and frees its buffer. */
+    public function read(FFI\CData $buffer): string
+    {
         $reader = FFI::addr($this->reader);
         $this->c->grpc_byte_buffer_reader_init($reader, $buffer);
         $slice = $this->c->grpc_byte_buffer_reader_readall($reader);
@@ -127,8 +157,9 @@ final class Core {
         return $bytes;
     }
 
-    /** A short slice holds its length in one byte and its bytes behind that. */
-    public function bytes(FFI\CData $slice): string {
+    /** Returns a slice's bytes. A short slice has its length in one byte, then its bytes. */
+    public function bytes(FFI\CData $slice): string
+    {
         if ($slice->refcount !== null) {
             return FFI::string($slice->bytes, $slice->length);
         }
@@ -136,7 +167,8 @@ final class Core {
         return FFI::string($inlined + 1, $inlined[0]);
     }
 
-    public function free(FFI\CData $call): void {
+    public function free(FFI\CData $call): void
+    {
         $this->c->grpc_metadata_array_destroy(FFI::addr($call->first));
         $this->c->grpc_metadata_array_destroy(FFI::addr($call->last));
         if ($call->call !== null) {

@@ -1,22 +1,34 @@
 <?php
-/** Messages of the kit as the generated classes of idl/wattwire.proto, and back. */
+
+/** Conversion between the kit's messages and the generated classes of idl/wattwire.proto. */
+
 declare(strict_types=1);
 
-use Wattwire\{BytesPayload, Header, Orientation, Pose, Position, RecordPayload, Sample, TextPayload,
-    Trailer};
+use Wattwire\BytesPayload;
+use Wattwire\Header;
+use Wattwire\Orientation;
+use Wattwire\Pose;
+use Wattwire\Position;
+use Wattwire\RecordPayload;
+use Wattwire\Sample;
+use Wattwire\Spec;
+use Wattwire\TextPayload;
+use Wattwire\Trailer;
 
 spl_autoload_register(function (string $class): void {
     $path = stream_resolve_include_path(strtr($class, '\\', '/') . '.php');
     $path === false || require $path;
 });
 
-/** The method's name in the service, for the spec's payload. */
-function method(array $spec): string {
+/** Returns the name of the service's method for the spec's payload. */
+function method(Spec $spec): string
+{
     $names = ['bytes' => 'Bytes', 'text' => 'Text', 'record' => 'Record'];
-    return $spec['payload.literal'] !== '' ? 'Text' : $names[$spec['payload.encoding']];
+    return $spec->payload_literal !== '' ? 'Text' : $names[$spec->payload_encoding];
 }
 
-function encode(string $method, string|array $message): string {
+function encode(string $method, string|array $message): string
+{
     if ($method === 'Record') {
         return toRecord($message)->serializeToString();
     }
@@ -24,8 +36,9 @@ function encode(string $method, string|array $message): string {
     return $payload->setData($message)->serializeToString();
 }
 
-/** The kit's message; '' or [] where the bytes are none. */
-function decode(string $method, string $bytes): string|array {
+/** Returns the kit's message; '' or [] for unreadable bytes. */
+function decode(string $method, string $bytes): string|array
+{
     $class = "Wattwire\\{$method}Payload";
     $payload = new $class();
     try {
@@ -36,7 +49,8 @@ function decode(string $method, string $bytes): string|array {
     return $method === 'Record' ? fromRecord($payload) : $payload->getData();
 }
 
-function toRecord(array $record): RecordPayload {
+function toRecord(array $record): RecordPayload
+{
     $p = $record['pose']['position'];
     $o = $record['pose']['orientation'];
     $header = (new Header())->setSeq(Wattwire\integer($record['header']['seq']))
@@ -51,7 +65,8 @@ function toRecord(array $record): RecordPayload {
         ->setTrailer((new Trailer())->setSeq(Wattwire\integer($record['trailer']['seq'])));
 }
 
-function fromRecord(RecordPayload $found): array {
+function fromRecord(RecordPayload $found): array
+{
     $header = $found->getHeader() ?? new Header();
     $p = $found->getPose()?->getPosition() ?? new Position();
     $o = $found->getPose()?->getOrientation() ?? new Orientation();

@@ -1,58 +1,78 @@
 <?php
-/** Server and pong: one completion queue, which this process' only thread of PHP reads. */
+
+/** Server and pong: one completion queue, read by the only thread of PHP. */
+
 declare(strict_types=1);
 
-use Wattwire\{Kit, Refused};
+use Wattwire\Kit;
+use Wattwire\Refused;
 
-final class Server {
+final class Server
+{
     private readonly FFI\CData $server;
-    /** Calls by number; [its memory, the buffer of its reply or null]. */
+    /** Number of a call => [memory, the buffer of its reply or null, state]. */
     private array $calls = [];
     private int $number = 0;
-    private int $looked_ns = 0;
+    private int $checked_ns = 0;
     private readonly string $method;
 
-    public function __construct(private Kit $kit, private Core $core) {
+    public function __construct(private Kit $kit, private Core $core)
+    {
         $this->method = method($kit->spec);
         $this->server = $core->c->grpc_server_create(null, null);
         $core->c->grpc_server_register_completion_queue($this->server, $core->queue, null);
     }
 
     /** Listens, and returns the port. */
-    public function listen(): int {
+    public function listen(): int
+    {
         $credentials = $this->core->serverCredentials(
-            $this->kit->spec['tls.certificate'], $this->kit->spec['tls.key']);
+            $this->kit->spec->tls_certificate,
+            $this->kit->spec->tls_key
+        );
         $port = $this->core->c->grpc_server_add_http2_port(
-            $this->server, '127.0.0.1:0', $credentials);
+            $this->server,
+            '127.0.0.1:0',
+            $credentials
+        );
         $port > 0 || throw new Refused('gRPC cannot listen on 127.0.0.1', 4);
         $this->core->c->grpc_server_start($this->server);
         $this->expect();
         return $port;
     }
 
-    /** Asks for the next call. */
-    private function expect(): void {
+    /** Requests the next call from the core. */
+    private function expect(): void
+    {
         $call = $this->core->call();
         $this->core->c->grpc_call_details_init(FFI::addr($call->details));
         $this->calls[++$this->number] = [$call, null, 'new'];
-        $this->core->c->grpc_server_request_call($this->server, FFI::addr($call->call),
-            FFI::addr($call->details), FFI::addr($call->first), $this->core->queue,
-            $this->core->queue, $this->number);
+        $this->core->c->grpc_server_request_call(
+            $this->server,
+            FFI::addr($call->call),
+            FFI::addr($call->details),
+            FFI::addr($call->first),
+            $this->core->queue,
+            $this->core->queue,
+            $this->number
+        );
     }
 
-    /** Handles one event; as Kit::drain() wants it. */
-    public function poll(int $until_ns): void {
-        $event = $this->core->next(min($until_ns, hrtime(true) + LOOK_NS));
+    /** Handles one event: the parameter of Kit::drain(). */
+    public function poll(int $until_ns): void
+    {
+        $event = $this->core->next(min($until_ns, hrtime(true) + CHECK_NS));
         if ($event !== null) {
             $this->handle(...$event);
         }
-        if (hrtime(true) - $this->looked_ns >= LOOK_NS) {
+        if (hrtime(true) - $this->checked_ns >= CHECK_NS) {
             $this->kit->wait(0);
-            $this->looked_ns = hrtime(true);
+            $this->checked_ns = hrtime(true);
         }
     }
 
-    private function handle(int $number, bool $success): void {
+    private function handle(int $number, bool $success): void
+    {
         [$call, $buffer, $state] = $this->calls[$number];
         if ($state === 'new') {
             $this->expect();
@@ -68,7 +88,8 @@ final class Server {
         }
     }
 
-    private function answer(int $number, FFI\CData $call): void {
+    private function answer(int $number, FFI\CData $call): void
+    {
         $known = $this->core->bytes($call->details->method) === "/wattwire.Calls/$this->method";
         $bytes = $call->received !== null ? $this->core->read($call->received) : null;
         $request = $known && $bytes !== null ? decode($this->method, $bytes) : null;
@@ -77,8 +98,11 @@ final class Server {
         $this->calls[$number][2] = 'answered';
         if ($reply === null) {
             $status = $known ? FAILED_PRECONDITION : UNIMPLEMENTED;
-            $this->start($call, $number,
-                [SEND_STATUS_FROM_SERVER => [null, null, $status, null]] + $close);
+            $this->start(
+                $call,
+                $number,
+                [SEND_STATUS_FROM_SERVER => [null, null, $status, null]] + $close
+            );
             return;
         }
         $buffer = $this->core->buffer(encode($this->method, $reply));
@@ -88,11 +112,13 @@ final class Server {
         $this->kit->served();
     }
 
-    private function start(FFI\CData $call, int $number, array $operations): void {
+    private function start(FFI\CData $call, int $number, array $operations): void
+    {
         $this->core->start($call, $number, $this->core->prepare($call, $operations));
     }
 
-    private function forget(int $number): void {
+    private function forget(int $number): void
+    {
         [$call, $buffer] = $this->calls[$number];
         if ($buffer !== null) {
             $this->core->destroy($buffer);
@@ -103,7 +129,8 @@ final class Server {
     }
 }
 
-function server(Kit $kit): void {
+function server(Kit $kit): void
+{
     checkSettings($kit);
     $core = new Core();
     $server = new Server($kit, $core);

@@ -5,22 +5,22 @@ require 'web/caller'
 require_relative 'messages'
 require 'wattwire_services_pb'
 
-# The client: one channel for all calls, or one for each.
+# The client: one channel for all calls, or a channel for each call.
 class Client < Web::Caller
   def initialize(kit)
     super
     @shape = Messages.shape(kit.spec)
-    @endpoint = kit.spec['peers.endpoints'].fetch(0)
+    @endpoint = kit.spec.peers_endpoints.fetch(0)
     @channel = channel if @keep
     @stub = stub(@channel) if @channel
   end
 
-  # The reply, nil at the deadline; raises where the call failed (C-36).
+  # Returns the reply, nil at the deadline; raises SendFailed if the call failed (C-36).
   def call(message, timeout_s, _worker)
     opened = channel unless @channel
     stub = @stub || stub(opened)
     deadline = GRPC::Core::TimeConsts.from_relative_time(timeout_s)
-    reply = stub.public_send(@shape.method, @shape.to_wire.call(message), deadline: deadline)
+    reply = stub.public_send(@shape.procedure, @shape.to_wire.call(message), deadline: deadline)
     @shape.from_wire.call(reply)
   rescue GRPC::DeadlineExceeded
     nil
@@ -37,7 +37,7 @@ class Client < Web::Caller
   private
 
   def channel
-    # Channels to one address share a connection, unless each has a pool of its own.
+    # Channels to one address share a connection unless each has a local pool.
     arguments = { 'grpc.use_local_subchannel_pool' => 1 }
     GRPC::Core::Channel.new(@endpoint, arguments, credentials)
   end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-require 'wattwire_pb' # its package is called as the kit's module; they share no name
+require 'wattwire_pb' # its package has the name of the kit's module; no class has the same name
 
-# The kit's messages as protobuf's, and back.
+# Conversion between the kit's messages and protobuf's.
 module Messages
-  # The method of the run's encoding, its type, and the two ways between kit and wire.
-  Shape = Struct.new(:method, :to_wire, :from_wire)
+  # The procedure of the run's encoding, and the conversions from the kit to the wire and back.
+  Shape = Struct.new(:procedure, :to_wire, :from_wire)
 
   def self.shape(spec)
-    case spec['payload.literal'].empty? ? spec['payload.encoding'] : 'text'
+    case spec.payload_literal.empty? ? spec.payload_encoding : 'text'
     when 'bytes'
       wire = ->(message) { Wattwire::BytesPayload.new(data: message) }
       Shape.new(:bytes, wire, :data.to_proc)
@@ -29,7 +29,7 @@ module Messages
     )
   end
 
-  # What a sender left out is zero, as protobuf has it.
+  # A field that the sender omitted is zero, as protobuf defines.
   def self.record_from_wire(payload)
     header = payload.header || Wattwire::Header.new
     pose = payload.pose || Wattwire::Pose.new

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# gRPC node: unary calls by the stubs that were generated from ../idl/wattwire.proto.
+# gRPC node: unary calls with the stubs generated from ../idl/wattwire.proto.
 require 'wattwire'
 require_relative 'client'
 require_relative 'server'

@@ -4,9 +4,9 @@ require 'grpc'
 require_relative 'messages'
 require 'wattwire_services_pb'
 
-# The server, at the library's defaults: a pool of threads that turns away what finds none free.
+# The server, at the library's defaults: a pool of threads, which refuses a call if none is free.
 module Server
-  # The service's methods; a run calls the one of its encoding.
+  # The service's methods; a run calls the method of its encoding.
   class Calls < Wattwire::Calls::Service
     def initialize(kit)
       super()
@@ -48,15 +48,15 @@ module Server
   end
 
   def self.credentials(kit)
-    return :this_port_is_insecure if kit.spec['tls.authority'].empty?
+    return :this_port_is_insecure if kit.spec.tls_authority.empty?
 
-    key, certificate = kit.spec.values_at('tls.key', 'tls.certificate').map { File.read(_1) }
+    key, certificate = [kit.spec.tls_key, kit.spec.tls_certificate].map { File.read(_1) }
     pair = { private_key: key, cert_chain: certificate }
     GRPC::Core::ServerCredentials.new(nil, [pair], false)
   end
 
   def self.ready(kit, workers)
-    tls = kit.spec['tls.authority'].empty? ? 'none' : 'offered'
+    tls = kit.spec.tls_authority.empty? ? 'none' : 'offered'
     kit.ready(
       matched: nil,
       effective: { keep_alive: 'on', tls: tls, server_workers: workers, transport: 'tcp/ipv4',

@@ -1,8 +1,11 @@
 <?php
+
 /** REST node: the curl extension calls nginx, php-fpm and a Slim application. */
+
 declare(strict_types=1);
 
-use Wattwire\{Kit, Record};
+use Wattwire\Kit;
+use Wattwire\Record;
 
 require 'wattwire/kit.php';
 foreach (['client', 'configuration', 'server'] as $name) {
@@ -13,26 +16,40 @@ const MIB = 1_048_576;
 const TYPES = ['bytes' => 'application/octet-stream', 'record' => 'application/json',
     'text' => 'text/plain; charset=utf-8'];
 
-function client(Kit $kit): void {
-    $record = $kit->spec['payload.encoding'] === 'record';
-    $type = TYPES[$kit->spec['payload.literal'] === '' ? $kit->spec['payload.encoding'] : 'text'];
-    Web\call($kit, $type,
+function client(Kit $kit): void
+{
+    $record = $kit->spec->payload_encoding === 'record';
+    $type = TYPES[$kit->spec->payload_literal === '' ? $kit->spec->payload_encoding : 'text'];
+    Web\call(
+        $kit,
+        $type,
         fn (string|array $message) => $record ? json_encode($message) : $message,
-        fn (string $body) => $record ? Record::decode($body) : $body);
+        fn (string $body) => $record ? Record::decode($body) : $body
+    );
 }
 
-function server(Kit $kit): void {
+function server(Kit $kit): void
+{
     set_include_path(get_include_path() . ':/usr/share/php');
     require_once 'Slim/autoload.php';
-    Web\serve($kit, __DIR__ . '/public', '/echo',
-        ['name' => 'Slim', 'version' => Slim\App::VERSION]);
+    Web\serve(
+        $kit,
+        __DIR__ . '/public',
+        '/echo',
+        ['name' => 'Slim', 'version' => Slim\App::VERSION]
+    );
 }
 
 Wattwire\run(
     ['client' => client(...), 'ping' => client(...), 'server' => server(...),
         'pong' => server(...)],
-    'settings.http_version:string settings.keep_alive:string settings.tcp_nodelay:string
-        settings.tls:boolean settings.server_workers:integer',
+    [
+        'http_version' => 'string',
+        'keep_alive' => 'string',
+        'tcp_nodelay' => 'string',
+        'tls' => 'bool',
+        'server_workers' => 'int',
+    ],
     ['encoding.bytes', 'encoding.text', 'encoding.record', 'pacing.kit', 'loop.open',
         'loop.closed', 'reply.echo', 'reply.ack', 'reply.literal', 'literal'],
     ['bytes' => [16, 16 * MIB], 'text' => [32, 16 * MIB], 'record' => [96, 4 * MIB]],

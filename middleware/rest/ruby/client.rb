@@ -3,7 +3,7 @@
 require 'json'
 require 'web/client'
 
-# The client: the payload is the body.
+# The client: a request's body is the payload.
 class Client < Web::Client
   TYPES = { 'bytes' => 'application/octet-stream', 'text' => 'text/plain; charset=utf-8',
             'record' => 'application/json' }.freeze
@@ -11,7 +11,7 @@ class Client < Web::Client
   private
 
   def type
-    @type ||= TYPES[@kit.spec['payload.literal'].empty? ? @kit.spec['payload.encoding'] : 'text']
+    @type ||= TYPES[@kit.spec.payload_literal.empty? ? @kit.spec.payload_encoding : 'text']
   end
 
   def body(message, _worker) = @record ? JSON.generate(message) : message

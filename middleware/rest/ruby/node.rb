@@ -3,7 +3,7 @@
 # REST node: Rails on puma, and Net::HTTP.
 require 'wattwire'
 
-# A module is loaded by the role that needs it, so that a client does not carry Rails.
+# Each role loads its own module, so a client does not load Rails.
 def role(name)
   lambda do |kit|
     require_relative name
@@ -11,7 +11,8 @@ def role(name)
   end
 end
 
-client, server = role('client'), role('server')
+client = role('client')
+server = role('server')
 Wattwire.run(
   roles: { 'client' => client, 'server' => server, 'ping' => client, 'pong' => server },
   settings: {

@@ -6,6 +6,7 @@ require 'web/server'
 module Server
   def self.run(kit)
     CallsController.kit = kit
+    CallsController.record = kit.spec.payload_encoding == 'record'
     Web.serve(kit, '/echo', 'calls#echo') { |env| [CallsController.refused(env), {}, []] }
   end
 end
@@ -13,24 +14,23 @@ end
 # The resource that answers calls.
 class CallsController < ActionController::API
   class << self
-    attr_accessor :kit
+    attr_accessor :kit, :record
 
-    # A request that never came to the controller; returns the status.
+    # Counts a request that did not reach the controller; returns its status.
     def refused(env)
       status = env['PATH_INFO'][1..].to_i
       warn env['action_dispatch.exception'].full_message(highlight: false) if status >= 500
-      unreadable = kit.spec['payload.encoding'] == 'record' ? Wattwire::Record::UNREADABLE : ''
-      kit.serve(unreadable) if status == 400
+      kit.serve(record ? Wattwire::Record::UNREADABLE : '') if status == 400
       status
     end
   end
 
   def echo
-    record = kit.spec['payload.encoding'] == 'record'
-    found = record ? decoded : request.raw_post
-    reply = kit.serve(found)
+    record = self.class.record
+    arrival = record ? decoded : request.raw_post
+    reply = kit.serve(arrival)
     if reply.nil?
-      head found == Wattwire::Record::UNREADABLE ? :bad_request : :conflict
+      head arrival == Wattwire::Record::UNREADABLE ? :bad_request : :conflict
     elsif record
       render json: reply
     else
@@ -42,6 +42,6 @@ class CallsController < ActionController::API
 
   def kit = self.class.kit
 
-  # The record that Rails has read.
+  # Returns the record that Rails has parsed.
   def decoded = Wattwire::Record.checked(request.request_parameters.deep_symbolize_keys)
 end

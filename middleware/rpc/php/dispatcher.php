@@ -1,18 +1,26 @@
 <?php
-/** The procedures and their errors, as middleware/rpc/README.md has them. */
+
+/** The procedures and their errors: middleware/rpc/README.md defines them. */
+
 declare(strict_types=1);
 
-use Wattwire\{Payload, Record};
+use Wattwire\Literal;
+use Wattwire\Payload;
+use Wattwire\Record;
 
-final class RpcError extends Exception {
+final class RpcError extends Exception
+{
 }
 
-final class Dispatcher {
-    public function __construct(private Payload|Record $message) {
+final class Dispatcher
+{
+    public function __construct(private Payload|Literal|Record $message)
+    {
     }
 
-    /** The response object to the text of a request. */
-    public function answer(string $text): array {
+    /** Returns the response object to the text of a request. */
+    public function answer(string $text): array
+    {
         $id = null;
         try {
             $request = json_decode($text, false, 512, JSON_THROW_ON_ERROR);
@@ -27,13 +35,15 @@ final class Dispatcher {
         return ['jsonrpc' => '2.0', 'id' => $id, 'error' => $error];
     }
 
-    private function check(mixed $request): void {
+    private function check(mixed $request): void
+    {
         $good = is_object($request) && ($request->jsonrpc ?? null) === '2.0'
             && is_string($request->method ?? null) && property_exists($request, 'id');
         $good || throw new RpcError('Invalid Request', -32600);
     }
 
-    private function dispatch(object $request): string|array {
+    private function dispatch(object $request): string|array
+    {
         $procedures = ['echo' => $this->echoText(...), 'echo_record' => $this->echoRecord(...)];
         $procedure = $procedures[$request->method]
             ?? throw new RpcError('Method not found', -32601);
@@ -44,22 +54,26 @@ final class Dispatcher {
         return $procedure($params[0]);
     }
 
-    private function echoText(mixed $text): string {
-        if (!is_string($text) || !$this->message instanceof Payload) {
+    private function echoText(mixed $text): string
+    {
+        if (!is_string($text) || $this->message instanceof Record) {
             throw new RpcError('Invalid params', -32602);
         }
         return $this->reply($text);
     }
 
-    private function echoRecord(mixed $found): array {
-        $record = Record::decode(json_encode($found));
-        if ($record === [] || !$this->message instanceof Record) {
+    private function echoRecord(mixed $param): array
+    {
+        $is_record = $this->message instanceof Record;
+        $record = $is_record ? Record::decode(json_encode($param)) : [];
+        if ($record === []) {
             throw new RpcError('Invalid params', -32602);
         }
         return $this->reply($record);
     }
 
-    private function reply(string|array $arrival): string|array {
+    private function reply(string|array $arrival): string|array
+    {
         if ($this->message->check($arrival)[0] === Wattwire\FOREIGN) {
             throw new RpcError('of another run', -32000);
         }

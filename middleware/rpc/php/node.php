@@ -1,8 +1,11 @@
 <?php
+
 /** RPC node: JSON-RPC 2.0 by the curl extension; nginx and php-fpm before a dispatcher. */
+
 declare(strict_types=1);
 
-use Wattwire\{Kit, Record};
+use Wattwire\Kit;
+use Wattwire\Record;
 
 require 'wattwire/kit.php';
 foreach (['client', 'configuration', 'server'] as $name) {
@@ -12,8 +15,9 @@ foreach (['client', 'configuration', 'server'] as $name) {
 const MIB = 1_048_576;
 const JSON_FLAGS = JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE;
 
-function client(Kit $kit): void {
-    $record = $kit->spec['payload.encoding'] === 'record';
+function client(Kit $kit): void
+{
+    $record = $kit->spec->payload_encoding === 'record';
     $method = $record ? 'echo_record' : 'echo';
     $id = 0;
     $request = function (string|array $message) use ($method, &$id): string {
@@ -26,13 +30,14 @@ function client(Kit $kit): void {
             $kit->reason = 'JSON-RPC error ' . json_encode($response['error']);
             return false;
         }
-        $found = ($response['id'] ?? null) === $id ? $response['result'] ?? null : null;
-        return $record ? Record::decode(json_encode($found)) : (is_string($found) ? $found : '');
+        $value = ($response['id'] ?? null) === $id ? $response['result'] ?? null : null;
+        return $record ? Record::decode(json_encode($value)) : (is_string($value) ? $value : '');
     };
     Web\call($kit, 'application/json', $request, $result);
 }
 
-function server(Kit $kit): void {
+function server(Kit $kit): void
+{
     $library = ['name' => 'php-fpm', 'version' => PHP_VERSION];
     Web\serve($kit, __DIR__ . '/public', '/rpc', $library);
 }
@@ -40,8 +45,12 @@ function server(Kit $kit): void {
 Wattwire\run(
     ['client' => client(...), 'ping' => client(...), 'server' => server(...),
         'pong' => server(...)],
-    'settings.keep_alive:string settings.tcp_nodelay:string settings.tls:boolean
-        settings.server_workers:integer',
+    [
+        'keep_alive' => 'string',
+        'tcp_nodelay' => 'string',
+        'tls' => 'bool',
+        'server_workers' => 'int',
+    ],
     ['encoding.text', 'encoding.record', 'pacing.kit', 'loop.open', 'loop.closed', 'reply.echo',
         'reply.ack', 'reply.literal', 'literal'],
     ['text' => [32, 16 * MIB], 'record' => [96, 4 * MIB]],

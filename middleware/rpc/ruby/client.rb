@@ -8,7 +8,7 @@ class Client < Web::Client
   def initialize(kit)
     super
     @method = @record ? 'echo_record' : 'echo'
-    @numbered = Array.new(kit.workers, 0) # a response belongs to its connection: ids repeat there
+    @numbered = Array.new(kit.workers, 0) # ids are unique per connection only
   end
 
   private
@@ -24,9 +24,9 @@ class Client < Web::Client
   def reply(text, worker)
     id = @numbered[worker]
     case JSON.parse(text, symbolize_names: true)
-    in { jsonrpc: '2.0', id: ^id, result: found }
-      @record ? Wattwire::Record.checked(found) : found.to_s.b
-    in { jsonrpc: '2.0', error: found } then raise Wattwire::SendFailed, "JSON-RPC error #{found}"
+    in { jsonrpc: '2.0', id: ^id, result: result }
+      @record ? Wattwire::Record.checked(result) : result.to_s.b
+    in { jsonrpc: '2.0', error: error } then raise Wattwire::SendFailed, "JSON-RPC error #{error}"
     else nil
     end
   rescue JSON::ParserError

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# JSON-RPC 2.0 (https://www.jsonrpc.org/specification), requests one at a time: finds the procedure
-# by its name, hands it its parameters, wraps what it returns or why it failed.
+# JSON-RPC 2.0 (https://www.jsonrpc.org/specification) without batches: finds the procedure by its
+# name, passes its parameters, and wraps its result or its error.
 class Dispatcher
-  # What a procedure raises: an error object for the caller.
+  # Raised by a procedure to return an error object to the caller.
   class Refusal < StandardError
     attr_reader :code
 
@@ -13,7 +13,10 @@ class Dispatcher
     end
   end
 
-  PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS = -32_700, -32_600, -32_601, -32_602
+  PARSE_ERROR = -32_700
+  INVALID_REQUEST = -32_600
+  UNKNOWN_METHOD = -32_601
+  INVALID_PARAMS = -32_602
   INTERNAL_ERROR = -32_603
 
   def self.error(id, code, reason)
@@ -25,7 +28,7 @@ class Dispatcher
     @procedures = procedures
   end
 
-  # The response to a request that was parsed with symbols; nil for a notification.
+  # Returns the response to a request parsed with symbols as keys; nil for a notification.
   def answer(request)
     id = request[:id]
     well_formed = (request in { jsonrpc: '2.0', method: String => name })

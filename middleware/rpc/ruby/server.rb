@@ -12,7 +12,7 @@ module Server
   end
 end
 
-# What can be called: the procedure of the run's encoding.
+# The procedures that clients can call: that of the run's encoding.
 class Procedures
   FOREIGN = -32_000
 
@@ -21,7 +21,7 @@ class Procedures
   end
 
   def by_name
-    return { 'echo_record' => method(:echo_record) } if @kit.spec['payload.encoding'] == 'record'
+    return { 'echo_record' => method(:echo_record) } if @kit.spec.payload_encoding == 'record'
 
     { 'echo' => method(:echo) }
   end
@@ -49,12 +49,12 @@ class Procedures
   end
 end
 
-# The action behind the address.
+# The controller of the only route.
 class CallsController < ActionController::API
   class << self
     attr_accessor :kit, :dispatcher
 
-    # The response to a request that never came to the action: [status, headers, body].
+    # Returns the response [status, headers, body] to a request that did not reach the action.
     def refused(env)
       status = env['PATH_INFO'][1..].to_i
       warn env['action_dispatch.exception'].full_message(highlight: false) if status >= 500
@@ -64,7 +64,7 @@ class CallsController < ActionController::API
     end
 
     def unparsed
-      kit.serve(kit.spec['payload.encoding'] == 'record' ? Wattwire::Record::UNREADABLE : '')
+      kit.serve(kit.spec.payload_encoding == 'record' ? Wattwire::Record::UNREADABLE : '')
       Dispatcher.error(nil, Dispatcher::PARSE_ERROR, 'no JSON')
     end
   end

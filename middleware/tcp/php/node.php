@@ -1,5 +1,7 @@
 <?php
+
 /** TCP node: length-prefixed frames, one connection for each client. */
+
 declare(strict_types=1);
 
 require 'wattwire/kit.php';
@@ -9,9 +11,14 @@ require __DIR__ . '/service.php';
 Wattwire\run(
     ['client' => client(...), 'ping' => client(...), 'server' => server(...),
         'pong' => server(...)],
-    'settings.tcp_nodelay:boolean settings.tcp_quickack:boolean settings.writes:integer
-        settings.receive_buffer_bytes:integer settings.send_buffer_bytes:integer
-        settings.bind_address:string',
+    [
+        'tcp_nodelay' => 'bool',
+        'tcp_quickack' => 'bool',
+        'writes' => 'int',
+        'receive_buffer_bytes' => 'int',
+        'send_buffer_bytes' => 'int',
+        'bind_address' => 'string',
+    ],
     ['encoding.bytes', 'encoding.text', 'pacing.kit', 'loop.open', 'loop.closed', 'reply.echo',
         'reply.ack', 'reply.literal', 'literal'],
     ['bytes' => [16, 67_108_864], 'text' => [32, 67_108_864]],

@@ -1,13 +1,17 @@
 <?php
-/** Client and server, ping and pong: the frame's number pairs a reply with its call. */
+
+/** Client and server, ping and pong: the frame's number identifies the call of a reply. */
+
 declare(strict_types=1);
 
-use Wattwire\{Kit, Refused};
+use Wattwire\Kit;
+use Wattwire\Refused;
 
 const BACKLOG = 128;
 
-function client(Kit $kit): void {
-    $stream = Stream::connect($kit, $kit->spec['peers.endpoints'][0] ?? '');
+function client(Kit $kit): void
+{
+    $stream = Stream::connect($kit, $kit->spec->peers_endpoints[0] ?? '');
     $calls = 0;
     $call = function (string $message, int $until_ns) use ($kit, $stream, &$calls) {
         $number = $calls++;
@@ -28,9 +32,10 @@ function client(Kit $kit): void {
     $kit->calls($call);
 }
 
-function server(Kit $kit): void {
+function server(Kit $kit): void
+{
     $listener = prepare($kit);
-    $host = $kit->spec['settings.bind_address'];
+    $host = $kit->spec->settings['bind_address'];
     if (!@socket_bind($listener, $host, 0) || !@socket_listen($listener, BACKLOG)) {
         throw new Refused("listen on $host: " . socket_strerror(socket_last_error($listener)), 4);
     }
@@ -54,30 +59,32 @@ function server(Kit $kit): void {
     $kit->drain($poll);
 }
 
-/** Replies to every request that has arrived whole. */
-function answer(Kit $kit, Stream $stream): void {
+/** Replies to each request that has arrived completely. */
+function answer(Kit $kit, Stream $stream): void
+{
     $stream->read();
     while ($stream->open && ($frame = $stream->take()) !== null) {
         $reply = $frame[0] === REQUEST ? $kit->serve($frame[2]) : null;
-        $until_ns = hrtime(true) + $kit->spec['timeout_ns'];
+        $until_ns = hrtime(true) + $kit->spec->timeout_ns;
         if ($reply !== null && $stream->send(REPLY, $frame[1], $reply, $until_ns)) {
             $kit->served();
         }
     }
 }
 
-/** READY; $asked is the socket that is asked what is in force. */
-function announce(Kit $kit, Socket $asked, ?int $matched, ?int $discovery_ns): void {
+/** Prints READY with the options in force of a socket. */
+function announce(Kit $kit, Socket $socket, ?int $matched, ?int $discovery_ns): void
+{
     $names = ['tcp_quickack', 'writes', 'bind_address'];
     $effective = [
-        'tcp_nodelay' => socket_get_option($asked, SOL_TCP, TCP_NODELAY) !== 0,
-        'receive_buffer_bytes' => socket_get_option($asked, SOL_SOCKET, SO_RCVBUF),
-        'send_buffer_bytes' => socket_get_option($asked, SOL_SOCKET, SO_SNDBUF),
-        'segment_bytes' => socket_get_option($asked, SOL_TCP, TCP_MAXSEG),
+        'tcp_nodelay' => socket_get_option($socket, SOL_TCP, TCP_NODELAY) !== 0,
+        'receive_buffer_bytes' => socket_get_option($socket, SOL_SOCKET, SO_RCVBUF),
+        'send_buffer_bytes' => socket_get_option($socket, SOL_SOCKET, SO_SNDBUF),
+        'segment_bytes' => socket_get_option($socket, SOL_TCP, TCP_MAXSEG),
         'transport' => 'tcp/ipv4',
     ];
     foreach ($names as $name) {
-        $effective[$name] = $kit->spec["settings.$name"];
+        $effective[$name] = $kit->spec->settings[$name];
     }
     $library = ['name' => 'sockets', 'version' => php_uname('r'), 'build' => 'PHP ' . PHP_VERSION];
     $guarantee = ['delivery' => 'reliable', 'ordering' => 'per_sender', 'overload' => 'block'];

@@ -2,21 +2,21 @@
 
 require_relative 'stream'
 
-# Who is connected: a sender's streams, a listener's streams, and READY of both.
+# The connections of a sender and of a listener, and READY of both.
 module Links
   BACKLOG = 128
 
-  # A stream to each of peers.endpoints, in their order.
+  # Returns a stream to each of peers.endpoints, in their order.
   def self.connect_all(kit)
-    endpoints = kit.spec['peers.endpoints']
-    missing = endpoints.size < [1, kit.spec['peers.count']].max
+    endpoints = kit.spec.peers_endpoints
+    missing = endpoints.size < [1, kit.spec.peers_count].max
     raise "peers.endpoints: found #{endpoints}; allowed: HOST:PORT of every peer" if missing
 
     endpoints.map { |endpoint| Stream.connect(kit, endpoint) }
   end
 
-  # Listens, prints READY once peers.count have connected, serves each connection in a thread of its
-  # own, which hands (stream, frame) to the block, and ends after the drain.
+  # Listens, prints READY once peers.count peers have connected, and returns after the drain. Each
+  # connection has a thread, which yields (stream, frame).
   def self.serve(kit, &handle)
     listener = Stream.socket(kit)
     listener.bind(Addrinfo.tcp(kit.setting('bind_address'), 0))
@@ -41,7 +41,7 @@ module Links
     stream.close # the peer has left
   end
 
-  # READY; `socket` is the one that is asked what is in force.
+  # Prints READY with the options in force of `socket`.
   def self.ready(kit, socket, matched, discovery_ns)
     effective = %w[tcp_quickack writes bind_address].to_h { |name| [name, kit.setting(name)] }
     effective.update(

@@ -2,31 +2,33 @@
 
 require_relative 'links'
 
-# Client and server, ping and pong: the frame's number pairs a reply with its call.
+# Client and server, ping and pong: the frame's number identifies the call of a reply.
 module Service
-  # Overlapping calls over one connection: a thread reads and wakes the caller whose reply it is.
+  # Overlapping calls over one connection: a thread reads replies and wakes their callers.
   class Calls
     Waiting = Struct.new(:woken, :reply)
 
     def initialize(kit, stream)
-      @kit, @stream = kit, stream
-      @lock, @waiting = Mutex.new, {}
+      @kit = kit
+      @stream = stream
+      @lock = Mutex.new
+      @waiting = {}
       Thread.new { read }
     end
 
     def call(number, message, timeout_s)
       deadline_ns = @kit.now + (timeout_s * 1e9).to_i
-      mine = Waiting.new(ConditionVariable.new)
-      @lock.synchronize { @waiting[number] = mine }
+      waiting = Waiting.new(ConditionVariable.new)
+      @lock.synchronize { @waiting[number] = waiting }
       @stream.send(Stream::REQUEST, number, message)
       @lock.synchronize do
-        while mine.reply.nil? && (left_ns = deadline_ns - @kit.now).positive?
+        while waiting.reply.nil? && (left_ns = deadline_ns - @kit.now).positive?
           raise Wattwire::SendFailed, 'the server closed the connection' if @ended
 
-          mine.woken.wait(@lock, left_ns / 1e9)
+          waiting.woken.wait(@lock, left_ns / 1e9)
         end
       end
-      mine.reply
+      waiting.reply
     ensure
       @lock.synchronize { @waiting.delete(number) }
     end
@@ -37,9 +39,9 @@ module Service
       loop do
         kind, number, reply = @stream.receive
         @lock.synchronize do
-          found = @waiting[number] if kind == Stream::REPLY
-          found&.reply = reply
-          found&.woken&.signal
+          waiting = @waiting[number] if kind == Stream::REPLY
+          waiting&.reply = reply
+          waiting&.woken&.signal
         end
       end
     rescue SystemCallError, IOError
@@ -61,18 +63,19 @@ module Service
 
   def self.client(kit)
     stream = Links.connect_all(kit)[0]
-    lock, numbered = Mutex.new, 0
+    lock = Mutex.new
+    count = 0
     overlapping = nil
     call = lambda do |message, timeout_s|
-      number = lock.synchronize { (numbered += 1) - 1 }
+      number = lock.synchronize { (count += 1) - 1 }
       next overlapping.call(number, message, timeout_s) if overlapping
 
       call(stream, number, message, timeout_s)
     end
-    discovery_ns = kit.probe { |message, timeout_s| call.(message, timeout_s) }
+    discovery_ns = kit.probe { |message, timeout_s| call.call(message, timeout_s) }
     overlapping = Calls.new(kit, stream) if kit.workers > 1
     Links.ready(kit, stream.socket, 1, discovery_ns)
-    kit.calls { |message, timeout_s| call.(message, timeout_s) }
+    kit.calls { |message, timeout_s| call.call(message, timeout_s) }
     stream.close
   end
 
@@ -80,7 +83,7 @@ module Service
     Links.serve(kit) do |stream, (_kind, number, request)|
       kit.serve(request) { |reply| stream.send(Stream::REPLY, number, reply) }
     rescue Wattwire::SendFailed
-      nil # the client has left; its call is its own record
+      nil # the client has left; it records the call itself
     end
   end
 end

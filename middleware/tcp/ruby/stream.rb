@@ -3,28 +3,30 @@
 require 'io/wait'
 require 'socket'
 
-# A connection that carries frames: ../README.md has the bytes and says who waits for whom.
+# A connection that carries frames: ../README.md defines their bytes and the waits.
 class Stream
   HEAD_BYTES = 13
-  MESSAGE, REQUEST, REPLY = 0, 1, 2
+  MESSAGE = 0
+  REQUEST = 1
+  REPLY = 2
   READ_BYTES = 65_536
 
-  # A socket that will connect or listen; buffers count before the handshake.
+  # Returns an unconnected socket: buffer sizes must be set before the handshake.
   def self.socket(kit)
-    made = Socket.new(:INET, :STREAM)
+    socket = Socket.new(:INET, :STREAM)
     { RCVBUF: 'receive_buffer_bytes', SNDBUF: 'send_buffer_bytes' }.each do |option, name|
-      made.setsockopt(:SOCKET, option, kit.setting(name)) if kit.setting(name).positive?
+      socket.setsockopt(:SOCKET, option, kit.setting(name)) if kit.setting(name).positive?
     end
-    made.setsockopt(:TCP, :NODELAY, kit.setting('tcp_nodelay'))
-    made
+    socket.setsockopt(:TCP, :NODELAY, kit.setting('tcp_nodelay'))
+    socket
   end
 
-  # A connection to HOST:PORT within ready_timeout_ms.
+  # Connects to HOST:PORT within ready_timeout_ms.
   def self.connect(kit, endpoint)
     opened = socket(kit)
     address = Addrinfo.tcp(*endpoint.split(':', 2))
     if opened.connect_nonblock(address, exception: false) == :wait_writable
-      in_time = opened.wait_writable(kit.spec['ready_timeout_ms'] / 1e3)
+      in_time = opened.wait_writable(kit.spec.ready_timeout_ms / 1e3)
       raise "connect #{endpoint}: no answer within ready_timeout_ms" unless in_time
 
       begin
@@ -39,9 +41,11 @@ class Stream
   attr_reader :socket
 
   def initialize(kit, socket)
-    @kit, @socket = kit, socket
+    @kit = kit
+    @socket = socket
     @two_writes = kit.setting('writes') == 2
     @quickack = kit.setting('tcp_quickack')
+    @timeout_ns = kit.spec.timeout_ns
     @arrived = String.new(encoding: Encoding::BINARY)
     @chunk = String.new(capacity: READ_BYTES, encoding: Encoding::BINARY)
     @sending = Mutex.new
@@ -50,10 +54,10 @@ class Stream
 
   def close = @socket.close
 
-  # Hands a frame to the kernel. Raises SendFailed where its buffer stays full for timeout_ns, or
-  # the peer has left; what was partly sent has then broken the stream.
+  # Hands a frame to the kernel. Raises SendFailed if the kernel's buffer stays full for timeout_ns
+  # or the peer has left. A frame that was sent in part makes the stream unusable.
   def send(kind, number, payload)
-    deadline_ns = @kit.now + @kit.spec['timeout_ns']
+    deadline_ns = @kit.now + @timeout_ns
     head = [payload.bytesize, kind, number].pack('L<CQ<')
     @sending.synchronize do
       if @two_writes
@@ -68,8 +72,8 @@ class Stream
     raise Wattwire::SendFailed, error.message
   end
 
-  # The next frame [kind, number, payload]; nil where it is not whole at the timeout (nil: none).
-  # Raises EOFError where the stream ended.
+  # Returns the next frame [kind, number, payload], or nil if it is incomplete at the timeout
+  # (nil: no timeout). Raises EOFError at the end of the stream.
   def receive(timeout_s = nil)
     deadline_ns = @kit.now + (timeout_s * 1e9).to_i if timeout_s
     until (frame = take)
@@ -98,18 +102,18 @@ class Stream
     end
   end
 
-  # Reads once what has arrived.
+  # Reads the bytes that have arrived.
   def read
     count = [READ_BYTES, @missing.to_i].max
-    found = @socket.read_nonblock(count, @chunk, exception: false)
-    raise EOFError, 'the peer closed the connection' if found.nil?
-    return if found == :wait_readable
+    result = @socket.read_nonblock(count, @chunk, exception: false)
+    raise EOFError, 'the peer closed the connection' if result.nil?
+    return if result == :wait_readable
 
     @arrived << @chunk
     acknowledge
   end
 
-  # The next whole frame that has been read, if there is one.
+  # Returns the next complete frame, or nil.
   def take
     return if @arrived.bytesize < HEAD_BYTES
 
@@ -124,7 +128,7 @@ class Stream
     [kind, number, payload]
   end
 
-  # Linux leaves this mode by itself (tcp(7)), so it is asked for after every read.
+  # Linux leaves this mode by itself (tcp(7)), so the option is set again after each read.
   def acknowledge
     @socket.setsockopt(:TCP, Socket::TCP_QUICKACK, true) if @quickack
   end

@@ -1,25 +1,39 @@
 <?php
+
 /** Client and ping over HTTP: one curl handle, which keeps its connection. */
+
 declare(strict_types=1);
+
 namespace Web;
 
-use CurlHandle, CurlMultiHandle;
-use Wattwire\{Kit, Refused};
+use CurlHandle;
+use CurlMultiHandle;
+use Wattwire\Kit;
+use Wattwire\Refused;
 
 const NOT_SENT = [CURLE_COULDNT_CONNECT, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING];
-const LOOK_NS = 100_000_000;
+const CHECK_NS = 100_000_000;
 
 /**
- * A role: posts what $body(message) makes, of that content type. $reply(body) gives the kit's
- * reply, or false for an error: the call failed (C-36), as it does with another status than 200.
+ * Runs a client: posts $body(message) with content type $type. $reply(body) returns the kit's
+ * reply, or false for an error. A call with an error or another status than 200 failed (C-36).
  */
-function call(Kit $kit, string $type, callable $body, callable $reply): void {
+function call(Kit $kit, string $type, callable $body, callable $reply): void
+{
     checkVersion($kit);
     $handle = handle($kit, $type);
     $calls = curl_multi_init(); // holds the connection
-    $refused = []; // responses by status, other than 200, probes' too
-    $call = function (string|array $message, int $until_ns) use (
-        $kit, $calls, $handle, $body, $reply, &$refused,
+    $refused = []; // status other than 200 => number of responses, with those to probes
+    $call = function (
+        string|array $message,
+        int $until_ns
+    ) use (
+        $kit,
+        $calls,
+        $handle,
+        $body,
+        $reply,
+        &$refused,
     ) {
         curl_setopt_array($handle, [
             CURLOPT_POSTFIELDS => $body($message),
@@ -41,26 +55,28 @@ function call(Kit $kit, string $type, callable $body, callable $reply): void {
         announceClient($kit, $kit->probe($call));
         $kit->calls($call);
     } finally {
-        tell($refused);
+        logRefused($refused);
     }
 }
 
-/** Writes to the log, after the window, how often something else than 200 came. */
-function tell(array $refused): void {
+/** Writes to the log how many responses had a status other than 200. */
+function logRefused(array $refused): void
+{
     foreach ($refused as $status => $count) {
         fwrite(STDERR, "HTTP status $status instead of 200: $count responses\n");
     }
 }
 
-/** As curl_exec() does it, but looks at standard input every 100 ms; a number of curl's. */
-function perform(Kit $kit, CurlMultiHandle $calls, CurlHandle $handle): int {
-    static $looked_ns = 0;
+/** Does what curl_exec() does and checks standard input every 100 ms; returns curl's code. */
+function perform(Kit $kit, CurlMultiHandle $calls, CurlHandle $handle): int
+{
+    static $checked_ns = 0;
     curl_multi_add_handle($calls, $handle);
     while (curl_multi_exec($calls, $running) === CURLM_OK && $running > 0 && !$kit->stopped) {
-        curl_multi_select($calls, LOOK_NS / 1e9);
-        if (hrtime(true) - $looked_ns >= LOOK_NS) {
+        curl_multi_select($calls, CHECK_NS / 1e9);
+        if (hrtime(true) - $checked_ns >= CHECK_NS) {
             $kit->wait(0);
-            $looked_ns = hrtime(true);
+            $checked_ns = hrtime(true);
         }
     }
     $message = curl_multi_info_read($calls);
@@ -68,8 +84,9 @@ function perform(Kit $kit, CurlMultiHandle $calls, CurlHandle $handle): int {
     return $message['result'] ?? CURLE_OPERATION_TIMEDOUT;
 }
 
-/** null where no answer came in time, false where the request was not sent. */
-function unanswered(Kit $kit, CurlHandle $handle, int $result): ?bool {
+/** Returns null if no response came in time, false if the request was not sent. */
+function unanswered(Kit $kit, CurlHandle $handle, int $result): ?bool
+{
     $kit->reason = 'curl: ' . curl_error($handle);
     return match (true) {
         $result === CURLE_OPERATION_TIMEDOUT => null,
@@ -78,51 +95,55 @@ function unanswered(Kit $kit, CurlHandle $handle, int $result): ?bool {
     };
 }
 
-function handle(Kit $kit, string $type): CurlHandle {
+function handle(Kit $kit, string $type): CurlHandle
+{
     $spec = $kit->spec;
-    $close = $spec['settings.keep_alive'] === 'off';
-    $handle = curl_init($spec['peers.endpoints'][0] ?? '');
+    $close = $spec->settings['keep_alive'] === 'off';
+    $handle = curl_init($spec->peers_endpoints[0] ?? '');
     curl_setopt_array($handle, [
         CURLOPT_POST => true, CURLOPT_RETURNTRANSFER => true, CURLOPT_NOPROXY => '*',
         CURLOPT_HTTPHEADER => ["Content-Type: $type", ...($close ? ['Connection: close'] : [])],
         CURLOPT_FORBID_REUSE => $close,
     ]);
-    if (($spec['settings.http_version'] ?? 'default') === '1.1') {
+    if (($spec->settings['http_version'] ?? 'default') === '1.1') {
         curl_setopt($handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     }
-    if ($spec['settings.tcp_nodelay'] !== 'default') {
-        curl_setopt($handle, CURLOPT_TCP_NODELAY, $spec['settings.tcp_nodelay'] === 'on');
+    if ($spec->settings['tcp_nodelay'] !== 'default') {
+        curl_setopt($handle, CURLOPT_TCP_NODELAY, $spec->settings['tcp_nodelay'] === 'on');
     }
-    if ($spec['tls.authority'] !== '') {
-        // The folder is one without certificates: the system's authorities count for nothing.
-        $trust = [CURLOPT_CAINFO => $spec['tls.authority'], CURLOPT_CAPATH => __DIR__];
+    if ($spec->tls_authority !== '') {
+        // This folder has no certificates, so curl does not trust the system's authorities.
+        $trust = [CURLOPT_CAINFO => $spec->tls_authority, CURLOPT_CAPATH => __DIR__];
         curl_setopt_array($handle, $trust);
     }
     return $handle;
 }
 
-/** Ends the node with 3 where the middleware has the setting, with a value that is not here. */
-function checkVersion(Kit $kit): void {
-    $version = $kit->spec['settings.http_version'] ?? 'default';
+/** Ends the node with 3 for a version of HTTP that this cell does not have. */
+function checkVersion(Kit $kit): void
+{
+    $version = $kit->spec->settings['http_version'] ?? 'default';
     if (!in_array($version, ['default', '1.1'], true)) {
         throw new Refused('settings.http_version: this cell has default and 1.1', 3);
     }
 }
 
-function announceClient(Kit $kit, int $discovery_ns): void {
+function announceClient(Kit $kit, int $discovery_ns): void
+{
     $spec = $kit->spec;
     $curl = curl_version();
     $library = ['name' => 'curl', 'version' => $curl['version'], 'build' => 'PHP ' . PHP_VERSION
-        . ', ' . ($spec['settings.tls'] ? $curl['ssl_version'] : 'no TLS')];
+        . ', ' . ($spec->settings['tls'] ? $curl['ssl_version'] : 'no TLS')];
     ready(1, $discovery_ns, $library, [
-        'keep_alive' => $spec['settings.keep_alive'] === 'off' ? 'off' : 'on',
-        'tcp_nodelay' => $spec['settings.tcp_nodelay'] !== 'off', 'tls' => $spec['settings.tls'],
-        'server_workers' => $spec['settings.server_workers'], 'transport' => 'tcp/ipv4',
+        'keep_alive' => $spec->settings['keep_alive'] === 'off' ? 'off' : 'on',
+        'tcp_nodelay' => $spec->settings['tcp_nodelay'] !== 'off', 'tls' => $spec->settings['tls'],
+        'server_workers' => $spec->settings['server_workers'], 'transport' => 'tcp/ipv4',
     ]);
 }
 
-/** READY, with the guarantee of HTTP. */
-function ready(?int $matched, ?int $discovery_ns, array $library, array $effective): void {
+/** Prints READY with the guarantee of HTTP. */
+function ready(?int $matched, ?int $discovery_ns, array $library, array $effective): void
+{
     \Wattwire\line('READY', [
         'matched' => $matched, 'startup_ns' => hrtime(true) - \Wattwire\BEGIN_NS,
         'discovery_ns' => $discovery_ns, 'library' => $library,

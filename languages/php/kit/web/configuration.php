@@ -1,6 +1,9 @@
 <?php
-/** The configuration of nginx and php-fpm: Debian's, but for paths, users and sizes. */
+
+/** The configuration of nginx and php-fpm: Debian's, except for paths, users and sizes. */
+
 declare(strict_types=1);
+
 namespace Web;
 
 use ReflectionClass;
@@ -8,9 +11,10 @@ use Wattwire\Kit;
 
 const DEFAULT_WORKERS = 5; // pm.max_children of Debian's pool
 
-function poolConfiguration(Kit $kit, string $out, string $pool): string {
-    $workers = $kit->spec['settings.server_workers'];
-    // Without a number, as Debian's pool www.
+function poolConfiguration(Kit $kit, string $out, string $pool): string
+{
+    $workers = $kit->spec->settings['server_workers'];
+    // Without a number of workers the settings are those of Debian's pool www.
     $manager = $workers > 0 ? "pm = static\npm.max_children = $workers" : 'pm = dynamic
 pm.max_children = ' . DEFAULT_WORKERS . '
 pm.start_servers = 2
@@ -30,10 +34,10 @@ pm.max_spare_servers = 3';
         listen = $pool
         $manager
         php_admin_value[include_path] = $kit_folder:/usr/share/php
-        ; the longest message is 16 MiB, as JSON four times as much; Debian's are 8M and 128M
+        ; the longest message is 16 MiB, four times as long in JSON; Debian's limits are 8M and 128M
         php_admin_value[post_max_size] = 80M
         php_admin_value[memory_limit] = -1
-        ; where a long body is kept while it is read, and left by a worker that is killed
+        ; the folder of long bodies while they are read; a killed worker leaves them there
         php_admin_value[sys_temp_dir] = $out
         php_admin_flag[log_errors] = on
         php_admin_value[error_log] = $out/php-fpm.log
@@ -42,17 +46,22 @@ pm.max_spare_servers = 3';
         CONFIGURATION;
 }
 
-function nginxConfiguration(Kit $kit, string $out, int $port, string $pool,
-    string $public): string {
+function nginxConfiguration(
+    Kit $kit,
+    string $out,
+    int $port,
+    string $pool,
+    string $public
+): string {
     $spec = $kit->spec;
     $user = posix_getpwuid(posix_geteuid())['name'] ?? 'root';
     $group = posix_getgrgid(posix_getegid())['name'] ?? 'root';
     $identity = posix_geteuid() === 0 ? "user $user $group;" : '';
-    $nodelay = $spec['settings.tcp_nodelay'];
+    $nodelay = $spec->settings['tcp_nodelay'];
     $nodelay = $nodelay === 'default' ? '' : "tcp_nodelay $nodelay;";
-    $keep = $spec['settings.keep_alive'] === 'off' ? 'keepalive_timeout 0;' : '';
-    $tls = !$spec['settings.tls'] ? '' : "ssl_certificate {$spec['tls.certificate']};
-            ssl_certificate_key {$spec['tls.key']};";
+    $keep = $spec->settings['keep_alive'] === 'off' ? 'keepalive_timeout 0;' : '';
+    $tls = !$spec->settings['tls'] ? '' : "ssl_certificate {$spec->tls_certificate};
+            ssl_certificate_key {$spec->tls_key};";
     $ssl = $tls === '' ? '' : ' ssl';
     return <<<CONFIGURATION
         daemon off;

@@ -4,20 +4,20 @@ require 'net/http'
 require 'web/caller'
 
 module Web
-  # The client of a cell over HTTP: Net::HTTP, a connection for each worker. A cell's own class has
-  # type, the content type of requests; body(message, worker), their text; and reply(text, worker),
-  # the kit's reply or nil where the text is none.
+  # The client of a cell over HTTP: Net::HTTP, with a connection for each worker. A cell's subclass
+  # has type, the content type of requests; body(message, worker), their text; and
+  # reply(text, worker), the kit's reply, or nil if the text is not a reply.
   class Client < Caller
     def initialize(kit)
       super
-      @address = URI(kit.spec['peers.endpoints'].fetch(0))
-      @record = kit.spec['payload.encoding'] == 'record'
+      @address = URI(kit.spec.peers_endpoints.fetch(0))
+      @record = kit.spec.payload_encoding == 'record'
       @not_sent = [SystemCallError, IOError, SocketError, Net::OpenTimeout]
       @not_sent << OpenSSL::SSL::SSLError unless @authority.empty?
       @connections = Array.new(kit.workers) { connection }
     end
 
-    # The reply, nil at the timeout; raises where the call failed (C-36).
+    # Returns the reply, nil at the timeout; raises SendFailed if the call failed (C-36).
     def call(message, timeout_s, worker)
       http = @connections[worker]
       deadline_ns = @kit.now + (timeout_s * 1e9).to_i
@@ -38,7 +38,7 @@ module Web
     def library = { name: 'Net::HTTP', version: RUBY_VERSION }
 
     def effective
-      # Net::HTTP has no other way to its socket.
+      # Net::HTTP has no public method that returns its socket.
       socket = @connections[0].instance_variable_get(:@socket)&.io
       tls = @authority.empty? ? 'none' : socket&.ssl_version || 'on'
       socket = socket&.to_io
@@ -64,10 +64,10 @@ module Web
     end
 
     def request(message, worker)
-      made = Net::HTTP::Post.new(@address.path, 'Content-Type' => type)
-      made['Connection'] = 'close' unless @keep
-      made.body = body(message, worker)
-      made
+      post = Net::HTTP::Post.new(@address.path, 'Content-Type' => type)
+      post['Connection'] = 'close' unless @keep
+      post.body = body(message, worker)
+      post
     end
   end
 end

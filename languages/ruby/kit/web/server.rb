@@ -6,11 +6,11 @@ require 'puma'
 require 'puma/server'
 require 'puma/minissl'
 
-# What servers over HTTP share: a Rails application with one route, on puma.
+# The common code of servers over HTTP: a Rails application with one route, on puma.
 module Web
-  THREADS = 5 # what the generator of Rails applications writes into config/puma.rb
+  THREADS = 5 # as in the config/puma.rb that Rails' generator writes
 
-  # What the generator writes for production, as far as this application has it.
+  # The settings that Rails' generator writes for production and this application can use.
   class Application < Rails::Application
     config.load_defaults 6.1
     config.cache_classes = true
@@ -21,12 +21,12 @@ module Web
     config.secret_key_base = 'an application without sessions or cookies has no secret'
     config.log_level = :info
     config.log_tags = [:request_id]
-    # That log is made and written, but must not fill a disk.
+    # The log is formatted and written, but must not fill a disk.
     config.logger = ActiveSupport::TaggedLogging.new(ActiveSupport::Logger.new(File::NULL))
   end
 
-  # Runs a server, pong. `action` ("calls#echo") answers POSTs to `path`; the block gives the
-  # response [status, headers, body] to what Rails itself refused, such as a body that is no JSON.
+  # Runs a server or pong. `action` ("calls#echo") answers POSTs to `path`. The block returns the
+  # response [status, headers, body] to a request that Rails itself refused, such as invalid JSON.
   def self.serve(kit, path, action, &refused)
     Application.config.exceptions_app = refused
     Application.initialize!
@@ -44,17 +44,18 @@ module Web
   end
 
   def self.listen(kit, puma)
-    return 'http', puma.add_tcp_listener('127.0.0.1', 0) if kit.spec['tls.authority'].empty?
+    return 'http', puma.add_tcp_listener('127.0.0.1', 0) if kit.spec.tls_authority.empty?
 
     context = Puma::MiniSSL::Context.new
-    context.key, context.cert = kit.spec.values_at('tls.key', 'tls.certificate')
+    context.key = kit.spec.tls_key
+    context.cert = kit.spec.tls_certificate
     context.verify_mode = Puma::MiniSSL::VERIFY_NONE # of clients
     ['https', puma.add_ssl_listener('127.0.0.1', 0, context)]
   end
 
   def self.ready(kit, listener, threads)
     nodelay = listener.getsockopt(:TCP, :NODELAY).bool # accepted connections inherit it
-    tls = kit.spec['tls.authority'].empty? ? 'none' : 'offered'
+    tls = kit.spec.tls_authority.empty? ? 'none' : 'offered'
     keep_alive = kit.setting('keep_alive') == 'off' ? 'off' : 'on' # as the client asks for
     kit.ready(
       matched: nil,

@@ -1,12 +1,14 @@
 <?php
+
 /** The application: a Slim route that answers a message (clauses C-21, C-23 and C-34). */
+
 declare(strict_types=1);
 
-use Psr\Http\Message\{ResponseInterface, ServerRequestInterface};
+use Psr\Http\Message\ResponseInterface;
+use Psr\Http\Message\ServerRequestInterface;
 use Wattwire\Record;
 
 require 'Slim/autoload.php';
-require 'wattwire/message.php';
 
 $app = new Slim\App();
 $app->post('/echo', function (ServerRequestInterface $request, ResponseInterface $response) {

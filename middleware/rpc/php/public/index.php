@@ -1,8 +1,9 @@
 <?php
-/** JSON-RPC 2.0: the entry, which looks at HTTP; the dispatcher is beside it. */
+
+/** JSON-RPC 2.0 over HTTP: checks the request and passes it to the dispatcher. */
+
 declare(strict_types=1);
 
-require 'wattwire/message.php';
 require __DIR__ . '/../dispatcher.php';
 
 if ($_SERVER['DOCUMENT_URI'] !== '/index.php' || $_SERVER['REQUEST_URI'] !== '/rpc') {

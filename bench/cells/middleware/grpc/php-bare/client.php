@@ -1,13 +1,16 @@
 <?php
+
 /**
  * `client.php HOST PORT WARM CALLS`: calls per second of a loop on the gRPC C core, without a kit.
  */
+
 declare(strict_types=1);
 
 const TEXT = 'Hello World', PATH = '/wattwire.Calls/Text';
 spl_autoload_register(fn (string $class) => require strtr($class, '\\', '/') . '.php');
 
-function call(FFI $c, FFI\CData $channel, FFI\CData $queue): void {
+function call(FFI $c, FFI\CData $channel, FFI\CData $queue): void
+{
     $deadline = $c->new('gpr_timespec'); // of CLOCK_MONOTONIC, the core's first clock
     [$deadline->tv_sec, $deadline->tv_nsec] = hrtime();
     $deadline->tv_sec += 5;
@@ -16,8 +19,16 @@ function call(FFI $c, FFI\CData $channel, FFI\CData $queue): void {
     $slice = $c->grpc_slice_from_copied_buffer($message, strlen($message));
     $sent = $c->grpc_raw_byte_buffer_create(FFI::addr($slice), 1);
     $of = $c->new('wattwire_call'); // memory for what arrives, and for the operations
-    $of->call = $c->grpc_channel_create_call($channel, null, 0xFFFF, $queue, $path, null,
-        $deadline, null);
+    $of->call = $c->grpc_channel_create_call(
+        $channel,
+        null,
+        0xFFFF,
+        $queue,
+        $path,
+        null,
+        $deadline,
+        null
+    );
     $last = [FFI::addr($of->last), FFI::addr($of->status), FFI::addr($of->status_details)];
     $data = [1 => [$sent], 4 => [FFI::addr($of->first)], 5 => [FFI::addr($of->received)],
         6 => $last];

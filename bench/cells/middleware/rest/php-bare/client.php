@@ -1,5 +1,7 @@
 <?php
+
 /** `client.php HOST PORT WARM CALLS`: calls per second of a loop on curl, without a kit. */
+
 declare(strict_types=1);
 
 const TEXT = 'Hello World';
@@ -12,7 +14,8 @@ curl_setopt_array($handle, [
     CURLOPT_HTTPHEADER => ['Content-Type: text/plain; charset=utf-8'],
 ]);
 
-function call(CurlHandle $handle): void {
+function call(CurlHandle $handle): void
+{
     curl_setopt($handle, CURLOPT_POSTFIELDS, TEXT);
     $found = curl_exec($handle);
     $status = curl_getinfo($handle, CURLINFO_RESPONSE_CODE);

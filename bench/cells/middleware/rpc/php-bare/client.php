@@ -1,7 +1,9 @@
 <?php
+
 /**
  * `client.php HOST PORT WARM CALLS`: calls per second of a JSON-RPC loop on curl, without a kit.
  */
+
 declare(strict_types=1);
 
 const TEXT = 'Hello World';
@@ -14,7 +16,8 @@ curl_setopt_array($handle, [
     CURLOPT_HTTPHEADER => ['Content-Type: application/json'],
 ]);
 
-function call(CurlHandle $handle, int $id): void {
+function call(CurlHandle $handle, int $id): void
+{
     $request = ['jsonrpc' => '2.0', 'id' => $id, 'method' => 'echo', 'params' => [TEXT]];
     curl_setopt($handle, CURLOPT_POSTFIELDS, json_encode($request));
     $text = curl_exec($handle);
