@@ -174,7 +174,7 @@ impl Sampling {
             state.read(|tier| tier == Tier::Tick || (second && tier == Tier::Second), false);
             if second {
                 second_ns += 1_000_000_000;
-                state.samples.writer().hand_over();
+                state.samples.writer().hand_over_half_full();
             }
             let missed = (clock::monotonic_ns() - deadline_ns) / self.period_ns;
             state.missed += missed.max(0) as u64;

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::own;
+use crate::tree_file::parse_number;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rung {
@@ -154,11 +155,11 @@ fn pids_below(folder: &Path) -> Vec<i32> {
 
 /// Parses the CPU time in ns from `cpu.stat` (usage_usec) or `cpuacct.usage` (ns).
 pub fn parse_usage_ns(bytes: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    match text.strip_prefix("usage_usec ") {
-        Some(rest) => Some(rest.split_ascii_whitespace().next()?.parse::<i64>().ok()? * 1000),
-        None => text.trim_ascii_end().parse().ok(),
-    }
+    let (digits, unit_ns) = match bytes.strip_prefix(b"usage_usec ") {
+        Some(microseconds) => (microseconds, 1000),
+        None => (bytes, 1),
+    };
+    i64::try_from(parse_number(digits)?).ok()?.checked_mul(unit_ns)
 }
 
 fn usage_file(rung: Rung, path: &Path) -> PathBuf {
