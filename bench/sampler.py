@@ -1,4 +1,4 @@
-"""Cost of the agent's tick tier for ten processes, compared with psutil on the same processes."""
+"""Cost of the agent's tick tier for ten processes, compared with psutil and with a loop in C."""
 
 from __future__ import annotations
 
@@ -8,25 +8,56 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from bench.pairs import Comparison, abba
+from bench.pairs import Comparison, abba, compared
 from wattwire.rig import AgentClient
 
+BARE = Path(__file__).with_name("bare")
 PROCESSES = 10
 SECONDS = 4.0
+DESCENDANTS_HZ_MAX = 10.0
+"""Highest rate at which psutil reads descendants in time: a pass over 140 processes took 7 ms."""
+PROMISED_PERCENT = {10.0: 0.2, 100.0: 1.0}
+"""Tick rate in Hz → promised share of a core, in percent."""
 # The processes neither sleep for long nor fill a core, so their CPU time changes at every tick.
 LOAD = "import time\nwhile True:\n    sum(range(2000)); time.sleep(0.02)\n"
-PSUTIL = """
+# Each reading has a time and a duration, and the reader measures its own CPU time as well.
+PSUTIL_LOOP = """
 import psutil, sys, time
 period_s = 1 / float(sys.argv[1])
-processes = [psutil.Process(int(pid)) for pid in sys.argv[2:]]
-due_s = time.monotonic()
+pids = [int(pid) for pid in sys.argv[2:]]
+processes = [psutil.Process(), *map(psutil.Process, pids)]
+READ
+deadline_s = time.monotonic()
 print("ready", flush=True)
 readings = []
 while True:
-    readings.append([process.cpu_times() for process in processes])
-    due_s += period_s
-    time.sleep(max(0.0, due_s - time.monotonic()))
+    readings.append(read())
+    deadline_s += period_s
+    time.sleep(max(0.0, deadline_s - time.monotonic()))
+"""
+READ_ALONE = """
+def read():
+    times = []
+    for process in processes:
+        begin_ns = time.monotonic_ns()
+        times.append((begin_ns, process.cpu_times(), time.monotonic_ns() - begin_ns))
+    return times
+"""
+# One pass over all processes costs less than children(recursive=True) of each process.
+READ_WITH_DESCENDANTS = """
+def read():
+    begin_ns = time.monotonic_ns()
+    table = {p.pid: p.info for p in psutil.process_iter(["ppid", "cpu_times"])}
+    sums_s = {process.pid: 0.0 for process in processes}
+    for pid, info in table.items():
+        ancestor = pid
+        while ancestor in table and ancestor not in sums_s:
+            ancestor = table[ancestor]["ppid"]
+        if ancestor in sums_s and info["cpu_times"]:
+            sums_s[ancestor] += sum(info["cpu_times"][:4])
+    return begin_ns, sums_s, time.monotonic_ns() - begin_ns
 """
 
 
@@ -65,41 +96,70 @@ def sampled(agent: AgentClient, folder: Path, tick_hz: float) -> float:
         agent.request("sample_stop")
 
 
-def with_psutil(pids: list[int], tick_hz: float) -> float:
-    """Return the share of a core of a loop with psutil that reads these processes."""
-    reader = subprocess.Popen(
-        [sys.executable, "-c", PSUTIL, str(tick_hz), *map(str, pids)], stdout=subprocess.PIPE
-    )
+def share_of_loop(argv: list[str]) -> float:
+    """Return the share of a core of a program that prints a line and then reads in a loop."""
+    reader = subprocess.Popen(argv, stdout=subprocess.PIPE)
     try:
         assert reader.stdout is not None
         if not reader.stdout.readline():
-            raise RuntimeError("the psutil loop did not start; what it says stands above")
+            raise RuntimeError("the peer did not start; its error is printed above")
         return share_of_a_core(reader.pid)
     finally:
         reader.kill()
         reader.wait()
 
 
-def comparisons(pairs: int) -> Iterator[Comparison]:
-    """Yield the comparisons of shares of a core at 10 and 100 Hz; the promise is a ratio of 0.1."""
+def peers(
+    folder: Path, spawned: list[dict[str, Any]], tick_hz: float
+) -> Iterator[tuple[str, list[str], float]]:
+    """Yield each peer of the sampler: its name, its command and the promised ratio to it."""
+    pids = [str(reply["pid"]) for reply in spawned]
+    programs = [("psutil, processes alone", READ_ALONE, 0.25)]
+    if tick_hz <= DESCENDANTS_HZ_MAX:
+        programs.append(("psutil, with descendants", READ_WITH_DESCENDANTS, 0.1))
+    for name, read, promise in programs:
+        program = PSUTIL_LOOP.replace("READ", read, 1)
+        yield name, [sys.executable, "-c", program, str(tick_hz), *pids], promise
+    files = [usage_file(Path(reply["cgroup"])) for reply in spawned if reply["cgroup"]]
+    if not files:
+        print("  a loop in C: absent: the agent has no cgroups here", flush=True)
+        return
+    program_path = folder / "sampler"
+    subprocess.run(["gcc", "-O2", "-Wall", "-o", program_path, BARE / "sampler.c"], check=True)
+    period_ns = round(1e9 / tick_hz)
+    argv = [str(program_path), str(folder / "records"), str(period_ns), *map(str, files)]
+    yield "a loop in C", argv, 1.25
+
+
+def usage_file(cgroup: Path) -> Path:
+    """Return the file with a cgroup's CPU time, in version 2 or 1."""
+    of_v2 = cgroup / "cpu.stat"
+    return of_v2 if of_v2.exists() else cgroup / "cpuacct.usage"
+
+
+def comparisons(pairs: int) -> Iterator[tuple[float, list[Comparison]]]:
+    """Yield each rate in Hz with the comparisons of the sampler's share of a core with peers'."""
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         folder = Path(name)
         agent = AgentClient(folder / "agent")
         try:
-            pids = [
+            spawned = [
                 agent.request("spawn", process=f"load-{k}", run="wwbench", argv=[sys.executable,
                               "-c", LOAD], env={}, cwd=name, stdout=str(folder / f"{k}.out"),
-                              stderr=str(folder / f"{k}.err"))["pid"]
+                              stderr=str(folder / f"{k}.err"))
                 for k in range(PROCESSES)
             ]  # fmt: skip
-            for tick_hz in (10.0, 100.0):
-                label = f"tick tier, {PROCESSES} processes, {tick_hz:g} Hz, against psutil"
-                ours, peer = abba(
-                    label,
-                    lambda hz=tick_hz: 100 * sampled(agent, folder, hz),  # type: ignore[misc]
-                    lambda hz=tick_hz: 100 * with_psutil(pids, hz),  # type: ignore[misc]
-                    pairs,
-                )
-                yield Comparison(label, "% of a core", ours, peer, 0.1)
+            for tick_hz in PROMISED_PERCENT:
+                results: list[Comparison] = []
+                for peer, argv, promise in peers(folder, spawned, tick_hz):
+                    label = f"tick tier, {PROCESSES} processes, {tick_hz:g} Hz, against {peer}"
+                    sides = abba(
+                        label,
+                        lambda hz=tick_hz: 100 * sampled(agent, folder, hz),  # type: ignore[misc]
+                        lambda command=argv: 100 * share_of_loop(command),  # type: ignore[misc]
+                        pairs,
+                    )
+                    results += compared(label, "% of a core", sides, promise)
+                yield tick_hz, results
         finally:
             agent.close()
