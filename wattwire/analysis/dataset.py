@@ -153,15 +153,6 @@ class Evidence:
         return [entry for entry in self.plan if entry.get("skipped")]
 
     @property
-    def part(self) -> str:
-        """Phrase on the requested part of the design; "" if the whole design was requested."""
-        part = self.study.part
-        if part is None:
-            return ""
-        unrequested = words.plural(part.unasked, "treatment")
-        return f"{part.said}; {unrequested} of the design not requested"
-
-    @property
     def varied(self) -> list[str]:
         """Factors with more than one planned level."""
         return [name for name, levels in self.factors.items() if len(levels) > 1]

@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from wattwire import stats
-from wattwire.model.words import MISSING, number
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.store import Execution
 
@@ -24,10 +23,6 @@ SUMMED = (
 MEANS = ("memory_mean_kib", "pss_mean_kib")
 """Not summed, because the processes need not have run at the same time."""
 HIGHEST = ("memory_peak_kib", "pss_peak_kib", "threads_max")
-FOLDED_WORDS = (
-    "A row of several processes (×N) gives the sums of their CPU time, switches and energy; memory "
-    "and threads are per process: the mean and the highest."
-)
 PER_MESSAGE = (
     "cpu_us_per_message",
     "energy_j_per_message",
@@ -182,17 +177,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (TooFew, BelowResolution, NotComputable)):
         return {"mean": None, "why": str(value)}
     return value if value is None else {"mean": value}
-
-
-def cell_text(value: Any, factor: float = 1.0) -> str:
-    """Return a table cell's text: a number, with any interval, or the reason for none."""
-    if value is None:
-        return MISSING
-    if isinstance(value, Interval):
-        low, high = number(value.low * factor), number(value.high * factor)
-        return f"{number(value.estimate * factor)} [{low}; {high}]"
-    if isinstance(value, TooFew):
-        return value.brief
-    if isinstance(value, (BelowResolution, NotComputable)):
-        return str(value)
-    return number(float(value) * factor)

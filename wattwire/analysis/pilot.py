@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from wattwire import stats
 from wattwire.analysis.contrasts import CONFIDENCE, Answer, answer_all, usable_fit
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.model import words
-from wattwire.model.derived import column
+from wattwire.model.derived import FloatArray, column
 from wattwire.stats import planning
 
 ENERGY_SHARE = 0.10
 """J per message is planned for ± 10 %."""
+BLOCKS_MIN = 3
+"""Blocks with measured power that a prediction of energy needs."""
+Refusal = stats.TooFew | stats.NotComputable
+Blocks = int | stats.NotComputable
 
 
 @dataclass(frozen=True)
@@ -28,25 +30,83 @@ class Aim:
     blocks: int
 
 
-def lines(evidence: Evidence, aim: Aim) -> Iterator[str]:
-    """Yield a line for each answer of the pilot, then for energy.
+@dataclass(frozen=True)
+class Equivalence:
+    """Blocks that show equivalence with power POWER, and the power of the planned blocks.
 
-    `aim.blocks` blocks are planned.
+    The power is None for a single planned block.
     """
+
+    blocks: Blocks
+    planned_power: float | None
+
+
+@dataclass(frozen=True)
+class WidthPrediction:
+    """Blocks for the aimed width, and those needed if the pilot underestimates the scatter.
+
+    `planned_width` is the width of the planned blocks, None for a single block. `equivalence` is
+    None without a margin.
+    """
+
+    blocks: Blocks
+    cautious_blocks: Blocks
+    planned_width: float | None
+    equivalence: Equivalence | None
+
+
+@dataclass(frozen=True)
+class AnswerPrediction:
+    """The prediction for one answer of the pilot, or the reason for none."""
+
+    answer: Answer
+    result: WidthPrediction | Refusal
+
+
+@dataclass(frozen=True)
+class EnergyResolution:
+    """The resolution of J per message from `blocks` blocks, and the energy that was measured.
+
+    `needed_blocks` resolve ENERGY_SHARE of that energy; None if it is not positive.
+    """
+
+    spread_w: float
+    rate_hz: float
+    blocks: int
+    resolved_j: float
+    message_j: float
+    needed_blocks: Blocks | None
+
+
+@dataclass(frozen=True)
+class EnergyPrediction:
+    """The prediction for J per message of one treatment; None if its power does not vary."""
+
+    treatment: tuple[str, ...]
+    resolution: EnergyResolution | None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predictions for all answers, with intervals at `level`, and for energy if it is measured."""
+
+    aim: Aim
+    level: float
+    answers: tuple[AnswerPrediction, ...]
+    energy: tuple[EnergyPrediction, ...]
+
+
+def predict(evidence: Evidence, aim: Aim) -> Prediction:
+    """Return the predictions from the pilot's valid runs for a campaign with this aim."""
     answers = answer_all(evidence)
     computed = _distinct([*answers.computed(), *answers.differences()])
-    if not computed:
-        yield "the pilot has no numeric answer: the number of blocks cannot be predicted"
-    else:
-        level = stats.bonferroni(CONFIDENCE, len(computed))
-        yield (
-            f"each interval at {words.confidence(level)}, so that "
-            f"{words.plural(len(computed), 'answer')} hold jointly at "
-            f"{words.confidence(CONFIDENCE)}"
-        )
-        for answer in computed:
-            yield _answer_line(evidence, answer, aim, level)
-    yield from _energy(evidence, aim.blocks)
+    level = stats.bonferroni(CONFIDENCE, max(1, len(computed)))
+    return Prediction(
+        aim,
+        level,
+        tuple(AnswerPrediction(item, _width(evidence, item, aim, level)) for item in computed),
+        tuple(_energy(evidence, aim.blocks)),
+    )
 
 
 def _distinct(computed: list[Answer]) -> list[Answer]:
@@ -56,78 +116,51 @@ def _distinct(computed: list[Answer]) -> list[Answer]:
     return list(kept.values())
 
 
-def _answer_line(evidence: Evidence, answer: Answer, aim: Aim, level: float) -> str:
-    name = (
-        f"{answer.response.title}, {evidence.title(answer.factor, answer.level)} / "
-        f"{evidence.title(answer.factor, answer.baseline)}"
-    )
+def _width(evidence: Evidence, answer: Answer, aim: Aim, level: float) -> WidthPrediction | Refusal:
     fit = usable_fit(evidence, answer.response)
-    pilot: Any = fit
-    if isinstance(fit, stats.Fit):
-        pilot = planning.pilot_of(fit, answer.factor, answer.level, answer.baseline)
-    if isinstance(pilot, stats.NotPositive):
-        return f"{name}: cannot be planned, because planning needs ratios ({pilot})"
+    if not isinstance(fit, stats.Fit):
+        return fit
+    pilot = planning.pilot_of(fit, answer.factor, answer.level, answer.baseline)
     if not isinstance(pilot, planning.Pilot):
-        return f"{name}: cannot be planned ({pilot})"
-    width_text = f"± {words.percent(aim.width)}"
-    blocks_for_width = planning.blocks_for_width(pilot, aim.width, level)
-    cautious_blocks = planning.blocks_for_width(pilot.cautious, aim.width, level)
-    line = (
-        f"{name}: {_blocks(blocks_for_width)} for {width_text} ({_blocks(cautious_blocks)} if the "
-        "pilot underestimates the scatter)"
+        return pilot
+    several = aim.blocks > 1
+    return WidthPrediction(
+        planning.blocks_for_width(pilot, aim.width, level),
+        planning.blocks_for_width(pilot.cautious, aim.width, level),
+        planning.half_width(pilot, aim.blocks, level) if several else None,
+        _equivalence(pilot, aim.margin, aim.blocks, level) if aim.margin is not None else None,
     )
-    if aim.blocks > 1:
-        reach = planning.half_width(pilot, aim.blocks, level)
-        line += f"; the {aim.blocks} planned give ± {words.percent(reach)}"
-    if aim.margin is not None:
-        power = planning.POWER
-        needed = planning.blocks_for_equivalence(pilot, aim.margin, level)
-        line += f"; {_blocks(needed)} to show equivalence within ± {words.percent(aim.margin)} "
-        line += f"with power {power:g}"
-        if aim.blocks > 1:
-            reached = planning.equivalence_power(pilot, aim.margin, aim.blocks, level)
-            line += f" (with those planned: {words.number(reached, 2)})"
-    return line
 
 
-def _blocks(count: int | stats.NotComputable) -> str:
-    return words.plural(count, "block") if isinstance(count, int) else str(count)
+def _equivalence(pilot: planning.Pilot, margin: float, blocks: int, level: float) -> Equivalence:
+    return Equivalence(
+        planning.blocks_for_equivalence(pilot, margin, level),
+        planning.equivalence_power(pilot, margin, blocks, level) if blocks > 1 else None,
+    )
 
 
-def _energy(evidence: Evidence, blocks: int) -> Iterator[str]:
-    """Yield the predicted resolution of J per message of each treatment with measured power."""
-    any_measured = False
+def _energy(evidence: Evidence, blocks: int) -> Iterator[EnergyPrediction]:
+    """Yield the prediction for each treatment with measured power."""
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        delta = column(frame, "power_window_w") - column(frame, "power_silent_w")
-        rates = column(frame, "rate_hz_achieved")
-        known = np.isfinite(delta) & np.isfinite(rates) & (rates > 0)
-        if known.sum() < 3:
-            continue
-        any_measured = True
-        yield energy_line(", ".join(key) or "all runs", delta[known], rates[known], blocks)
-    if not any_measured:
-        yield (
-            "J per message: no meter measured power in three blocks of the pilot, so its "
-            "resolution cannot be predicted"
-        )
+        delta_w = column(frame, "power_window_w") - column(frame, "power_silent_w")
+        rates_hz = column(frame, "rate_hz_achieved")
+        known = np.isfinite(delta_w) & np.isfinite(rates_hz) & (rates_hz > 0)
+        if known.sum() >= BLOCKS_MIN:
+            yield energy_prediction(key, delta_w[known], rates_hz[known], blocks)
 
 
-def energy_line(name: str, delta_w: np.ndarray, rates_hz: np.ndarray, blocks: int) -> str:
-    """Return a line with the resolution t·SE(ΔP)/r of `blocks` blocks, from one ΔP per block."""
+def energy_prediction(
+    treatment: tuple[str, ...], delta_w: FloatArray, rates_hz: FloatArray, blocks: int
+) -> EnergyPrediction:
+    """Return the resolution t·SE(ΔP)/r of `blocks` blocks, from one ΔP and one rate per block."""
     spread_w, rate_hz = float(np.std(delta_w, ddof=1)), float(np.mean(rates_hz))
     if spread_w == 0:
-        return f"J per message, {name}: the pilot's power does not vary"
+        return EnergyPrediction(treatment, None)
     message_j = float(np.mean(delta_w / rates_hz))
-    resolved = planning.message_resolution_j(spread_w, rate_hz, max(2, blocks))
-    line = (
-        f"J per message, {name}: power differs by {words.number(spread_w, 2)} W from block to "
-        f"block at {words.number(rate_hz, 3)} messages/s, so {max(2, blocks)} blocks resolve "
-        f"{words.number(1e6 * resolved, 2)} µJ"
-    )
-    if message_j <= 0:
-        return line
-    needed = planning.blocks_for_message_energy(spread_w, rate_hz, message_j, ENERGY_SHARE)
-    return (
-        f"{line}; ± {words.percent(ENERGY_SHARE)} of the pilot's "
-        f"{words.number(1e6 * message_j, 2)} µJ needs {_blocks(needed)}"
-    )
+    used_blocks = max(2, blocks)
+    resolved_j = planning.message_resolution_j(spread_w, rate_hz, used_blocks)
+    needed = None
+    if message_j > 0:
+        needed = planning.blocks_for_message_energy(spread_w, rate_hz, message_j, ENERGY_SHARE)
+    resolution = EnergyResolution(spread_w, rate_hz, used_blocks, resolved_j, message_j, needed)
+    return EnergyPrediction(treatment, resolution)

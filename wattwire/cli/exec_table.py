@@ -16,16 +16,21 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from wattwire.analysis.execution import FOLDED_WORDS, Executed, Row, cell_text
+from wattwire.analysis.execution import Executed, Row
 from wattwire.cli.quantities import duration_s
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
+from wattwire.model.words import MISSING, duration, listed, number
 from wattwire.model.words import count as count_words
-from wattwire.model.words import duration, listed, number
 from wattwire.rig.attach_targets import Target, parse_target
 from wattwire.run.exec.measure import Request, check_program
 from wattwire.run.exec.output import MessageCounter
 from wattwire.run.exec.session import Executor
+from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 
+FOLDED = (
+    "A row of several processes (×N) gives the sums of their CPU time, switches and energy; memory "
+    "and threads are per process: the mean and the highest."
+)
 ATTACHED_FOR_S = 60.0
 LOAD_WARNING_CORES = 0.2
 EXIT_INTERRUPTED = 130
@@ -192,7 +197,7 @@ def _lines(executed: Executed, energy: str) -> list[list[str]]:
     lines = [["process", *_titles(energy)], *(_cells(row, energy) for row in shown)]
     if folded:
         cpu_s = sum(row.mean("cpu_s") or 0.0 for row in folded)
-        lines.append([f"({len(folded)} more rows: see the data)", cell_text(cpu_s)])
+        lines.append([f"({len(folded)} more rows: see the data)", _cell(cpu_s)])
     if len(executed.rows) > 1:
         lines.append(_cells(_total_row(executed), energy))
     return lines
@@ -229,7 +234,7 @@ def _headline(executed: Executed) -> str:
     count = len(seconds)
     times = f"{count} × " if count > 1 else ""
     mean_s = sum(seconds) / count
-    cpu = cell_text(Row("", 1, {"cpu_s": executed.values("cpu_s")}).interval("cpu_s"))
+    cpu = _cell(Row("", 1, {"cpu_s": executed.values("cpu_s")}).interval("cpu_s"))
     return f"{subject}: {cpu} s of CPU time in {times}{duration(mean_s)}."
 
 
@@ -244,26 +249,40 @@ def _cells(row: Row, energy: str) -> list[str]:
     counts = [value for value in switches if value is not None]
     cells = [
         name,
-        cell_text(row.interval("cpu_s")),
-        cell_text(row.mean("cpu_system_s")),
-        cell_text(row.interval("cpu_share"), 100.0),
+        _cell(row.interval("cpu_s")),
+        _cell(row.mean("cpu_system_s")),
+        _cell(row.interval("cpu_share"), 100.0),
     ]
     memory = ("memory_mean_kib", "memory_peak_kib", "pss_mean_kib")
-    cells += [cell_text(row.mean(figure), KIB_PER_MIB) for figure in memory]
+    cells += [_cell(row.mean(figure), KIB_PER_MIB) for figure in memory]
     cells += [
         _whole_number(row.mean("threads_max")),
         _whole_number(sum(counts) if counts else None),
     ]
     low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
     if energy == MEASURED:
-        cells.append(cell_text(row.interval("energy_j")))
+        cells.append(_cell(row.interval("energy_j")))
     elif energy == ESTIMATED:
-        cells.append(cell_text(None) if low is None else f"{number(low, 2)} … {number(high, 2)}")
+        cells.append(_cell(None) if low is None else f"{number(low, 2)} … {number(high, 2)}")
     return cells
 
 
+def _cell(value: Any, factor: float = 1.0) -> str:
+    """Return a table cell's text: a number, with any interval, or the reason for none."""
+    if value is None:
+        return MISSING
+    if isinstance(value, Interval):
+        low, high = number(value.low * factor), number(value.high * factor)
+        return f"{number(value.estimate * factor)} [{low}; {high}]"
+    if isinstance(value, TooFew):
+        return value.brief
+    if isinstance(value, (BelowResolution, NotComputable)):
+        return str(value)
+    return number(float(value) * factor)
+
+
 def _whole_number(value: float | None) -> str:
-    return count_words(value) if value is not None and value == int(value) else cell_text(value)
+    return count_words(value) if value is not None and value == int(value) else _cell(value)
 
 
 def _total_row(executed: Executed) -> Row:
@@ -278,7 +297,7 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     yield from _message_sentences(executed, energy)
     rows = executed.summary.to_dicts()
     if any(row.count > 1 for row in executed.rows):
-        yield FOLDED_WORDS
+        yield FOLDED
     for text in _failures(executed):
         yield f"The command failed: {text}."
     ends = {row["ended_by"] for row in rows} - {"itself"}
@@ -339,13 +358,13 @@ def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
     counts = executed.values("messages")
     if not counts:
         return
-    cost = cell_text(Row("", 1, {"x": executed.values("cpu_us_per_message")}).interval("x"))
+    cost = _cell(Row("", 1, {"x": executed.values("cpu_us_per_message")}).interval("x"))
     text = (
         f"Per message ({_whole_number(sum(counts) / len(counts))} messages): {cost} µs of CPU time"
     )
     joules = executed.energy_per_message()
     if joules is not None:
-        text += f", {cell_text(joules, 1000.0)} mJ"
+        text += f", {_cell(joules, 1000.0)} mJ"
     elif energy == ESTIMATED:
         low, high = (
             executed.values(f"energy_estimate_{end}_j_per_message") for end in ("low", "high")

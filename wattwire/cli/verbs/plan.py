@@ -267,6 +267,7 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
     """Print the number of blocks required by the scatter of a finished campaign."""
     from wattwire.analysis import pilot as piloting  # noqa: PLC0415 - statistics are slow to import
     from wattwire.analysis.dataset import gather
+    from wattwire.report.words import pilot as pilot_words
 
     campaign = open_campaign(pilot)
     try:
@@ -280,7 +281,8 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
         width_share = share(width, "--width") if width else study.plan.stop_width or WIDTH_SHARE
         margin = study.answers.margin
         _say(f"from the pilot {pilot} ({evidence.usable.height} valid runs):")
-        for line in piloting.lines(evidence, piloting.Aim(width_share, margin, study.plan.blocks)):
+        aim = piloting.Aim(width_share, margin, study.plan.blocks)
+        for line in pilot_words.lines(evidence, piloting.predict(evidence, aim)):
             _say(f"  {line}")
     finally:
         if isinstance(campaign, Campaign):

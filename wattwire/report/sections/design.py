@@ -17,6 +17,7 @@ from wattwire.model.variants import SAME_THING
 from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words import unanswered
+from wattwire.report.words.design_part import requested_part
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -79,8 +80,8 @@ HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz",
 def section(evidence: Evidence) -> Section:
     """Return the section on goal, questions, metrics and executed runs."""
     part = Section("design", PHRASES("title"))
-    if evidence.part:
-        part.parts.append(Text(PHRASES("scope", part=evidence.part)))
+    if requested := requested_part(evidence):
+        part.parts.append(Text(PHRASES("scope", part=requested)))
     goal = evidence.study.goal
     if goal:
         text = PHRASES(
@@ -153,7 +154,7 @@ def second_line(evidence: Evidence) -> Phrase:
         clauses.append(PHRASES("controls", runs=len(controls), counts=_control_counts(evidence)))
     if evidence.skipped:
         clauses.append(PHRASES("skipped", treatments=len(evidence.skipped)))
-    if evidence.part:
+    if evidence.study.part:
         clauses.append(PHRASES("part"))
     machine = machine_line(evidence.reader.machine)
     texts = [PHRASES("line", clauses=joined(clauses, "; "))]
@@ -214,8 +215,8 @@ def _run_table(evidence: Evidence) -> Table:
         *_time_taken(evidence),
         (PHRASES("machine_label"), machine_line(evidence.reader.machine)),
     ]
-    if evidence.part:
-        facts.insert(0, (PHRASES("part_label"), evidence.part))
+    if requested := requested_part(evidence):
+        facts.insert(0, (PHRASES("part_label"), requested))
     return Table(
         "what-was-run",
         PHRASES("table"),

@@ -21,6 +21,7 @@ from wattwire.model.errors import UsageError
 from wattwire.model.validity import VALIDITY
 from wattwire.model.words import edited_words
 from wattwire.report.words import comparing, stopping, warm_up
+from wattwire.report.words.design_part import requested_part
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -285,8 +286,8 @@ def _design(evidence: Evidence) -> Iterator[str]:
         yield stopped
     if evidence.controls_planned:
         yield PHRASES("controls")
-    if evidence.part:
-        yield PHRASES("part", part=evidence.part)
+    if requested := requested_part(evidence):
+        yield PHRASES("part", part=requested)
     skipped = len(evidence.skipped)
     if skipped:
         reasons = sorted({str(entry["skipped"]) for entry in evidence.skipped})

@@ -1,0 +1,17 @@
+"""The phrase on the requested part of a design."""
+
+from __future__ import annotations
+
+from wattwire.analysis.dataset import Evidence
+from wattwire.report.words.phrases import Phrase, Phrases
+
+PHRASES = Phrases(
+    "design_part",
+    {"part": "{requested}; {unrequested:plural treatment} of the design not requested"},
+)
+
+
+def requested_part(evidence: Evidence) -> Phrase:
+    """Return the requested part of the design; empty if the whole design was requested."""
+    part = evidence.study.part
+    return PHRASES("part", requested=part.said, unrequested=part.unasked) if part else Phrase()
