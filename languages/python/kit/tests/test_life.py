@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import socket
 import struct
@@ -39,12 +40,27 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 CELLS = [("loopback", pattern) for pattern in LISTENERS]
 CELLS += [("udp", pattern) for pattern in LISTENERS if pattern != "action"]
+TRIPLES = [
+    (*cell, PAIRS[(row + column) % len(PAIRS)], shape)
+    for row, cell in enumerate(CELLS)
+    for column, shape in enumerate(SHAPES)
+]
+"""A pair of languages for each cell and shape: every two of the three occur together."""
 KIND = {"topic": 0, "service": 1, "pingpong": 1, "action": 2}
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-@pytest.mark.parametrize(("middleware", "pattern"), CELLS, ids="-".join)
+def test_every_two_of_cell_shape_and_pair_occur_together() -> None:
+    cells = [(middleware, pattern) for middleware, pattern, _, _ in TRIPLES]
+    pairs, shapes = ([triple[at] for triple in TRIPLES] for at in (2, 3))
+    assert {*zip(cells, pairs, strict=True)} == {*itertools.product(CELLS, PAIRS)}
+    assert {*zip(shapes, pairs, strict=True)} == {*itertools.product(SHAPES, PAIRS)}
+
+
+@pytest.mark.parametrize(
+    ("middleware", "pattern", "pair", "shape"),
+    TRIPLES,
+    ids=["-".join([*triple[:2], *triple[2], triple[3]]) for triple in TRIPLES],
+)
 def test_pair(
     middleware: str, pattern: str, pair: tuple[str, str], shape: str, tmp_path: Path
 ) -> None:
