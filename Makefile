@@ -82,11 +82,11 @@ test-setup:
 	echo "packages: $$((packages - begun)) s; agent: $$(($$(date +%s) - packages)) s"
 
 test: test-setup
-	@# With more than two processes, checks of a node's rate would fail because of the load.
-	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
+	@# Most tests wait for a measured window, so three processes fit two cores.
+	@$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder
 
 test-all: test-setup
-	@WATTWIRE_HEAVY=1 $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m ""
+	@WATTWIRE_HEAVY=1 $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m ""
 
 lint: packages-lint
 	@$(MAKE) -s --no-print-directory $(STAMP)

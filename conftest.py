@@ -1,4 +1,4 @@
-"""Tests run two at a time (`make test`); tests that measure or check for leftovers run alone."""
+"""Tests run three at a time (`make test`); tests that measure or check for leftovers run alone."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pytest
 
 from wattwire.rig import cache, observed
 
-# A shared machine takes its time now and then: that is no fault of what is tested.
-# The same examples each time: a new one that fails is news for who hunts for it
-# (`pytest --hypothesis-profile=hunt`), not for whoever changed something else.
+# No deadline, because a shared machine is slow at times. The same examples in every run, so that a
+# change fails only for its own faults; `pytest --hypothesis-profile=hunt` searches for new examples.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("hunt", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("steady")

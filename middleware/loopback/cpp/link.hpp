@@ -55,15 +55,20 @@ struct Frame {
 
 class Link {
  public:
-  explicit Link(Kit& kit) : kit_(kit), frame_(262144) {
+  explicit Link(Kit& kit)
+      : kit_(kit),
+        frame_(262144),
+        timeout_ns_(kit.integer("timeout_ns")),
+        delay_ns_(1000 * kit.integer("settings.delay_us")),
+        drop_every_(static_cast<uint64_t>(kit.integer("settings.drop_every"))),
+        duplicate_every_(static_cast<uint64_t>(kit.integer("settings.duplicate_every"))) {
     name_ = "wattwire-" + kit.string("run") + "-" + std::to_string(kit.integer("node"));
     socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     // The longest message must fit; the kernel caps it at net.core.wmem_max.
     int bytes = 212992;
     setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     // A peer that stopped reading must not hold the window for ever (C-12).
-    int64_t timeout = kit.integer("timeout_ns");
-    timeval limit = {timeout / 1000000000, timeout % 1000000000 / 1000 + 1};
+    timeval limit = {timeout_ns_ / 1000000000, timeout_ns_ % 1000000000 / 1000 + 1};
     setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     Address own = Address::of(name_);
     if (bind(socket_, own.get(), own.bytes) != 0)
@@ -109,7 +114,7 @@ class Link {
     uname(&system);
     ready.matched = matched;
     ready.library = {"AF_UNIX", system.release, "gcc " __VERSION__};
-    bool planted = !drops_.empty() || kit_.integer("settings.drop_every") != 0;
+    bool planted = !drops_.empty() || drop_every_ != 0;
     ready.guarantee = {planted ? "best_effort" : "reliable", "per_sender", "block"};
     kit_.ready(ready);
   }
@@ -129,11 +134,10 @@ class Link {
   // How often a sender transmits this counter, by the planted faults.
   int copies(uint64_t counter) {
     count_message();
-    int64_t delay_us = kit_.integer("settings.delay_us");
-    for (int64_t end = now_ns() + delay_us * 1000; delay_us > 0 && now_ns() < end;)
+    for (int64_t end = now_ns() + delay_ns_; delay_ns_ > 0 && now_ns() < end;)
       wattwire::sleep_until_ns(end);
-    if (drops_.count(counter) != 0 || hits("settings.drop_every", counter)) return 0;
-    return hits("settings.duplicate_every", counter) ? 2 : 1;
+    if (drops_.count(counter) != 0 || hits(drop_every_, counter)) return 0;
+    return hits(duplicate_every_, counter) ? 2 : 1;
   }
 
   // False where the peer is gone, or its queue stayed full for timeout_ns.
@@ -154,7 +158,7 @@ class Link {
   // Sends without blocking: two sides that wait for each other's queue would stand still.
   template <class Poll>
   bool send_patiently(uint8_t kind, uint64_t number, Bytes payload, const Address& to, Poll poll) {
-    int64_t deadline = now_ns() + kit_.integer("timeout_ns");
+    int64_t deadline = now_ns() + timeout_ns_;
     while (!send(kind, number, payload, to, MSG_DONTWAIT)) {
       if (errno != EAGAIN || now_ns() > deadline) return false;
       poll(int64_t{200000});
@@ -182,8 +186,7 @@ class Link {
   }
 
  private:
-  bool hits(const char* key, uint64_t counter) const {
-    auto every = static_cast<uint64_t>(kit_.integer(key));
+  static bool hits(uint64_t every, uint64_t counter) {
     return every != 0 && counter % every == every - 1;
   }
   void read_drops() {
@@ -202,6 +205,8 @@ class Link {
   int64_t messages_ = 0;
   std::set<uint64_t> drops_;
   std::vector<uint8_t> frame_;
+  const int64_t timeout_ns_, delay_ns_;
+  const uint64_t drop_every_, duplicate_every_;
   std::optional<wattwire::Record> record_;  // of the last frame
 };
 

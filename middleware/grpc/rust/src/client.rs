@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tonic::codegen::Bytes;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
-use tonic::{Code, Request, Status};
+use tonic::{Code, Request, Status, TimeoutExpired};
 use wattwire_kit::{
     causes, locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime,
     SendFailed, COMPILER,
@@ -72,6 +72,8 @@ fn outcome(kit: &Kit, ended: Result<Buffer, Status>) -> Result<Option<Buffer>, S
     };
     match status.code() {
         Code::DeadlineExceeded => Ok(None),
+        // tonic reports the deadline that it watches itself as a cancelled call.
+        Code::Cancelled if status.message() == TimeoutExpired(()).to_string() => Ok(None),
         _ => Err(kit.not_sent(causes(&status))),
     }
 }

@@ -17,6 +17,7 @@ use crate::{effective, record, GUARANTEE, LOCKED};
 
 struct Service {
     kit: &'static Kit,
+    is_echo: bool,
 }
 
 impl Service {
@@ -39,7 +40,7 @@ impl Calls for Service {
     async fn bytes(&self, call: Request<BytesPayload>) -> Result<Response<BytesPayload>, Status> {
         let BytesPayload { data } = call.into_inner();
         // An echo shares the request's memory, as users of `bytes` would have it.
-        let is_echo = self.kit.string("reply") == "echo";
+        let is_echo = self.is_echo;
         self.answer(Message::from(&data[..]), |reply| BytesPayload {
             data: if is_echo { data.clone() } else { Bytes::copy_from_slice(reply.bytes()) },
         })
@@ -75,7 +76,8 @@ fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
     let incoming = runtime.block_on(async { TcpIncoming::bind(([127, 0, 0, 1], 0).into()) })?;
     let incoming = incoming.with_nodelay(Some(true));
     let address = incoming.local_addr()?;
-    let router = server.add_service(CallsServer::new(Service { kit }));
+    let is_echo = kit.string("reply") == "echo";
+    let router = server.add_service(CallsServer::new(Service { kit, is_echo }));
     runtime.spawn(async move {
         if let Err(error) = router.serve_with_incoming(incoming).await {
             panic!("the server ended: {error}");
