@@ -22,7 +22,7 @@ from tests.end_to_end.conftest import (
 from wattwire.run.results.resources import Readings
 from wattwire.store import Campaign
 
-pytestmark = pytest.mark.quiet
+pytestmark = pytest.mark.slow
 
 
 def attempts(path):

@@ -16,7 +16,7 @@ import pytest
 
 from tests.end_to_end.conftest import environment_at, interpreter_of, let_in
 
-pytestmark = pytest.mark.quiet
+pytestmark = pytest.mark.slow
 
 BUSY = "import sys, time\nwhile time.process_time() < float(sys.argv[1]): pass\n"
 TREE = f"""

@@ -11,7 +11,7 @@ import pytest
 from wattwire.catalog import home
 from wattwire.model.metrics import ENERGY, METRICS, SYSTEM_CALLS
 
-pytestmark = pytest.mark.quiet
+pytestmark = pytest.mark.slow
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
