@@ -12,7 +12,7 @@ import pytest
 from wattwire.rig import cache, observed
 
 # No deadline, because a shared machine is slow at times. The same examples in every run, so that a
-# change fails only for its own faults; `pytest --hypothesis-profile=hunt` searches for new examples.
+# change fails only for its own faults; `pytest --hypothesis-profile=hunt` tries new ones.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("hunt", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("steady")
