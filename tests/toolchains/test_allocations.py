@@ -86,7 +86,7 @@ def test_an_allocation_planted_in_the_csharp_kit_is_counted(tmp_path: Path, name
     (kit / name).write_text(faulty, encoding="utf-8")
     done = csharp_allocations(kit, tmp_path)
     assert done.returncode == 1
-    assert "bytes a message; allowed: 0" in done.stdout
+    assert "bytes per message; allowed: 0" in done.stdout
 
 
 def java_allocations(kit: Path, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -118,4 +118,4 @@ def test_an_allocation_planted_in_the_java_kit_is_counted(tmp_path: Path, name: 
     path.write_text(faulty, encoding="utf-8")
     done = java_allocations(kit, tmp_path)
     assert done.returncode == 1
-    assert "bytes a message; allowed: 0" in done.stdout
+    assert "bytes per message; allowed: 0" in done.stdout

@@ -1,19 +1,19 @@
 using System;
 
 namespace Wattwire {
-    // Receivers: subscribers, servers and pongs.
+    // The arrivals of subscribers, servers and pongs.
     public sealed partial class Kit {
         static readonly byte[] undecoded = { };
         long lastArrivalNs;
 
-        /// A subscriber's message is in hand.
+        /// Records a subscriber's message.
         public void Received(byte[] message) {
             Arrival arrival = Arrive(message);
             Record(arrival, arrival.SendNs, arrival.EntryNs);
         }
 
-        /// The request is in hand; null is one that could not be decoded (C-32). Its Reply is to be
-        /// handed over; null: it must not be answered.
+        /// Takes a request; null stands for a request that could not be decoded (C-32). Hand over
+        /// the Reply of the result; if it is null, the request must not be answered.
         public Arrival Serve(byte[] request) {
             Arrival arrival = Arrive(request ?? undecoded);
             if (arrival.IsForeign || request == null)
@@ -22,7 +22,7 @@ namespace Wattwire {
             return arrival;
         }
 
-        /// The reply was handed over.
+        /// Records that the reply was handed over.
         public void Served(Arrival request) => Record(request, request.EntryNs, NowNs());
 
         Arrival Arrive(byte[] message) {
@@ -38,7 +38,7 @@ namespace Wattwire {
                     lastArrivalNs = entryNs;
                     if (arrival.IsCorrupt)
                         corrupt++;
-                    if (Payload.IsLiteral) { // which carries no sequence: arrivals are counted
+                    if (Payload.IsLiteral) { // literals carry no sequence, so they are numbered
                         arrival.HasSeq = true;
                         arrival.Seq = (ulong)peer << 48 | (ulong)received;
                     }
@@ -50,7 +50,7 @@ namespace Wattwire {
             return arrival;
         }
 
-        /// Of a literal, nothing but probes comes before the start (C-17).
+        /// Returns whether the arrival is a probe; before the start, every literal is (C-17).
         bool IsProbe(Arrival arrival) => Payload.IsLiteral
             ? arrival.EntryNs < window.StartNs
             : arrival.HasSeq
@@ -71,7 +71,7 @@ namespace Wattwire {
                 Record(sample, arrival.IsCorrupt ? SampleFlags.Corrupt : SampleFlags.None, endNs);
         }
 
-        /// Returns when the drain of C-15 is over.
+        /// Waits for STOP, and then for quiet or linger (C-15).
         public void Drain() {
             window.AwaitStop();
             long stopNs = window.StopNs, quietNs = Spec.QuietMs * MsNs;

@@ -3,13 +3,14 @@ using System.IO;
 using System.Linq;
 
 namespace Wattwire {
-    /// Makes one call: returns the reply, or null at the timeout. An IOException says that the call
-    /// failed (C-36). `worker` is below Workers, for cells that keep a connection for each.
+    /// Makes one call: returns the reply, or null at the timeout, and throws an IOException if the
+    /// call failed (C-36). `worker` is below Workers, for cells with one connection per worker.
     public delegate byte[] Call(byte[] message, long timeoutNs, int worker);
 
-    // Senders: publishers, clients and pings.
+    // The messages of publishers, clients and pings.
     public sealed partial class Kit {
-        /// Calls until a reply comes; the first may take seconds, as much is compiled for it.
+        /// Makes calls until a reply arrives. The first call may take seconds, because its code is
+        /// compiled.
         public long Probe(Call call) {
             byte[] message = Payload.New();
             ulong seq = (ulong)Spec.Node << 48 | Constants.ProbeCounter;
@@ -20,13 +21,14 @@ namespace Wattwire {
                 try {
                     return call(message, Spec.ReadyTimeoutMs * MsNs, 0) != null;
                 } catch (IOException error) {
-                    failure = $" (the last one: {error.Message})";
+                    failure = $" (last error: {error.Message})";
                     return false;
                 }
             });
         }
 
-        /// A sender's window, until STOP. In a topic a call is the sending, whatever it returns.
+        /// Runs a sender's window, until STOP. For topics, a call sends a message and its result is
+        /// ignored.
         public void Calls(Call call) {
             window.AwaitStart();
             var others = Enumerable.Range(1, Workers - 1)
@@ -47,7 +49,7 @@ namespace Wattwire {
             while (CallOnce(call, message, worker)) { }
         }
 
-        /// Makes the next call of the schedule. False: there is none.
+        /// Makes the next call of the schedule, or returns false if there is none.
         internal bool CallOnce(Call call, byte[] message, int worker) {
             if (!schedule.Await(out long counter, out long intendedNs, out long beginNs))
                 return false;

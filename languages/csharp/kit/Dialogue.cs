@@ -5,7 +5,7 @@ using System.Threading;
 using Newtonsoft.Json;
 
 namespace Wattwire {
-    /// What the process ends with.
+    /// The exit code of the process.
     public enum ExitCode {
         Done = 0,
         BadSpec = 2,
@@ -14,7 +14,7 @@ namespace Wattwire {
         InputEnded = 5,
     }
 
-    /// Ends the node. `Key` is that of the spec where the spec is refused.
+    /// An error that ends the node. `Key` is the rejected key of the spec, or null.
     public sealed class NodeError : Exception {
         public readonly ExitCode Code;
         public readonly string Key;
@@ -25,7 +25,7 @@ namespace Wattwire {
         }
     }
 
-    /// The lines that a node prints (C-05).
+    /// Prints the lines of a node (C-05).
     static class Lines {
         const int Descriptor = 3;
 
@@ -45,7 +45,7 @@ namespace Wattwire {
         }
     }
 
-    /// The time from GO to STOP, as standard input tells it.
+    /// The time from GO to STOP, which standard input announces.
     sealed class Window {
         public const long Never = long.MaxValue;
         readonly ManualResetEvent goOrStop = new ManualResetEvent(false);
@@ -56,12 +56,12 @@ namespace Wattwire {
         public long StopNs { get; private set; } = Never;
         public bool IsOver => isOver;
 
-        /// Waits for GO, or for STOP without it.
+        /// Waits for GO or STOP.
         public void AwaitStart() => goOrStop.WaitOne();
 
         public void AwaitStop() => stop.WaitOne();
 
-        /// Obeys standard input until it ends, and then ends the process (C-08, C-09).
+        /// Reads GO and STOP from standard input; at its end, ends the process (C-08, C-09).
         public void ReadInput() {
             var input = new StreamReader(Console.OpenStandardInput());
             for (string line; (line = input.ReadLine()) != null; )
@@ -72,12 +72,12 @@ namespace Wattwire {
         void Obey(string line) {
             if (line == "STOP")
                 Stop();
-            else if (line.StartsWith("GO ") && long.TryParse(line.Substring(3), out long wantedNs)
-                    && wantedNs > Libc.NowNs())
-                Go(wantedNs);
+            else if (line.StartsWith("GO ") && long.TryParse(line.Substring(3), out long startNs)
+                    && startNs > Libc.NowNs())
+                Go(startNs);
             else
                 throw new NodeError(ExitCode.BadSpec,
-                    line + "; allowed: STOP, GO and a time to come", "GO");
+                    $"found {line}; allowed: STOP, GO and a future time", "GO");
         }
 
         public void Go(long atNs) {

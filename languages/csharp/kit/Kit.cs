@@ -4,7 +4,7 @@ using System.Linq;
 using System.Threading;
 
 namespace Wattwire {
-    /// What a cell has: its roles, the settings of its middleware, and what its node.toml declares.
+    /// A cell: its roles, the settings of its middleware, and the capabilities of its node.toml.
     public sealed class Cell {
         public Dictionary<string, Action<Kit>> Roles;
         public string[] Settings = { };
@@ -20,17 +20,17 @@ namespace Wattwire {
         readonly Samples samples;
         readonly bool isTopic, sends;
         readonly ushort peer;
-        readonly object counts = new object(); // of all that follows, and of the samples
+        readonly object counts = new object(); // lock of the fields below and of the samples
         long sent, received, foreign, corrupt, probes;
         long firstNs = Window.Never, lastNs;
 
         public readonly Spec Spec;
         public readonly Payload Payload;
 
-        /// How many calls may be open at once.
+        /// The maximum number of open calls.
         public readonly int Workers = 1;
 
-        /// Runs this process as a node of the cell, and ends it.
+        /// Runs this process as a node of the cell, and ends the process.
         public static void Run(string[] args, Cell cell) {
             processStartNs = NowNs();
             Lines.KeepFromChildren();
@@ -60,9 +60,9 @@ namespace Wattwire {
             samples = new Samples(spec.RecordCapacity);
         }
 
-        /// Refuses what the cell does not have (C-03).
+        /// Rejects specs that the cell does not support (C-03).
         void Require(Cell cell) {
-            var wanted = new List<string> {
+            var required = new List<string> {
                 Spec.Role,
                 "encoding." + Spec.PayloadEncoding,
                 "loop." + Spec.Loop,
@@ -70,11 +70,11 @@ namespace Wattwire {
                 "reply." + Spec.Reply,
             };
             if (Payload.IsLiteral)
-                wanted.Add("literal");
+                required.Add("literal");
             if (Workers > 1)
-                wanted.Add("async_client");
+                required.Add("async_client");
             var present = cell.Capabilities.Concat(cell.Roles.Keys).ToList();
-            string lacking = wanted.Except(present).FirstOrDefault();
+            string lacking = required.Except(present).FirstOrDefault();
             if (lacking != null)
                 throw new NodeError(ExitCode.Unsupported,
                     $"{lacking}; this cell has {string.Join(" ", present)}");
@@ -83,7 +83,7 @@ namespace Wattwire {
         /// Nanoseconds of CLOCK_MONOTONIC.
         public static long NowNs() => Libc.NowNs();
 
-        /// Starts a thread that does not keep the process; what it throws ends the node.
+        /// Starts a background thread; its exceptions end the node.
         public static Thread Start(ThreadStart action) {
             var thread = new Thread(action) { IsBackground = true };
             thread.Start();
@@ -93,7 +93,7 @@ namespace Wattwire {
         public void Listening(params string[] endpoints) =>
             Lines.Print("LISTENING", new { endpoints });
 
-        /// READY; the last three are objects with the fields of C-07.
+        /// Prints READY; the last three arguments are objects with the fields of C-07.
         public void Ready(int? matched, long? discoveryNs, object library, object effective,
                 object guarantee) =>
             Lines.Print("READY", new {
@@ -101,7 +101,7 @@ namespace Wattwire {
                 startup_ns = NowNs() - processStartNs,
             });
 
-        /// Looks until it is there; returns the ns that it took (C-04, C-07).
+        /// Checks the condition until it is true; returns the elapsed ns (C-04, C-07).
         public long Await(string what, Func<bool> isThere) => Await(() => what, isThere);
 
         long Await(Func<string> what, Func<bool> isThere) {
@@ -113,7 +113,7 @@ namespace Wattwire {
             return NowNs() - beginNs;
         }
 
-        /// Keeps a record. The warm-up ends by the time `whenNs` (C-13). Needs the lock.
+        /// Stores a record; `whenNs` decides on its warm-up flag (C-13). The caller holds the lock.
         void Record(Sample sample, SampleFlags flags, long whenNs) {
             if (whenNs < window.StartNs + Spec.WarmupNs)
                 flags |= SampleFlags.WarmUp;
@@ -122,7 +122,7 @@ namespace Wattwire {
             samples.Add(sample);
         }
 
-        /// Writes the samples and DONE.
+        /// Writes the samples and prints DONE.
         void Finish(string path) {
             lock (counts) {
                 byte role = (byte)Array.IndexOf(Constants.Roles, Spec.Role);

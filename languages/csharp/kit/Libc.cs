@@ -2,14 +2,14 @@ using System;
 using System.Runtime.InteropServices;
 
 namespace Wattwire {
-    /// What the class library lacks: a clock and a sleep in ns, descriptor 3, an end at once.
+    /// Functions of libc that the class library lacks: clock and sleep in ns, descriptor 3, _exit.
     static class Libc {
         const int ClockMonotonic = 1;
         const int SetDescriptorFlags = 2; // F_SETFD
         const int CloseOnExec = 1; // FD_CLOEXEC
         const long SecondNs = 1000000000;
 
-        struct Timespec { // as wide as time_t and long
+        struct Timespec { // IntPtr has the size of time_t and long
             public IntPtr Seconds, Nanoseconds;
         }
 
@@ -18,14 +18,14 @@ namespace Wattwire {
             return (long)time.Seconds * SecondNs + (long)time.Nanoseconds;
         }
 
-        /// Sleeps for less than a second; shorter where a signal comes.
+        /// Sleeps for less than a second; a signal ends the sleep early.
         public static void Sleep(long ns) {
-            long within = Math.Max(0, Math.Min(ns, SecondNs - 1));
-            var wanted = new Timespec { Nanoseconds = (IntPtr)within };
-            nanosleep(ref wanted, IntPtr.Zero);
+            long sleepNs = Math.Max(0, Math.Min(ns, SecondNs - 1));
+            var duration = new Timespec { Nanoseconds = (IntPtr)sleepNs };
+            nanosleep(ref duration, IntPtr.Zero);
         }
 
-        /// Writes in one call, so that the lines of threads do not mix.
+        /// Writes in one call, so lines of different threads do not mix.
         public static void Write(int descriptor, byte[] data) =>
             write(descriptor, data, (IntPtr)data.Length);
 
@@ -39,7 +39,7 @@ namespace Wattwire {
         static extern int clock_gettime(int clock, out Timespec time);
 
         [DllImport("libc")]
-        static extern int nanosleep(ref Timespec wanted, IntPtr left);
+        static extern int nanosleep(ref Timespec duration, IntPtr left);
 
         [DllImport("libc")]
         static extern IntPtr write(int descriptor, byte[] data, IntPtr count);

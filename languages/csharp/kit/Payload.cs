@@ -3,26 +3,26 @@ using System.IO;
 using System.Text;
 
 namespace Wattwire {
-    /// A message in hand. Of a request that is not to be answered, `Reply` is null.
+    /// An arriving message. `Reply` is null if a request must not be answered.
     public struct Arrival {
         internal ulong Seq;
         internal long SendNs, EntryNs;
         internal int Bytes;
         internal bool HasSeq, IsCorrupt, IsForeign, IsRecorded;
 
-        /// To be handed over; until this thread's next request.
+        /// The reply to hand over; valid until this thread's next request.
         public byte[] Reply { get; internal set; }
     }
 
-    /// Makes, checks and answers the messages of one run. All are bytes: of text those of its
-    /// characters, of a record the nominal ones in the order of C-32's table.
+    /// Creates, checks and answers the messages of one run. All messages are bytes: the characters
+    /// of a text, or the nominal bytes of a record in the order of C-32's table.
     public sealed class Payload {
         const string Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
         const string HexDigits = "0123456789abcdef";
-        const int TokenBytes = 8; // of the fill: by them a run knows its messages (C-21)
+        const int TokenBytes = 8; // the part of the fill that identifies a run (C-21)
         const int RecordNameBytes = 16, RecordBytesMin = 96, RecordStepBytes = 16;
         const int RecordPoseAt = 32;
-        const int RecordFirstSample = 9; // its word in the stream; those before are name and pose
+        const int RecordFirstSample = 9; // the first sample's word, after name and pose
 
         [ThreadStatic] static byte[] acknowledgement;
 
@@ -34,7 +34,7 @@ namespace Wattwire {
 
         public bool IsLiteral { get; }
 
-        /// `senders` are the nodes whose messages arrive: the peers, or a client's own.
+        /// `senders` are the nodes whose messages arrive; for a client, the client itself.
         public Payload(Spec spec, long[] senders) {
             this.senders = senders;
             isRecord = spec.PayloadEncoding == "record";
@@ -54,7 +54,7 @@ namespace Wattwire {
             fillAt = 2 * wordBytes;
             if (bytes < fillAt)
                 throw new NodeError(ExitCode.Unsupported,
-                    $"payload.bytes {bytes}; at least {fillAt} here");
+                    $"payload.bytes {bytes}; this kit needs at least {fillAt}");
             template = new byte[isRecord ? bytes - bytes % RecordStepBytes : bytes];
             fillEnd = bytes < 3 * wordBytes ? bytes : template.Length - wordBytes;
             Fill((ulong)spec.PayloadSeed);
@@ -63,13 +63,13 @@ namespace Wattwire {
         static byte[] EmptyRecord(byte[] name) {
             if (name.Length > RecordNameBytes)
                 throw new NodeError(ExitCode.Unsupported,
-                    $"reply.literal: a record's name has at most {RecordNameBytes} bytes here");
+                    $"reply.literal: this kit allows at most {RecordNameBytes} bytes in a record");
             var record = new byte[RecordBytesMin];
             name.CopyTo(record, RecordNameBytes);
             return record;
         }
 
-        /// What follows the header, of the stream of C-19: bytes, characters, a record's fields.
+        /// Writes the words of C-19 after the header, as bytes, characters, or a record's fields.
         void Fill(ulong seed) {
             var words = new ulong[template.Length / 8];
             for (int j = 0; j < words.Length; j++) {
@@ -87,7 +87,7 @@ namespace Wattwire {
                 FillNumbers(words);
         }
 
-        /// Pose and samples of a record.
+        /// Writes pose and samples of a record.
         void FillNumbers(ulong[] words) {
             int samples = (template.Length - RecordBytesMin) / RecordStepBytes;
             var record = new BinaryWriter(new MemoryStream(template));
@@ -101,10 +101,10 @@ namespace Wattwire {
             }
         }
 
-        /// A message to be stamped.
+        /// Returns a message that can be stamped.
         public byte[] New() => (byte[])template.Clone();
 
-        /// Writes sequence and send time; a literal has no place for them.
+        /// Writes sequence and send time; it does not change literals.
         public void Stamp(byte[] message, ulong seq, long sendNs) {
             if (IsLiteral)
                 return;
@@ -124,7 +124,7 @@ namespace Wattwire {
                 }
         }
 
-        /// False where eight bytes, or sixteen lower-case digits, are not there.
+        /// Returns false unless eight bytes or sixteen lower-case digits are present.
         bool TryReadWord(byte[] data, int at, out ulong word) {
             word = 0;
             if (data.Length < at + wordBytes)
@@ -133,7 +133,7 @@ namespace Wattwire {
                 word = BitConverter.ToUInt64(data, at);
                 return true;
             }
-            for (int i = wordBytes - 1; i >= 0; i--) { // the low byte is first, its high digit too
+            for (int i = wordBytes - 1; i >= 0; i--) { // low byte first, but its high digit first
                 int digit = Digit(data[at + (i ^ 1)]);
                 if (digit < 0)
                     return false;
@@ -148,7 +148,7 @@ namespace Wattwire {
             return character >= 'a' && character <= 'f' ? character - 'a' + 10 : -1;
         }
 
-        /// Says what has arrived (C-21).
+        /// Determines the verdict of an arrival (C-21).
         public Arrival Check(byte[] data) {
             var arrival = new Arrival { Bytes = data.Length, SendNs = Constants.UnknownNs };
             if (IsLiteral) {
@@ -177,7 +177,7 @@ namespace Wattwire {
             return false;
         }
 
-        /// Compares the fill as far as it is there.
+        /// Compares the fill as far as it is present.
         bool HasFill(byte[] data, int end) {
             end = Math.Min(end, data.Length);
             for (int i = fillAt; i < end; i++)
@@ -189,14 +189,14 @@ namespace Wattwire {
         bool HasTrailer(byte[] data, ulong seq) => fillEnd == template.Length
             || TryReadWord(data, fillEnd, out ulong trailer) && trailer == seq;
 
-        /// The reply to a request (C-23).
+        /// Returns the reply to a request (C-23).
         public byte[] Reply(byte[] request) {
             if (reply == "echo")
                 return request;
             return reply == "literal" ? literalReply : Acknowledge(request);
         }
 
-        /// In a buffer of this thread.
+        /// Returns an ack in a buffer of this thread.
         byte[] Acknowledge(byte[] request) {
             int bytes = isRecord ? RecordBytesMin : Math.Min(wordBytes, request.Length);
             if (acknowledgement == null || acknowledgement.Length != bytes)
@@ -208,18 +208,18 @@ namespace Wattwire {
             return acknowledgement;
         }
 
-        public bool IsReply(byte[] found, byte[] message, ulong seq) {
+        public bool IsReply(byte[] data, byte[] message, ulong seq) {
             if (reply != "echo" || IsLiteral)
-                return IsEqual(found, Reply(message));
-            Arrival echo = Check(found);
+                return IsEqual(data, Reply(message));
+            Arrival echo = Check(data);
             return !echo.IsCorrupt && !echo.IsForeign && echo.Seq == seq;
         }
 
-        static bool IsEqual(byte[] one, byte[] other) {
-            if (one.Length != other.Length)
+        static bool IsEqual(byte[] left, byte[] right) {
+            if (left.Length != right.Length)
                 return false;
-            for (int i = 0; i < one.Length; i++)
-                if (one[i] != other[i])
+            for (int i = 0; i < left.Length; i++)
+                if (left[i] != right[i])
                     return false;
             return true;
         }

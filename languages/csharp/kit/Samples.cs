@@ -3,7 +3,7 @@ using System.IO;
 using System.Text;
 
 namespace Wattwire {
-    /// The records of a node, in memory that is there before the window.
+    /// The records of a node, in memory that is allocated before the window.
     sealed class Samples {
         const int ReservedBytes = 16;
         readonly Sample[] kept;
@@ -13,7 +13,7 @@ namespace Wattwire {
 
         public Samples(long capacity) {
             kept = new Sample[capacity];
-            Array.Clear(kept, 0, kept.Length); // touched now: no page is missing in the window
+            Array.Clear(kept, 0, kept.Length); // touches the pages, to avoid faults in the window
         }
 
         public void Add(Sample sample) {

@@ -1,10 +1,10 @@
 using System;
 
 namespace Wattwire {
-    /// Says when each message is due, and gives each to one worker (C-10, C-11).
+    /// Computes the due times of messages, and assigns each message to one worker (C-10, C-11).
     sealed class Schedule {
-        const long NapNs = 50000000; // how often a wait looks for STOP
-        readonly object turn = new object(); // of the worker that waits for the next due time
+        const long NapNs = 50000000; // maximum time between two checks for STOP
+        readonly object turn = new object(); // held by the worker that waits for the next due time
         readonly Window window;
         readonly bool isClosed;
         readonly long phaseNs, periodNs, spinNs, latestNs, messagesMax;
@@ -28,7 +28,7 @@ namespace Wattwire {
             messagesMax = Scheduled + spec.CountBeyond;
         }
 
-        /// Waits until the next message is due. False: none is to follow.
+        /// Waits until the next message is due, or returns false if no message follows.
         public bool Await(out long counter, out long intendedNs, out long beginNs) {
             lock (turn) {
                 long startNs = window.StartNs;

@@ -16,7 +16,7 @@ namespace Wattwire {
         public static Spec Read(string path, ICollection<string> settings) {
             JObject json;
             try {
-                // Dates are not looked for: a string stays a string.
+                // Strings that look like dates remain strings.
                 using (var reader = new JsonTextReader(File.OpenText(path)) {
                     DateParseHandling = DateParseHandling.None })
                     json = JObject.Load(reader);
@@ -38,11 +38,11 @@ namespace Wattwire {
         }
     }
 
-    /// Reads the values of a spec by their keys, each as the type that the key has.
+    /// Reads the values of a spec by key and type.
     sealed class KeyReader {
         readonly JObject json;
 
-        /// The keys that were asked for.
+        /// The keys that were read.
         public readonly HashSet<string> Known = new HashSet<string>();
 
         public KeyReader(JObject json) {
@@ -79,7 +79,7 @@ namespace Wattwire {
         }
     }
 
-    /// The values of the middleware's settings, by their names.
+    /// The values of the middleware's settings, by name.
     public sealed class Settings {
         readonly IDictionary<string, object> values;
 

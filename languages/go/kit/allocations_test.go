@@ -8,7 +8,7 @@ import (
 
 const messages = 1000
 
-// shapes are all kinds of messages whose path through the kit differs.
+// shapes returns one spec for each kind of message that the kit handles differently.
 func shapes() map[string]*Spec {
 	specs := map[string]*Spec{}
 	for _, encoding := range []string{"bytes", "text", "record"} {

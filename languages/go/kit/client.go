@@ -8,11 +8,11 @@ import (
 
 const probeTimeout = 250 * time.Millisecond
 
-// Call makes one call. An error that is a timeout (os.IsTimeout) says that no reply came, another
-// one that the call failed (C-36).
+// Call makes one call. It returns a timeout (os.IsTimeout) if no reply arrived, and any other error
+// if the call failed (C-36).
 type Call func(message []byte, timeout time.Duration) (reply []byte, err error)
 
-// Probe calls until a reply comes, and returns the nanoseconds that it took.
+// Probe makes calls until a reply arrives, and returns the elapsed nanoseconds.
 func (k *Kit) Probe(call Call) int64 {
 	message := k.Payload.New()
 	limitNs := beganNs + k.Spec.ReadyTimeoutMs*msNs
@@ -47,7 +47,7 @@ func (k *Kit) Calls(call Call) {
 	<-k.window.over
 }
 
-// callOnce makes the next call of the schedule; false: there is none.
+// callOnce makes the next call of the schedule, or returns false if there is none.
 func (k *Kit) callOnce(call Call, message []byte) bool {
 	counter, dueNs, isDue := k.schedule.await(k.window)
 	if !isDue {

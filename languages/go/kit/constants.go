@@ -33,7 +33,7 @@ const (
 	flagCorrupt byte = 8
 )
 
-// roleCodes are the roles' numbers in a sample file (C-24).
+// roleCodes contains the codes of roles in sample files (C-24).
 var roleCodes = map[string]byte{
 	"publisher":     0,
 	"subscriber":    1,
@@ -45,7 +45,7 @@ var roleCodes = map[string]byte{
 	"pong":          7,
 }
 
-// sendingRoles are those that keep a schedule.
+// sendingRoles contains the roles with a schedule.
 var sendingRoles = map[string]bool{
 	"publisher":     true,
 	"client":        true,
@@ -53,7 +53,7 @@ var sendingRoles = map[string]bool{
 	"ping":          true,
 }
 
-// Spec is what a run asks of its node; the contract's table has what each key means.
+// Spec is the spec of a node; the contract's table describes each key.
 type Spec struct {
 	Contract        int64
 	Run             string
@@ -95,7 +95,7 @@ type Spec struct {
 	Settings        Settings
 }
 
-// fields pairs every key with the field that takes its value.
+// fields returns every key with a pointer to the field for its value.
 func (s *Spec) fields() []specField {
 	return []specField{
 		{"contract", &s.Contract},
@@ -138,7 +138,7 @@ func (s *Spec) fields() []specField {
 	}
 }
 
-// Sample is a record of the sample file, in its order there (C-25).
+// Sample is a record of the sample file, in the file's order (C-25).
 type Sample struct {
 	Seq        uint64
 	IntendedNs int64
@@ -150,7 +150,7 @@ type Sample struct {
 	Flags      uint8
 }
 
-// sampleHeader begins a sample file (C-24).
+// sampleHeader is the header of a sample file (C-24).
 type sampleHeader struct {
 	Magic       [8]byte
 	Version     uint16

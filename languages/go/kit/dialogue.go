@@ -11,20 +11,20 @@ import (
 	"sync/atomic"
 )
 
-// ExitCode is what the process ends with (C-02 to C-04, C-09).
+// ExitCode is the exit code of the process (C-02 to C-04, C-09).
 type ExitCode int
 
 // The codes of a node that fails.
 const (
 	BadSpec          ExitCode = 2
-	Unsupported      ExitCode = 3 // the cell does not have what the spec asks for
+	Unsupported      ExitCode = 3 // the cell does not support the spec
 	MiddlewareFailed ExitCode = 4
 	inputEnded       ExitCode = 5
 )
 
 var lines = os.NewFile(3, "lines") // C-05
 
-// Fail prints ERROR and ends the node. The key is the spec's with BadSpec, else "".
+// Fail prints ERROR and ends the node. With BadSpec, key is the spec's key; otherwise it is "".
 func Fail(code ExitCode, key, format string, arguments ...any) {
 	fields := struct {
 		Code   ExitCode `json:"code"`
@@ -38,17 +38,17 @@ func Fail(code ExitCode, key, format string, arguments ...any) {
 	os.Exit(int(code))
 }
 
-// Check ends the node where its middleware reports an error.
+// Check ends the node if its middleware reports an error.
 func Check(err error) {
 	if err != nil {
 		Fail(MiddlewareFailed, "", "%v", err)
 	}
 }
 
-// Guard, deferred in a goroutine, makes its panics failures of the middleware.
+// Guard, deferred in a goroutine, reports its panics as failures of the middleware.
 func Guard() {
-	if problem := recover(); problem != nil {
-		Fail(MiddlewareFailed, "", "%v", problem)
+	if reason := recover(); reason != nil {
+		Fail(MiddlewareFailed, "", "%v", reason)
 	}
 }
 
@@ -57,13 +57,13 @@ func printLine(keyword string, fields any) {
 	if err == nil {
 		_, err = fmt.Fprintf(lines, "%s %s\n", keyword, text)
 	}
-	if err != nil { // nobody can be told but who reads the log
+	if err != nil { // only the log can report this error
 		fmt.Fprintf(os.Stderr, "%s: %v\n", keyword, err)
 		os.Exit(int(MiddlewareFailed))
 	}
 }
 
-// Listening prints LISTENING: this node can be called at these addresses.
+// Listening prints LISTENING with the addresses at which this node accepts calls.
 func Listening(endpoints ...string) {
 	printLine("LISTENING", struct {
 		Endpoints []string `json:"endpoints"`
@@ -77,14 +77,14 @@ type Library struct {
 	Build   string `json:"build"`
 }
 
-// Guarantee is what a middleware promises, in the words of C-07.
+// Guarantee is the middleware's guarantee, in the terms of C-07.
 type Guarantee struct {
 	Delivery string `json:"delivery"`
 	Ordering string `json:"ordering"`
 	Overload string `json:"overload"`
 }
 
-// Ready are the fields of READY. What cannot be known is nil.
+// Ready contains the fields of READY; unknown values are nil.
 type Ready struct {
 	Matched     *int64         `json:"matched"`
 	DiscoveryNs *int64         `json:"discovery_ns"`
@@ -104,11 +104,11 @@ func (r Ready) Print() {
 	}{r, NowNs() - beganNs})
 }
 
-// window is the time from GO to STOP, as standard input tells it.
+// window is the time from GO to STOP, which standard input announces.
 type window struct {
-	startNs atomic.Int64 // never before GO
+	startNs atomic.Int64 // never, until GO
 	isOver  atomic.Bool
-	begun   chan struct{} // closed at GO, or at a STOP without it
+	begun   chan struct{} // closed at GO, or at a STOP without GO
 	over    chan struct{} // closed at STOP
 
 	beginOnce, endOnce sync.Once
@@ -120,7 +120,7 @@ func newWindow() *window {
 	return w
 }
 
-// obey reads standard input until it ends, and then ends the process (C-08, C-09).
+// obey reads GO and STOP from standard input. At its end it ends the process (C-08, C-09).
 func (w *window) obey() {
 	for input := bufio.NewScanner(os.Stdin); input.Scan(); {
 		word, rest, _ := strings.Cut(input.Text(), " ")

@@ -1,4 +1,4 @@
-// Package wattwire is the node contract for Go cells; languages/go/README.md shows its use.
+// Package wattwire implements the node contract for Go cells; languages/go/README.md shows its use.
 package wattwire
 
 import (
@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Cell is what a cell has: its roles, the settings of its middleware, and the capabilities that its
+// Cell describes a cell: its roles, the settings of its middleware, and the capabilities that its
 // node.toml declares.
 type Cell struct {
 	Roles        map[string]func(*Kit)
@@ -24,26 +24,26 @@ type Cell struct {
 type Kit struct {
 	Spec    *Spec
 	Payload *Payload
-	Workers int // calls that may be open at once (C-33)
+	Workers int // the maximum number of open calls (C-33)
 
 	schedule *schedule
 	window   *window
 
 	lastArrivalNs atomic.Int64
 
-	mutex   sync.Mutex // of all that follows
+	mutex   sync.Mutex // protects the fields below
 	counts  counts
 	firstNs int64 // begin of the first call
 	lastNs  int64 // end of the last call
 	samples *samples
 }
 
-// counts are those of SENT and DONE (C-14, C-16).
+// counts contains the counts of SENT and DONE (C-14, C-16).
 type counts struct {
 	sent, received, corrupt, foreign, probes int64
 }
 
-// Run runs this process as a node of a cell, and ends it.
+// Run runs this process as a node of the cell, and ends the process.
 func Run(cell Cell) {
 	defer Guard()
 	syscall.CloseOnExec(int(lines.Fd()))
@@ -67,9 +67,9 @@ func Run(cell Cell) {
 
 func failSpec(err error) {
 	key := "--spec"
-	var refused *SpecError
-	if errors.As(err, &refused) {
-		key = refused.Key
+	var specError *SpecError
+	if errors.As(err, &specError) {
+		key = specError.Key
 	}
 	Fail(BadSpec, key, "%v", err)
 }
@@ -84,7 +84,7 @@ func newKit(spec *Spec) *Kit {
 		samples:  newSamples(spec.RecordCapacity),
 	}
 	arrivingFrom := spec.PeersNodes
-	if kit.sends() { // what arrives are its own messages, answered
+	if kit.sends() { // its arrivals are replies, which carry its own node
 		arrivingFrom = []int64{spec.Node}
 	}
 	kit.Payload = NewPayload(spec, arrivingFrom)
@@ -96,26 +96,26 @@ func newKit(spec *Spec) *Kit {
 
 func (k *Kit) sends() bool { return sendingRoles[k.Spec.Role] }
 
-// lacking names what the spec asks for and the cell does not have (C-03).
+// lacking returns the capabilities that the spec requires and the cell lacks (C-03).
 func (k *Kit) lacking(cell Cell) []string {
-	wanted := []string{
+	required := []string{
 		"encoding." + k.Spec.PayloadEncoding,
 		"loop." + k.Spec.Loop,
 		"reply." + k.Spec.Reply,
 	}
 	if k.sends() {
-		wanted = append(wanted, "pacing."+k.Spec.Pacing)
+		required = append(required, "pacing."+k.Spec.Pacing)
 	}
 	if k.Payload.isLiteral {
-		wanted = append(wanted, "literal")
+		required = append(required, "literal")
 	}
 	if k.Spec.TLSAuthority != "" {
-		wanted = append(wanted, "tls")
+		required = append(required, "tls")
 	}
 	if k.Workers > 1 {
-		wanted = append(wanted, "async_client")
+		required = append(required, "async_client")
 	}
-	lacking := slices.DeleteFunc(wanted, func(name string) bool {
+	lacking := slices.DeleteFunc(required, func(name string) bool {
 		return slices.Contains(cell.Capabilities, name)
 	})
 	if cell.Roles[k.Spec.Role] == nil {
@@ -127,7 +127,8 @@ func (k *Kit) lacking(cell Cell) []string {
 	return lacking
 }
 
-// recordSample keeps a sample. The warm-up ends by the time whenNs (C-13). Holds the mutex.
+// recordSample stores a sample; whenNs decides on its warm-up flag (C-13). The caller holds the
+// mutex.
 func (k *Kit) recordSample(sample Sample, whenNs int64) {
 	sample.Kind = kindCall
 	if whenNs-k.Spec.WarmupNs < k.window.startNs.Load() {
@@ -136,9 +137,9 @@ func (k *Kit) recordSample(sample Sample, whenNs int64) {
 	k.samples.add(sample)
 }
 
-// finish writes the samples and DONE.
+// finish writes the samples and prints DONE.
 func (k *Kit) finish(path string) {
-	k.mutex.Lock() // for ever: nothing is recorded any more
+	k.mutex.Lock() // never unlocked, so nothing more is recorded
 	s := k.Spec
 	err := WriteSamples(path, roleCodes[s.Role], uint16(s.Node), s.PayloadSeed,
 		k.samples.overflow, k.samples.kept)

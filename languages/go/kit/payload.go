@@ -13,15 +13,15 @@ const (
 	alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 	recordNameBytes   = 16
-	recordStepBytes   = 16 // of each sample: id, state, value
+	recordStepBytes   = 16 // size of a sample: id, state, value
 	recordBytesMin    = 96
-	recordFirstSample = 9 // its word in the stream of C-32; those before are name and pose
+	recordFirstSample = 9 // the first sample's word (C-32), after those of name and pose
 )
 
-// Verdict says what an arrival is (C-21).
+// Verdict classifies an arrival (C-21).
 type Verdict int
 
-// An arrival is Unreadable where no sequence can be read from it, which is a kind of corrupt.
+// Verdicts of an arrival. An Unreadable arrival is corrupt and has no readable sequence.
 const (
 	Valid Verdict = iota
 	Corrupt
@@ -30,8 +30,8 @@ const (
 	Probe
 )
 
-// Payload makes, checks and answers the messages of one run. Messages are bytes; those of a record
-// are the fields of C-32's table in its order and of their nominal sizes.
+// Payload creates, checks and answers the messages of one run. Messages are bytes. A record's bytes
+// are the fields of C-32's table in the table's order and with their nominal sizes.
 type Payload struct {
 	template     []byte // without sequence and send time
 	literalReply []byte
@@ -39,18 +39,18 @@ type Payload struct {
 	isLiteral, isText, isRecord bool
 	checksFill                  bool // verify = full
 
-	wordBytes    int // of the sequence, and of the send time
-	headBytes    int // of both
-	tokenBytes   int // of the fill that tells this run's messages from those of others
+	wordBytes    int // size of the sequence, and of the send time
+	headBytes    int // size of the header
+	tokenBytes   int // size of the part of the fill that identifies this run's messages
 	trailerBytes int
 	fillEnd      int
 
 	reply    string
 	senders  []uint16
-	arrivals atomic.Uint64 // the sequence of literals, which carry none
+	arrivals atomic.Uint64 // numbers literals, which carry no sequence
 }
 
-// NewPayload makes the payload that a spec describes; the senders are those of what arrives.
+// NewPayload creates the payload of a spec; senders are the nodes whose messages arrive.
 func NewPayload(spec *Spec, senders []int64) *Payload {
 	p := &Payload{
 		literalReply: []byte(spec.ReplyLiteral),
@@ -85,13 +85,13 @@ func NewPayload(spec *Spec, senders []int64) *Payload {
 	return p
 }
 
-// New returns a message to be stamped.
+// New returns a message that can be stamped.
 func (p *Payload) New() []byte { return slices.Clone(p.template) }
 
-// isTooShort says whether the header of C-19 does not fit, which this kit cannot carry (C-03).
+// isTooShort reports whether the header of C-19 does not fit; the kit does not support this (C-03).
 func (p *Payload) isTooShort() bool { return len(p.template) < p.headBytes }
 
-// fill returns an empty header and what follows it, as bytes, characters or the fields of a record.
+// fill returns an empty header, followed by bytes, characters or the fields of a record.
 func (p *Payload) fill(seed uint64, length int) []byte {
 	if p.isRecord {
 		length -= length % recordStepBytes
@@ -120,7 +120,7 @@ func (p *Payload) fill(seed uint64, length int) []byte {
 	return data[:length]
 }
 
-// splitmix64 is the stream of C-19.
+// splitmix64 generates the words of C-19.
 type splitmix64 struct{ state uint64 }
 
 func (s *splitmix64) next() uint64 {
@@ -131,7 +131,7 @@ func (s *splitmix64) next() uint64 {
 	return z ^ z>>31
 }
 
-// Stamp writes sequence and send time into a message; a literal has no place for them.
+// Stamp writes sequence and send time into a message; it does not change literals.
 func (p *Payload) Stamp(message []byte, seq uint64, sendNs int64) {
 	if p.isLiteral {
 		return
@@ -148,7 +148,7 @@ func (p *Payload) Stamp(message []byte, seq uint64, sendNs int64) {
 	copy(message[len(message)-p.trailerBytes:], message)
 }
 
-// Check returns what an arrival is, and its sequence.
+// Check returns an arrival's verdict and sequence.
 func (p *Payload) Check(data []byte) (Verdict, uint64) {
 	if p.isLiteral {
 		seq := unknownPeer<<48 | p.arrivals.Add(1)
@@ -172,11 +172,11 @@ func (p *Payload) Check(data []byte) (Verdict, uint64) {
 	return Valid, seq
 }
 
-// sequence reads the sequence, and says how many of the header's 16 bytes are there.
+// sequence returns the sequence, and the number of the header's 16 bytes that are present.
 func (p *Payload) sequence(data []byte) (seq uint64, bytesRead int) {
 	var head [16]byte
 	if p.isText {
-		// What is no digit ends the header, as the end of the data does.
+		// A character that is not a digit ends the header, like the end of the data.
 		bytesRead, _ = hex.Decode(head[:], data[:min(p.headBytes, len(data))])
 	} else {
 		bytesRead = copy(head[:], data)
@@ -194,13 +194,13 @@ func (p *Payload) hasTrailer(data []byte) bool {
 	return bytes.HasSuffix(data, data[:p.trailerBytes])
 }
 
-// hasFill compares data of the right length.
+// hasFill reports whether the fill of data with the correct length is correct.
 func (p *Payload) hasFill(data []byte) bool {
 	fill := p.template[p.headBytes:p.fillEnd]
 	return bytes.Equal(data[p.headBytes:p.fillEnd], fill)
 }
 
-// Reply returns the reply to a request (C-23); it may be the request itself, written over.
+// Reply returns the reply to a request (C-23). It may reuse and overwrite the request's bytes.
 func (p *Payload) Reply(request []byte) []byte {
 	switch {
 	case p.reply == "literal":
@@ -216,18 +216,18 @@ func (p *Payload) Reply(request []byte) []byte {
 	return request
 }
 
-// isReply says whether a reply is the one to a message with that sequence.
+// isReply reports whether a reply answers the message with this sequence.
 func (p *Payload) isReply(reply, message []byte, seq uint64) bool {
 	switch {
 	case p.reply == "echo" && !p.isLiteral:
-		verdict, found := p.Check(reply)
-		return verdict == Valid && found == seq
+		verdict, replySeq := p.Check(reply)
+		return verdict == Valid && replySeq == seq
 	case p.reply == "ack" && p.isRecord:
 		return len(reply) == recordBytesMin && p.hasTrailer(reply) &&
 			bytes.Equal(reply[:p.headBytes], message[:p.headBytes]) &&
 			isZero(reply[p.headBytes:recordBytesMin-8])
 	}
-	return bytes.Equal(reply, p.Reply(message)) // of these kinds none is written over
+	return bytes.Equal(reply, p.Reply(message)) // these kinds do not overwrite the message
 }
 
 func isZero(data []byte) bool {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// samples are the records of a node, in memory that is allocated and touched before the window.
+// samples stores the records of a node in memory that is allocated and touched before the window.
 type samples struct {
 	kept     []Sample
 	overflow int64

@@ -5,18 +5,18 @@ import "sync"
 const (
 	never = 1<<63 - 1
 	msNs  = 1_000_000
-	// A wait for a due time looks for STOP after each of these naps.
+	// The maximum time between two checks for STOP.
 	napNs = 500 * msNs
 )
 
-// schedule says when each call is due, and gives each to one worker (C-10, C-11).
+// schedule computes the due times of calls, and assigns each call to one worker (C-10, C-11).
 type schedule struct {
 	phaseNs, periodNs, spinNs int64
-	graceNs                   int64 // after the start; no call begins later
+	graceNs                   int64 // the latest begin of a call, counted from the start
 	scheduled                 int64
-	callsMax                  int64 // scheduled, and those that may follow until STOP
+	callsMax                  int64 // scheduled calls, and calls that may follow until STOP
 
-	turn sync.Mutex // one worker waits for the next due time, the others wait for that one
+	turn sync.Mutex // held by the worker that waits for the next due time
 	next int64
 }
 
@@ -37,7 +37,8 @@ func newSchedule(spec *Spec) *schedule {
 	return s
 }
 
-// await returns the next call's counter and due time once it is due; false: none is to follow.
+// await waits until the next call is due, and returns its counter and due time. It returns false if
+// no call follows.
 func (s *schedule) await(w *window) (counter, dueNs int64, isDue bool) {
 	s.turn.Lock()
 	defer s.turn.Unlock()

@@ -1,13 +1,13 @@
 package wattwire
 
-// Serve hands the reply to a request over, and records that. It returns false where the request
-// must not be answered. What the decoder refused (C-32) is a request of nil. The request's bytes
-// are the kit's until it returns.
+// Serve passes the reply to handOver and records the call. It returns false if the request must not
+// be answered. Pass nil for a request that the decoder rejected (C-32). Serve may overwrite the
+// request's bytes.
 func (k *Kit) Serve(request []byte, handOver func(reply []byte) error) bool {
 	beginNs := NowNs()
 	verdict, seq := k.Payload.Check(request)
 	if k.Payload.isLiteral && beginNs < k.window.startNs.Load() {
-		verdict = Probe // nothing else comes so early (C-17)
+		verdict = Probe // before the start, only probes arrive (C-17)
 	}
 	k.lastArrivalNs.Store(beginNs)
 	sample := Sample{
@@ -26,8 +26,8 @@ func (k *Kit) Serve(request []byte, handOver func(reply []byte) error) bool {
 	return isAnswered
 }
 
-// recordRequest counts a request. One whose client has left before its reply was handed over is
-// received, and not recorded.
+// recordRequest counts a request. If the client left before its reply was handed over, the request
+// is received but not recorded.
 func (k *Kit) recordRequest(sample Sample, verdict Verdict, isServed bool) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -53,7 +53,7 @@ func (k *Kit) recordRequest(sample Sample, verdict Verdict, isServed bool) {
 	}
 }
 
-// Drain returns after STOP, once it is quiet (C-15).
+// Drain waits for STOP, and then for quiet or linger (C-15).
 func (k *Kit) Drain() {
 	<-k.window.over
 	stopNs := NowNs()

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// specField is a key of a spec and a pointer to the field that takes its value.
+// specField is a key of a spec and a pointer to the field for its value.
 type specField struct {
 	key   string
 	value any
 }
 
-// SpecError says which key of a spec the node cannot read, and why.
+// SpecError reports the key of a spec that the node cannot read, and the reason.
 type SpecError struct {
 	Key, Reason string
 }
@@ -22,7 +22,7 @@ type SpecError struct {
 func (e *SpecError) Error() string { return e.Key + ": " + e.Reason }
 
 // ReadSpec reads a spec. The harness has checked its values; the node checks their types (C-02).
-// A spec that it refuses is a *SpecError.
+// The error for an invalid spec is a *SpecError.
 func ReadSpec(path string, settings []string) (*Spec, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -30,7 +30,7 @@ func ReadSpec(path string, settings []string) (*Spec, error) {
 	}
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(text, &values); err != nil || values == nil {
-		return nil, &SpecError{"--spec", fmt.Sprintf("%s is no JSON object: %v", path, err)}
+		return nil, &SpecError{"--spec", fmt.Sprintf("%s is not a JSON object: %v", path, err)}
 	}
 	spec := &Spec{Settings: Settings{}}
 	for _, field := range spec.fields() {
@@ -63,8 +63,8 @@ func ReadSpec(path string, settings []string) (*Spec, error) {
 	return spec, nil
 }
 
-// Settings are the values of the middleware's settings by their names. A setting that is missing
-// or of another type than asked for ends the node.
+// Settings contains the values of the middleware's settings by name. Reading a setting that is
+// missing or has another type ends the node.
 type Settings map[string]any
 
 // Text returns a setting that is a string.
@@ -77,8 +77,8 @@ func (s Settings) Flag(name string) bool { return setting[bool](s, name) }
 func (s Settings) Integer(name string) int64 { return int64(setting[float64](s, name)) }
 
 func setting[T any](settings Settings, name string) T {
-	value, fits := settings[name].(T)
-	if !fits {
+	value, hasType := settings[name].(T)
+	if !hasType {
 		Fail(BadSpec, "settings."+name, "found %v; allowed: a %T", settings[name], value)
 	}
 	return value

@@ -1,5 +1,5 @@
 'use strict';
-// For make lint, which installs the packages beside a copy of this file.
+// Used by make lint, which installs the packages next to a copy of this file.
 
 const js = require('@eslint/js');
 const globals = require('globals');

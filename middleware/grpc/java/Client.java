@@ -33,7 +33,7 @@ final class Client {
         kept = !kit.spec.settings.text("keep_alive").equals("off");
         this.endpoint = endpoint;
         tls =
-                !Tls.isAsked(kit)
+                !Tls.isEnabled(kit)
                         ? null
                         : GrpcSslContexts.forClient()
                                 .trustManager(Tls.certificates(kit.spec.tlsAuthority))

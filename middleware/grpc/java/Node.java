@@ -43,7 +43,7 @@ public final class Node {
 
     /** READY; `discoveryNs` is null where nothing was probed. */
     static void ready(Kit kit, JsonObject effective, Long discoveryNs) {
-        effective.add("tls", Tls.isAsked(kit) ? "on" : "none").add("transport", "netty");
+        effective.add("tls", Tls.isEnabled(kit) ? "on" : "none").add("transport", "netty");
         String version = GrpcUtil.getGrpcBuildVersion().getImplementationVersion();
         Cell.ready(kit, "grpc-java", version, effective, discoveryNs);
     }

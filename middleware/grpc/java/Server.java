@@ -75,7 +75,7 @@ final class Server extends CallsGrpc.CallsImplBase {
                         .addService(new Server(kit));
         int workers = (int) kit.spec.settings.integer("server_workers");
         if (workers > 0) builder.executor(Executors.newFixedThreadPool(workers));
-        if (Tls.isAsked(kit)) {
+        if (Tls.isEnabled(kit)) {
             X509Certificate[] chain = Tls.certificates(kit.spec.tlsCertificate);
             var key = Tls.key(kit.spec.tlsKey, chain[0].getPublicKey());
             builder.sslContext(

@@ -24,7 +24,7 @@ static class Node {
         var calls = new HttpCalls(kit, bodies.ContentType);
         calls.Run((message, timeoutNs, _) => {
             byte[] found = calls.Post(bodies.Body(message), timeoutNs);
-            return found == null ? null : bodies.Message(found) ?? HttpCalls.Nobodys;
+            return found == null ? null : bodies.Message(found) ?? HttpCalls.Undecodable;
         });
     }
 

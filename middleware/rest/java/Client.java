@@ -25,7 +25,7 @@ final class Client {
         // By itself it would offer HTTP/2 in an Upgrade header, and Grizzly reads the body of a
         // request that has one to the connection's end.
         var builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1);
-        if (Tls.isAsked(kit)) builder.sslContext(Tls.context(kit));
+        if (Tls.isEnabled(kit)) builder.sslContext(Tls.context(kit));
         client = builder.build();
         bodies = new Bodies(kit);
         post = HttpRequest.newBuilder(address).header("Content-Type", bodies.type);

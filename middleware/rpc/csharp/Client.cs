@@ -25,7 +25,7 @@ sealed class Client {
         var request = new { jsonrpc = "2.0", id, method,
             @params = new[] { Node.ToJson(method, message) } };
         byte[] found = http.Post(Node.Text(request), timeoutNs);
-        return found == null ? null : Result(found, id) ?? HttpCalls.Nobodys;
+        return found == null ? null : Result(found, id) ?? HttpCalls.Undecodable;
     }
 
     byte[] Result(byte[] body, long id) {

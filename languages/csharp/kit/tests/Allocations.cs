@@ -2,8 +2,8 @@ using System;
 using System.Collections.Generic;
 using Wattwire;
 
-/// Counts what the kit allocates for a message in each shape; exits with 1 where that is not
-/// nothing. The middleware is none: a call's reply is made before, a request is handed over.
+/// Measures the kit's allocations per message for each kind of message, without a middleware; exits
+/// with 1 if there are any.
 static class Allocations {
     const int Messages = 1000, Node = 7;
 
@@ -64,11 +64,11 @@ static class Allocations {
     }
 
     static int Fault(string name, Action message) {
-        Allocated(message, Messages); // compiles
+        Allocated(message, Messages); // compiles the code
         long once = Allocated(message, Messages), twice = Allocated(message, 2 * Messages);
         if (once == twice)
             return 0;
-        Console.WriteLine($"{name}: {(twice - once) / Messages} bytes a message; allowed: 0");
+        Console.WriteLine($"{name}: {(twice - once) / Messages} bytes per message; allowed: 0");
         return 1;
     }
 

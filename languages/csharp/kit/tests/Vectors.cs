@@ -5,7 +5,7 @@ using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
 using Wattwire;
 
-/// Answers a line for each line; tests/toolchains/test_kits.py has the questions.
+/// Answers the questions of tests/toolchains/test_kits.py about the kit, one line for each line.
 static class Vectors {
     static void Main() {
         for (string line; (line = Console.ReadLine()) != null; )
@@ -38,7 +38,7 @@ static class Vectors {
     static byte[] Made(string seed, string encoding, string bytes, string seq, string sendNs) {
         var payload = new Payload(Shape(seed, encoding, bytes, "full"), new long[0]);
         byte[] made = payload.New();
-        payload.Stamp(made, 1, 2); // what stood before must not shine through
+        payload.Stamp(made, 1, 2); // the next stamp must overwrite this one
         payload.Stamp(made, ulong.Parse(seq), long.Parse(sendNs));
         return made;
     }

@@ -7,11 +7,11 @@ using System.Net.Http.Headers;
 using System.Threading;
 using Wattwire;
 
-/// Calls of a client or a ping: POSTs of one HttpClient, which holds as many connections as calls
-/// are open.
+/// The calls of a client or ping: POST requests of one HttpClient, which keeps one connection per
+/// open call.
 sealed class HttpCalls {
-    /// A reply that cannot be decoded: a payload that nobody sent, counted as corrupt.
-    public static readonly byte[] Nobodys = new byte[0];
+    /// Stands for a reply that cannot be decoded, which the kit counts as corrupt.
+    public static readonly byte[] Undecodable = new byte[0];
     readonly Kit kit;
     readonly string address;
     readonly HttpClient http;
@@ -23,17 +23,17 @@ sealed class HttpCalls {
         address = kit.Spec.PeersEndpoints.FirstOrDefault() ?? throw new NodeError(
             ExitCode.BadSpec, "none; allowed: http://…", "peers.endpoints");
         type = MediaTypeHeaderValue.Parse(contentType);
-        // By default Mono's handler asks for the system's proxy.
+        // By default Mono's handler uses the system's proxy.
         var handler = new HttpClientHandler { UseProxy = false };
         HttpTls.Trust(kit, handler);
         http = new HttpClient(handler);
-        http.Timeout = Timeout.InfiniteTimeSpan; // calls have their own
+        http.Timeout = Timeout.InfiniteTimeSpan; // each call has its own timeout
         if (kit.Spec.Settings.Text("keep_alive") == "off")
             http.DefaultRequestHeaders.ConnectionClose = true;
     }
 
-    /// The body of the response; null where none came in time. An IOException says that the call
-    /// failed (C-36).
+    /// Returns the body of the response, or null if none arrived in time. Throws an IOException if
+    /// the call failed (C-36).
     public byte[] Post(byte[] body, long timeoutNs) {
         var content = new ByteArrayContent(body);
         content.Headers.ContentType = type;
@@ -52,7 +52,7 @@ sealed class HttpCalls {
         }
     }
 
-    /// The whole of the role, whose calls are these.
+    /// Runs the whole role with this call.
     public void Run(Call call) {
         HttpNode.Ready(kit, typeof(HttpClient), kit.Probe(call), true, null);
         kit.Calls(call);

@@ -2,11 +2,11 @@ using System;
 using System.Runtime.InteropServices;
 using Wattwire;
 
-/// What both ends over HTTP tell and refuse: those of Mono's class library.
+/// READY and the limits that client and server over HTTP share.
 static class HttpNode {
     const long PayloadBytesMax = 16777216, RecordBytesMax = 4194304;
 
-    /// Ends with 3 where the spec asks for what the manifests exclude.
+    /// Ends the node with 3 if the manifests exclude the spec.
     public static void CheckLimits(Kit kit) {
         long most = kit.Spec.PayloadEncoding == "record" ? RecordBytesMax : PayloadBytesMax;
         if (kit.Spec.PayloadBytes > most)
@@ -15,13 +15,14 @@ static class HttpNode {
         Settings settings = kit.Spec.Settings;
         if (settings.Has("http_version") && settings.Text("http_version") == "2")
             throw new NodeError(ExitCode.Unsupported,
-                "settings.http_version 2; the libraries have 1.1");
+                "settings.http_version 2; the libraries support only 1.1");
         if (settings.Text("tcp_nodelay") != "default")
             throw new NodeError(ExitCode.Unsupported,
-                "settings.tcp_nodelay; the libraries have only their defaults");
+                "settings.tcp_nodelay; the libraries support only their defaults");
     }
 
-    /// READY. `noDelay` is what the library sets by itself, as seen in its system calls.
+    /// Prints READY. `noDelay` is the library's default, known from its system calls.
+
     public static void Ready(Kit kit, Type library, long? discoveryNs, bool noDelay,
             object server) =>
         kit.Ready(null, discoveryNs,

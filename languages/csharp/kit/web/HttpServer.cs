@@ -4,18 +4,18 @@ using System.Net;
 using System.Threading;
 using Wattwire;
 
-/// Returns the body of the response to a POST, whose status and type it may set. `request` is what
-/// is recorded once that was handed over, if it has a Reply.
+/// Returns the body of the response to a POST, and may set the response's status and type. The
+/// server records `request` when the response has been handed over, if it has a Reply.
 delegate byte[] HttpAnswer(byte[] body, HttpListenerResponse response, out Arrival request);
 
-/// Server and pong: HttpListener, whose requests the pool of threads answers.
+/// Server and pong: HttpListener; the thread pool or `server_workers` threads answer requests.
 sealed class HttpServer {
     const int PortMin = 10000, PortEnd = 32768;
     readonly Kit kit;
     readonly string path;
     readonly HttpAnswer answer;
 
-    /// The whole of the role; `path` begins with a slash.
+    /// Runs the whole role; `path` begins with a slash.
     public static void Run(Kit kit, string path, HttpAnswer answer) {
         HttpNode.CheckLimits(kit);
         var server = new HttpServer(kit, path, answer);
@@ -32,7 +32,7 @@ sealed class HttpServer {
         this.answer = answer;
     }
 
-    /// HttpListener cannot choose a port, so ports are tried.
+    /// Starts a listener on a free port. HttpListener cannot choose a port, so this tries ports.
     static HttpListener Started(Kit kit, out string address) {
         string scheme = kit.Spec.TlsAuthority == "" ? "http" : "https";
         var random = new Random(Guid.NewGuid().GetHashCode());
@@ -44,7 +44,7 @@ sealed class HttpServer {
                 listener.Start();
                 return listener;
             } catch (Exception error) when (left > 0) {
-                Console.Error.WriteLine($"{address}: {error.Message}; another port is tried");
+                Console.Error.WriteLine($"{address}: {error.Message}; trying another port");
             }
         }
     }
@@ -74,11 +74,11 @@ sealed class HttpServer {
             else if (context.Request.HttpMethod != "POST")
                 response.StatusCode = 405;
             else {
-                var found = new MemoryStream();
-                context.Request.InputStream.CopyTo(found);
-                if (found.Length < context.Request.ContentLength64)
-                    throw new IOException("a request that ends early: its client has left");
-                body = answer(found.ToArray(), response, out request);
+                var content = new MemoryStream();
+                context.Request.InputStream.CopyTo(content);
+                if (content.Length < context.Request.ContentLength64)
+                    throw new IOException("the client closed the connection during the request");
+                body = answer(content.ToArray(), response, out request);
             }
             response.ContentLength64 = body.Length;
             response.OutputStream.Write(body, 0, body.Length);
@@ -87,7 +87,7 @@ sealed class HttpServer {
                 kit.Served(request);
         } catch (Exception error) when (error is HttpListenerException || error is IOException
                 || error is ObjectDisposedException) {
-            Console.Error.WriteLine(error.Message); // the client has left
+            Console.Error.WriteLine(error.Message); // the client closed the connection
             context.Response.Abort();
         }
     }

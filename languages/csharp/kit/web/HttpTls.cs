@@ -10,60 +10,61 @@ using Mono.Security.Interface;
 using Mono.Security.X509.Extensions;
 using Wattwire;
 
-/// TLS of both ends: that of Mono, whose library is BoringSSL.
+/// TLS of both ends, by Mono on BoringSSL.
 static class HttpTls {
     const string AlternativeNames = "2.5.29.17"; // subjectAltName of RFC 5280
 
-    /// A listener that shows the run's certificate.
+    /// Returns a listener that presents the run's certificate.
     public static HttpListener Listener(Kit kit) => kit.Spec.TlsAuthority == ""
         ? new HttpListener()
         : MonoTlsProviderFactory.CreateHttpListener(
-            Shown(kit.Spec.TlsCertificate, kit.Spec.TlsKey), null, null);
+            WithKey(kit.Spec.TlsCertificate, kit.Spec.TlsKey), null, null);
 
-    /// Mono takes a key with its certificate only from PKCS #12, of the older ciphers.
-    static X509Certificate2 Shown(string certificate, string key) {
+    /// Returns the certificate with its key. Mono reads both only from PKCS #12 with older ciphers.
+    static X509Certificate2 WithKey(string certificate, string key) {
         var start = new ProcessStartInfo("openssl", "pkcs12 -export -passout pass: -macalg sha1 " +
             "-keypbe PBE-SHA1-3DES -certpbe PBE-SHA1-3DES " +
             $"-in \"{certificate}\" -inkey \"{key}\"") {
             RedirectStandardOutput = true, UseShellExecute = false };
-        var both = new MemoryStream();
+        var pkcs12 = new MemoryStream();
         using (Process openssl = Process.Start(start)) {
-            openssl.StandardOutput.BaseStream.CopyTo(both);
+            openssl.StandardOutput.BaseStream.CopyTo(pkcs12);
             openssl.WaitForExit();
             if (openssl.ExitCode != 0)
                 throw new NodeError(ExitCode.MiddlewareFailed,
-                    $"openssl pkcs12 -export: exit {openssl.ExitCode}");
+                    $"openssl pkcs12 -export: exit code {openssl.ExitCode}");
         }
-        return new X509Certificate2(both.ToArray(), "");
+        return new X509Certificate2(pkcs12.ToArray(), "");
     }
 
-    /// Has a client accept what the run's authority has signed for the endpoint's host.
+    /// Makes a client trust only certificates that the run's authority signed for the endpoint's
+    /// host.
     public static void Trust(Kit kit, HttpClientHandler handler) {
         if (kit.Spec.TlsAuthority == "")
             return;
         var trusted = new X509Certificate2(kit.Spec.TlsAuthority);
         var settings = new MonoTlsSettings {
             TrustAnchors = new X509CertificateCollection { trusted } };
-        MonoTlsSettings.DefaultSettings = settings; // of all connections of this process
-        handler.ServerCertificateCustomValidationCallback = (request, shown, _, errors) =>
+        MonoTlsSettings.DefaultSettings = settings; // applies to all connections of this process
+        handler.ServerCertificateCustomValidationCallback = (request, certificate, _, errors) =>
             errors == SslPolicyErrors.None
             || errors == SslPolicyErrors.RemoteCertificateNameMismatch
-                && IsFor(request.RequestUri.Host, shown) && IsSigned(shown, settings);
+                && IsFor(request.RequestUri.Host, certificate) && IsSigned(certificate, settings);
     }
 
-    /// Mono compares a host with a certificate's DNS names only, and not with its addresses.
-    static bool IsFor(string host, X509Certificate2 shown) {
-        var names =
-            new Mono.Security.X509.X509Certificate(shown.RawData).Extensions[AlternativeNames];
+    /// Returns whether the certificate has the host's address; Mono compares only DNS names.
+    static bool IsFor(string host, X509Certificate2 certificate) {
+        var extensions = new Mono.Security.X509.X509Certificate(certificate.RawData).Extensions;
+        var names = extensions[AlternativeNames];
         return names != null && IPAddress.TryParse(host, out IPAddress address)
             && new SubjectAltNameExtension(names).IPAddresses.Contains(address.ToString());
     }
 
-    /// A host that does not match ends Mono's checks early: here are all the others.
-    static bool IsSigned(X509Certificate2 shown, MonoTlsSettings settings) {
-        var alone = new X509CertificateCollection { shown };
-        ValidationResult found = CertificateValidationHelper.GetValidator(settings)
-            .ValidateCertificate(null, false, alone);
-        return found.Trusted && !found.UserDenied;
+    /// Makes all other checks; Mono skips them if the host does not match.
+    static bool IsSigned(X509Certificate2 certificate, MonoTlsSettings settings) {
+        var chain = new X509CertificateCollection { certificate };
+        ValidationResult result = CertificateValidationHelper.GetValidator(settings)
+            .ValidateCertificate(null, false, chain);
+        return result.Trusted && !result.UserDenied;
     }
 }

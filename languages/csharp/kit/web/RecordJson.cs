@@ -4,9 +4,10 @@ using System.Linq;
 using System.Text;
 using Newtonsoft.Json.Linq;
 
-/// A record's nominal bytes to JSON and back: by LINQ to JSON, as typed reading takes Y for y.
+/// Converts a record's nominal bytes to JSON and back, with LINQ to JSON: typed reading accepts Y
+/// as y.
 public static class RecordJson {
-    /// An object for the library to serialize.
+    /// Returns an object that the library can serialize.
     public static object From(byte[] data) {
         var from = new BinaryReader(new MemoryStream(data));
         Func<double> next = from.ReadDouble;
@@ -20,7 +21,8 @@ public static class RecordJson {
             trailer = new { seq = $"{from.ReadUInt64()}" } };
     }
 
-    /// Null where it is no record. A name of more than 16 bytes shifts all else: it is foreign.
+    /// Returns the bytes, or null if the JSON is not a record. A name of more than 16 bytes shifts
+    /// the other fields, which makes the record foreign.
     public static byte[] Bytes(JToken found) {
         try {
             JToken p = found["pose"]["position"], o = found["pose"]["orientation"];

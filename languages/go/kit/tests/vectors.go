@@ -1,4 +1,4 @@
-// Answers the questions that tests/toolchains/test_kits.py puts to a kit, a line for each line.
+// Answers the questions of tests/toolchains/test_kits.py about the kit, one line for each line.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 func main() {
 	input := bufio.NewReader(os.Stdin)
 	for line, err := input.ReadString('\n'); err == nil; line, err = input.ReadString('\n') {
-		words := strings.Fields(strings.ReplaceAll(line, " -\n", " \n")) // "-" is none
+		words := strings.Fields(strings.ReplaceAll(line, " -\n", " \n")) // "-" is an empty value
 		fmt.Println(answer(words[0], append(words[1:], "")))
 	}
 }
@@ -46,11 +46,11 @@ func answer(question string, words []string) any {
 }
 
 func number(text string) int64 {
-	found, err := strconv.ParseInt(text, 10, 64)
+	value, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		panic(err)
 	}
-	return found
+	return value
 }
 
 func unhex(text string) []byte {
@@ -76,7 +76,7 @@ func stamped(words []string, encoding, bytes string) []byte {
 	sendNs, _ := strconv.ParseInt(words[2], 10, 64)
 	payload := made(words[0], encoding, bytes, "0", "full")
 	message := payload.New()
-	payload.Stamp(message, 1, 2) // what stood before must not shine through
+	payload.Stamp(message, 1, 2) // the next stamp must overwrite this one
 	payload.Stamp(message, seq, sendNs)
 	return message
 }
@@ -119,12 +119,12 @@ func samples(words []string) string {
 	return fmt.Sprint(len(kept), " ", overflow)
 }
 
-// spec says which key is refused.
+// spec returns the key that the kit rejects, or "ok".
 func spec(path string) string {
 	_, err := wattwire.ReadSpec(path, nil)
-	var refused *wattwire.SpecError
-	if errors.As(err, &refused) {
-		return refused.Key
+	var specError *wattwire.SpecError
+	if errors.As(err, &specError) {
+		return specError.Key
 	}
 	return "ok"
 }

@@ -1,4 +1,4 @@
-// Package web holds what cells of calls share. It is no part of the kit.
+// Package web contains the code that cells of calls share. It is not part of the kit.
 package web
 
 import (
@@ -14,7 +14,7 @@ import (
 	"wattwire"
 )
 
-// Run runs a node whose client is its ping, too, and whose server is its pong.
+// Run runs a node that uses its client also as ping, and its server also as pong.
 func Run(client, server func(*wattwire.Kit), settings, capabilities []string) {
 	wattwire.Run(wattwire.Cell{
 		Roles: map[string]func(*wattwire.Kit){
@@ -25,8 +25,8 @@ func Run(client, server func(*wattwire.Kit), settings, capabilities []string) {
 	})
 }
 
-// Encoding is how payloads of this run travel, literals as text. Longer ones than the middleware
-// carries are refused.
+// Encoding returns the encoding of this run's payloads; literals are text. It ends the node if
+// payloads exceed the middleware's limit.
 func Encoding(spec *wattwire.Spec, bytesMax, recordBytesMax int64) string {
 	lengthMax := bytesMax
 	if spec.PayloadEncoding == "record" {
@@ -42,7 +42,7 @@ func Encoding(spec *wattwire.Spec, bytesMax, recordBytesMax int64) string {
 	return spec.PayloadEncoding
 }
 
-// Endpoint is where the server is.
+// Endpoint returns the server's address.
 func Endpoint(spec *wattwire.Spec, allowed string) string {
 	if len(spec.PeersEndpoints) == 0 {
 		wattwire.Fail(wattwire.BadSpec, "peers.endpoints", "found none; allowed: %s", allowed)
@@ -50,8 +50,8 @@ func Endpoint(spec *wattwire.Spec, allowed string) string {
 	return spec.PeersEndpoints[0]
 }
 
-// Trust has a client accept what the run's authority has signed for a host, and nothing else. An
-// empty host is that of the address which is dialed; without TLS it is nil.
+// Trust returns a client's TLS configuration, which trusts only the run's authority, or nil without
+// TLS. If host is empty, the certificate must match the host of the dialed address.
 func Trust(spec *wattwire.Spec, host string) *tls.Config {
 	if spec.TLSAuthority == "" {
 		return nil
@@ -63,7 +63,7 @@ func Trust(spec *wattwire.Spec, host string) *tls.Config {
 	return trust
 }
 
-// Ready prints READY. A server has nothing to match: its discoveryNs is nil.
+// Ready prints READY. A server has no peers to match, so its discoveryNs is nil.
 func Ready(kit *wattwire.Kit, library, version string, discoveryNs *int64,
 	effective map[string]any) {
 	effective["keep_alive"] = "on"
@@ -84,15 +84,15 @@ func Ready(kit *wattwire.Kit, library, version string, discoveryNs *int64,
 	ready.Print()
 }
 
-// KeepsConnections says whether a connection carries more than one call.
+// KeepsConnections reports whether a connection carries more than one call.
 func KeepsConnections(spec *wattwire.Spec) bool {
 	return spec.Settings.Text("keep_alive") != "off"
 }
 
 var noDelay atomic.Bool
 
-// NoDelay is what the newest socket of this node says of TCP_NODELAY, which Go switches on by
-// itself; a server that has none yet says what its sockets will have.
+// NoDelay returns TCP_NODELAY of this node's newest socket; Go sets it by default. A server without
+// a connection returns the value that its sockets will have.
 func NoDelay(spec *wattwire.Spec, hasSocket bool) bool {
 	if hasSocket {
 		return noDelay.Load()
@@ -100,7 +100,7 @@ func NoDelay(spec *wattwire.Spec, hasSocket bool) bool {
 	return spec.Settings.Text("tcp_nodelay") != "off"
 }
 
-// Prepare gives a new connection its settings.
+// Prepare applies the settings to a new connection.
 func Prepare(spec *wattwire.Spec, conn net.Conn) error {
 	tcp := conn.(*net.TCPConn)
 	if setting := spec.Settings.Text("tcp_nodelay"); setting != "default" {
@@ -121,20 +121,20 @@ func Prepare(spec *wattwire.Spec, conn net.Conn) error {
 	return errors.Join(err, unread)
 }
 
-// Listener gives every connection that it accepts its settings.
+// Listener applies the settings to every connection that it accepts.
 type Listener struct {
 	net.Listener
 	spec *wattwire.Spec
 }
 
-// Listen takes a free port.
+// Listen listens on a free port.
 func Listen(spec *wattwire.Spec) Listener {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	wattwire.Check(err)
 	return Listener{listener, spec}
 }
 
-// Accept passes over connections that were left again before their settings were made.
+// Accept skips connections that were closed before their settings could be applied.
 func (l Listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()

@@ -8,12 +8,12 @@ import (
 
 var little = binary.LittleEndian
 
-// Record reads a message of records as the kit holds it: the fields of C-32's table, in its order
-// and of its nominal sizes.
+// Record is a record in the kit's form: the fields of C-32's table in the table's order and with
+// their nominal sizes.
 type Record []byte
 
-// ReadRecord gives a record and its name. Fewer than 96 bytes are a literal, which is the name of a
-// record of zeros.
+// ReadRecord returns a record and its name. A message of fewer than 96 bytes is a literal: the name
+// of a record of zeros.
 func ReadRecord(message []byte) (r Record, name string) {
 	if len(message) < 96 {
 		return make(Record, 96), string(message)
@@ -23,29 +23,29 @@ func ReadRecord(message []byte) (r Record, name string) {
 
 func (r Record) float(at int) float64 { return math.Float64frombits(little.Uint64(r[at:])) }
 
-// Seq is that of the header.
+// Seq returns the header's sequence.
 func (r Record) Seq() uint64 { return little.Uint64(r) }
 
-// SendNs is the send time.
+// SendNs returns the send time.
 func (r Record) SendNs() int64 { return int64(little.Uint64(r[8:])) }
 
-// Axis is one of the seven numbers of the pose: x, y, z of its position, x, y, z, w of its
-// orientation.
+// Axis returns one of the seven numbers of the pose: x, y, z of the position, then x, y, z, w of
+// the orientation.
 func (r Record) Axis(i int) float64 { return r.float(32 + 8*i) }
 
-// Samples is how many there are.
+// Samples returns the number of samples.
 func (r Record) Samples() int { return (len(r) - 96) / 16 }
 
-// Sample is the sample of that index.
+// Sample returns the sample with the given index.
 func (r Record) Sample(i int) (id, state uint32, value float64) {
 	at := 88 + 16*i
 	return little.Uint32(r[at:]), little.Uint32(r[at+4:]), r.float(at + 8)
 }
 
-// TrailerSeq is the sequence at the end.
+// TrailerSeq returns the trailer's sequence.
 func (r Record) TrailerSeq() uint64 { return little.Uint64(r[len(r)-8:]) }
 
-// WriteRecord begins a record that has room for its samples.
+// WriteRecord returns the beginning of a record with capacity for its samples.
 func WriteRecord(seq uint64, sendNs int64, samples int, axes ...float64) Record {
 	r := little.AppendUint64(make([]byte, 0, 96+16*samples), seq)
 	r = append(little.AppendUint64(r, uint64(sendNs)), make([]byte, 16)...)
@@ -55,14 +55,16 @@ func WriteRecord(seq uint64, sendNs int64, samples int, axes ...float64) Record 
 	return r
 }
 
-// Add adds a sample.
+// Add appends a sample.
 func (r Record) Add(id, state uint32, value float64) Record {
 	r = little.AppendUint32(little.AppendUint32(r, id), state)
 	return little.AppendUint64(r, math.Float64bits(value))
 }
 
-// End gives the kit's message. A name that is not of 16 characters is nobody's, so that it is left
-// out, but for a record of zeros: that is a literal.
+// End completes the record and returns the kit's message. A record of zeros is a literal, for which
+// End returns the name. Otherwise End omits a name that does not have 16 characters, which makes
+// the record foreign.
+
 func (r Record) End(name string, trailerSeq uint64) []byte {
 	if r.Seq() == 0 && r.SendNs() == 0 && trailerSeq == 0 && len(r) == 88 {
 		return []byte(name)

@@ -1,6 +1,6 @@
 package wattwire;
 
-/** What the process ends with. */
+/** The exit code of the process. */
 public enum ExitCode {
     DONE(0),
     BAD_SPEC(2),
@@ -14,7 +14,7 @@ public enum ExitCode {
         this.number = number;
     }
 
-    /** Ends the process at once, whatever its threads do. */
+    /** Ends the process at once, without waiting for its threads. */
     void end() {
         Runtime.getRuntime().halt(number);
     }

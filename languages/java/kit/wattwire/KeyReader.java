@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Reads the values of a spec by their keys, each as the type that the key has. The harness has
- * checked the values; the node refuses what it would misread (C-02).
+ * Reads the values of a spec by key and type. The harness has checked the values; the node rejects
+ * keys that it would misread (C-02).
  */
 final class KeyReader {
     private static final String SETTING_PREFIX = "settings.";
@@ -84,7 +84,7 @@ final class KeyReader {
         try {
             if (value != null && value.isNumber()) return value.asLong();
         } catch (NumberFormatException fraction) {
-            // It is told below, as what is no number at all.
+            // The statement below reports it.
         }
         throw refused(key, value, "an integer");
     }

@@ -22,12 +22,12 @@ public final class Kit {
     private final Sender sender;
     private final Receiver receiver;
 
-    /** The part of a node in a run. */
+    /** A role of a node. */
     public interface Role {
         void play(Kit kit) throws Exception;
     }
 
-    /** A call of worker 0, 1, …: its reply, null at the timeout; throws where it failed (C-36). */
+    /** A call of worker 0, 1, …; returns null at the timeout, and throws if it failed (C-36). */
     public interface Call {
         byte[] call(int worker, byte[] message, long limitNs) throws IOException;
     }
@@ -41,7 +41,7 @@ public final class Kit {
         receiver = new Receiver(this, payload, results, window);
     }
 
-    /** Runs this process as a node: its role, then its samples and DONE. */
+    /** Runs this process as a node: runs its role, writes the samples and prints DONE. */
     public static void run(
             String[] arguments,
             Map<String, Role> roles,
@@ -61,7 +61,7 @@ public final class Kit {
         ExitCode.DONE.end();
     }
 
-    /** Refuses what the cell cannot do (C-03). */
+    /** Rejects specs that the cell does not support (C-03). */
     private void require(Map<String, Role> roles, Set<String> capabilities) {
         List<String> lacking = new ArrayList<>();
         lacking.add("encoding." + spec.payloadEncoding);
@@ -72,12 +72,12 @@ public final class Kit {
         if (workers() > 1) lacking.add("async_client");
         lacking.removeAll(capabilities);
         if (!roles.containsKey(spec.role)) lacking.add("role " + spec.role);
-        if (payload.isTooShort()) lacking.add("payloads of less than 16 bytes, 32 characters");
+        if (payload.isTooShort()) lacking.add("payloads below 16 bytes or 32 characters");
         if (!lacking.isEmpty())
             throw NodeException.unsupported("this cell does not have " + lacking);
     }
 
-    /** CLOCK_MONOTONIC in ns: what nanoTime reads on Linux. */
+    /** Returns ns of CLOCK_MONOTONIC, which nanoTime reads on Linux. */
     public static long now() {
         return System.nanoTime();
     }
@@ -90,19 +90,19 @@ public final class Kit {
         return Constants.SENDING_ROLES.contains(spec.role);
     }
 
-    /** The only node of the other side, else unknown. */
+    /** Returns the other side's node if there is only one, else UNKNOWN_PEER. */
     int peer() {
         List<Long> peers = spec.peersNodes;
         return peers.size() == 1 ? peers.get(0).intValue() : Constants.UNKNOWN_PEER;
     }
 
-    /** How many calls may be open at once. */
+    /** Returns the maximum number of open calls. */
     public int workers() {
         boolean mayOverlap = sends() && !isTopic() && spec.loop.equals("open");
         return mayOverlap ? (int) spec.outstandingMax : 1;
     }
 
-    /** Prints LISTENING: this node can be called there. */
+    /** Prints LISTENING with the address at which this node accepts connections. */
     public void listening(String endpoint) {
         Lines.print("LISTENING", new JsonObject().add("endpoints", new JsonArray().add(endpoint)));
     }
@@ -112,7 +112,7 @@ public final class Kit {
         Lines.print("READY", ready.toJson(now() - BEGIN_NS));
     }
 
-    /** What is left of ready_timeout_ms; ends the node where nothing is. */
+    /** Returns the time left of ready_timeout_ms; ends the node if there is none. */
     public long leftToReadyNs(String awaited) {
         long leftNs = BEGIN_NS + spec.readyTimeoutMs * MS_NS - now();
         if (leftNs > 0) return leftNs;
@@ -120,27 +120,27 @@ public final class Kit {
         throw new NodeException(ExitCode.MIDDLEWARE_FAILED, null, reason);
     }
 
-    /** Calls until a reply comes (C-07), and returns the ns that it took. */
+    /** Makes calls until a reply arrives (C-07), and returns the elapsed ns. */
     public long probe(Call call) {
         return sender.probe(call);
     }
 
-    /** The whole schedule, SENT, and until STOP; of topics, `call` is the sending. */
+    /** Runs the schedule, prints SENT and waits for STOP; for topics, `call` sends a message. */
     public void calls(Call call) throws InterruptedException {
         sender.calls(call);
     }
 
-    /** A message in hand: its reply, if any, is to be handed over, and then to be `served`. */
+    /** Takes an arriving message. Hand over its reply, if it has one, and then call `served`. */
     public Request serve(byte[] message) {
         return receiver.serve(message);
     }
 
-    /** The reply was handed over; or a subscriber has its message. */
+    /** Records that the reply was handed over, or that a subscriber received its message. */
     public void served(Request request) {
         receiver.served(request);
     }
 
-    /** Blocks a server or subscriber until STOP and then quiet_ms, or linger_ms (C-15). */
+    /** Blocks until STOP, and then until quiet_ms or linger_ms have passed (C-15). */
     public void drain() throws InterruptedException {
         receiver.drain();
     }

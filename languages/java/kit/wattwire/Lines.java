@@ -10,9 +10,9 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 
-/** The lines that a node prints (C-05). */
+/** Prints the lines of a node (C-05). */
 final class Lines {
-    /** Java can open a descriptor by this name only. */
+    /** Java can open a descriptor only by this name. */
     private static final String DESCRIPTOR = "/proc/self/fd/3";
 
     private Lines() {}
@@ -39,7 +39,7 @@ final class Lines {
         code.end();
     }
 
-    /** Null in JSON where there is no number. */
+    /** Returns the number as JSON, or JSON's null. */
     static JsonValue nullable(Long number) {
         return number == null ? Json.NULL : Json.value(number);
     }

@@ -12,9 +12,9 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
 
-/** Makes, checks and answers messages: bytes, characters, a literal, or a record. */
+/** Creates, checks and answers messages: bytes, characters, a literal, or a record. */
 public final class Payload {
-    /** What a decoder returns that refuses its input. */
+    /** Stands for an arrival that the cell's decoder rejected. */
     public static final byte[] UNREADABLE = {};
 
     private static final String ALPHABET =
@@ -22,13 +22,13 @@ public final class Payload {
     private static final byte[] HEX_DIGITS = "0123456789abcdef".getBytes(UTF_8);
     private static final VarHandle WORD =
             MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
-    private static final int TOKEN_BYTES = 8; // of the fill: by them a run knows its messages
-    private static final int NAME_BYTES = 16; // of a record
+    private static final int TOKEN_BYTES = 8; // the part of the fill that identifies a run
+    private static final int NAME_BYTES = 16; // size of a record's name
     private static final int RECORD_BYTES_MIN = 96;
     private static final int RECORD_STEP_BYTES = 16;
-    private static final int FIRST_SAMPLE = 9; // its word in the stream; name and pose are before
+    private static final int FIRST_SAMPLE = 9; // the first sample's word, after name and pose
 
-    /** What of a spec says how messages look. */
+    /** The part of a spec that determines the messages. */
     record Shape(
             String encoding,
             long bytes,
@@ -57,12 +57,12 @@ public final class Payload {
     private final String replyKind;
     private final byte[] template;
     private final byte[] literalReply;
-    private final int wordBytes; // of a sequence, or of the send time
+    private final int wordBytes; // size of the sequence, and of the send time
     private final int fillAt;
-    private final int fillEnd; // where the trailer begins, if there is one
+    private final int fillEnd; // offset of the trailer, or the length if there is none
     private final BitSet senders = new BitSet();
 
-    /** The senders are the nodes whose messages arrive: the peers, or a client's own. */
+    /** Creates the payload; `senders` are the nodes whose messages arrive (a client's: its own). */
     Payload(Shape shape, Collection<Long> senders) {
         for (long node : senders) this.senders.set((int) node);
         isText = shape.encoding.equals("text");
@@ -83,17 +83,17 @@ public final class Payload {
         if (!isLiteral && !isTooShort()) fill(shape.seed);
     }
 
-    /** Whether the header of C-19 does not fit, which this kit cannot carry (C-03). */
+    /** Returns whether the header of C-19 does not fit, which the kit does not support (C-03). */
     boolean isTooShort() {
         return !isLiteral && template.length < fillAt;
     }
 
-    /** A message to be stamped. */
+    /** Returns a message that can be stamped. */
     byte[] newMessage() {
         return template.clone();
     }
 
-    /** Fills the template between header and trailer from the stream of splitmix64. */
+    /** Fills the template between header and trailer with the words of splitmix64. */
     private void fill(long seed) {
         ByteBuffer words = littleEndian(new byte[template.length + 23 & -8]);
         for (long state = seed; words.hasRemaining(); ) {
@@ -117,7 +117,7 @@ public final class Payload {
         return (byte) ALPHABET.charAt(of & 63);
     }
 
-    /** Pose and samples of a record. */
+    /** Writes pose and samples of a record. */
     private static void fillNumbers(ByteBuffer words, ByteBuffer out) {
         for (int j = 2; out.hasRemaining(); j++) {
             if (j >= FIRST_SAMPLE) {
@@ -132,19 +132,19 @@ public final class Payload {
         return ByteBuffer.wrap(data).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** A record is, to the kit, the nominal bytes of C-32's table; a longer name is nobody's. */
+    /** Returns the nominal bytes of a record (C-32) with this name; a longer name is omitted. */
     public static ByteBuffer record(String name, int samples) {
         ByteBuffer data = littleEndian(new byte[RECORD_BYTES_MIN + RECORD_STEP_BYTES * samples]);
         byte[] bytes = name.getBytes(UTF_8);
         return bytes.length > NAME_BYTES ? data : data.put(16, bytes);
     }
 
-    /** The name of a record. */
+    /** Returns the name of a record. */
     public static String name(byte[] record) {
         return new String(record, 16, NAME_BYTES, UTF_8).replace("\0", "");
     }
 
-    /** Writes sequence and send time; a literal has no place for them. */
+    /** Writes sequence and send time; it does not change literals. */
     void stamp(byte[] message, long seq, long sendNs) {
         if (isLiteral) return;
         writeWord(message, 0, seq);
@@ -164,7 +164,7 @@ public final class Payload {
         }
     }
 
-    /** Whether eight bytes, or sixteen lower-case digits, are there. */
+    /** Returns whether eight bytes or sixteen lower-case digits are present. */
     private boolean hasWord(byte[] data, int at) {
         if (data.length < at + wordBytes) return false;
         for (int i = at; isText && i < at + wordBytes; i++) if (digit(data[i]) < 0) return false;
@@ -186,7 +186,7 @@ public final class Payload {
         return character >= 'a' && character <= 'f' ? character - 'a' + 10 : -1;
     }
 
-    /** Says what has arrived (C-21). */
+    /** Determines the verdict of an arrival (C-21). */
     void check(byte[] data, Request request) {
         request.hasSeq = !isLiteral && hasWord(data, 0);
         request.sendNs = Constants.UNKNOWN_NS;
@@ -204,13 +204,13 @@ public final class Payload {
                 && (!checksFill || hasFill(data, fillEnd))) request.verdict = Verdict.VALID;
     }
 
-    /** Compares the fill as far as it is there. */
+    /** Compares the fill as far as it is present. */
     private boolean hasFill(byte[] data, int end) {
         int ownEnd = Math.min(end, data.length);
         return Arrays.equals(data, fillAt, ownEnd, template, fillAt, ownEnd);
     }
 
-    /** The reply to a request (C-23), in the buffer of `owner` where it is an acknowledgement. */
+    /** Returns the reply to a request (C-23); an ack uses the buffer of `owner`. */
     byte[] reply(byte[] request, Request owner) {
         if (replyKind.equals("echo")) return request;
         if (replyKind.equals("literal")) return literalReply;
@@ -224,7 +224,7 @@ public final class Payload {
         return ack;
     }
 
-    /** Whether this is the reply to what was sent; `scratch` is the caller's own. */
+    /** Returns whether this is the reply to `message`; `scratch` belongs to the caller. */
     boolean isReply(byte[] reply, byte[] message, Request scratch) {
         if (isLiteral || !replyKind.equals("echo"))
             return Arrays.equals(reply, reply(message, scratch));

@@ -2,7 +2,7 @@ package wattwire;
 
 import com.eclipsesource.json.JsonObject;
 
-/** The fields of READY (C-07) but for the time since the start; null is what cannot be known. */
+/** The fields of READY (C-07) except startup_ns; unknown values are null. */
 public record Ready(
         Long matched,
         Long discoveryNs,

@@ -2,7 +2,7 @@ package wattwire;
 
 import wattwire.Request.Verdict;
 
-/** What subscribers, servers and pongs do. */
+/** The arrivals of subscribers, servers and pongs. */
 final class Receiver {
     private static final long MS_NS = 1_000_000;
     private final Spec spec;
@@ -10,7 +10,7 @@ final class Receiver {
     private final Results results;
     private final Window window;
     private final boolean isTopic;
-    private final long literalSeq; // of the first literal, which carries none
+    private final long literalSeq; // sequence of the first literal, because literals carry none
     private final ThreadLocal<Request> requests = ThreadLocal.withInitial(Request::new);
     private volatile long lastArrivalNs;
 
@@ -39,7 +39,7 @@ final class Receiver {
         return request;
     }
 
-    /** Of a literal, nothing but probes comes before the start (C-17). */
+    /** Returns whether the request is a probe; before the start, every literal is (C-17). */
     private boolean isProbe(Request request) {
         if (payload.isLiteral) return request.sample.beginNs < window.startNs();
         long counter = request.sample.seq & Constants.PROBE_COUNTER;

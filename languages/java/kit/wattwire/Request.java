@@ -1,6 +1,6 @@
 package wattwire;
 
-/** An arrival in hand: its thread's, until that thread's next one. */
+/** An arrival; its thread may use it until the thread's next arrival. */
 public final class Request {
     final Sample sample = new Sample();
     Verdict verdict;
@@ -8,9 +8,9 @@ public final class Request {
     boolean isRecorded;
     long sendNs;
     byte[] reply;
-    byte[] acknowledgement; // the reply's buffer where replies are acks
+    byte[] acknowledgement; // buffer for acks
 
-    /** What an arrival is (C-21). */
+    /** The classes of arrivals (C-21). */
     enum Verdict {
         VALID,
         CORRUPT,
@@ -19,7 +19,7 @@ public final class Request {
 
     Request() {}
 
-    /** To be handed over; null where the request must not be answered. */
+    /** Returns the reply to hand over, or null if the request must not be answered. */
     public byte[] reply() {
         return reply;
     }

@@ -5,7 +5,7 @@ import com.eclipsesource.json.JsonObject;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** What a node counts and records. Any thread may add to it. */
+/** A node's counts and records. Any thread may add to them. */
 final class Results {
     private final Spec spec;
     private final Window window;
@@ -29,14 +29,14 @@ final class Results {
         probes++;
     }
 
-    /** A publisher's message. */
+    /** Counts and records a publisher's message. */
     synchronized void published(Sample sample) {
         noteSpan(sample);
         if (sample.flags == 0) sent++;
         record(sample, sample.intendedNs);
     }
 
-    /** A client's call; without an answer in time its end is unknown. */
+    /** Counts and records a client's call; its end is unknown if no reply was in time. */
     synchronized void called(Sample sample) {
         noteSpan(sample);
         sent++;
@@ -55,18 +55,18 @@ final class Results {
         foreign++;
     }
 
-    /** Counts an arrival of this run, and returns how many came before it. */
+    /** Counts an arrival of this run, and returns the number of earlier arrivals. */
     synchronized long arrived(boolean hasSeq, boolean isCorrupt) {
         if (isCorrupt) corrupt++;
         return hasSeq ? received++ : received;
     }
 
-    /** A receiver's record. */
+    /** Records a receiver's message. */
     synchronized void served(Sample sample) {
         record(sample, sample.endNs);
     }
 
-    /** Keeps a sample. The warm-up ends by the time `whenNs` (C-13). */
+    /** Stores a sample; `whenNs` decides on its warm-up flag (C-13). */
     private void record(Sample sample, long whenNs) {
         if (whenNs - spec.warmupNs < window.startNs()) sample.flags |= Constants.WARM_UP;
         samples.add(sample);

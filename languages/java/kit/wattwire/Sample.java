@@ -1,6 +1,6 @@
 package wattwire;
 
-/** A record of the sample file (C-25) while it is made; a thread has one for all its messages. */
+/** A record of the sample file (C-25) in preparation; a thread reuses it for all its messages. */
 final class Sample {
     long seq;
     long intendedNs = Constants.UNKNOWN_NS;

@@ -9,7 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** The sample file (C-24), in memory that is zeroed before the window. */
+/** The sample file (C-24) in memory, which is zeroed before the window. */
 final class Samples {
     private final ByteBuffer file;
     private final byte kind;

@@ -4,15 +4,15 @@ import com.eclipsesource.json.JsonObject;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** Says when each message is due, and gives each to one worker (C-10, C-11). */
+/** Computes the due times of messages, and assigns each message to one worker (C-10, C-11). */
 final class Schedule {
-    private static final long NAP_NS = 100_000_000; // how often a wait looks for STOP
+    private static final long NAP_NS = 100_000_000; // maximum time between two checks for STOP
     private final Window window;
     private final boolean isClosed;
     private final long phaseNs;
     private final long periodNs;
     private final long spinNs;
-    private final long latestNs; // after the start
+    private final long latestNs; // latest begin of a message, counted from the start
     private final long messagesMax;
     final long scheduled;
     private long next;
@@ -34,8 +34,8 @@ final class Schedule {
     }
 
     /**
-     * Waits until the next message is due, and gives its sequence to the sample. A slot is taken
-     * when it is due, so that STOP leaves no gap (C-17). False: none is to follow.
+     * Waits until the next message is due, and writes its sequence into the sample. It takes a slot
+     * only when it is due, so STOP leaves no gap (C-17). Returns false if no message follows.
      */
     synchronized boolean await(Sample sample, long firstSeq) {
         if (next >= messagesMax) return false;
@@ -54,7 +54,7 @@ final class Schedule {
         return true;
     }
 
-    /** Returns the time, which is earlier where STOP came. */
+    /** Returns the time at its end, which is before `dueNs` if STOP arrived. */
     private long sleepUntil(long dueNs) {
         long nowNs = Kit.now();
         while (nowNs < dueNs && !window.isOver()) {

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 
-/** What publishers, clients and pings do. */
+/** The messages of publishers, clients and pings. */
 final class Sender {
     private static final long PROBE_PAUSE_NS = 5_000_000;
     private static final long PROBE_LIMIT_NS = 100_000_000;
@@ -41,7 +41,7 @@ final class Sender {
             try {
                 if (call.call(0, message, limitNs) != null) return Kit.now() - beginNs;
             } catch (IOException error) {
-                awaited = "reply: " + error; // it is not there yet
+                awaited = "reply: " + error;
             }
             LockSupport.parkNanos(PROBE_PAUSE_NS);
         }
@@ -66,7 +66,7 @@ final class Sender {
         while (worker.callOnce()) continue;
     }
 
-    /** A thread that calls, with all that it needs for it. */
+    /** The state of a thread that makes calls. */
     final class Worker {
         private final int number;
         private final Kit.Call call;
@@ -81,7 +81,7 @@ final class Sender {
             sample.peer = peer;
         }
 
-        /** Makes the next call of the schedule. False: there is none. */
+        /** Makes the next call of the schedule, or returns false if there is none. */
         boolean callOnce() {
             if (!schedule.await(sample, spec.node << 48)) return false;
             payload.stamp(message, sample.seq, sample.beginNs);

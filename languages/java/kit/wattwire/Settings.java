@@ -3,7 +3,7 @@ package wattwire;
 import com.eclipsesource.json.JsonObject;
 import com.eclipsesource.json.JsonValue;
 
-/** The values of the middleware's settings, by their names. */
+/** The values of the middleware's settings, by name. */
 public final class Settings {
     private final JsonObject values;
 
@@ -11,7 +11,7 @@ public final class Settings {
         this.values = values;
     }
 
-    /** A setting as it stands in the spec, for READY's `effective`. */
+    /** Returns a setting as JSON, for READY's `effective`. */
     public JsonValue json(String name) {
         JsonValue value = values.get(name);
         if (value == null) throw KeyReader.refused("settings." + name, "none", "a value");

@@ -3,7 +3,7 @@ package wattwire;
 import java.util.Scanner;
 import java.util.concurrent.CountDownLatch;
 
-/** The time from GO to STOP, as standard input tells it. */
+/** The time from GO to STOP, which standard input announces. */
 final class Window {
     static final long NEVER = Long.MAX_VALUE;
     private final CountDownLatch begun = new CountDownLatch(1);
@@ -23,7 +23,7 @@ final class Window {
         return stopNs != NEVER;
     }
 
-    /** Waits for GO, or for STOP without it. */
+    /** Waits for GO or STOP. */
     void awaitStart() throws InterruptedException {
         begun.await();
     }
@@ -32,7 +32,7 @@ final class Window {
         over.await();
     }
 
-    /** Obeys standard input until it ends, and then ends the process (C-08, C-09). */
+    /** Reads GO and STOP from standard input; at its end, ends the process (C-08, C-09). */
     void readInput() {
         Scanner input = new Scanner(System.in);
         while (input.hasNextLine()) obey(input.nextLine());

@@ -14,14 +14,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What cells of calls share; it is no part of the kit. */
+/** Code that cells of calls share; it is not part of the kit. */
 public final class Cell {
-    /** A reply that is none: the kit counts it as corrupt. */
+    /** Stands for an invalid reply, which the kit counts as corrupt. */
     public static final byte[] NO_ANSWER = {};
 
     private Cell() {}
 
-    /** Runs a node whose client is its ping, too, and whose server is its pong. */
+    /** Runs a node that uses its client also as ping, and its server also as pong. */
     public static void run(
             String[] arguments,
             Kit.Role client,
@@ -33,7 +33,7 @@ public final class Cell {
         Kit.run(arguments, roles, settings, capabilities);
     }
 
-    /** Ends the node with 3 where payloads of this run are longer than the middleware carries. */
+    /** Ends the node with 3 if this run's payloads exceed the middleware's limit. */
     public static void limit(Kit kit, int bytesMax, int recordBytesMax) {
         long bytesAllowed = encoding(kit).equals("record") ? recordBytesMax : bytesMax;
         long bytes = kit.spec.payloadBytes;
@@ -41,12 +41,12 @@ public final class Cell {
             throw NodeException.unsupported("payload.bytes " + bytes + "; at most " + bytesAllowed);
     }
 
-    /** How payloads of this run travel: bytes, text, record; literals are text. */
+    /** Returns the encoding of this run's payloads; literals are text. */
     public static String encoding(Kit kit) {
         return kit.spec.payloadLiteral.isEmpty() ? kit.spec.payloadEncoding : "text";
     }
 
-    /** Where the server is; `allowed` says how such an address looks. */
+    /** Returns the server's address; `allowed` describes the format for the error message. */
     public static String endpoint(Kit kit, String allowed) {
         List<String> endpoints = kit.spec.peersEndpoints;
         if (!endpoints.isEmpty()) return endpoints.get(0);
@@ -54,17 +54,17 @@ public final class Cell {
         throw new NodeException(ExitCode.BAD_SPEC, "peers.endpoints", reason);
     }
 
-    /** Fails where the response is an error (C-36). */
+    /** Throws an exception if the response is an error (C-36). */
     public static void checkStatus(int status) throws IOException {
         if (status != 200) throw new IOException("HTTP status " + status);
     }
 
-    /** Threads that a pool was told to have, or that it grows by itself. */
+    /** Returns a pool's fixed number of threads, or "cached" for a pool that grows. */
     public static JsonValue workers(int workers) {
         return workers > 0 ? Json.value(workers) : Json.value("cached");
     }
 
-    /** READY; `discoveryNs` is null where nothing was probed; keep_alive is added. */
+    /** Prints READY and adds keep_alive; `discoveryNs` is null without probes. */
     public static void ready(
             Kit kit, String library, String version, JsonObject effective, Long discoveryNs) {
         String kept = kit.spec.settings.text("keep_alive");

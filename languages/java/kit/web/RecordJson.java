@@ -10,7 +10,7 @@ import wattwire.Payload;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/** The JSON of C-32 from and to the kit's record, which is its nominal bytes. */
+/** Converts a record's nominal bytes, the kit's form, to the JSON of C-32 and back. */
 public final class RecordJson {
     private static final int POSE = 32;
     private static final int SAMPLES = 88;

@@ -22,7 +22,7 @@ import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
-/** TLS of a run (C-35), from its PEM files. */
+/** The TLS configuration of a run (C-35), read from its PEM files. */
 public final class Tls {
     private static final int SEQUENCE = 0x30;
     private static final int OCTETS = 0x04;
@@ -30,11 +30,11 @@ public final class Tls {
 
     private Tls() {}
 
-    public static boolean isAsked(Kit kit) {
+    public static boolean isEnabled(Kit kit) {
         return !kit.spec.tlsAuthority.isEmpty();
     }
 
-    /** The certificates of a file, in its order. */
+    /** Returns the certificates of a file, in the file's order. */
     public static X509Certificate[] certificates(String path)
             throws IOException, GeneralSecurityException {
         byte[] text = Files.readAllBytes(Path.of(path));
@@ -44,20 +44,20 @@ public final class Tls {
     }
 
     /**
-     * The private key to `own`. The JDK reads PKCS 8 alone, so a key in the form of its algorithm
-     * ("EC PRIVATE KEY") is put into that, with the algorithm as the public key says it.
+     * Returns the private key of `publicKey`. The JDK reads only PKCS 8, so this method wraps a key
+     * in its algorithm's own format ("EC PRIVATE KEY"), with the algorithm of the public key.
      */
-    public static PrivateKey key(String path, PublicKey own)
+    public static PrivateKey key(String path, PublicKey publicKey)
             throws IOException, GeneralSecurityException {
         String[] parts = Files.readString(Path.of(path)).split("-----");
         byte[] key = Base64.getMimeDecoder().decode(parts[2]);
         if (!parts[1].equals("BEGIN PRIVATE KEY"))
-            key = der(SEQUENCE, VERSION_0, algorithm(own.getEncoded()), der(OCTETS, key));
-        return KeyFactory.getInstance(own.getAlgorithm())
+            key = der(SEQUENCE, VERSION_0, algorithm(publicKey.getEncoded()), der(OCTETS, key));
+        return KeyFactory.getInstance(publicKey.getAlgorithm())
                 .generatePrivate(new PKCS8EncodedKeySpec(key));
     }
 
-    /** The first element of a public key, which is a sequence. */
+    /** Returns the first element of a public key, which is a DER sequence. */
     private static byte[] algorithm(byte[] publicKey) {
         ByteBuffer data = ByteBuffer.wrap(publicKey);
         length(data);
@@ -66,16 +66,16 @@ public final class Tls {
         return Arrays.copyOfRange(publicKey, from, data.position() + length);
     }
 
-    /** Reads a tag, and how long what follows is. */
+    /** Reads a tag and a length, and returns the length. */
     private static int length(ByteBuffer data) {
         int length = data.getShort() & 0xFF;
         if (length < 0x80) return length;
-        int more = length - 0x80; // bytes that hold it
+        int more = length - 0x80; // number of bytes of the length
         for (length = 0; more > 0; more--) length = length << 8 | data.get() & 0xFF;
         return length;
     }
 
-    /** An element of at most 65,535 bytes. */
+    /** Returns a DER element of at most 65,535 bytes. */
     private static byte[] der(int tag, byte[]... parts) {
         int length = 0;
         for (byte[] part : parts) length += part.length;
@@ -87,29 +87,29 @@ public final class Tls {
         return Arrays.copyOf(data.array(), data.position());
     }
 
-    /** Shows the run's certificate and trusts the run's authority alone; null without TLS. */
+    /** Returns a context that trusts only the run's authority, or null without TLS. */
     public static SSLContext context(Kit kit) throws IOException, GeneralSecurityException {
-        if (!isAsked(kit)) return null;
+        if (!isEnabled(kit)) return null;
         KeyStore trusted = emptyStore();
-        for (X509Certificate one : certificates(kit.spec.tlsAuthority))
-            trusted.setCertificateEntry(one.getSerialNumber().toString(), one);
+        for (X509Certificate authority : certificates(kit.spec.tlsAuthority))
+            trusted.setCertificateEntry(authority.getSerialNumber().toString(), authority);
         var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
         trust.init(trusted);
         SSLContext context = SSLContext.getInstance("TLS");
-        context.init(shown(kit).getKeyManagers(), trust.getTrustManagers(), null);
+        context.init(ownKeys(kit).getKeyManagers(), trust.getTrustManagers(), null);
         return context;
     }
 
-    private static KeyManagerFactory shown(Kit kit) throws IOException, GeneralSecurityException {
+    private static KeyManagerFactory ownKeys(Kit kit) throws IOException, GeneralSecurityException {
         KeyStore store = emptyStore();
         if (!kit.spec.tlsCertificate.isEmpty()) {
             X509Certificate[] chain = certificates(kit.spec.tlsCertificate);
             PrivateKey key = key(kit.spec.tlsKey, chain[0].getPublicKey());
             store.setKeyEntry("node", key, new char[0], chain);
         }
-        var shown = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
-        shown.init(store, new char[0]);
-        return shown;
+        var keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        keys.init(store, new char[0]);
+        return keys;
     }
 
     private static KeyStore emptyStore() throws IOException, GeneralSecurityException {
@@ -118,7 +118,7 @@ public final class Tls {
         return store;
     }
 
-    /** The versions that a side offers, where the library does not tell which one was taken. */
+    /** Returns the offered versions, for libraries that do not report the negotiated version. */
     public static String offered(SSLContext context) {
         if (context == null) return "none";
         return String.join(" or ", context.getDefaultSSLParameters().getProtocols());

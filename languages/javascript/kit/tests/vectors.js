@@ -1,6 +1,6 @@
 'use strict';
-// Answers questions about the kit, a line each: tests/toolchains/test_kits.py has the questions.
-// Byte strings are hexadecimal; "-" stands for none.
+// Answers the questions of tests/toolchains/test_kits.py about the kit, one line for each line.
+// Byte strings are hexadecimal; "-" is an empty value.
 
 const fs = require('node:fs');
 const { now } = require('../wattwire');
@@ -28,7 +28,7 @@ function shape(encoding, bytes, seed, node, verify) {
 }
 
 function stamped(messages, seq, sendNs) {
-  const message = messages.stamp(0, 1, 2); // its bytes must not remain in the next one
+  const message = messages.stamp(0, 1, 2); // the next stamp must overwrite this one
   return messages.stamp(nodeOf(seq), counterOf(seq), Number(sendNs), message);
 }
 
@@ -88,6 +88,6 @@ const answers = {
 };
 
 for (const line of fs.readFileSync(0, 'utf8').split('\n').filter(Boolean)) {
-  const [question, ...given] = line.split(' ');
-  process.stdout.write(`${answers[question](...given)}\n`);
+  const [question, ...words] = line.split(' ');
+  process.stdout.write(`${answers[question](...words)}\n`);
 }

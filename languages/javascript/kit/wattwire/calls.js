@@ -8,7 +8,7 @@ const { line } = require('./dialogue');
 
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** A message that is being sent; each worker has one, for all its messages. */
+/** The message that a worker sends; a worker reuses it for all its messages. */
 class Call {
   constructor(node, bytes) {
     this.node = node;
@@ -21,7 +21,7 @@ class Call {
 }
 
 class Calls {
-  /** `send(message, timeoutMs)` resolves to the reply, null at the timeout; rejects if it fails. */
+  /** `send(message, timeoutMs)` resolves to the reply or null (timeout), or rejects on failure. */
   constructor(kit, send) {
     const { spec } = kit;
     this.kit = kit;
@@ -41,14 +41,14 @@ class Calls {
     );
     this.openCount = 0;
     this.hasOpenCalls = () => this.openCount > 0;
-    this.queue = Promise.resolve(); // of those that wait for their slots, in the slots' order
+    this.queue = Promise.resolve(); // workers that wait for their slots, in the slots' order
     this.nextCounter = 0;
     this.sent = 0;
     this.firstNs = null;
     this.lastNs = null;
   }
 
-  /** From GO to STOP. */
+  /** Runs the window, from GO to STOP. */
   async run() {
     const { scheduled, last } = this.schedule;
     await this.dialogue.goOrStop;
@@ -69,7 +69,7 @@ class Calls {
     await this.dialogue.stop;
   }
 
-  /** Takes the next slot, waits until it is due, calls, and so on (C-33). */
+  /** Repeatedly takes the next slot, waits until it is due, and makes a call (C-33). */
   async work(call) {
     let message;
     while (this.nextCounter < this.schedule.last) {
@@ -88,12 +88,12 @@ class Calls {
         if (reply === null) message = undefined; // the library may still hold it
       } catch {
         if (call.isOpen) this.end(call, now(), FAILED);
-        await turn(); // so that a dead connection does not block the event loop
+        await turn(); // keeps a dead connection from blocking the event loop
       }
     }
   }
 
-  /** Waits in the slots' order; a closed loop that has begun is always due. */
+  /** Waits in the slots' order. After its first call, a closed loop is always due. */
   isDue(dueNs) {
     if (this.isClosed && this.firstNs !== null) return true;
     this.queue = this.queue.then(() => this.schedule.isDue(dueNs, this.hasOpenCalls));

@@ -6,7 +6,7 @@ const UNKNOWN_NS = -(2 ** 63);
 const UNKNOWN_PEER = 65535;
 const PROBE_COUNTER = 281474976710655;
 
-/** Numbers of the roles in a sample file (C-24). */
+/** Codes of roles in sample files (C-24). */
 const ROLES = {
   publisher: 0,
   subscriber: 1,
@@ -18,7 +18,7 @@ const ROLES = {
   pong: 7,
 };
 
-/** Roles that keep a schedule. */
+/** Roles with a schedule. */
 const SENDERS = ['publisher', 'client', 'action_client', 'ping'];
 
 /** Kinds of a record (C-25). */
@@ -70,9 +70,9 @@ const RECORD = {
   flags: 39,
 };
 
-/** What a run asks of its node; the contract's table has what each key means. */
+/** The spec of a node; the contract's table describes each key. */
 class Spec {
-  /** `values` returns the value of a key where it has the type that its method names. */
+  /** `values` has a method per type that returns a key's value. */
   constructor(values) {
     this.contract = values.integer('contract');
     this.run = values.string('run');

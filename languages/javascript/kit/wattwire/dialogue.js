@@ -1,5 +1,5 @@
 'use strict';
-// Lines to the harness and from it (C-05 to C-09), and errors that end the node.
+// The dialogue with the harness (C-05 to C-09), and errors that end the node.
 
 const { once } = require('node:events');
 const fs = require('node:fs');
@@ -9,7 +9,7 @@ const { now } = require('./clock');
 const LINES_DESCRIPTOR = 3;
 const END_OF_INPUT = 5;
 
-/** Ends the node with an exit code of C-02 to C-04, and an ERROR line that names the key. */
+/** An error that ends the node with an exit code of C-02 to C-04; its ERROR line names the key. */
 class NodeError extends Error {
   constructor(exitCode, reason, key = null) {
     super(reason);
@@ -26,10 +26,10 @@ function line(keyword, fields) {
   fs.writeSync(LINES_DESCRIPTOR, `${keyword} ${JSON.stringify(fields)}\n`);
 }
 
-/** GO and STOP, from standard input; its end ends the process. */
+/** GO and STOP from standard input; the end of input ends the process. */
 class Dialogue {
   constructor() {
-    // Infinity until they are known.
+    // Infinity until GO and STOP arrive.
     this.startNs = Infinity;
     this.stopNs = Infinity;
     const input = readline.createInterface({ input: process.stdin });
@@ -43,7 +43,7 @@ class Dialogue {
     return this.stopNs !== Infinity;
   }
 
-  /** Takes a line, and returns its keyword. */
+  /** Processes a line and returns its keyword. */
   obey(text) {
     const nowNs = now();
     if (text === 'STOP') {

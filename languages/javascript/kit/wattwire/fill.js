@@ -1,5 +1,5 @@
 'use strict';
-// The fill of payloads and records (C-19, C-20), which depends on the seed only.
+// The fill of payloads and records (C-19, C-20), which depends only on the seed.
 
 const ALPHABET = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_');
 
@@ -19,7 +19,7 @@ function fillWords(seed, count) {
   return words;
 }
 
-/** Returns the first `count` bytes; every host of Node.js has its words little-endian. */
+/** Returns the first `count` bytes; all hosts that Node.js supports are little-endian. */
 function fillBytes(seed, count) {
   return Buffer.from(fillWords(seed, Math.ceil(count / 8)).buffer, 0, count);
 }

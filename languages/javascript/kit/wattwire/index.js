@@ -1,7 +1,7 @@
 'use strict';
-// A node of wattwire in Node.js: contract/CONTRACT.md has its duties, ../../README.md the API.
+// A node in Node.js: contract/CONTRACT.md describes the contract, ../../README.md the API.
 
-// The process's first statement: startup_ns counts from here (C-07).
+// The first statement of the process, from which startup_ns is measured (C-07).
 const { now } = require('./clock');
 const STARTED_NS = now();
 
@@ -11,7 +11,7 @@ const { badSpec, checkCapabilities, readSpec } = require('./spec');
 
 const MIDDLEWARE_FAILED = 4;
 
-/** Ends the process with an ERROR line; what is no NodeError is the middleware's (C-04). */
+/** Ends the process with an ERROR line; other errors than NodeError end it with 4 (C-04). */
 function die(error) {
   const { exitCode: code = MIDDLEWARE_FAILED, key = null, message: reason } = error;
   if (code === MIDDLEWARE_FAILED) console.error(error.stack);
@@ -19,7 +19,7 @@ function die(error) {
   process.exit(code);
 }
 
-/** Returns the files that the command line names (C-01). */
+/** Returns the paths on the command line (C-01). */
 function readArguments(words) {
   const options = { [words[0]]: words[1], [words[2]]: words[3] };
   const { '--spec': specPath, '--out': outPath } = options;

@@ -1,5 +1,5 @@
 'use strict';
-// What a cell's roles call; ../../README.md describes it.
+// The API of roles; ../../README.md describes it.
 
 const { setTimeout: timer } = require('node:timers/promises');
 const { Calls } = require('./calls');
@@ -22,7 +22,7 @@ const { Schedule } = require('./schedule');
 
 const PROBE_TIMEOUT_MS = 250;
 
-/** The messages that a spec asks for; `nodes` are those whose arrivals are this run's. */
+/** Returns the messages of a spec; `nodes` are the nodes whose messages belong to this run. */
 function messagesOf(spec, nodes) {
   if (spec.payloadLiteral !== '') return new Literal(spec);
   if (spec.payloadEncoding === 'record') return new RecordMessages(spec, nodes);
@@ -42,7 +42,7 @@ class Kit {
     this.samples = new Samples(spec.recordCapacity);
     this.dialogue = new Dialogue();
     this.schedule = new Schedule(spec, this.dialogue);
-    this.arrivalNs = 0; // of the last message
+    this.arrivalNs = 0; // time of the last arrival
     this.sent = 0;
     this.received = 0;
     this.foreign = 0;
@@ -50,7 +50,7 @@ class Kit {
     this.probes = 0;
   }
 
-  /** Waits until `isThere()` is true, for ready_timeout_ms at most; returns the ns it took. */
+  /** Waits until `isThere()` is true, at most for ready_timeout_ms; returns the elapsed ns. */
   async matched(isThere) {
     const beginNs = now();
     const endNs = this.startedNs + this.spec.readyTimeoutMs * 1e6;
@@ -58,13 +58,13 @@ class Kit {
       const outcome = await isThere();
       if (outcome === true) return now() - beginNs;
       if (now() > endNs) {
-        throw nodeError(4, `no peer within ready_timeout_ms; the last attempt: ${outcome}`);
+        throw nodeError(4, `no peer within ready_timeout_ms; last attempt: ${outcome}`);
       }
       await timer(1);
     }
   }
 
-  /** Calls until a reply comes (C-07); returns the ns it took. */
+  /** Sends probes until a reply arrives (C-07); returns the elapsed ns. */
   probe(send) {
     return this.matched(async () => {
       this.probes += 1;
@@ -90,14 +90,14 @@ class Kit {
     });
   }
 
-  /** Sends what the schedule asks for, from GO to STOP; Calls has what `send` is. */
+  /** Sends the messages of the schedule, from GO to STOP; Calls describes `send`. */
   async calls(send) {
     const calls = new Calls(this, send);
     await calls.run();
     this.sent = calls.sent;
   }
 
-  /** Counts a request; `reply` of what is returned is to be answered, null: nothing. */
+  /** Counts a request and returns it; hand over its `reply` unless it is null. */
   serve(data) {
     const beginNs = now();
     const request = this.arrive(data, beginNs);
@@ -135,7 +135,7 @@ class Kit {
     return arrival;
   }
 
-  /** A literal has no sequence: its arrivals are counted (C-22). */
+  /** Numbers a literal, which has no sequence, by counting arrivals (C-22). */
   number(arrival) {
     arrival.isReadable = true;
     arrival.node = this.peer;
@@ -147,7 +147,7 @@ class Kit {
     return arrival.isReadable && arrival.counter === PROBE_COUNTER;
   }
 
-  /** Adds a record; the warm-up goes by the due time, else by the end (C-13). */
+  /** Adds a record; its due time, or else its end, decides on the warm-up flag (C-13). */
   record(message, endNs, peer, flags) {
     const timeNs = message.intendedNs === UNKNOWN_NS ? endNs : message.intendedNs;
     const isWarmUp = timeNs < this.dialogue.startNs + this.spec.warmupNs;

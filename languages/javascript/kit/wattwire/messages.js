@@ -1,11 +1,11 @@
 'use strict';
-// What arrives (C-21).
+// Arrivals and their verdicts (C-21).
 //
-// Every kind of message (payload.js, record.js) has the same methods, and `bytes`, the length:
-//   stamp(node, counter, sendNs, message)   the message, written over one that is free
+// Every kind of message (payload.js, record.js) has the length `bytes` and these methods:
+//   stamp(node, counter, sendNs, message)   returns the message; it may overwrite `message`
 //   check(data, arrival)                    reads an arrival and returns its verdict
-//   reply(request)                          what a server answers (C-23)
-//   isReplyTo(reply, message, counter)      whether a client's reply is the right one
+//   reply(request)                          returns a server's reply (C-23)
+//   isReplyTo(reply, message, counter)      returns whether a client's reply is correct
 
 const { CORRUPT, UNKNOWN_NS } = require('./constants');
 
@@ -17,13 +17,13 @@ const FOREIGN = -1;
 class Arrival {
   constructor() {
     this.verdict = CORRUPT;
-    /** Whether the sequence could be read: without it there is neither node nor counter. */
+    /** Whether the sequence was readable; if not, node and counter are unknown. */
     this.isReadable = false;
     this.node = 0;
     this.counter = 0;
     this.sendNs = UNKNOWN_NS;
     this.bytes = 0;
-    // What the kit adds.
+    // The kit sets the fields below.
     this.intendedNs = UNKNOWN_NS;
     this.beginNs = 0;
     this.isForeign = false;

@@ -6,9 +6,9 @@ const { Arrival, CORRUPT, FOREIGN, OK } = require('./messages');
 
 const HEADER_BYTES = 16;
 const SEQ_BYTES = 8;
-const WORD_BYTES = 8; // characters, too: the first fill word is 8 of either
+const WORD_BYTES = 8; // size of the first fill word, also in characters
 
-/** Writes sequence and send time. In halves: a BigInt for each message would be an allocation. */
+/** Writes sequence and send time in halves, because a BigInt per message would be allocated. */
 function writeHeader(header, node, counter, sendNs) {
   header.writeUIntLE(counter, 0, 6);
   header.writeUInt16LE(node, 6);
@@ -28,7 +28,7 @@ function isEqual(data, expected, begin, end) {
 }
 
 class Payload {
-  /** `nodes` are those whose arrivals are this run's. */
+  /** `nodes` are the nodes whose messages belong to this run. */
   constructor(spec, nodes) {
     this.nodes = nodes;
     this.bytes = spec.payloadBytes;
@@ -42,12 +42,12 @@ class Payload {
     this.trailerBytes = this.bytes >= 3 * this.seqBytes ? this.seqBytes : 0;
     this.fillEnd = this.bytes - this.trailerBytes;
     const fill = this.isText ? fillText : fillBytes;
-    /** A whole message but for header and trailer. */
+    /** A whole message without the content of header and trailer. */
     this.template = Buffer.alloc(this.bytes);
     fill(spec.payloadSeed, this.fillEnd - this.fillAt).copy(this.template, this.fillAt);
 
-    this.header = Buffer.alloc(HEADER_BYTES); // of a text, as bytes
-    this.echo = new Arrival(); // a client's replies are read into the same one
+    this.header = Buffer.alloc(HEADER_BYTES); // a text's header as bytes
+    this.echo = new Arrival(); // reused for all replies to a client
   }
 
   stamp(node, counter, sendNs, message = Buffer.from(this.template)) {
@@ -71,7 +71,7 @@ class Payload {
     return this.isIntact(data) ? OK : CORRUPT;
   }
 
-  /** The header as bytes; shorter than one where it is cut off or has other characters. */
+  /** Returns the header as bytes; it is shorter if it is truncated or has invalid characters. */
   headerOf(data) {
     if (!this.isText) return data;
     const digits = data.toString('latin1', 0, this.fillAt);
@@ -101,7 +101,7 @@ class Payload {
   }
 }
 
-/** The same bytes in every message: there is no sequence, arrivals are counted. */
+/** A literal: every message has the same bytes, without a sequence. */
 class Literal {
   constructor(spec) {
     this.message = Buffer.from(spec.payloadLiteral);

@@ -7,7 +7,7 @@ const { Arrival, CORRUPT, FOREIGN, OK } = require('./messages');
 
 const BYTES_MIN = 96;
 const SAMPLE_BYTES = 16;
-const SAMPLES_AT = 9; // the word of the first sample
+const SAMPLES_AT = 9; // index of the first sample's word
 const NAME_CHARACTERS = 16;
 
 const isUint32 = (value) => value === value >>> 0;
@@ -26,7 +26,7 @@ function isSample({ id, state, value }) {
   return isUint32(id) && isUint32(state) && Number.isFinite(value);
 }
 
-/** Whether what a cell's decoder returned has the names and types of a record. */
+/** Returns whether a decoded value has the names and types of a record. */
 function isRecord(value) {
   try {
     const { header, name, pose, samples, trailer } = value;
@@ -39,17 +39,17 @@ function isRecord(value) {
       samples.every(isSample)
     );
   } catch {
-    return false; // a part is missing, or is no object
+    return false; // a part is missing or is not an object
   }
 }
 
-/** The pose with the seven values in the order of the contract's table. */
+/** Returns the pose with seven values in the order of the contract's table. */
 function makePose([x, y, z, ox, oy, oz, w]) {
   return { position: { x, y, z }, orientation: { x: ox, y: oy, z: oz, w } };
 }
 
 class RecordMessages {
-  /** `nodes` are those whose arrivals are this run's. */
+  /** `nodes` are the nodes whose messages belong to this run. */
   constructor(spec, nodes) {
     const count = Math.floor((spec.payloadBytes - BYTES_MIN) / SAMPLE_BYTES);
     const words = fillWords(spec.payloadSeed, SAMPLES_AT + count);
@@ -69,10 +69,10 @@ class RecordMessages {
 
     this.blankPose = makePose([0, 0, 0, 0, 0, 0, 0]);
     this.replyLiteral = this.blank({ seq: '0', send_ns: '0' }, { seq: '0' }, spec.replyLiteral);
-    this.echo = new Arrival(); // a client's replies are read into the same one
+    this.echo = new Arrival(); // reused for all replies to a client
   }
 
-  /** A record without samples, as replies are but for echo. */
+  /** Returns a record without samples, for all replies except echo. */
   blank(header, trailer, name) {
     return { header, name, pose: this.blankPose, samples: [], trailer };
   }
@@ -106,13 +106,13 @@ class RecordMessages {
     if (data.samples.length !== this.samples.length) return false;
     if (data.trailer.seq !== data.header.seq) return false;
     if (!this.isFull) return true;
-    return isDeepStrictEqual(data.pose, this.pose) && this.hasOurSamples(data);
+    return isDeepStrictEqual(data.pose, this.pose) && this.hasExpectedSamples(data);
   }
 
-  hasOurSamples(data) {
-    return this.samples.every((ours, index) => {
+  hasExpectedSamples(data) {
+    return this.samples.every((expected, index) => {
       const { id, state, value } = data.samples[index];
-      return id === ours.id && state === ours.state && value === ours.value;
+      return id === expected.id && state === expected.state && value === expected.value;
     });
   }
 

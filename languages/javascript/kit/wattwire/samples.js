@@ -1,5 +1,5 @@
 'use strict';
-// Records in memory during the window, and their file after it (C-24 to C-26).
+// Stores records in memory during the window and writes their file afterwards (C-24 to C-26).
 
 const fs = require('node:fs');
 const {
@@ -12,9 +12,9 @@ const {
   RECORD_BYTES,
 } = require('./constants');
 
-/** Writes a signed integer in halves: a BigInt for each time would be an allocation. */
+/** Writes a signed integer in halves, because a BigInt per time would be allocated. */
 function setInt64(view, at, value) {
-  view.setUint32(at, value, true); // which takes it modulo 2³²
+  view.setUint32(at, value, true); // takes the value modulo 2³²
   view.setInt32(at + 4, Math.floor(value / 2 ** 32), true);
 }
 

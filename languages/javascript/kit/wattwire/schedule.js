@@ -1,11 +1,11 @@
 'use strict';
-// When messages are due (C-10, C-11), and waiting for it.
+// The due times of messages (C-10, C-11), and waits for them.
 
 const { setImmediate: turn, setTimeout: timer } = require('node:timers/promises');
 const { now } = require('./clock');
 
 const LONGEST_WAIT_MS = 100;
-const SLEEP_MS = 2; // the last stretch, in which timers of whole milliseconds are too coarse
+const SLEEP_MS = 2; // time before a due time for which the 1 ms timers are too coarse
 const neverWoken = new Int32Array(new SharedArrayBuffer(4));
 
 /** Blocks the thread, with the kernel's precision. */
@@ -33,17 +33,17 @@ class Schedule {
   }
 
   /**
-   * Waits until then, or until STOP; false where it is too late to send (C-10, C-15).
-   * `hasOpenCalls` says whether a reply may come in the meantime.
+   * Waits until `dueNs` or STOP. Returns false if it is too late to send (C-10, C-15).
+   * `hasOpenCalls` returns whether a reply may arrive during the wait.
    */
   async isDue(dueNs, hasOpenCalls) {
-    await turn(); // however late we are
+    await turn(); // also if the message is late
     while (!this.dialogue.isStopped) {
       const leftMs = (dueNs - this.spinNs - now()) / 1e6;
       if (leftMs <= 0) break;
       if (leftMs > SLEEP_MS) await timer(Math.min(leftMs - 1, LONGEST_WAIT_MS));
       else if (hasOpenCalls()) await timer(Math.ceil(leftMs));
-      else sleep(leftMs); // no reply can arrive that would wait
+      else sleep(leftMs); // no reply can arrive during the sleep
     }
     while (now() < dueNs && !this.dialogue.isStopped) await turn();
     return this.isClosed || now() <= this.dialogue.startNs + this.durationNs + this.overrunNs;

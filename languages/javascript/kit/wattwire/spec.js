@@ -1,12 +1,12 @@
 'use strict';
-// A spec (C-02), read once into typed fields, and what it asks of a cell (C-03).
+// Reads a spec into typed fields (C-02), and checks the capabilities that it requires (C-03).
 
 const fs = require('node:fs');
 const { CONTRACT, Spec } = require('./constants');
 const { nodeError } = require('./dialogue');
 
 const SETTINGS_PREFIX = 'settings.';
-/** Shortest payloads, by encoding: a bytes or text header, a record without samples. */
+/** Minimum payload sizes by encoding: the header, or a record without samples. */
 const BYTES_MIN = { bytes: 16, text: 32, record: 96 };
 
 const isString = (value) => typeof value === 'string';
@@ -15,7 +15,7 @@ function badSpec(key, found, allowed) {
   return nodeError(2, `${key}: found ${JSON.stringify(found)}; allowed: ${allowed}`, key);
 }
 
-/** Values of a spec's JSON object, each checked for the type that its field has. */
+/** The values of a spec's JSON object; reading a value checks its type. */
 class Values {
   constructor(document, knownSettings) {
     this.document = document;
@@ -51,7 +51,7 @@ class Values {
   }
 
   /**
-   * The settings by their names, each of which the cell must know.
+   * Returns the settings by name. Throws an error for a setting that the cell does not know.
    * @returns {Record<string, string | number | boolean>}
    */
   settings() {
@@ -72,11 +72,11 @@ function parsed(path) {
   try {
     return JSON.parse(fs.readFileSync(path, 'utf8'));
   } catch {
-    return null; // refused as what is no object
+    return null; // rejected below like other values that are not objects
   }
 }
 
-/** Returns the Spec in a file; `knownSettings` are the names of those that the cell has. */
+/** Returns the Spec in a file; `knownSettings` are the names of the cell's settings. */
 function readSpec(path, knownSettings) {
   const document = parsed(path);
   if (document === null || typeof document !== 'object' || Array.isArray(document)) {
@@ -87,7 +87,7 @@ function readSpec(path, knownSettings) {
   return spec;
 }
 
-/** Names of the capabilities that a run needs (C-03). */
+/** Returns the names of the capabilities that a spec requires (C-03). */
 function neededCapabilities(spec) {
   const needed = [`encoding.${spec.payloadEncoding}`, `pacing.${spec.pacing}`, `loop.${spec.loop}`];
   if (spec.pattern !== 'topic') needed.push(`reply.${spec.reply}`);
@@ -98,7 +98,7 @@ function neededCapabilities(spec) {
   return needed;
 }
 
-/** Refuses what the cell (see `run`) does not have. */
+/** Rejects a spec that the cell (see `run`) does not support. */
 function checkCapabilities(spec, { roles, settings, capabilities, bytesMax = {} }) {
   const missing = neededCapabilities(spec).filter((name) => !capabilities.includes(name));
   if (!Object.hasOwn(roles, spec.role)) missing.push(`role ${spec.role}`);

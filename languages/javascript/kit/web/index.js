@@ -1,5 +1,5 @@
 'use strict';
-// What cells over HTTP share, no part of the kit; ../../README.md describes it.
+// Code that cells over HTTP share; it is not part of the kit. ../../README.md describes it.
 
 const { once } = require('node:events');
 const fs = require('node:fs');
@@ -9,7 +9,7 @@ const { line } = require('../wattwire');
 
 const isTls = (spec) => spec.tlsAuthority !== '';
 
-/** Options of node:http's requests: where a run's go, with an agent of the settings' own. */
+/** Returns options for requests of node:http: the server's address, and a configured agent. */
 function requestOptions(spec) {
   const library = isTls(spec) ? https : http;
   const { keep_alive: keepAlive, tcp_nodelay: nodelay } = spec.settings;
@@ -22,53 +22,53 @@ function requestOptions(spec) {
   return options;
 }
 
-const idle = new Map(); // alarms between two calls, by their ms
+const idleTimers = new Map(); // timers without a call, by their timeout in ms
 
-/** An alarm that rings for nobody yet. Its timer is wound up again: a new one costs more. */
-function takeAlarm(timeoutMs) {
-  if (!idle.has(timeoutMs)) idle.set(timeoutMs, []);
-  const others = idle.get(timeoutMs);
-  if (others.length > 0) {
-    const alarm = others.pop();
-    alarm.timer.refresh();
-    return alarm;
+/** Returns a started timer without a callback. It reuses an idle timer, which is cheaper. */
+function takeTimer(timeoutMs) {
+  if (!idleTimers.has(timeoutMs)) idleTimers.set(timeoutMs, []);
+  const idle = idleTimers.get(timeoutMs);
+  if (idle.length > 0) {
+    const timer = idle.pop();
+    timer.timeout.refresh();
+    return timer;
   }
-  const alarm = { ring: null, others };
-  alarm.timer = setTimeout(() => alarm.ring?.(), timeoutMs);
-  return alarm;
+  const timer = { callback: null, idle };
+  timer.timeout = setTimeout(() => timer.callback?.(), timeoutMs);
+  return timer;
 }
 
-/** A call: `begin(resolve, reject)` returns what ends it; null where that is due at the timeout. */
+/** Runs a call. `begin(resolve, reject)` returns a function that aborts it at the timeout. */
 function timed(timeoutMs, begin) {
   return new Promise((resolve, reject) => {
-    const alarm = takeAlarm(timeoutMs);
-    const ring = () => {
+    const timer = takeTimer(timeoutMs);
+    const onTimeout = () => {
       settle(resolve, null);
       end();
     };
-    const settle = (how, found) => {
-      if (alarm.ring === ring) {
-        // else this call has ended, and the alarm may be another one's
-        alarm.ring = null;
-        alarm.others.push(alarm);
+    const settle = (settlePromise, value) => {
+      if (timer.callback === onTimeout) {
+        // otherwise this call has ended, and another call may use the timer
+        timer.callback = null;
+        timer.idle.push(timer);
       }
-      how(found);
+      settlePromise(value);
     };
-    alarm.ring = ring;
+    timer.callback = onTimeout;
     const end = begin(
-      (found) => settle(resolve, found),
+      (reply) => settle(resolve, reply),
       (error) => settle(reject, error),
     );
   });
 }
 
-/** The server's certificate and its key; without TLS there are none. */
+/** Returns the server's certificate and key, or an empty object without TLS. */
 function secrets(spec) {
   if (!isTls(spec)) return {};
   return { cert: fs.readFileSync(spec.tlsCertificate), key: fs.readFileSync(spec.tlsKey) };
 }
 
-/** LISTENING, of a server of node:http that is at `path`. */
+/** Binds a free port and prints LISTENING with `path`. */
 async function listen(kit, server, path) {
   server.listen({ host: '127.0.0.1', port: 0 });
   await once(server, 'listening');
@@ -76,10 +76,10 @@ async function listen(kit, server, path) {
   line('LISTENING', { endpoints: [`${scheme}://127.0.0.1:${server.address().port}${path}`] });
 }
 
-/** READY; `effective` are the settings as they were asked for, but for what is known better. */
+/** Prints READY; `effective` contains the requested settings, overridden by `known`. */
 function ready(kit, library, known, discoveryNs = null) {
   const settings = { ...kit.spec.settings };
-  // Node.js sets it by itself.
+  // Node.js sets TCP_NODELAY by default.
   if ('tcp_nodelay' in settings) settings.tcp_nodelay = settings.tcp_nodelay !== 'off';
   kit.ready({
     matched: discoveryNs === null ? null : 1,

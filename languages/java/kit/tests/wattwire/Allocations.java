@@ -13,12 +13,12 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Counts what the kit allocates for a message in each shape; exits with 1 where that is not
- * nothing. The middleware is none: a call's reply is made before, a request is handed over.
+ * Measures the kit's allocations per message for each kind of message, without a middleware; exits
+ * with 1 if there are any.
  */
 public final class Allocations {
     private static final int MESSAGES = 2000;
-    private static final int WARM = 20_000; // compiles
+    private static final int WARM = 20_000; // messages until the code is compiled
     private static final int NODE = 7;
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
@@ -110,8 +110,7 @@ public final class Allocations {
 
     private static int fault(String what, JsonObject shape, Runnable message) {
         allocated(message, WARM);
-        long bytes =
-                Long.MAX_VALUE; // the least of three: the compiler's threads may still be at it
+        long bytes = Long.MAX_VALUE; // minimum of three, because the compiler may still be active
         for (int trial = 0; trial < 3; trial++) {
             long once = allocated(message, MESSAGES);
             long twice = allocated(message, 2 * MESSAGES);
@@ -119,7 +118,8 @@ public final class Allocations {
         }
         if (bytes == 0) return 0;
         double perMessage = (double) bytes / MESSAGES;
-        System.out.println(what + " " + shape + ": " + perMessage + " bytes a message; allowed: 0");
+        String limit = " bytes per message; allowed: 0";
+        System.out.println(what + " " + shape + ": " + perMessage + limit);
         return 1;
     }
 

@@ -11,7 +11,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
 
-/** Answers questions about the Java kit, a line each: byte strings are hexadecimal, "-" is none. */
+/** Answers questions about the kit, one line each. Bytes are hexadecimal; "-" is an empty value. */
 public final class Vectors {
     private Vectors() {}
 
@@ -60,7 +60,7 @@ public final class Vectors {
         long seq = Long.parseUnsignedLong(words[2]);
         Payload shape = shape(encoding, bytes, words[1], (int) (seq >>> 48), "full");
         byte[] data = shape.newMessage();
-        shape.stamp(data, 1, 2); // a buffer is reused: what stood before must not shine through
+        shape.stamp(data, 1, 2); // the next stamp must overwrite this one
         shape.stamp(data, seq, Long.parseLong(words[3]));
         return data;
     }
