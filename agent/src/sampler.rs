@@ -1,4 +1,4 @@
-//! The sampler: reads meters at absolute ticks into the sample file.
+//! The sampler reads meters at absolute deadlines and writes the sample file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use crate::samples::{RecordWriter, Samples};
 
 const TICK_HZ_MAX: f64 = 1000.0;
 
-/// One sampling, from `sample_start` to `sample_stop`.
+/// The sampling between `sample_start` and `sample_stop`.
 pub struct Sampling {
     path: PathBuf,
     period_ns: i64,
     wanted: BTreeMap<String, Value>,
-    /// Meters that were asked for and cannot read here, each with its reason.
+    /// The requested meters that cannot read here, each with its reason.
     pub absent: Vec<Value>,
     stop: AtomicBool,
     state: Mutex<State>,
@@ -93,11 +93,11 @@ impl Sampling {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        // A meter that panicked has broken its own readings only; what is there is still right.
+        // A panic of a meter invalidates only that meter's readings.
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// A process that was started while sampling goes on.
+    /// Follows a process that starts during the sampling.
     pub fn follow(&self, subject: &Arc<Subject>) {
         let mut state = self.lock();
         if !state.stopped {
@@ -116,12 +116,12 @@ impl Sampling {
         }
     }
 
-    /// Whether it has been stopped: nothing more is read or followed.
+    /// Returns whether the sampling has stopped.
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Reads all meters once, whatever their tier; gives the time at which that began.
+    /// Reads the meters of all tiers once and returns the time at the start of the reading.
     pub fn mark(&self, name: &str) -> i64 {
         let mut state = self.lock();
         let t_ns = state.read(|_| true, true);
@@ -133,7 +133,7 @@ impl Sampling {
         self.lock().samples.describe()
     }
 
-    /// Reads all meters a last time, closes the file and describes it, also in `PATH.json`.
+    /// Reads all meters a last time, closes the file and writes its description to `PATH.json`.
     pub fn finish(&self) -> Answer {
         self.stop.store(true, Ordering::Relaxed);
         let mut state = self.lock();
@@ -155,10 +155,10 @@ impl Sampling {
         Ok(description)
     }
 
-    /// The sampling thread's life. No allocation, printing or starting of processes in here.
+    /// Runs the sampling thread, which does not allocate, print or start processes.
     fn tick(&self) {
-        // The kernel may otherwise wake this thread 50 us late to save a wake-up.
-        // SAFETY: plain system call.
+        // By default, the kernel may delay a wake-up by 50 µs to combine it with another timer's.
+        // SAFETY: the system call has no pointer arguments.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         let begin_ns = clock::monotonic_ns();
         let mut deadline_ns = begin_ns + self.period_ns;
@@ -197,7 +197,7 @@ impl State {
         self.samples.edge = edge;
         for running in &mut self.meters {
             if is_due(running.manifest.tier) {
-                // Something that was not there before gets its series while it is read.
+                // A meter declares the series of a new device during the reading.
                 self.samples.declare_for(running.manifest);
                 running.meter.read(&mut self.samples);
             }
@@ -207,7 +207,7 @@ impl State {
     }
 }
 
-/// The meters that can read here, and those that cannot (data, not a failure).
+/// Returns the meters that can read here and the absent meters, which are data and not an error.
 fn open_meters(names: &[String]) -> Result<(Vec<Running>, Vec<Value>), Problem> {
     let (mut meters, mut absent) = (Vec::new(), Vec::new());
     for name in names {

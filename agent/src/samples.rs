@@ -1,4 +1,4 @@
-//! Series, records, the sanity of counters, and the sample file (PROTOCOL.md, "Sample file").
+//! Series, records, checks of counters, and the sample file (PROTOCOL.md, "Sample file").
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,18 +14,18 @@ use crate::manifest::{Manifest, Quantity};
 pub const RECORD_BYTES: usize = 24;
 const BUFFER_RECORDS: usize = 32 << 10;
 
-/// What one number in the file means.
+/// The meaning of a series of numbers in the file.
 pub struct Series {
     manifest: &'static Manifest,
     quantity: &'static Quantity,
     scope: String,
     subject: String,
     info: Map<String, Value>,
-    /// Range at which the counter starts again from 0, where it does.
+    /// The range at which the counter wraps to 0; None for a counter without wraps.
     wrap: Option<u64>,
     last_raw: Option<u64>,
-    /// What the wraps so far add up to; below 0 after a counter that started at a high value
-    /// was set back.
+    /// The sum of all wraps. It is negative after a reset of a counter that started at a high
+    /// value.
     offset: i128,
     last_value: f64,
     lost: u64,
@@ -50,14 +50,15 @@ impl Series {
         described
     }
 
-    /// The value to write for a raw reading. None: the counter was set back; it goes on from its
-    /// last value, and what it counted in between is lost.
+    /// Returns the value to write for a raw reading. None: the counter was reset. It continues
+    /// from its last value, and its increase since the last reading is lost.
     fn unwrapped(&mut self, raw: u64) -> Option<f64> {
         let (raw, last) = (raw as i128, self.last_raw.replace(raw).unwrap_or(raw) as i128);
         if raw >= last {
             return Some((self.offset + raw) as f64);
         }
-        // Over half a range between two readings is not a wrap: no counter is read so rarely.
+        // The readings are too frequent for an increase of more than half a range, so a larger
+        // one is a reset.
         match self.wrap.map(i128::from).filter(|range| raw + range - last < range / 2) {
             Some(range) => {
                 self.offset += range;
@@ -75,10 +76,10 @@ impl Series {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(pub u32);
 
-/// Where a series belongs, where it differs from the manifest.
+/// The subject of a series, and its differences from the manifest.
 pub struct Place<'a> {
     pub subject: &'a str,
-    /// Empty: the manifest's.
+    /// If empty, the manifest's scope applies.
     pub scope: &'a str,
     pub wrap: Option<u64>,
     pub info: Map<String, Value>,
@@ -90,13 +91,13 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Takes what meters read: declares series, stamps and writes records. Declaring allocates,
-/// putting does not.
+/// Receives the readings of meters: declares series, adds times and writes records. Only
+/// declarations allocate memory.
 pub struct Samples {
     series: Vec<Series>,
     manifest: Option<&'static Manifest>,
     writer: RecordWriter,
-    /// In a replay, time comes from the fixture and reading costs nothing.
+    /// The fixture's time in a replay, where a reading has a duration of 0.
     fixed_t_ns: Option<i64>,
     t_ns: i64,
     charged_ns: i64,
@@ -116,7 +117,7 @@ impl Samples {
         }
     }
 
-    /// The meter that declares from now on.
+    /// Sets the meter of the next declarations.
     pub fn declare_for(&mut self, manifest: &'static Manifest) {
         self.manifest = Some(manifest);
     }
@@ -150,15 +151,15 @@ impl Samples {
         SeriesId(self.series.len() as u32 - 1)
     }
 
-    /// Stamps the readings that follow with now (given back, in ns); call it right before the
-    /// system call that reads.
+    /// Sets and returns the time, in ns, of the readings that follow. Meters call it immediately
+    /// before the system call that reads.
     pub fn begin(&mut self) -> i64 {
         self.t_ns = self.fixed_t_ns.unwrap_or_else(clock::monotonic_ns);
         self.charged_ns = self.t_ns;
         self.t_ns
     }
 
-    /// Writes a raw counter: wraps are resolved, one that goes back is counted as lost.
+    /// Writes a raw counter, corrected for wraps. A counter that decreases counts as lost.
     pub fn counter(&mut self, series: SeriesId, raw: u64) {
         match self.series[series.0 as usize].unwrapped(raw) {
             Some(value) => self.put(series, value),
@@ -166,7 +167,7 @@ impl Samples {
         }
     }
 
-    /// Writes a value (for a counter: one that is already unwrapped; it may not go back).
+    /// Writes a value. The caller corrects a counter for wraps; a decrease counts as lost.
     pub fn put(&mut self, series: SeriesId, value: f64) {
         let now_ns = self.fixed_t_ns.unwrap_or_else(clock::monotonic_ns);
         let entry = &mut self.series[series.0 as usize];
@@ -181,7 +182,7 @@ impl Samples {
         self.writer.record(self.t_ns, series.0, read_ns, value);
     }
 
-    /// Counts a reading that could not be taken.
+    /// Counts a failed reading.
     pub fn lost(&mut self, series: SeriesId) {
         self.series[series.0 as usize].lost += 1;
     }
@@ -194,7 +195,7 @@ impl Samples {
         self.series.iter().enumerate().map(|(index, series)| series.describe(index)).collect()
     }
 
-    /// Takes the records since the last call as (series, value): for a replay.
+    /// Removes and returns the records since the last call as (series, value), for a replay.
     pub fn take_values(&mut self) -> Vec<(u32, f64)> {
         let bytes = std::mem::take(&mut self.writer.buffer);
         self.writer.buffer = Vec::with_capacity(BUFFER_RECORDS * RECORD_BYTES);
@@ -213,15 +214,15 @@ impl Samples {
     }
 }
 
-/// Collects records in a buffer that is allocated once and hands full ones to a thread, so that
-/// the sampler never waits for a disk.
+/// Collects records in a preallocated buffer. A thread writes them, so the sampler never waits for
+/// a disk.
 pub struct RecordWriter {
     buffer: Vec<u8>,
     full: Option<SyncSender<Vec<u8>>>,
     empty: Receiver<Vec<u8>>,
     thread: Option<thread::JoinHandle<io::Result<()>>>,
     pub records: u64,
-    /// Records that found no room because the disk did not keep up.
+    /// The number of records dropped because the disk was too slow and all buffers were full.
     pub dropped: u64,
 }
 
@@ -238,7 +239,7 @@ impl RecordWriter {
             for mut buffer in filled {
                 file.write_all(&buffer)?;
                 buffer.clear();
-                // The sampler may be gone already; then the buffer is of no more use.
+                // After the sampler has ended, no thread needs the buffer.
                 let _ = emptied.try_send(buffer);
             }
             Ok(())
@@ -253,7 +254,7 @@ impl RecordWriter {
         })
     }
 
-    /// Keeps records in its buffer only.
+    /// Creates a writer without a file; the records remain in its buffer.
     pub fn in_memory() -> RecordWriter {
         RecordWriter {
             buffer: Vec::with_capacity(BUFFER_RECORDS * RECORD_BYTES),
@@ -288,7 +289,7 @@ impl RecordWriter {
         }
     }
 
-    /// Gives the buffer to the writing thread if that has one to give back.
+    /// Exchanges the buffer for an empty buffer of the writing thread, if there is one.
     fn hand_over(&mut self) {
         let Some(full) = &self.full else { return };
         if self.buffer.is_empty() {
@@ -299,16 +300,17 @@ impl RecordWriter {
         if let Err(TrySendError::Full(buffer) | TrySendError::Disconnected(buffer)) =
             full.try_send(buffer)
         {
-            // Disconnected: the disk failed, `finish` will say so. Full cannot be: there are as
-            // many places as buffers.
+            // Disconnected: a write failed, and `finish` returns its error. Full is impossible
+            // because the channel has room for all buffers.
             self.buffer = buffer;
         }
     }
 
-    /// Writes what is left. Whoever keeps the file syncs it, with all others of its run.
+    /// Writes the remaining records. The caller syncs the file with the run's other files.
     pub fn finish(&mut self) -> io::Result<()> {
         if let Some(full) = self.full.take() {
-            // Waiting is right here: sampling is over. A failed send shows as the thread's error.
+            // The sampling has ended, so this may wait. The thread's result has the error of a
+            // failed send.
             let _ = full.send(std::mem::take(&mut self.buffer));
         }
         match self.thread.take() {
@@ -357,7 +359,7 @@ mod tests {
     #[test]
     fn a_wrap_adds_the_range_each_time() {
         let (values, monotonic) = unwrapping(Some(100), &[90, 10, 95, 95, 5]);
-        // 10 to 95 is a rise; 95 to 5 is the second wrap.
+        // 10 to 95 is an increase; 95 to 5 is the second wrap.
         let expected = [90.0, 110.0, 195.0, 195.0, 205.0].map(Some);
         assert_eq!(values, expected);
         assert!(monotonic);
