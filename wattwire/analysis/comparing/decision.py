@@ -62,7 +62,7 @@ class Completions:
     first_incomplete: Incomplete | None = None
 
 
-Reason = stats.TooFew | stats.NotComputable | Cause | WithinNoise | Completions
+ItemReason = stats.TooFew | stats.NotComputable | Cause | WithinNoise | Completions
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Item:
     noise: float | None = None
     exact: float | None = None
     verdict: str = UNCLEAR
-    why: Reason | None = None
+    why: ItemReason | None = None
     shares: tuple[float, float] | None = None
     """Means of base and head if the response is a share, which has a difference and no ratio."""
     difference: Estimate | None = None
