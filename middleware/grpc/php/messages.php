@@ -65,23 +65,23 @@ function toRecord(array $record): RecordPayload
         ->setTrailer((new Trailer())->setSeq(Wattwire\integer($record['trailer']['seq'])));
 }
 
-function fromRecord(RecordPayload $found): array
+function fromRecord(RecordPayload $payload): array
 {
-    $header = $found->getHeader() ?? new Header();
-    $p = $found->getPose()?->getPosition() ?? new Position();
-    $o = $found->getPose()?->getOrientation() ?? new Orientation();
+    $header = $payload->getHeader() ?? new Header();
+    $p = $payload->getPose()?->getPosition() ?? new Position();
+    $o = $payload->getPose()?->getOrientation() ?? new Orientation();
     $samples = [];
-    foreach ($found->getSamples() as $s) {
+    foreach ($payload->getSamples() as $s) {
         $samples[] = ['id' => $s->getId(), 'state' => $s->getState(), 'value' => $s->getValue()];
     }
     return [
         'header' => ['seq' => sprintf('%u', $header->getSeq()),
             'send_ns' => (string) $header->getSendNs()],
-        'name' => $found->getName(),
+        'name' => $payload->getName(),
         'pose' => ['position' => ['x' => $p->getX(), 'y' => $p->getY(), 'z' => $p->getZ()],
             'orientation' => ['x' => $o->getX(), 'y' => $o->getY(), 'z' => $o->getZ(),
                 'w' => $o->getW()]],
         'samples' => $samples,
-        'trailer' => ['seq' => sprintf('%u', ($found->getTrailer() ?? new Trailer())->getSeq())],
+        'trailer' => ['seq' => sprintf('%u', ($payload->getTrailer() ?? new Trailer())->getSeq())],
     ];
 }

@@ -17,10 +17,10 @@ curl_setopt_array($handle, [
 function call(CurlHandle $handle): void
 {
     curl_setopt($handle, CURLOPT_POSTFIELDS, TEXT);
-    $found = curl_exec($handle);
+    $reply = curl_exec($handle);
     $status = curl_getinfo($handle, CURLINFO_RESPONSE_CODE);
-    if ($status !== 200 || $found !== TEXT) {
-        fwrite(STDERR, "$status " . json_encode($found) . ', not ' . TEXT
+    if ($status !== 200 || $reply !== TEXT) {
+        fwrite(STDERR, "$status " . json_encode($reply) . ', not ' . TEXT
             . '; curl: ' . curl_error($handle) . "\n");
         exit(1);
     }

@@ -11,8 +11,8 @@ def call(http, id)
   request = Net::HTTP::Post.new('/rpc', TYPE)
   request.body = JSON.generate(jsonrpc: '2.0', id: id, method: 'echo', params: [TEXT])
   response = http.request(request)
-  found = JSON.parse(response.body) if response.is_a?(Net::HTTPOK)
-  return if found && found['id'] == id && found['result'] == TEXT
+  reply = JSON.parse(response.body) if response.is_a?(Net::HTTPOK)
+  return if reply && reply['id'] == id && reply['result'] == TEXT
 
   abort "#{response.code} #{response.body.inspect}, not #{TEXT}"
 end
