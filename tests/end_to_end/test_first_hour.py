@@ -133,7 +133,7 @@ def test_leftovers_are_listed_and_removed_after_a_yes_only(cli, tmp_path):
     try:
         listed = cli("clean")
         assert listed.code == 0 and f"process {left.pid}: sleep 1000" in listed.out
-        assert "Nothing was removed. To remove it, repeat the command with --yes" in listed.out
+        assert "Nothing was removed. To remove them, repeat the command with --yes" in listed.out
         assert left.poll() is None
         removed = cli("clean", "--yes")
         assert removed.code == 0 and "Ended " in removed.out
@@ -205,7 +205,7 @@ def test_a_study_is_found_by_name_folder_and_file_from_where_one_stands(
         assert main(["plan", name]) == 0
         assert capsys.readouterr().out.endswith(f"Next: wattwire run {name}\n")
     assert main(["plan", "mine/studdy.toml"]) == 2
-    assert "there is no such study file" in capsys.readouterr().err
+    assert "this study file does not exist" in capsys.readouterr().err
 
 
 def test_the_doctor_looks_at_this_machine_and_ends_with_a_command_that_works(cli):

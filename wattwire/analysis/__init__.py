@@ -1,4 +1,4 @@
-"""Numerical analysis of a campaign: contrasts, control runs, stopping, warm-up.
+"""Analyse a campaign numerically: contrasts, control runs, stopping, warm-up.
 
-It does not depend on any report.
+This package does not depend on any report.
 """

@@ -1,7 +1,7 @@
-"""The best of several alternatives: the lowest in each response, and those equivalent to it.
+"""Determine the lowest of several alternatives in each response, and its equivalents.
 
 A study names the factors whose combinations are the alternatives (`answers.best_of`). The page's
-first sentence then names the lowest alternative and its equals, instead of one of many ratios.
+first sentence then names the lowest alternative and its equivalents, instead of one of many ratios.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wattwire.model.derived import column
 
 @dataclass(frozen=True)
 class Placed:
-    """One alternative: its `group` is "lowest", "equal", "open" or "higher"."""
+    """An alternative. `group` is "lowest", "equal", "open" or "higher"."""
 
     title: str
     levels: tuple[Any, ...]
@@ -36,7 +36,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Choice:
-    """The alternatives of one response in ascending order, or why they cannot be compared."""
+    """The alternatives of a response in ascending order, or the reason that they have no order."""
 
     response: Response
     placed: tuple[Placed, ...]
@@ -58,7 +58,7 @@ def factors_of(evidence: Evidence) -> tuple[str, ...]:
 def choices(evidence: Evidence, answers: Answers) -> list[Choice]:
     """Return one choice per response that a question asks of these factors.
 
-    The confidence level is Bonferroni-corrected, so that all choices hold together.
+    The confidence level is Bonferroni-corrected, so all choices hold simultaneously.
     """
     factors = factors_of(evidence)
     responses = _responses(evidence, factors) if factors and evidence.usable.height else []

@@ -1,4 +1,4 @@
-"""The minimum number of messages that a run needs for its latency percentile to be used.
+"""Require a minimum number of messages for the use of a run's latency percentile.
 
 What: a run's percentile enters an answer, a median over runs or a limit only if the run has at
 least `stats.carried_size` messages, lost ones included. What it misses: whether the messages are

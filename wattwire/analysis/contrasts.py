@@ -1,4 +1,4 @@
-"""Answers to the study's questions: contrasts within blocks with simultaneous intervals."""
+"""Answer the study's questions by contrasts within blocks, with simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBER = (stats.Ratio, stats.Difference)
 
 @dataclass(frozen=True)
 class Answer:
-    """One level against its baseline in one response; `with_all` includes excluded runs."""
+    """A level against its baseline in a response; `with_all` includes excluded runs."""
 
     question: str
     response: Response
@@ -63,7 +63,7 @@ class Answers:
     def outcome(self, answer: Answer) -> str:
         """Return "different", "equivalent", "undecided" or "within noise".
 
-        Within noise: no difference is claimed, because identical A/A labels may differ by as much.
+        Within noise, no difference is claimed, because identical A/A labels may differ by as much.
         """
         if isinstance(answer.result, stats.Difference):
             return self._difference_outcome(answer)
@@ -93,7 +93,7 @@ class Answers:
 
 
 def planned_baseline(evidence: Evidence, factor: str) -> Any:
-    """Return the factor's baseline level: the one stated in the study, else the first."""
+    """Return the factor's baseline level: the level stated in the study, else the first."""
     stated = evidence.study.answers.baseline.get(factor)
     levels = evidence.factors.get(factor, ())
     for level in levels:
@@ -149,7 +149,7 @@ def answer_all(evidence: Evidence) -> Answers:
     if evidence.excluded.height:
         all_runs = pl.concat([evidence.usable, evidence.excluded], how="diagonal_relaxed")
     family = _family(evidence, evidence.usable, drafts)
-    # Repeated looks at the width reduce coverage; a higher level of each interval makes up for it.
+    # Repeated looks at the width reduce coverage; a higher level of each interval compensates.
     confidence = CONFIDENCE
     if evidence.study.plan.stop_width:
         confidence = stats.sequential.INNER_CONFIDENCE
@@ -301,7 +301,7 @@ def _typical_difference(
     if isinstance(interval, stats.Interval) and interval.level < level and kind == "pairs":
         interval = stats.TooFew(len(pairs), len(pairs) + 1, "pairs for this confidence level")
     if isinstance(interval, stats.TooFew) and frame["block"].n_unique() > 1:
-        # The error of these pairs alone, so that an outlier affects no other contrast.
+        # The error comes from these pairs alone, so an outlier does not affect other contrasts.
         (interval,), kind = stats.block_intervals([pairs[:, 0] - pairs[:, 1]], level), "pair means"
     if (
         not isinstance(interval, stats.Interval)
@@ -410,7 +410,7 @@ def _refusal(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
 def without_value(
     evidence: Evidence, frame: pl.DataFrame, wanted: Answer, within: tuple[str, Any] | None
 ) -> stats.NotComputable | None:
-    """Return the reason if either side has runs without a comparable value, else None."""
+    """Return the reason if a side has runs without a comparable value, else None."""
     held_levels = {} if within is None else {within[0]: within[1]}
     for level in (wanted.level, wanted.baseline):
         reason = not_compared.why_not(

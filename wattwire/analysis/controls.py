@@ -1,7 +1,7 @@
-"""Control runs: differences between identical A/A labels, and the noise floor of ratios.
+"""Evaluate control runs: differences between identical A/A labels, and the noise floor.
 
-No effect is claimed that is smaller than the possible A/A difference: the end of its interval
-farther from 0, because the estimate may be near zero by chance.
+The noise floor is the end of the A/A difference's interval that is farther from 0, because the
+estimate may be near zero by chance. No smaller effect is claimed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wattwire.analysis.responses import Response, resolve
 from wattwire.model.derived import FloatArray
 
 PAIRS_MIN = 3
-"""Minimum number of pairs for an interval; with fewer, only the geometric mean is printed."""
+"""Minimum number of pairs for an interval. Fewer pairs give only a geometric mean."""
 
 
 CONFIDENCE = 0.95

@@ -1,4 +1,4 @@
-"""A campaign's data for analysis, read once: factors, valid runs, excluded runs."""
+"""Read a campaign's data for analysis once: factors, valid runs, excluded runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from wattwire.model.warm_up import SETTLING
 from wattwire.store import ImportedCampaign, Messages
 
 LEVEL_TOLERANCE = 1e-12
-"""Relative difference below which two numbers are the same level, computed differently."""
+"""Two numbers with a smaller relative difference are the same level."""
 _DECIMAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
@@ -83,7 +83,7 @@ class Evidence:
     edited: tuple[str, ...] = ()
     """Frozen documents of the campaign that were changed afterwards."""
     validity_changed: str = ""
-    """Limits under which the runs were rejudged, as typed; "" for the campaign's own."""
+    """Validity limits of a rejudged campaign, as typed; "" for the original limits."""
     stopping: dict[str, Any] | None = None
     """Last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
     warm_up: dict[str, Any] | None = None
@@ -247,7 +247,7 @@ def gather(reader: CampaignReader) -> Evidence:
 
 
 def _factors(study: StoredStudy, plan: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """Return each factor's levels, restricted to the requested part of the design."""
+    """Return each factor's levels in the requested part of the design."""
     if study.part is None:
         return dict(study.factors)
     entries = [all_levels(entry) for entry in plan]
@@ -282,7 +282,7 @@ def levels_run(evidence: Evidence, factor: str) -> list[Any]:
 
 
 def _counting_attempts(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per run: the used attempt, else the last one."""
+    """Return a row per run: the used attempt, else the last attempt."""
     return (
         attempts.with_row_index("place")
         .sort(["used", "attempt"], descending=[True, True])
@@ -334,7 +334,7 @@ def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
 def unanswered(frame: pl.DataFrame) -> FloatArray:
     """Return the messages lost and calls failed in the whole window, shape (rows,).
 
-    Older campaigns, which do not distinguish failed calls, count them among the lost.
+    Older campaigns count failed calls as lost.
     """
     return column(frame, "lost") + np.nan_to_num(column(frame, "failed"))
 
@@ -402,7 +402,7 @@ def _same_level(first: Any, second: Any) -> bool:
 
 
 def _number(level: Any) -> float | None:
-    """Return a level as a number, also from a decimal text; None for anything else."""
+    """Return a number or a decimal text as a number; None for other levels."""
     if isinstance(level, bool) or not isinstance(level, (int, float, str)):
         return None
     if isinstance(level, str) and not _DECIMAL.fullmatch(level):

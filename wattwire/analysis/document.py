@@ -1,4 +1,4 @@
-"""All results of a campaign as one JSON document: report/analysis.json.
+"""Build report/analysis.json, a JSON document with all results of a campaign.
 
 Its schema is `analysis.schema.json` in this folder. VERSION increases when a key changes its
 meaning or is removed; added keys do not change it.
@@ -168,7 +168,7 @@ def _paired_ratio(
 def _values(frame: pl.DataFrame, name: str) -> FloatArray:
     """Return a column, shape (runs,); empty if a run has too few messages for a percentile.
 
-    Using only the runs with enough messages would be a biased selection.
+    A selection of the runs with enough messages would be biased.
     """
     return np.empty(0) if too_few(frame, name).any() else column(frame, name)
 

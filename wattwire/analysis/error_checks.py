@@ -1,4 +1,4 @@
-"""Checks whether the model's errors meet the assumptions of the intervals."""
+"""Check the model's errors against the assumptions of the intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPREAD_MIN = 1.5
 
 @dataclass(frozen=True)
 class UnequalVariance:
-    """A level whose runs have `ratio` times the scatter of the factor's other levels."""
+    """A level with `ratio` times the scatter of the factor's other levels."""
 
     response: Response
     factor: str
@@ -57,7 +57,7 @@ def violations(evidence: Evidence, responses: Sequence[Response]) -> Violations:
     unequal: list[UnequalVariance] = []
     outliers: list[Outlier] = []
     correlations: list[tuple[Response, float]] = []
-    # A report makes many checks: all together may raise a false alarm in one report of twenty.
+    # Over all its checks, a report has a false-alarm probability of 5 %.
     checks = max(1, len(responses) * len(evidence.varied))
     for response in responses:
         fit = answering_fit(evidence, response)

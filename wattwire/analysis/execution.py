@@ -1,4 +1,4 @@
-"""Table of an `exec` measurement: one row per process, means over repeats with intervals."""
+"""Build the table of an `exec` measurement: a row per process, means over repeats."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.store import Execution
 
 SAME_NAME_MAX = 3
-"""If a repeat has more processes of one name, they become one row: SUMMED, MEANS, HIGHEST."""
+"""Several processes of one name in a repeat share a row: SUMMED, MEANS, HIGHEST."""
 REPEATS_MIN = 3
 SUMMED = (
     "cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "voluntary_switches",
     "involuntary_switches", "energy_j", "energy_estimate_low_j", "energy_estimate_high_j",
 )  # fmt: skip
 MEANS = ("memory_mean_kib", "pss_mean_kib")
-"""Not summed, because the processes need not have run at the same time."""
+"""Not summed, because the processes may have run at different times."""
 HIGHEST = ("memory_peak_kib", "pss_peak_kib", "threads_max")
 PER_MESSAGE = (
     "cpu_us_per_message",

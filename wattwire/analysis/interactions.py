@@ -1,4 +1,4 @@
-"""Contrasts at each level of the other factors, to check whether one ratio holds for all."""
+"""Estimate contrasts at each level of the other factors, to check whether one ratio fits all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers, Result, con
 from wattwire.analysis.dataset import Evidence
 
 CHANGE_MIN = 1.25
-"""Smallest quotient of a ratio's largest and smallest value over levels that is reported."""
+"""Minimum reported quotient of a ratio's largest and smallest value over levels."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _contrast_at(evidence: Evidence, item: Answer, other: str, level: Any) -> Re
 
 
 def _partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:
-    """Return answers refused because runs have no value; some other levels may have values."""
+    """Return answers that lack values at some levels; other levels may have values."""
     refused = [item for item in answers.items if isinstance(item.result, stats.NotComputable)]
     return [item for item in refused if without_value(evidence, evidence.usable, item, None)]
 

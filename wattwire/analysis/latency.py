@@ -1,4 +1,4 @@
-"""Each run's latencies in order of due time, with its losses."""
+"""Provide each run's latencies and losses in order of due time."""
 
 from __future__ import annotations
 

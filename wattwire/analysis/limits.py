@@ -1,4 +1,4 @@
-"""Limits of the study on responses (at most, at least), judged by the runs."""
+"""Check the study's limits on responses (at most, at least) against the runs."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _estimate(values: FloatArray, level: float) -> Estimate:
     missing = int(np.isnan(values).sum())
     if missing:
         return stats.NotComputable(f"missing in {missing} of {values.size} runs")
-    if (values == values[0]).all():  # also if all are infinite: no interval is needed
+    if (values == values[0]).all():  # includes infinite values, which need no interval
         return float(values[0])
     unbounded = int(np.isinf(values).sum())
     if unbounded:

@@ -1,4 +1,4 @@
-"""A campaign's tables for analysis in Python (`wattwire.load`)."""
+"""Load a campaign's tables for analysis in Python (`wattwire.load`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wattwire.store import ImportedCampaign, open_campaign
 
 
 class CampaignData:
-    """The tables of one campaign, read on first access; nothing is written.
+    """The tables of a campaign, read on first access. Nothing is written.
 
     All tables are Polars frames; `.to_pandas()` converts one where pandas is installed.
     """
@@ -99,7 +99,7 @@ class CampaignData:
         return self._campaign
 
     def close(self) -> None:
-        """Close the journal; reading a table afterwards does not open it again."""
+        """Close the journal. Later access to tables does not open it again."""
         self._campaign.close()
 
     def __enter__(self) -> CampaignData:

@@ -1,4 +1,4 @@
-"""Responses per run: of one role's nodes or of the whole run."""
+"""Compute responses per run, for a role's nodes or for the whole run."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ NOT_MEASURED = "not measured on this machine"
 def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role: str) -> FloatArray:
     """Return the response of each run of `frame`, shape (runs,); NaN if it was not measured.
 
-    Per message: the sum over the role's nodes, divided by the messages sent. Otherwise: the mean
-    over the role's nodes. For a whole run (`BOTH`): its own value, else the sum over all nodes.
+    A response per message is the sum over the role's nodes, divided by the messages sent. Other
+    responses are the mean over the role's nodes. A whole run (`BOTH`) has the run's value, or the
+    sum over all nodes.
     """
     run_values = column(frame, response.column)
     if role == BOTH and np.isfinite(run_values).any():

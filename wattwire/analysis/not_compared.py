@@ -1,8 +1,8 @@
-"""Treatments excluded from a response's model because one of their runs has no comparable value.
+"""Find treatments that a response's model excludes for a run without a comparable value.
 
-A latency among lost messages is unbounded, a percentile of too few messages is not reliable, and
-costs per message of a server that fails its calls are the costs of failing. Such a run is never
-excluded alone, because only the better runs of its treatment would remain.
+A latency among lost messages is unbounded. A percentile of too few messages is unreliable. Costs
+per message of a server that fails its calls are the costs of failures. Such a run is never excluded
+alone, because only the better runs of its treatment would remain.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from wattwire.model.verdict import Outcome
 
 Mask = NDArray[np.bool_]
 FAILED_MAX = 0.05
-"""Largest share of failed or lost calls at which costs per message still describe answers."""
+"""Maximum share of failed or lost calls at which costs per message describe answered calls."""
 CALLED = ("service", "action", "pingpong")
-"""Patterns whose messages are answered; for a topic, loss is a property of its transport."""
+"""Patterns with replies. For a topic, loss is a property of the transport."""
 
 
 def without_value(frame: pl.DataFrame, response: Response) -> Mask:
     """Return which runs have no comparable value of a response that they should have, (runs,).
 
-    A run whose nodes died without a latency is one: without it, only the treatment's better runs
-    would remain.
+    These include runs whose nodes died without a latency; otherwise only the treatment's better
+    runs would remain.
     """
     values = column(frame, response.column)
     is_excluded: Mask = np.isposinf(values)
@@ -86,7 +86,7 @@ def compared(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mas
 def why_not(
     evidence: Evidence, frame: pl.DataFrame, response: Response, levels: Mapping[str, Any]
 ) -> stats.NotComputable | None:
-    """Return why the runs at these levels cannot be compared in the response; None if they can."""
+    """Return the reason that the runs at these levels are not comparable; None if they are."""
     without = without_value(frame, response)
     if not without.any():
         return None

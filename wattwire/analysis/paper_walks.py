@@ -1,4 +1,4 @@
-"""Applications of the paper's decision path to a campaign, and their results."""
+"""Apply the paper's decision path to a campaign."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wattwire.stats import paper
 
 @dataclass(frozen=True)
 class Walked:
-    """One walk along the paper's decision path, over runs of this campaign.
+    """An application of the paper's decision path to runs of this campaign.
 
     `pooled` are the factors that vary within its groups.
     """
@@ -104,7 +104,7 @@ def kept_by(frame: pl.DataFrame, walk: Walk) -> pl.DataFrame:
 
 def _is_allowed(levels: Sequence[Any], allowed: Sequence[Any]) -> NDArray[np.bool_]:
     """Return whether each row's level is allowed, shape (rows,); each level is compared once."""
-    # The type is part of the key: 1 and True are equal, and the text of a list is no list.
+    # The key includes the type, because 1 equals True and a list's text differs from the list.
     keys = [(type(level), level if isinstance(level, Hashable) else str(level)) for level in levels]
     allowed_by_key = {
         key: any(same_level(level, allowed_level) for allowed_level in allowed)

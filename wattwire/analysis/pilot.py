@@ -1,4 +1,4 @@
-"""Planning of a campaign from a pilot campaign: blocks, power, resolution."""
+"""Plan a campaign from a pilot campaign: blocks, power, resolution."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from wattwire.model.derived import FloatArray, column
 from wattwire.stats import planning
 
 ENERGY_SHARE = 0.10
-"""J per message is planned for ± 10 %."""
+"""Planned resolution of J per message: ± 10 %."""
 BLOCKS_MIN = 3
-"""Blocks with measured power that a prediction of energy needs."""
+"""Minimum number of blocks with measured power for a prediction of energy."""
 Refusal = stats.TooFew | stats.NotComputable
 Blocks = int | stats.NotComputable
 

@@ -1,4 +1,4 @@
-"""Responses that a study may name: their names, units and the wording of their answers."""
+"""Define the responses that a study may name: names, units and the wording of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluation of settling runs: the warm-up in calls, and the cells for which it is too short.
+"""Evaluate settling runs: the warm-up in calls, and the cells for which it is too short.
 
 The number is determined once, before the first block, recorded in the journal, and applies to all
 treatments.
@@ -86,7 +86,7 @@ def _cells(campaign: Campaign) -> list[_Cell]:
         try:
             messages, document = campaign.recorded(entry["run"]), campaign.run(entry["run"])
         except WattwireError:
-            continue  # no attempt recorded messages; the cell may end up without runs
+            continue  # no attempt recorded messages; the cell may have no settling run
         series = series_of(messages, document, 0.0, with_warm_up=True).values_us
         cell.runs.append(_by_call(series, int(entry["levels"]["clients"])))
     return list(cells.values())

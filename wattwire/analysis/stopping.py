@@ -1,4 +1,4 @@
-"""Stopping rule: whether a campaign may stop, judged from its runs.
+"""Apply the stopping rule to a campaign's runs.
 
 A study with `plan.stop_width` is examined after every complete block, with the same numbers as in
 its report.
@@ -38,7 +38,7 @@ def judge(reader: CampaignReader) -> dict[str, Any] | None:
     finished += sorted(level for level, look in looks.items() if look.reached)
     return {
         "response": response.column,
-        # JSON has no infinity: a width that is not known yet is null.
+        # JSON has no infinity, so an unknown width is null.
         "width": width if np.isfinite(width) else None,
         "target": target,
         "finished": finished,

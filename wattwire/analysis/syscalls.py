@@ -1,4 +1,4 @@
-"""System calls per message: each treatment's mean over the runs that count them."""
+"""Compute system calls per message: each treatment's mean over the runs that count them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIGURES = ("syscall_working_us_per_message", "syscall_waiting_us_per_message",
 NAMED_MAX = 3
 """Number of calls named as the difference between two treatments."""
 SHOWN_MIN = 0.005
-"""Calls made less often than this per message are in the sums, not in the table of calls."""
+"""The table omits calls made less often per message; the sums include them."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Traced:
 
 
 def documents_of(evidence: Evidence) -> list[dict[str, Any]]:
-    """Return what each run that counts system calls recorded of them, in the frame's order."""
+    """Return the records of each run that counts system calls, in the frame's order."""
     return [
         evidence.reader.run(f"{row['run']}-{row['attempt']}").get("syscalls") or {}
         for row in evidence.traced.iter_rows(named=True)

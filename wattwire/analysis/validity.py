@@ -1,4 +1,4 @@
-"""Validity limits after the measurement: rejudged campaigns, and notices about them."""
+"""Rejudge campaigns by other validity limits, and give notices on limits."""
 
 from __future__ import annotations
 

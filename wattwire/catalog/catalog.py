@@ -1,4 +1,4 @@
-"""The catalogue: languages, middleware, cells, meters and studies found under some roots."""
+"""Build the catalogue: languages, middleware, cells, meters and studies under some roots."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Cell:
         payload_bytes: int | None = None,
         settings: Mapping[str, Level] | None = None,
     ) -> str | None:
-        """Return why this cell cannot take part, or None if it can."""
+        """Return the reason that this cell cannot do a treatment; None if it can."""
         if pattern not in self.document["patterns"]:
             available = ", ".join(self.document["patterns"]) or "none"
             return f"{self.name} has no {pattern} (it has: {available})"
@@ -293,7 +293,7 @@ class Catalog:
         chosen: dict[str, None] = {} if names else dict.fromkeys(self.cells)
         for name in names:
             cell_name = "/".join(Path(name).parts[-2:])
-            # A pattern without matches is a misspelt name, for which `cell` raises an error.
+            # A pattern without matches is probably a typo, for which `cell` raises an error.
             chosen |= dict.fromkeys(fnmatch.filter(self.cells, cell_name) or [cell_name])
         return [self.cell(name) for name in chosen]
 
@@ -328,7 +328,7 @@ class Catalog:
         if name_or_path and (path.suffix == ".toml" or folder):
             file = path / "study.toml" if folder else path
             if not file.exists():
-                raise UsageError(f"{file}: there is no such study file")
+                raise UsageError(f"{file}: this study file does not exist")
             folder_name = file.resolve().parent.name  # of "." too
             return (folder_name if file.name == "study.toml" else file.stem), file
         if name_or_path not in self.studies:

@@ -1,4 +1,4 @@
-"""Location of this installation's open folders and its contract.
+"""Locate this installation's open folders and its contract.
 
 They are next to the package in a checkout, and in `wattwire/_data` of an installed package.
 """

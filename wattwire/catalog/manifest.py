@@ -1,4 +1,4 @@
-"""Reading of manifests; an unknown key is an error that names file, key and allowed keys."""
+"""Read manifests; an unknown key is an error that names file, key and allowed keys."""
 
 from __future__ import annotations
 

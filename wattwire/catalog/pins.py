@@ -1,4 +1,4 @@
-"""Versions of libraries that a folder pins, read from the files of its package manager."""
+"""Read the library versions that a folder pins in its package manager's files."""
 
 from __future__ import annotations
 

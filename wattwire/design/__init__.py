@@ -1,4 +1,4 @@
-"""From a study to an ordered plan: treatments, blocks, the seeded order."""
+"""Turn a study into an ordered plan: treatments, blocks and the seeded order."""
 
 from wattwire.design.lint import cautions
 from wattwire.design.plan import CONTROLS, UNSAMPLED, PlannedRun, make_plan, more_blocks

@@ -1,4 +1,4 @@
-"""Cautions for settings of a study that are allowed but probably mistakes."""
+"""Warn of settings of a study that are allowed but probably mistakes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CALL_US_MIN = 20.0
 
 
 def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return warnings to read before the study runs; empty without any."""
+    """Return warnings for display before the study runs."""
     return [
         *_no_question(study),
         *_ends_in_warm_up(study, treatments),

@@ -1,4 +1,4 @@
-"""The run table: blocks in seeded order, the primary factor's levels as neighbours.
+"""Build the run table: blocks in seeded order, the primary factor's levels as neighbours.
 
 The standard deviation of a difference is two to five times smaller between neighbours than between
 random positions in a long block, because drift is slow. Hence a block is a random sequence of

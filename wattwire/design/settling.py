@@ -1,4 +1,4 @@
-"""Settling runs: runs of each cell before block 1 that determine the length of its warm-up."""
+"""Plan settling runs: runs of each cell before block 1 that determine the warm-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Treatments of a study: the product of its factors, or a part of it, without the excluded ones."""
+"""List the treatments of a study: the product of its factors, or a part, with exclusions."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
         pairs.append((Treatment.of(varied, fixed), _excluded(varied, study.excludes)))
     if not pairs:
         raise UsageError(
-            f"study {study.name}: nothing is left to run: no treatment has the levels of any of "
+            f"study {study.name}: there is nothing to run: no treatment has the levels of any of "
             f"the {len(study.includes)} entries of include.treatments"
         )
     if all(reason is not None for _, reason in pairs):
         raise UsageError(
-            f"study {study.name}: nothing is left to run: the [exclude] table excludes all "
+            f"study {study.name}: there is nothing to run: the [exclude] table excludes all "
             f"{len(pairs)} treatments"
         )
     return pairs

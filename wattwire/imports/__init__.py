@@ -1,4 +1,4 @@
-"""Import of others' data into the store, with the provenance of every value."""
+"""Import data of others into the store, with the provenance of every value."""
 
 from wattwire.imports.imported import Check, Imported, Match, Remark, SetAside
 from wattwire.imports.loading import FILE, Reader, find, load, readers

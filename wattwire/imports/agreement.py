@@ -1,4 +1,4 @@
-"""Agreement of a computed value with a printed number."""
+"""Check the agreement of a computed value with a printed number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result of a study's data reader; the reader itself is in the study's folder.
+"""Define the result of a study's data reader, which is in the study's folder.
 
 `studies/NAME/replication.py` defines `read(source: Path, recipe: str) -> Imported` and `RECIPES:
 dict[str, str]`, recipes' names with their descriptions, the default first. It raises UsageError if
@@ -79,7 +79,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Imported:
-    """A campaign that others ran.
+    """A campaign that others measured.
 
     `runs` has one row per run with the store's columns (`run/results/columns.py`): run, attempt,
     block, position, verdict, outcome, used, control, factor.NAME, and responses by the store's

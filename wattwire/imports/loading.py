@@ -1,4 +1,4 @@
-"""Finding and loading a study's reader for its paper's data."""
+"""Find and load a study's reader for its paper's data."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def load(folder: Path) -> Reader:
     if not isinstance(recipes, Mapping) or not recipes:
         raise UsageError(f"{path}: RECIPES: found {recipes!r}; allowed: name -> what it does")
     if not callable(function):
-        raise UsageError(f"{path}: there is no function read(source, recipe)")
+        raise UsageError(f"{path}: the function read(source, recipe) is missing")
     return Reader(folder.name, folder, recipes, function)
 
 

@@ -1,4 +1,4 @@
-"""Progress messages of readers, and their listeners."""
+"""Send progress messages of readers to listeners."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LISTENERS: list[Listener] = []
 
 
 def tell(text: str) -> None:
-    """Send a short message about what is being read to all listeners; there may be none."""
+    """Send a short message on the current data to all listeners, if any."""
     for listener in _LISTENERS:
         listener(text)
 

@@ -1,4 +1,4 @@
-"""Import of a CSV table: columns of levels, columns of numbers, one row or more per run."""
+"""Import a CSV table with columns of levels, columns of numbers, and rows per run."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     if path.is_dir():
         raise UsageError(f"{path}: a folder; give a CSV file with a header line")
     if not path.is_file():
-        raise UsageError(f"{path}: there is no such file; give a CSV file with a header line")
+        raise UsageError(f"{path}: this file does not exist; give a CSV file with a header line")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -113,10 +113,10 @@ def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
 def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     header = [name.strip() for name in next(reader, [])]
     if not any(header):
-        raise UsageError(f"{path}: the file is empty; its first line has to name the columns")
+        raise UsageError(f"{path}: the file is empty; its first line must name the columns")
     repeated = [name for index, name in enumerate(header) if name in header[:index]]
     if repeated:
-        raise UsageError(f'{path}: line 1: there are two columns "{repeated[0]}"; rename one')
+        raise UsageError(f'{path}: line 1: found two columns "{repeated[0]}"; rename one')
     rows = []
     for cells in reader:
         if not any(cell.strip() for cell in cells):
@@ -129,7 +129,7 @@ def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str
         named_cells = zip(header, cells, strict=True)
         rows.append((line, {name: cell.strip() for name, cell in named_cells}))
     if not rows:
-        raise UsageError(f"{path}: found a header without rows; allowed: at least one row")
+        raise UsageError(f"{path}: found a header without rows; allowed: one row or more")
     return header, rows
 
 
@@ -292,8 +292,8 @@ def _merged_levels(
             ways = "; ".join(", ".join(spellings) for spellings in merged)
             yield Remark(
                 f"Levels of {name} with several spellings",
-                f"In {path.name} these are the same number, so each group is one level: {ways}. If "
-                "they are meant to differ, write them with a letter.",
+                f"In {path.name}, these spellings are the same number, so each group is one "
+                f"level: {ways}. If they should differ, add a letter to each.",
             )
 
 
@@ -314,15 +314,15 @@ def _odd_values(
         if missing:
             yield Remark(
                 f"Rows without {name}",
-                f"{len(missing)} of {plural(len(rows), 'row')} of {path.name} hold no number in "
+                f"{len(missing)} of {plural(len(rows), 'row')} of {path.name} have no number in "
                 f"{name} ({_lines(missing)}): answers about it exclude them.",
             )
         negative = [line for line, row in rows if _is_negative(row[name])]
         if negative:
             yield Remark(
                 f"Negative values of {name}",
-                f"{len(negative)} of {plural(len(rows), 'row')} of {path.name} hold a negative "
-                f"{name} ({_lines(negative)}): ratios are undefined, so answers are differences.",
+                f"{len(negative)} of {plural(len(rows), 'row')} of {path.name} have a negative "
+                f"{name} ({_lines(negative)}). Ratios are undefined, so answers are differences.",
             )
 
 

@@ -1,4 +1,4 @@
-"""Writing of an imported campaign: from a reader's result to the folder's files."""
+"""Write an imported campaign from a reader's result."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _runs(imported: Imported) -> pl.DataFrame:
     if missing:
         raise ReaderError(f"the study's reader: runs lack the columns {', '.join(missing)}")
     if runs.height == 0:
-        raise ReaderError("the study's reader: found no run")
+        raise ReaderError("the study's reader returned no run")
     runs = runs.with_columns(
         [pl.col(name).cast(kind, strict=True) for name, kind in REQUIRED.items()]
     )

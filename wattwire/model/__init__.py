@@ -1,1 +1,1 @@
-"""Values only: nothing here uses the files of a campaign, processes or the network."""
+"""Define values. This package uses no campaign files, processes or network."""

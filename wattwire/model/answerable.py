@@ -1,4 +1,4 @@
-"""Checks that a study's questions can be answered: known responses, own factors and baselines."""
+"""Check that a study's questions can be answered: responses, factors and baselines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_answerable(study: Study, where: str) -> None:
-    """Check that every question, limit and table of a study gets its numbers from the runs.
+    """Check that the runs provide the numbers of every question, limit and table of a study.
 
     Raises UsageError for an unknown response, for one without a number per run, and for a
     question's factor that the study neither varies nor holds.
@@ -33,9 +33,9 @@ def _check_question(study: Study, question: Question, place: str) -> None:
     for name in question.factors:
         if name not in study.factors and name not in study.fixed:
             raise UsageError(
-                f"{place}: factors: {name} is neither in [factors] nor in [fixed], so the question "
-                "could not be answered for this factor. Give the factor levels in [factors], or "
-                "remove it from the question."
+                f"{place}: factors: {name} has no level in [factors] or [fixed], so the question "
+                "cannot be answered for this factor. Add its levels to [factors], or remove it "
+                "from the question."
             )
     for name in question.responses:
         place_of = f"{place}: responses"
@@ -113,5 +113,5 @@ def _mapping(table: Any) -> Mapping[str, Any]:
 
 
 def _same(level: Any, known_level: Any) -> bool:
-    """Return whether two levels are equal and both or neither are booleans (True == 1)."""
+    """Return whether two levels are equal, where a boolean equals only a boolean."""
     return bool(level == known_level) and isinstance(level, bool) == isinstance(known_level, bool)

@@ -1,4 +1,4 @@
-"""The population of latency: each delivery that the senders of a run requested, once.
+"""Define the population of latency: every delivery that a run's senders requested, once.
 
 The summary's quantiles and the page's curves are both computed from `deliveries`, so that they
 count the same deliveries.
@@ -14,7 +14,7 @@ import polars as pl
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 
 CALLERS = {"client": "call", "ping": "call", "action_client": "result"}
-"""Roles that wait for replies, and the kind of record that says how a call ended (C-27)."""
+"""Roles that wait for replies → the kind of record with the result of a call (C-27)."""
 SUBSCRIBER, PUBLISHER = "subscriber", "publisher"
 
 SCHEMA = {

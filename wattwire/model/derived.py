@@ -1,4 +1,4 @@
-"""Metrics of a run that are computed from others: per message, per node, above the baseline.
+"""Derive metrics of a run from others: per message, per node, above the baseline.
 
 The summary stores them with the measured ones. Summaries of earlier versions lack them, so they
 are computed again on reading.

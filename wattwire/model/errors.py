@@ -1,4 +1,4 @@
-"""Errors that give the place, the value, the allowed values and a remedy."""
+"""Define errors that give the place, the value, the allowed values and a remedy."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import difflib
 from collections.abc import Iterable, Mapping
 
 CLOSE = 0.5
-"""Least similarity ratio of difflib at which one word is suggested for another."""
+"""Minimum similarity ratio of difflib for a suggestion."""
 UNIT_MAX = 3
-"""Most characters of a name's last part that count as its unit."""
+"""Maximum length of a name's last part that is treated as its unit."""
 
 EXIT_OK = 0
 EXIT_BAD_RESULT = 1
 EXIT_USAGE = 2
 EXIT_ENVIRONMENT = 3
 EXIT_NOTHING_USABLE = 4
-"""No run is valid, so no question has an answer, neither good nor bad."""
+"""No run is valid, so no question has an answer."""
 
 
 class WattwireError(Exception):
@@ -43,7 +43,7 @@ class AgentLostError(WattwireError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ` Did you mean "x"?` for the closest known word, or an empty string.
 
-    A unit that two words share does not make them closer: window_s is not cooldown_s.
+    A common unit does not make two words similar: window_s is not cooldown_s.
     """
     close = difflib.get_close_matches(word, sorted(known), n=9, cutoff=CLOSE)
     match = next((name for name in close if _stems_close(word, name)), None)

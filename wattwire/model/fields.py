@@ -1,4 +1,4 @@
-"""Tables of a study as dataclasses: each field declares what is allowed, one reader checks it."""
+"""Read a study's tables into dataclasses whose fields declare the allowed values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Table = TypeVar("Table")
 def given(allowed: str, default: Any = "", **rules: Any) -> Any:
     """Declare a field: `allowed` describes its values in error messages.
 
-    A value has the type of the default, or of the rule `kind`. Other rules: `needed`, an empty
-    value is refused; `allows`, a predicate; `word`, the vocabulary of a text or of the names of a
-    list; `once`, no name of a list may be given twice; `items`, the dataclass of a list's tables.
+    A value has the type of the default, or of the rule `kind`. Other rules: `needed` rejects empty
+    values; `allows` is a predicate; `word` names the vocabulary of a text or of a list's names;
+    `once` rejects repeated names; `items` is the dataclass of a list's tables.
     """
     if isinstance(default, dict):
         return field(default_factory=dict, metadata={"kind": dict, "allowed": allowed, **rules})
@@ -32,7 +32,7 @@ def given(allowed: str, default: Any = "", **rules: Any) -> Any:
 
 
 def needed(allowed: str, **rules: Any) -> Any:
-    """Declare a text that may not be left out."""
+    """Declare a required text."""
     return given(allowed, needed=True, **rules)
 
 
@@ -95,7 +95,7 @@ def _value(
             for position, item in enumerate(typed, 1)
         )
     if rules.get("once") and len(set(typed)) != len(typed):
-        raise UsageError(f"{place}: a {word or 'name'} is given twice in {value!r}; name it once")
+        raise UsageError(f"{place}: found a {word or 'name'} twice in {value!r}; name it once")
     for name in (typed if kind is tuple else (typed,)) if word and typed else ():
         if name not in vocabularies[word]:
             raise unknown(place, word, name, vocabularies[word])

@@ -1,4 +1,4 @@
-"""The metrics of runs: name, unit, kind, and the synonyms that studies use for them.
+"""Define the metrics of runs: name, unit, kind and synonyms.
 
 A metric of a run is one column of the summary. A metric of a node has a column for each node,
 `NAME.ROLE.INDEX`, and for each service process, `NAME.SERVICE`.
@@ -16,8 +16,9 @@ from wattwire.model.treatment import PATTERN_ROLES
 RUN, NODE = "run", "node"
 LOWER, HIGHER = "lower", "higher"
 OFFERED, FIGURES, EVIDENCE, HARNESS = "offered", "figures", "evidence", "harness"
-"""Lists of metrics: the responses that a page offers where no question names any; those of a run
-that a person looks at first; the evidence of a verdict; the harness's own cost and disturbance."""
+"""Lists of metrics: responses that a page offers without a question; main results of a run;
+evidence of a verdict; cost and disturbance of the harness.
+"""
 ENERGY = "an energy counter"
 SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"
 NUMERIC_KINDS = ("measured", "estimate")
@@ -51,17 +52,17 @@ class Metric:
 
     @property
     def is_number(self) -> bool:
-        """Return whether it can be a response: a quantity, not an identity or a verdict."""
+        """Return whether the metric can be a response, which identities and verdicts cannot."""
         return self.kind in NUMERIC_KINDS and self.name != "outcome"
 
     @property
     def words(self) -> str:
-        """Return its title, or its name in words where it has no title."""
+        """Return the title, or the name in words without a title."""
         return self.title or self.name.replace("_", " ")
 
     @property
     def is_read(self) -> bool:
-        """Return whether it needs a quantity that a meter reads."""
+        """Return whether the metric needs a quantity that a meter reads."""
         return self.needs not in ("", ENERGY, SYSTEM_CALLS)
 
 
@@ -205,7 +206,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "latency_mean_us",
         "µs",
         "measured",
-        "mean latency of what arrived",
+        "mean latency of arrived deliveries",
         also=r"latency_mean(_[nu]s)?",
         title="mean latency",
         lists=((OFFERED, 70),),
@@ -465,7 +466,7 @@ _REGISTRY: tuple[Metric, ...] = (
     ),
     Metric("stall_ms_max", "ms", "measured", "longest stall of the machine in cost_window_s"),
     Metric("stalled_ms", "ms", "measured", "sum of all stalls of 1 ms and more"),
-    Metric("clock_step_ms", "ms", "measured", "by how much the wall clock was set during the run"),
+    Metric("clock_step_ms", "ms", "measured", "step of the wall clock during the run"),
     Metric("datagrams_dropped", "", "measured", "datagrams dropped at full socket buffers"),
     Metric(
         "harness_cpu_share",

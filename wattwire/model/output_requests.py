@@ -1,4 +1,4 @@
-"""`[[table]]`, `[[figure]]`, `[[ranking]]`: tables and figures that a study requests."""
+"""Read `[[table]]`, `[[figure]]` and `[[ranking]]`: the output that a study requests."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def _read(
 def _check_table(table: ShownTable, has_published: bool, place: str) -> None:
     if table.columns == table.rows:
         raise UsageError(
-            f"{place}: {table.rows} is both rows and columns; name another factor or leave "
-            "columns out"
+            f"{place}: {table.rows} is both rows and columns; name another factor, or leave out "
+            "columns"
         )
     has_columns = any(value.published or value.ratio for value in table.values)
     _check_published(bool(table.published), has_columns, has_published, place)

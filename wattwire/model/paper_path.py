@@ -1,4 +1,4 @@
-"""`[[paper_path]]`: comparisons by the paper's method beyond those of the study's questions."""
+"""Read `[[paper_path]]`: further comparisons by the paper's method."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def _levels(
             allowed = ", ".join(map(repr, known_levels[name]))
             close = nearest(str(valid), [str(level) for level in known_levels[name]])
             raise UsageError(
-                f"{place}.{name}: found {valid!r}; allowed: {allowed}.{close} A preset that leaves "
-                "a level out can set paper_path = [] for itself."
+                f"{place}.{name}: found {valid!r}; allowed: {allowed}.{close} A preset without "
+                "this level can set paper_path = []."
             )
         checked.append(valid)
     return tuple(checked)

@@ -1,4 +1,4 @@
-"""`[[question]]`: the questions of a study, with their factors, responses and correlates."""
+"""Read `[[question]]`: a study's questions with their factors, responses and correlates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wattwire.model.fields import given, read_table
 
 @dataclass(frozen=True)
 class Question:
-    """One question of the study, answered by contrasts of its responses over its factors.
+    """A question of the study; contrasts of its responses over its factors answer it.
 
     `factors` may name factors that the study holds at one level; these get no answer. `beside`
     names the metrics that each response is correlated with.

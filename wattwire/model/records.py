@@ -1,4 +1,4 @@
-"""Readers of the two binary formats that processes write: node samples and sampler readings."""
+"""Read the two binary formats that processes write: node samples and sampler readings."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ READING_RECORD = np.dtype(
     [("t_ns", "<i8"), ("series", "<u4"), ("read_ns", "<u4"), ("value", "<f8")]
 )
 RECORDS_MAX = 10**9
-"""Most records of a sample file whose node's capacity is not known."""
+"""Maximum number of records in a sample file if the node's capacity is unknown."""
 CHUNK_RECORDS = 1 << 17
-"""Records in memory at a time: 5 MiB of a file."""
+"""Number of records in memory at a time: 5 MiB of a file."""
 
 
 class SampleFileError(WattwireError):
@@ -49,10 +49,10 @@ class SampleFileError(WattwireError):
 
 
 def read_regular(path: Path, bytes_max: int) -> bytes:
-    """Return the content of a file that a node left. Raises SampleFileError, never waits.
+    """Return the content of a node's file without blocking. Raises SampleFileError.
 
-    A node may leave anything under a name that is read later: a pipe without a writer, a link to
-    an endless device, a file with more bytes than there is memory.
+    A node may leave any file under a name that is read later: a pipe without a writer, a link to an
+    endless device, a file larger than the memory.
     """
     with _regular(path, bytes_max) as (file, size):
         return file.read(size)
@@ -84,7 +84,7 @@ Records = npt.NDArray[np.void]
 
 
 class Samples(Protocol):
-    """The records of one node process, wherever they are."""
+    """The records of a node process, in memory or in a file."""
 
     @property
     def role(self) -> str: ...
@@ -177,8 +177,8 @@ def open_samples(
         data = file.read(HEADER_BYTES)
     if len(data) < HEADER_BYTES:
         raise SampleFileError(
-            f"{path}: {len(data)} bytes; the header alone has {HEADER_BYTES}. "
-            "The node did not finish writing: the run cannot be used."
+            f"{path}: {len(data)} bytes; the header alone has {HEADER_BYTES}. The node did not "
+            "finish writing, so the run cannot be used."
         )
     header = np.frombuffer(data, MESSAGE_HEADER)[0]
     _check_header(path, header, seed)

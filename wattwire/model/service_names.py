@@ -13,7 +13,7 @@ def process_of(service: str, attempt: int) -> str:
 
 
 def service_of(process: str) -> str:
-    """Return the service of a process, whichever attempt to start the service it was.
+    """Return the service of a process, for any attempt to start the service.
 
     A broker that failed because its port was taken is still the broker.
     """

@@ -1,4 +1,4 @@
-"""Keys `settings.NAME`: the dotted and the quoted spelling in TOML are the same key of a study.
+"""Flatten keys `settings.NAME`: TOML's dotted and quoted spelling are the same key of a study.
 
 TOML reads an unquoted `settings.NAME = …` as a table inside a table. A factor's name is the whole
 key, so every table of a study whose keys are factors is flattened when the study is read.
@@ -102,8 +102,8 @@ def _flat(table: Any, place: str) -> Any:
             full = f"{SETTINGS}.{name}"
             if full in table:
                 raise UsageError(
-                    f'{place}: {full} is given twice, as {full} and as "{full}", which are the '
-                    "same key. Delete one of the two."
+                    f'{place}: found {full} twice, as {full} and as "{full}", which are the same '
+                    "key; delete one of them"
                 )
             flat[full] = level
     return flat

@@ -1,4 +1,4 @@
-"""The study in a campaign's folder: of any version of wattwire, measured or imported."""
+"""Read the study in a campaign's folder, of any version of wattwire, measured or imported."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ class Part:
 
 @dataclass(frozen=True)
 class StoredStudy(Study):
-    """A campaign's study, with the defaults of what it leaves out.
+    """A campaign's study, with defaults for missing keys.
 
-    An imported study may have any factors and levels, and states only what its data tell: its
-    defaults for `plan` and `validity` describe no run. Keys of later versions are only in
-    `document`.
+    An imported study may have any factors and levels. Its defaults for `plan` and `validity` do not
+    describe its runs. Keys of later versions are only in `document`.
     """
 
     part: Part | None = None
@@ -95,7 +94,7 @@ def _known(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _only(table: Any, kind: Any) -> Any:
-    """Return the table with the keys of a dataclass only; anything else as it is."""
+    """Return a table with only the keys of a dataclass; return other values unchanged."""
     if not isinstance(table, Mapping):
         return table
     keys = {declared.name for declared in fields(kind)}

@@ -1,4 +1,4 @@
-"""Studies: questions as data. Parses and checks `study.toml` after the merge of a preset."""
+"""Parse and check `study.toml` after the merge of a preset."""
 
 from __future__ import annotations
 
@@ -54,15 +54,16 @@ ANSWER_SCALES = ("log", "plain")
 ANSWER_WORDS = {"scale": ANSWER_SCALES}
 BEST_OF = 'a list of factors, e.g. ["middleware", "language"]'
 STOP_BLOCKS_MIN = 10
-"""Fewest blocks after which a campaign may stop by width: with fewer, only a fixed number of
-blocks keeps the coverage of the confidence intervals."""
+"""Minimum number of blocks before a stop by width. With fewer blocks, only a fixed number of blocks
+keeps the coverage of the confidence intervals.
+"""
 DEFAULT_LEVELS: dict[str, Level] = {
     "clients": 1, "payload_bytes": 64, "payload_encoding": "bytes", "loop": "open",
     "pacing": "kit", "verify": "header", "reply": "echo", "literal": "", "count": 1000,
     "timeout_ms": 1000, "outstanding_max": 1, "action_feedback": 3,
 }  # fmt: skip
 DEFAULT_RATE_HZ = 10.0
-"""Rate of a study that gives neither a rate nor an interval."""
+"""Rate of a study without a rate or an interval."""
 
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
@@ -113,7 +114,7 @@ class Plan:
     """Half-width of the primary ratio's confidence interval, as a share of the ratio, at which the
     campaign stops. 0: all `blocks` are run."""
     blocks_min: int = STOP_BLOCKS_MIN
-    """Fewest blocks before the campaign may stop by width; `blocks` is the largest number."""
+    """Minimum number of blocks before a stop by width; `blocks` is the maximum."""
 
 
 @dataclass(frozen=True)
@@ -140,13 +141,13 @@ class AnswerRules:
     """How the questions are answered: table [answers]."""
 
     baseline: dict[str, Level] = given("a table", {})
-    """Factor → the level that the others are compared with; by default a factor's first level."""
+    """Factor → baseline level; by default a factor's first level."""
     family: str = ""
-    """The answers whose intervals hold together, in words."""
+    """The answers whose intervals hold simultaneously, in words."""
     margin: float | None = number("between 0 and 1", lambda value: 0 < value < 1)
     """Relative difference within which two levels are equivalent; None: nothing is equivalent."""
     looks: int = given("1 or 2", 1, allows=(1, 2).__contains__)
-    """Number of times that a comparison is judged; 2 measures a worse one again."""
+    """Number of looks at a comparison; with 2, a worse result is measured again."""
     scale: str = given("a scale", "log", word="scale")
     """Scale of interactions, one of ANSWER_SCALES."""
     best_of: tuple[str, ...] = given(BEST_OF, ())
@@ -183,7 +184,7 @@ class Study:
     paper_path: tuple[Walk, ...] = ()
     shown: Shown = Shown()
     awaits: frozenset[str] = frozenset()
-    """Middleware and languages that the study names and that have no folder yet."""
+    """Middleware and languages that the study names and that do not have a folder yet."""
     document: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -352,7 +353,7 @@ def _check_names(study: Study, where: str) -> None:
 
 
 def _check_shapes(document: Mapping[str, Any], where: str) -> None:
-    """Raise UsageError where a value has another shape than its key requires."""
+    """Raise UsageError for a value of a shape that its key does not allow."""
     for key in SUBTABLES:
         if not isinstance(document.get(key, {}), Mapping):
             raise UsageError(f"{where}: {key}: found {document[key]!r}; allowed: a table [{key}]")
@@ -432,7 +433,9 @@ def _check_factors(study: Study, where: str) -> None:
             )
         if len(set(levels)) != len(levels):
             stated = study.document["factors"][key]
-            raise UsageError(f"{where}: factors.{key}: a level is given twice in {stated!r}")
+            raise UsageError(
+                f"{where}: factors.{key}: found a level twice in {stated!r}; name it once"
+            )
 
 
 def _check_held(study: Study, where: str) -> None:
@@ -450,9 +453,9 @@ def _check_held(study: Study, where: str) -> None:
         raise UsageError(f"{where}: no pattern; allowed: {', '.join(PATTERN_ROLES)}")
     if "cell" not in keys and not {"middleware", "language"} <= keys:
         raise UsageError(
-            f"{where}: the study names no cells; give middleware and language, or cell"
+            f"{where}: the study does not name cells; give middleware and language, or cell"
         )
-    # The rows of the summary would give wrong sizes: a literal replaces the payload (C-22).
+    # A literal replaces the payload (C-22), so the summary would give wrong sizes.
     literals = study.factors.get("literal", (study.fixed.get("literal", ""),))
     literal = next(filter(None, literals), None)
     if literal and "payload_bytes" in study.factors:
@@ -521,7 +524,7 @@ def _check_plan(study: Study, where: str) -> None:
         raise UsageError(f"{where}: plan.duration_s: found {plan.duration_s}; allowed: above 0")
     if plan.warmup_s >= plan.duration_s:
         raise UsageError(
-            f"{where}: plan.warmup_s ({plan.warmup_s:g}) leaves nothing of plan.duration_s "
+            f"{where}: plan.warmup_s ({plan.warmup_s:g}) covers all of plan.duration_s "
             f"({plan.duration_s:g}); make the window longer or the warm-up shorter"
         )
 

@@ -1,4 +1,4 @@
-"""Treatments: combinations of factor levels."""
+"""Define treatments, combinations of factor levels."""
 
 from __future__ import annotations
 

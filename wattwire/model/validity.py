@@ -1,4 +1,4 @@
-"""Validity limits: the conditions under which a run counts, and the former names of their keys."""
+"""Define validity limits, the conditions for a valid run, and the former names of their keys."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ValidityLimits:
     """
 
     look: bool = False
-    """True for a look: no condition excludes a run, whatever the limits. The page says so."""
+    """True for a look: no condition excludes a run, whatever the limits, as the page states."""
     other_load_max: float = 0.25
     """Load of other processes, weighted as the scheduler weighs them."""
     steal_max: float = 0.05
-    """CPU time that the hypervisor took."""
+    """CPU time that the hypervisor stole."""
     temperature_max_celsius: float = 95.0
     free_disk_bytes_min: int = 200_000_000
     missed_ticks_max: float = 0.10
@@ -41,7 +41,7 @@ class ValidityLimits:
 OTHER_LOAD, STEAL, MISSED_TICKS = "other_load_share", "steal_share", "missed_ticks_share"
 """Conditions that are shares; the other conditions are in the unit of their limit."""
 _SHARES = (
-    (STEAL, "steal_max", "steal", "the host took {:.1f} % of the cores (steal)"),
+    (STEAL, "steal_max", "steal", "the host stole {:.1f} % of the CPU"),
     (OTHER_LOAD, "other_load_max", "other_load", "other processes wanted {:.1f} % of the cores"),
     (MISSED_TICKS, "missed_ticks_max", "missed_ticks", "the sampler missed {:.1f} % of its ticks"),
 )
@@ -51,7 +51,7 @@ _AMOUNTS = (
     ("clock_step_ms", "clock_step_max_ms", "clock_step", "the clock was set by {:.0f} ms", "ms"),
 )
 SHARE_LIMITS = tuple(key for _, key, *_ in _SHARES)
-"""Keys of limits on shares: 0.5 is 50 %, and 1 or more opens the limit."""
+"""Keys of limits on shares: 0.5 is 50 %; 1 or more disables the limit."""
 CONDITION_CODES = frozenset(code for _, _, code, *_ in (*_SHARES, *_AMOUNTS))
 """Codes of the reasons that come from validity limits alone."""
 

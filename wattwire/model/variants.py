@@ -1,4 +1,4 @@
-"""Variants: the same study with cells from another folder, or with other levels, for comparison.
+"""Define variants: the same study with cells from another folder or with other levels.
 
 A study has the factor `variant`, and a table `[variants.NAME]` for each of its levels.
 """

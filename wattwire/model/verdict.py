@@ -1,4 +1,4 @@
-"""Outcomes of the nodes, and verdicts on the use of a run."""
+"""Define the outcomes of nodes and the verdicts on runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Outcome(str, Enum):
-    """What happened to the nodes. It is a result, and part of the answer."""
+    """The outcome of the nodes, which is a result and part of the answer."""
 
     COMPLETED = "completed"
     SATURATED = "saturated"
@@ -28,7 +28,7 @@ def ended_unsent(row: Mapping[str, Any]) -> bool:
 
 
 class Verdict(str, Enum):
-    """Whether the analysis may use a run: the worst of its reasons decides."""
+    """The use of a run in the analysis, determined by the worst of its reasons."""
 
     VALID = "valid"
     INVALID = "invalid"

@@ -1,4 +1,4 @@
-"""The warm-up of closed loops: the number of calls of each client before those that count.
+"""Define the warm-up of closed loops: the number of discarded first calls of each client.
 
 All treatments of a campaign share one number, from settling runs before the first block.
 """
@@ -12,11 +12,12 @@ AUTO_WORD = "auto"
 SETTLING = "settling"
 """Value of `control` for a settling run, which no answer uses."""
 SETTLING_RUNS = 3
-"""Settling runs of each cell; several, because the result of one may be chance."""
+"""Number of settling runs per cell. A single run may give a chance result."""
 SETTLING_CALLS = 8000
 SETTLING_S = 10.0
 """A settling run ends after SETTLING_CALLS calls of each client, or after SETTLING_S seconds."""
 
 STEPS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-"""Possible lengths of a warm-up, in calls: coarse steps, so that a repetition gives the same one.
-The shortest is not 0, because the first calls of a process hardly ever resemble the later ones."""
+"""Possible lengths of a warm-up, in calls. Coarse steps make the result repeatable. The shortest is
+not 0, because the first calls of a process rarely resemble later calls.
+"""

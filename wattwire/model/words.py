@@ -1,4 +1,4 @@
-"""Numbers, durations and levels as text for readers."""
+"""Format numbers, durations and levels as text for readers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVEL_DIGITS = 13
 def number(value: float | None, digits: int = 3) -> str:
     """Return `value` with `digits` significant digits and separated thousands.
 
-    Only values from 10⁹ on, and those below 10⁻⁵, have an exponent.
+    Only values from 10⁹ on, and values below 10⁻⁵, have an exponent.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return MISSING
@@ -40,7 +40,7 @@ def number(value: float | None, digits: int = 3) -> str:
 def p_equals(p: float, digits: int = 2) -> str:
     """Return a p value as "p = 0.012".
 
-    No p value is 0: one that a float cannot represent is given as less than the smallest float.
+    A p value is never 0: if a float cannot represent it, it is below the smallest float.
     """
     return f"p = {number(p, digits)}" if p > 0 else f"p {NO_P}"
 
@@ -48,8 +48,8 @@ def p_equals(p: float, digits: int = 2) -> str:
 def limits(estimate: float, low: float, high: float, digits: int = 3) -> tuple[str, str, str]:
     """Return an estimate and its limits as text, with enough digits to distinguish them.
 
-    The two limits differ from each other and from 1 wherever their values do: "1.00 (1.00 to
-    1.00): different" would not make sense for 1.0004 (1.0001 to 1.0007).
+    The text distinguishes the two limits from each other and from 1: "1.00 (1.00 to 1.00):
+    different" would not make sense for 1.0004 (1.0001 to 1.0007).
     """
     for trial_digits in range(digits, digits + 5):
         one_text, lower, upper = (number(value, trial_digits) for value in (1.0, low, high))

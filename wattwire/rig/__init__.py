@@ -1,4 +1,4 @@
-"""Hosts and their builds; no other code starts processes."""
+"""Manage hosts and their builds. No other code starts processes."""
 
 from wattwire.rig.agent import AgentClient, find_agent
 from wattwire.rig.builds import Artifact, Builder, BuildStep, CellBuild

@@ -1,4 +1,4 @@
-"""Client of one agent process (agent/PROTOCOL.md): requests, replies, events."""
+"""Communicate with an agent process (agent/PROTOCOL.md): requests, replies, events."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def find_agent() -> Path:
                 _warn_if_older(built)
             return Path(candidate)
     raise MissingError(
-        f"no wattwire-agent: looked at WATTWIRE_AGENT ({named or 'unset'}), {built} and PATH. "
-        "Build it with `make setup` (needs cargo)."
+        f"no wattwire-agent in WATTWIRE_AGENT ({named or 'unset'}), {built} or PATH; build it "
+        "with `make setup` (needs cargo)"
     )
 
 
@@ -79,7 +79,7 @@ class AgentClient:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            start_new_session=True,  # so that Ctrl-C reaches the controller alone
+            start_new_session=True,  # Ctrl-C then reaches only the controller
         )
         threading.Thread(target=self._read, name="agent-reader", daemon=True).start()
         self.hello = self.request("hello", protocol=PROTOCOL, state=str(state))
@@ -137,7 +137,7 @@ class AgentClient:
             try:
                 message = json.loads(line)
             except ValueError:
-                break  # a torn line: the agent died while writing
+                break  # an incomplete line: the agent died while writing
             if "event" in message:
                 self._dispatch(message)
             else:
@@ -163,7 +163,7 @@ class AgentClient:
             waiting, self._waiting = self._waiting, {}
             queues = list(self._queues.values())
         for future in waiting.values():
-            future.set_exception(AgentLostError("the agent ended before it answered"))
+            future.set_exception(AgentLostError("the agent ended before its greeting"))
         for events in queues:
             events.put(_LOST)
 

@@ -1,4 +1,4 @@
-"""Running systems to be measured: a process, a cgroup or a systemd unit."""
+"""Resolve running systems to measure: a process, a cgroup or a systemd unit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Builds that a cell needs before it runs: its middleware's environment, then the cell itself.
+"""Build what a cell needs: the environment of its middleware, then the cell.
 
 An artifact's key is the hash of all its inputs: file contents, commands, the key of the
-environment, the interpreter. The same key is never built twice on one host.
+environment, the interpreter. A host builds each key once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SKIPPED_NAMES = frozenset({"__pycache__", "tests", "target", ".pytest_cache", ".
 
 
 def host_python() -> str:
-    """Return the interpreter that runs cells: the base one, which does not see our packages."""
+    """Return the base interpreter, which runs cells and does not see wattwire's packages."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
@@ -80,7 +80,7 @@ class BuildStep:
 
 
 class NotBuiltError(MissingError):
-    """A builder that only looks was asked for a build that does not exist yet.
+    """A builder with `look` was requested to provide a build that does not exist yet.
 
     `heavy` is its duration as text; `expected_s` is a forecast in seconds.
     """
@@ -103,7 +103,7 @@ class LackingError(MissingError):
 class Builder:
     """Builds cells on one host through its agent and remembers what it built.
 
-    With `look` nothing is built: a build that does not exist yet raises NotBuiltError.
+    With `look`, a build that does not exist yet raises NotBuiltError instead.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Builder:
                     self.cell(cell)
                 except NotBuiltError as error:
                     expected_s[error.built_name] = error.expected_s
-                    if error.built_name != cell.name:  # its key is known only after that build
+                    if error.built_name != cell.name:  # its key depends on that build
                         expected_s[cell.name] = expected_build_s(cell.name, cell.document["build"])
                 except MissingError:
                     continue
@@ -158,7 +158,7 @@ class Builder:
         if table is None:
             return Artifact("", None)
         files = list(laid_out(middleware.folder, table.get("inputs", [])))
-        # Only the variables that the manifest names are part of the key: a changed PATH is not.
+        # The key includes only the variables that the manifest names, so PATH does not affect it.
         inherited = {name: os.environ.get(name, "") for name in table.get("host_env", [])}
         words = {"python": host_python()}
         commands = [substitute(c, words, {}) for c in table.get("commands", [])]
@@ -285,7 +285,7 @@ class Builder:
             key, files, commands, env, int(table.get("timeout_s", 1800)), report
         )
         report(done=True)
-        if not reply.get("cached"):  # else another process built it meanwhile
+        if not reply.get("cached"):  # otherwise another process built it
             note_build(name, float(reply.get("seconds", 0.0)))
         return reply
 

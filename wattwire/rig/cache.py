@@ -1,4 +1,4 @@
-"""The user's build cache: location, size and removal.
+"""Manage the user's build cache: location, size and removal.
 
 The agent fills it, so the layout here is that of agent/src/cache.rs.
 """
@@ -52,7 +52,7 @@ def entries(place: Path, now_s: float | None = None) -> list[Entry]:
         with contextlib.suppress(OSError):
             for path in sorted((place / kind).iterdir()):
                 if kind != "blobs" and not path.is_dir():
-                    continue  # locks and logs go with their build
+                    continue  # removed with their build
                 with contextlib.suppress(OSError):
                     marker = path / MARKER
                     stamp = marker if marker.exists() else path
@@ -81,13 +81,13 @@ def remove(entry: Entry) -> bool:
     with _locked(lock) as acquired:
         if not acquired:
             return False
-        # The marker first: a partly removed build must never look complete.
+        # The marker is removed first, because a partly removed build must never look complete.
         (entry.path / MARKER).unlink(missing_ok=True)
         shutil.rmtree(entry.path)
         entry.path.with_name(f"{entry.path.name}.log").unlink(missing_ok=True)
         cost = entry.path.parents[1] / HARNESS_COSTS / f"{entry.path.name}.json"
         cost.unlink(missing_ok=True)
-        # The lock stays: a process that waits for it would otherwise hold an unlinked file.
+        # The lock file remains, because a waiting process would otherwise hold an unlinked file.
     return True
 
 

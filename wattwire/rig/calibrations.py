@@ -1,4 +1,4 @@
-"""The user's own calibrations of energy estimates: one file, which agents read too."""
+"""Store the user's calibrations of energy estimates in a file that agents read too."""
 
 from __future__ import annotations
 

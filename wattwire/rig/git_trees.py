@@ -1,4 +1,4 @@
-"""Cells at a commit: its tree, checked out once in the cache."""
+"""Check out the tree of a commit once in the cache, for its cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Round-trip cost of a cell's kit, measured on this machine, with one file per build.
+"""Store the round-trip cost of a cell's kit on this machine, in a file per build.
 
 `wattwire check CELL --cost` measures it; campaigns copy it, and their pages print it.
 """

@@ -1,4 +1,4 @@
-"""Facts of the host that the controller needs before a run: load, disk, suspend."""
+"""Read host facts that the controller needs before a run: load, disk, suspend."""
 
 from __future__ import annotations
 

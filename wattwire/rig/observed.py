@@ -1,4 +1,4 @@
-"""Seconds of builds, node starts and calls on this machine, in a file for each cell.
+"""Store the seconds of builds, node starts and calls on this machine, in a file per cell.
 
 Only forecasts use them; measurements and verdicts do not. The files are in the user's build cache;
 without them, forecasts begin without observations.
@@ -38,7 +38,7 @@ class ObservedRun:
 
 @dataclass(frozen=True)
 class Observed:
-    """Observations of a cell, or of the environment of a middleware; empty at first."""
+    """Observations of a cell, or of a middleware's environment; initially empty."""
 
     build_s: tuple[float, ...] = ()
     runs: tuple[ObservedRun, ...] = ()

@@ -1,4 +1,4 @@
-"""Checks that the programs a cell needs are new enough, by the versions that they report."""
+"""Check that the programs of a cell report sufficiently new versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Execution of campaigns and runs."""
+"""Execute campaigns and runs."""
 
 from wattwire.run.campaign import CampaignRunner, Options, Skipped
 from wattwire.run.progress import Progress

@@ -1,4 +1,4 @@
-"""Load steps measured with an energy counter, from which a calibration is computed."""
+"""Measure load steps with an energy counter, for a calibration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ while True:
     due = max(due + period_s, time.monotonic() - period_s)
     time.sleep(max(0.0, due - time.monotonic()))
 """
-"""Uses a share of a core; to avoid aliasing, its period is not a multiple of a clock tick."""
+"""Uses a share of a core. Its period is not a multiple of a clock tick, to avoid aliasing."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def ranked_meters(meters: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]:
-    """Return the names of the meters to calibrate against: the named one, else all readable ones.
+    """Return the names of the meters to calibrate with: the named meter, else all readable meters.
 
     Raises MissingError, with each meter's requirements, if there is none.
     """
@@ -70,7 +70,7 @@ def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]
         lines += [f"  to grant it: {m['grant']}" for m in candidates if m["grant"]]
         raise MissingError(
             "calibrate: no energy counter can be read here, so there is nothing to calibrate "
-            "against:\n" + "\n".join(lines) + "\nThe estimate keeps its wide stated range."
+            "against:\n" + "\n".join(lines) + "\nThe estimate keeps its default range."
         )
     return present
 

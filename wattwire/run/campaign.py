@@ -1,4 +1,4 @@
-"""Execution of a campaign: plan, runs with retries in their block, resume, end."""
+"""Execute a campaign: plan, runs with retries in their block, resume, end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Skipped = tuple[Treatment, str]
 AGAIN = "measured_again"
 """Journal key of the treatments with more blocks than the study has."""
 FULL_DISK_BYTES = 64 << 10
-"""With less free space than this, a failed attempt is attributed to the disk."""
+"""With less free space, a failed attempt is attributed to the disk."""
 MACHINERY_FAILURES_MAX = 3
 """Number of consecutive harness failures within one run that stops the campaign."""
 
@@ -66,7 +66,7 @@ class Options:
 
 
 class CampaignRunner:
-    """Executes a campaign in its directory and holds its lock throughout."""
+    """Executes a campaign in its directory, under the directory's lock."""
 
     def __init__(self, campaign: Campaign, catalog: Catalog, progress: Progress) -> None:
         self.campaign = campaign
@@ -116,7 +116,7 @@ class CampaignRunner:
         campaign = self.campaign
         if campaign.journal.get("identity") is None:
             raise UsageError(
-                f"{campaign.path}: this campaign was ended before its plan was written: nothing "
+                f"{campaign.path}: this campaign ended before its plan was written, so nothing "
                 "was measured. Delete the directory and run the study again."
             )
         stored = campaign.study_document
@@ -291,8 +291,8 @@ class CampaignRunner:
         if broken:
             count = "all" if len(broken) == len(self._plan) else str(len(broken))
             text = (
-                f"{count} of {len(self._plan)} runs ended in an exception inside wattwire, which "
-                f"says nothing about their cells; the first: {self._exceptions[broken[0]]}"
+                f"{count} of {len(self._plan)} runs ended in an exception inside wattwire, not "
+                f"in their cells; the first: {self._exceptions[broken[0]]}"
             )
             self._progress.event("note", text=text)
 
@@ -318,7 +318,7 @@ class CampaignRunner:
 
     def _is_done(self, planned: PlannedRun) -> bool:
         done = [a for a in self.campaign.journal.attempts(planned.run) if a.state == "done"]
-        # No answer uses a settling run, so a disturbed one is enough.
+        # No answer uses a settling run, so a disturbed settling run is sufficient.
         retries = 0 if planned.control == SETTLING else self._study.plan.retries
         spent = len(done) > retries
         return spent or any(a.verdict == Verdict.VALID.value for a in done)

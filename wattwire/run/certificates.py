@@ -1,4 +1,4 @@
-"""Certificates for runs over TLS (clause C-35): an authority and a server certificate per run."""
+"""Write certificates for a run over TLS (clause C-35): an authority and a server certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named crash points, at each of which tests check that a campaign survives kill -9.
+"""Define crash points, at which tests check that a campaign survives kill -9.
 
 `WATTWIRE_CRASH=VICTIM@POINT` kills VICTIM (controller, agent, guard, node) with SIGKILL the first
 time POINT (ready, window, drain, convert, commit) is reached in this process. If it is unset, the

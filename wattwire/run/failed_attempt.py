@@ -1,4 +1,4 @@
-"""Attempts that end in an exception: those that end the campaign, and the logs that are kept."""
+"""Handle attempts that end in an exception: the end of the campaign, and their logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts for a plan before it is run: time, disk space, and the window that each meter needs.
+"""Forecast the time and disk space of a plan, and the window that each meter needs.
 
 Measurements and verdicts do not use them.
 """
@@ -71,7 +71,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class MeterWindow:
-    """The shortest window in which a meter's result is useful, and the reason."""
+    """The minimum window for a useful result of a meter, and the reason."""
 
     meter: str
     window_s: float
@@ -178,7 +178,7 @@ def _closed(treatment: Treatment) -> bool:
 
 
 def _range(values: Iterable[float], form: str = "{:.3g}") -> str:
-    """Return a text with the lowest and the highest value, or the only one."""
+    """Return a text with the lowest and the highest value, or the only value."""
     ordered = sorted(values)
     return " to ".join(dict.fromkeys(form.format(end) for end in (ordered[0], ordered[-1])))
 

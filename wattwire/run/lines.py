@@ -1,4 +1,4 @@
-"""The lines that a node prints (contract C-05), validated before use."""
+"""Validate the lines that a node prints (contract C-05)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _problem_in(value: Any, depth: int) -> str:
         if len(value) > STRING_CHARACTERS_MAX:
             return f"a string of {len(value):,} characters; allowed: {STRING_CHARACTERS_MAX:,}"
         if any("\ud800" <= character <= "\udfff" for character in value):
-            return f"the string {excerpt(value)} holds a lone surrogate"
+            return f"the string {excerpt(value)} has a lone surrogate"
     elif isinstance(value, int):
         if not -(2**64) < value < 2**64:
             return "an integer of more than 64 bits"

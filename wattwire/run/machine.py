@@ -1,4 +1,4 @@
-"""The agent's description of the machine: facts, meters, rights, versions, energy model."""
+"""Read the agent's description of the machine: facts, meters, rights, versions, energy model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specs of a treatment's nodes (contract, last section)."""
+"""Make the specs of a treatment's nodes (contract, last section)."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def node_plans(
             "index": index,
             "peers.nodes": peers,
             "peers.count": len(peers),
-            # Phases are spread evenly over a period: real clients are not synchronised.
+            # Phases are spread evenly over a period, because real clients are not synchronised.
             "phase_ns": period_ns(treatment) * index // clients if role == leaf else 0,
         }
         messages_max = messages + calls_beyond(treatment, messages)

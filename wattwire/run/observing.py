@@ -1,4 +1,4 @@
-"""Time that a run takes beyond its plan, stored for later forecasts (`rig/observed.py`)."""
+"""Store the time of a run beyond its plan, for later forecasts (`rig/observed.py`)."""
 
 from __future__ import annotations
 

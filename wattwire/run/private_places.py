@@ -1,4 +1,4 @@
-"""Folders of this machine whose paths occur in a campaign's commands, and their replacements."""
+"""List this machine's folders in a campaign's commands, with replacements for redaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of one run: started, written to and ended through the agent."""
+"""Start, write to and end the processes of a run through the agent."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class RunProcesses:
         out = self._folder / "out" / process
         out.mkdir(parents=True, exist_ok=True)
         for log in (logs / f"{process}.out", logs / f"{process}.err"):
-            discard(log)  # an earlier node may have put anything there
+            discard(log)  # an earlier node may have put any file there
         reply = self._agent.request(
             "spawn",
             process=process,
@@ -220,7 +220,8 @@ def start_service(
 ) -> list[str]:
     """Start one service process, wait until it is ready, and return its endpoints.
 
-    A port taken by another process between choosing and binding is replaced, a few times.
+    If another process takes the port before the service binds it, another port is tried, a few
+    times.
     """
     problem, timed_out = "", False
     for attempt in range(SERVICE_TRIES):
@@ -276,7 +277,7 @@ def _wait_service(
             return
         if time.monotonic() > deadline_s:
             raise NodeEndedError(process, f"did not serve within {timeout_s:g} s", timed_out=True)
-        time.sleep(0.005)  # the step of a bounded poll: a port has no event to wait for
+        time.sleep(0.005)  # the period of a bounded poll, because a port has no event
 
 
 def _serves(process: str, ready: dict[str, Any], words: dict[str, str], folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Events of a running campaign; the CLI decides how to display them."""
+"""Define the events of a running campaign, which the CLI displays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of each treatment before the first run: found, built, or skipped with the reason."""
+"""Find and build the cells of each treatment before the first run, or skip the treatment."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _awaited_gap(treatment: Treatment, study: Study, catalog: Catalog) -> str | 
     for key, known in (("middleware", catalog.middleware), ("language", catalog.languages)):
         name = str(treatment.get(key, ""))
         if name in study.awaits and name not in known:
-            return f"no {key} {name} is here yet"
+            return f"{key} {name} does not exist here yet"
     return None
 
 

@@ -1,4 +1,4 @@
-"""One run, from the first process to its last: start, ready, silent, window, drain, end."""
+"""Execute a run from its first process to its last: start, ready, silent, window, drain, end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GO_LEAD_PER_NODE_NS = 5_000_000
 EXIT_PATIENCE_S = 5.0
 REASON_PATIENCE_S = 5.0
 SKIPPED_SHARE_MAX = 0.02
-"""Slots that a native timer may skip; with more, the run is saturated."""
+"""Number of slots that a native timer may skip. With more, the run is saturated."""
 REFUSED = 2
 CLOSED_WINDOW_MAX_S = 600.0
 
@@ -65,7 +65,7 @@ class RunRecord:
 
 
 class OneRun:
-    """Executes one attempt in `folder`. In any event, all its processes are ended."""
+    """Executes an attempt in `folder` and always ends all its processes."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class OneRun:
         except NodeEndedError as ended:
             record.outcome = Outcome.TIMED_OUT if ended.timed_out else Outcome.DIED
             record.outcome_detail = str(ended)
-            if isinstance(ended, BrokenContractError):  # its reason says how
+            if isinstance(ended, BrokenContractError):  # the error has the reason
                 record.outcome_detail = f"{ended.process} broke the contract"
         else:
             self._judge_exits()
@@ -265,7 +265,7 @@ class OneRun:
         spec = self.record.nodes[0].spec
         if self._treatment["loop"] == "open":
             duration_ns = int(spec["duration_ns"])
-            # The window lasts its whole length, even where the last message was due before its end.
+            # The window keeps its full length, even if the last message was due before its end.
             end_s = (start_ns + duration_ns) / SECOND_NS
             patience_s = (spec["overrun_ns"] + 2 * spec["timeout_ns"]) / SECOND_NS + 2.0
         else:
@@ -327,7 +327,7 @@ class OneRun:
         states = record.processes.states.values()
         for sent in (s.lines["SENT"] for s in states if "SENT" in s.lines):
             missing = sent["scheduled"] - sent["sent"]
-            # A native timer may skip a slot now and then; more than that is saturation.
+            # A native timer may skip some slots; more skipped slots are saturation.
             if missing > sent["skipped"] or missing > SKIPPED_SHARE_MAX * sent["scheduled"]:
                 record.outcome = Outcome.SATURATED
                 record.outcome_detail = (

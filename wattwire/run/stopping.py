@@ -1,4 +1,4 @@
-"""The stopping rule of a campaign, and its record in the journal."""
+"""Apply the stopping rule of a campaign, and record it in the journal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Stopping:
         return not planned.control and planned.block > finished.get(level, planned.block)
 
     def wants(self, block: int) -> bool:
-        """Return whether the rule is to be applied now that `block` is done."""
+        """Return whether the rule applies after `block`."""
         if self._result.get("reached"):
             return False
         first = max(int(self._result.get("after", 0)) + 1, self._plan.blocks_min)
@@ -61,6 +61,6 @@ class Stopping:
             return None
         return (
             f"stopped by width after {block} of {self._plan.blocks} blocks: the widest primary "
-            f"interval reaches ± {100 * result['width']:.2g} %, ± {100 * result['target']:.2g} % "
-            "was the aim"
+            f"interval is ± {100 * result['width']:.2g} % (target: ± "
+            f"{100 * result['target']:.2g} %)"
         )

@@ -1,11 +1,11 @@
-"""A/A rate: how often identical treatments were called different.
+"""Estimate the A/A rate, the share of identical treatments reported as different.
 
-What: alarms among comparisons of a treatment with itself under a second label.
-How: k of m with its exact (Clopper–Pearson) interval, given at least TRIALS_MIN pooled comparisons;
-with fewer, the interval is too wide to show whether the 5 % level holds, so no rate is returned.
-What it misses: the cause of an alarm. Comparisons that share a run are not independent.
-Reference: Kohavi, Tang & Xu, Trustworthy Online Controlled Experiments, ch. 19; Clopper & Pearson
-1934, Biometrika 26:404.
+What: alarms among comparisons of a treatment with itself under a second label. How: k of m with its
+exact (Clopper–Pearson) interval, from at least TRIALS_MIN pooled comparisons. With fewer
+comparisons, the interval is too wide to assess the 5 % level, so the function returns no rate. What
+it misses: the cause of an alarm. Comparisons that share a run are not independent. Reference:
+Kohavi, Tang & Xu, Trustworthy Online Controlled Experiments, ch. 19; Clopper & Pearson 1934,
+Biometrika 26:404.
 """
 
 from __future__ import annotations

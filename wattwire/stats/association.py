@@ -1,14 +1,13 @@
-"""Association of two quantities: correlations with intervals, proportionality, Pareto fronts.
+"""Estimate the association of two quantities: correlations, proportionality, Pareto fronts.
 
 What: Pearson's r, Spearman's ρ, Kendall's τ-b; the exponent b of y ∝ x^b; the points that no other
-point dominates in two quantities.
-How: intervals by Fisher's z, with Bonett and Wright's variances for ranks; rank p exact for few
-values without ties; the exponent by least squares on logs with a t interval.
-What it misses: association is neither proportionality nor cause. Values derived from each other
-(energy attributed by CPU time) always correlate. Error in x biases the exponent towards zero.
-Points that share a machine or an hour are not independent.
-Reference: Fisher 1921, Metron 1:3; Bonett & Wright 2000, Psychometrika 65:23; Kendall 1938,
-Biometrika 30:81; Spearman 1904, American J. of Psychology 15:72.
+point dominates in two quantities. How: intervals by Fisher's z, with Bonett and Wright's variances
+for ranks; rank p exact for few values without ties; the exponent by least squares on logs with a t
+interval. What it misses: association does not imply proportionality or causation. Values derived
+from each other (energy attributed by CPU time) always correlate. Error in x biases the exponent
+towards zero. Points that share a machine or an hour are not independent. Reference: Fisher 1921,
+Metron 1:3; Bonett & Wright 2000, Psychometrika 65:23; Kendall 1938, Biometrika 30:81; Spearman
+1904, American J. of Psychology 15:72.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Association:
-    """A coefficient between −1 and 1 with its two-sided p, and its interval if it has one.
+    """A coefficient between −1 and 1 with its two-sided p and an optional interval.
 
-    `count` is the number of points, `p_method` how p was computed.
+    `count` is the number of points; `p_method` names the method of p.
     """
 
     name: str
@@ -128,7 +127,7 @@ def within_groups(
     group_number = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     count = first.size - max(0, len(group_number) - 1)
     if count < POINTS_MIN:
-        return TooFew(count, POINTS_MIN, "points inside the groups")
+        return TooFew(count, POINTS_MIN, "points within the groups")
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return NotComputable("a value is missing or infinite")
     group_of_point = np.array([group_number[group] for group in groups])
@@ -137,7 +136,7 @@ def within_groups(
     for values in (_unit(first), _unit(second)):
         centred = values - (np.bincount(group_of_point, weights=values) / sizes)[group_of_point]
         if float(np.max(np.abs(centred))) <= ROUNDING:
-            return NotComputable("one of the two does not vary inside the groups")
+            return NotComputable("one of the two quantities does not vary within the groups")
         residuals.append(centred)
     norms = [float(np.sqrt(np.sum(values**2))) for values in residuals]
     r = float(np.clip(np.sum(residuals[0] / norms[0] * (residuals[1] / norms[1])), -1.0, 1.0))
@@ -160,7 +159,7 @@ def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unans
         return NotComputable("a value is zero or negative: no logarithm")
     first, second = np.log(pair[0]), np.log(pair[1])
     if float(np.ptp(first)) <= ROUNDING:
-        return NotComputable("all values of one of the two are equal")
+        return NotComputable("all values of one quantity are equal")
     (variance_x, covariance), (_, variance_y) = np.cov(first, second, bias=True)
     slope, degrees = float(covariance / variance_x), first.size - 2
     r = (
@@ -211,12 +210,12 @@ def _pair(x: Values, y: Values, finite: bool = True) -> tuple[FloatArray, FloatA
     if missing:
         return NotComputable(f"a value is missing in {missing} of {first.size} points")
     if finite and not (np.isfinite(first).all() and np.isfinite(second).all()):
-        return NotComputable("a value is infinite: only ranks can carry it")
+        return NotComputable("a value is infinite, which only ranks can represent")
     for values in (first, second):
         bounded = values[np.isfinite(values)]
         constant = float(np.ptp(_unit(bounded))) <= ROUNDING if bounded.size else True
         if constant and (finite or np.unique(values).size < 2):
-            return NotComputable("all values of one of the two are equal")
+            return NotComputable("all values of one quantity are equal")
     return first, second
 
 
@@ -235,7 +234,7 @@ def _fisher(
     estimate: float, variance: float, count: int, confidence: float, name: str
 ) -> Interval | Unanswered:
     if abs(estimate) > 1 - 1e-12:
-        return NotComputable("a perfect association: its interval would have no width")
+        return NotComputable("a perfect association, whose interval would have no width")
     margin = float(special.ndtri(0.5 + confidence / 2)) * float(np.sqrt(variance))
     centre = float(np.arctanh(estimate))
     low, high = float(np.tanh(centre - margin)), float(np.tanh(centre + margin))
@@ -249,7 +248,7 @@ def _spearman_p(first: tuple[float, ...], second: tuple[float, ...]) -> float:
     first_scores, second_scores = (
         2 * (first_scores - first_scores.mean()),
         2 * (second_scores - second_scores.mean()),
-    )  # integers or halves
+    )  # The products are integers or halves.
     sums = second_scores[_orders(first_scores.size)] @ first_scores
     return float(np.mean(np.abs(sums) >= abs(float(first_scores @ second_scores)) - 1e-9))
 

@@ -1,16 +1,15 @@
-"""Rank tests over complete blocks: the tests of Friedman and of Quade.
+"""Test complete blocks by ranks with Friedman's and Quade's tests.
 
-What: one p over complete blocks without assuming normal errors, the rank counterpart of the block
-analysis of variance. Quade's test weights blocks by their spread; Friedman's weights them equally.
-How: p comes from permutation within blocks, ties included. It is exact, by enumeration, if there
-are few enough arrangements; otherwise it comes from DRAWS seeded permutations, the observed one
-included. Chi-squared is inaccurate for the few blocks of a campaign, so it is used only from
-CHI_SQUARED_MIN blocks on.
-What it misses: which levels differ, and by how much. With too few blocks to reach p < 5 %, nothing
-is printed. A block that lacks a level is excluded.
-Reference: Friedman 1937, JASA 32:675; Quade 1979, JASA 74:680; Conover, Practical Nonparametric
-Statistics, 5.8; Phipson & Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39 (p from drawn
-permutations).
+What: the p value that no level differs, without the assumption of normal errors. This is the rank
+counterpart of the block analysis of variance. Quade's test weights blocks by their spread;
+Friedman's test weights them equally. How: p comes from permutation within blocks and accounts for
+ties. Enumeration gives an exact p for few arrangements. Otherwise p comes from DRAWS seeded
+permutations plus the observed arrangement. The chi-squared approximation is inaccurate for few
+blocks, so it is used only from CHI_SQUARED_MIN blocks on. What it misses: which levels differ, and
+by how much. The test gives no result with too few blocks to reach p < 5 %. Blocks without a value
+at every level are excluded. Reference: Friedman 1937, JASA 32:675; Quade 1979, JASA 74:680;
+Conover, Practical Nonparametric Statistics, 5.8; Phipson & Smyth 2010, Stat. Appl. Genet. Mol.
+Biol. 9:39 (p from drawn permutations).
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ IntArray = NDArray[np.int64]
 
 ALARM = 0.05
 DRAWS = 39_999
-"""Number of random permutations; they estimate a p of 5 % to ± 0.2 % (two standard errors)."""
+"""Number of random permutations. They estimate a p of 5 % to ± 0.2 % (two standard errors)."""
 CHI_SQUARED_MIN = 500
-"""Blocks from which a normal approximation of the score sums suffices; permuting takes minutes."""
+"""Minimum number of blocks for the normal approximation; permutations would take minutes."""
 STATES_MAX = 100_000
 ARRANGEMENTS_MAX = 120
 CELLS_KEPT_MAX = 120
-"""Largest blocks × levels whose drawn permutations are cached (5 MB)."""
+"""Maximum blocks × levels for which permutations are cached (5 MB)."""
 SEED = 1
 
 
 @dataclass(frozen=True)
 class BlockRanks:
-    """A test over complete blocks. `exact` states whether every arrangement was enumerated."""
+    """A test over complete blocks. `exact` is true if all arrangements were enumerated."""
 
     name: str
     p: float
@@ -76,14 +75,14 @@ def _test(name: str, table: Sequence[Sequence[float]] | FloatArray) -> BlockRank
         return NotComputable("fewer than two levels to rank")
     if np.isneginf(data).any():
         return NotComputable("a value is minus infinity")
-    # +inf is a loss and ranks last; NaN is a run without a value and excludes its block.
+    # +inf is a loss and ranks highest. NaN is a run without a value and excludes its block.
     data = data[~np.isnan(data).any(axis=1)]
     blocks, levels = data.shape
     needed = blocks_needed(levels)
     if blocks < needed:
         return TooFew(blocks, needed, "complete blocks for a rank test")
     if (data == data[:, :1]).all():
-        return NotComputable("every value of a block is the same")
+        return NotComputable("all values of each block are equal")
     if name == "Quade" and not np.isfinite(data).all():
         return NotComputable("a block's spread is infinite (loss)")
     scores = friedman_scores(data) if name == "Friedman" else quade_scores(data)
@@ -109,7 +108,7 @@ def _chi_squared_p(scores: FloatArray) -> float:
 
 
 def blocks_needed(levels: int) -> int:
-    """Return the fewest blocks with which a rank test of `levels` levels can reach p ≤ 5 %."""
+    """Return the minimum number of blocks for which a rank test can reach p ≤ 5 %."""
     blocks = 2
     while math.factorial(levels) / math.factorial(levels) ** blocks > ALARM:
         blocks += 1
@@ -117,7 +116,7 @@ def blocks_needed(levels: int) -> int:
 
 
 def friedman_scores(data: FloatArray) -> IntArray:
-    """Return twice the centred ranks in each block, shape as `data`: integers even with ties."""
+    """Return twice the centred ranks in each block, shape as `data`; ties give integers too."""
     ranks = scipy_stats.rankdata(data, axis=1)
     return np.rint(2 * ranks - (data.shape[1] + 1)).astype(np.int64)
 
@@ -133,7 +132,7 @@ def quade_scores(data: FloatArray) -> IntArray:
 def null_distribution(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, FloatArray, bool]:
     """Return possible sums of squared column sums, ascending, their probabilities, and exactness.
 
-    Both statistics grow with that sum; their other terms are the same in every arrangement.
+    Both statistics increase with that sum; their other terms are equal in all arrangements.
     """
     enumerated = _every_arrangement(rows)
     if enumerated is not None:
@@ -143,8 +142,7 @@ def null_distribution(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, Floa
         sums += np.array(row, dtype=np.int64)[orders]
     values, counts = np.unique((sums**2).sum(axis=1), return_counts=True)
     chances = counts / (DRAWS + 1)
-    # The observed arrangement is one of those possible: without it p could be 0. It is the last
-    # entry, so it counts for every observed value.
+    # The observed arrangement is included, as the last entry, because p could be 0 without it.
     return (
         np.append(values, np.iinfo(np.int64).max),
         np.append(chances, 1.0 / (DRAWS + 1)),
@@ -191,13 +189,13 @@ def _every_arrangement(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, Flo
     states = np.sort(np.array(rows[0], dtype=np.int64))[:, None]
     chances: FloatArray = np.ones(1, dtype=np.float64)
     for row in rows[1:]:
-        ways = np.array(list(itertools.permutations(row)), dtype=np.int64).T
-        if states.shape[1] * ways.shape[1] > STATES_MAX:
+        orders = np.array(list(itertools.permutations(row)), dtype=np.int64).T
+        if states.shape[1] * orders.shape[1] > STATES_MAX:
             return None
         grown_rows = [
-            (sums[:, None] + added).ravel() for sums, added in zip(states, ways, strict=True)
+            (sums[:, None] + added).ravel() for sums, added in zip(states, orders, strict=True)
         ]
-        weights = np.repeat(chances / ways.shape[1], ways.shape[1])
+        weights = np.repeat(chances / orders.shape[1], orders.shape[1])
         states, merged_index = _unique_columns(_sorted_columns(grown_rows))
         chances = np.bincount(merged_index, weights).astype(np.float64)
     values, merged_index = np.unique((states**2).sum(axis=0), return_inverse=True)

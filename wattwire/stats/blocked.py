@@ -1,4 +1,4 @@
-"""Contrasts of treatments inside blocks: log-scale linear model, ratios with t intervals.
+"""Fit a log-scale linear model within blocks, and estimate ratios with t intervals.
 
 What: geometric-mean ratios between levels of one factor, from one positive number per run.
 How: ordinary least squares on log(response) with fixed block effects, which are removed by centring
@@ -29,13 +29,13 @@ from wattwire.stats.results import Interval, NotComputable, NotPositive, TooFew
 FloatArray = NDArray[np.float64]
 Level = Hashable
 
-# Below this share of the data's own spread a residual is rounding, not error.
+# A residual below this share of the data's spread is a rounding error.
 RELATIVE_ZERO = 1e-9
-# Eigenvalues of the scaled XᵀX below this share of the largest are dependent columns.
+# Eigenvalues of the scaled XᵀX below this share of the largest indicate dependent columns.
 RELATIVE_RANK = 1e-10
-# A column whose centred length is below this share of its own is constant within every block.
+# A column is constant within every block if its centred length is below this share of its length.
 RELATIVE_CONSTANT = 1e-9
-# Limits of a design's size: larger ones take minutes or all of a machine's memory.
+# Maximum size of a design. Larger designs take minutes, or all of a machine's memory.
 COLUMNS_MAX = 2_000
 DESIGN_MAX = 30_000_000
 
@@ -158,7 +158,7 @@ def _fit(
     levels = {name: tuple(dict.fromkeys(factors[name])) for name in names}
     if len(treatments) > COLUMNS_MAX or len(treatments) * len(values) > DESIGN_MAX:
         return NotComputable(
-            f"{len(values)} runs of {len(treatments)} treatments are more than one model takes"
+            f"{len(values)} runs of {len(treatments)} treatments exceed the maximum size of a model"
         )
     if len(block_numbers) > 1:
         kind, columns = "treatments", _indicators(rows, treatments)
@@ -235,7 +235,7 @@ def _solve(
     block_sizes = np.bincount(block_of_run)
     degrees = len(values) - block_sizes.size - rank
     largest = float(np.max(np.abs(values)))
-    # Logs near 0 come from values near 1 and have their rounding error; plain values may be small.
+    # Logs near 0 have the rounding error of values near 1; plain values may be small.
     rounding = RELATIVE_ZERO * (max(1.0, largest) if scale == "log" else largest)
     residuals = np.where(np.abs(residuals) < rounding, 0.0, residuals)
     variance = float(residuals @ residuals) / degrees if degrees > 0 else float("nan")
@@ -292,8 +292,8 @@ def ratio(
         estimate = float(np.exp(weights @ fit.coefficients))
         upper, lower = names or (level, baseline)
         return NotComputable(
-            f"{upper} to {lower} is {estimate:.3g} without any scatter between runs: no error to "
-            "judge it by"
+            f"{upper} to {lower} is {estimate:.3g} without scatter between runs, so the error is "
+            "unknown"
         )
     interval = _exponential_interval(fit, weights, confidence)
     return Ratio(
@@ -339,7 +339,7 @@ def _not_linked(fit: Fit, factor: str, upper: str, lower: str) -> str:
     if len(confounded) == 1:
         return f"{upper} and {lower} are not linked through the blocks"
     names = f"{', '.join(confounded[:-1])} and {confounded[-1]}"
-    return f"{upper} and {lower} cannot be told apart by themselves: {names} always change together"
+    return f"{upper} and {lower} cannot be separated: {names} always change together"
 
 
 def contrast_weights(
@@ -389,7 +389,7 @@ def slope(fit: Fit, step: float, confidence: float = 0.95) -> Interval | Unanswe
     weights = np.zeros(fit.design.shape[1])
     weights[-1] = step
     if not is_estimable(fit, weights):
-        return NotComputable("the covariate does not vary inside the blocks")
+        return NotComputable("the covariate does not vary within the blocks")
     if fit.degrees < 1:
         return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
     return _exponential_interval(fit, weights, confidence)
@@ -470,7 +470,7 @@ def mean_interval(
     """
     data = np.asarray(values, dtype=np.float64)
     if data.size == 0:
-        raise ValueError("values: found none; allowed: at least one, for a mean")
+        raise ValueError("values: found none; allowed: at least one")
     centre = float(np.mean(data))
     if data.size < 3:
         return centre

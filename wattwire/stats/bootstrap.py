@@ -1,4 +1,4 @@
-"""Bootstrap interval for a statistic without a formula, over whole runs or whole blocks.
+"""Estimate bootstrap intervals of any statistic over whole runs or whole blocks.
 
 What: the confidence interval of any statistic of run summaries, such as a median or trimmed mean.
 How: bias-corrected and accelerated percentiles of seeded resamples of whole runs (or of blocks,
@@ -43,9 +43,9 @@ def bootstrap_interval(
     if not np.isfinite(data).all():
         return NotComputable("a value is missing or infinite in a run")
     if np.ptp(data) == 0:
-        return NotComputable("every value is the same")
+        return NotComputable("all values are equal")
     with warnings.catch_warnings():
-        # A degenerate acceleration also gives NaN limits, which are refused below.
+        # A degenerate acceleration also gives NaN limits, which the check below rejects.
         warnings.simplefilter("ignore", category=RuntimeWarning)
         limits = scipy_stats.bootstrap(
             (data,), statistic, n_resamples=resamples, confidence_level=confidence,

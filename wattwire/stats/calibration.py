@@ -1,4 +1,4 @@
-"""Joules per second of CPU time, calibrated with load steps in blocks.
+"""Calibrate the energy (J) per second of CPU time with load steps in blocks.
 
 What: the range of c in P = idle + c × busy, where P (W) is the machine's power and busy (cores) is
 its CPU time per second.
@@ -54,7 +54,7 @@ def joules_per_cpu_second(
 ) -> Calibrated | BelowResolution | TooFew | NotComputable:
     """Return c in J per CPU second from steps of at least three blocks.
 
-    Each block has idle steps (asked_cores 0) and loaded ones.
+    Each block has idle steps (asked_cores 0) and loaded steps.
     """
     blocks: dict[int, list[Step]] = defaultdict(list)
     for step in steps:
@@ -68,8 +68,9 @@ def joules_per_cpu_second(
         busy = np.array([s.busy_cores for s in block])
         if np.ptp(busy) < RISE_CORES_MIN or not any(s.asked_cores == 0 for s in block):
             return NotComputable(
-                f"in block {number} the load did not show in the machine's CPU time: other "
-                f"programs kept {busy.min():.2g} cores busy throughout. Calibrate while they rest"
+                f"in block {number}, the load did not increase the machine's CPU time, because "
+                f"other programs used {busy.min():.2g} cores throughout; calibrate while these "
+                "programs are idle"
             )
         loads.append(busy - busy.mean())
         power = np.array([s.power_w for s in block])
@@ -111,7 +112,7 @@ def _slope_p(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
 
 
 def _rises(block: Sequence[Step]) -> list[tuple[float, float]]:
-    """Return (asked cores, J per CPU s) of each loaded step less the mean of the idle steps."""
+    """Return (requested cores, J per CPU s) of each loaded step, minus the idle steps' mean."""
     idle = [s for s in block if s.asked_cores == 0]
     base_w = float(np.mean([s.power_w for s in idle]))
     base_busy = float(np.mean([s.busy_cores for s in idle]))

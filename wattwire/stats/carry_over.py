@@ -1,4 +1,4 @@
-"""Carry-over from one run to the next.
+"""Test for carry-over from one run to the next.
 
 What: whether the predecessor's level changes the response; `slope` of the same model tests for
 drift along a block's positions.
@@ -35,7 +35,7 @@ def predecessor_effect(
     has_predecessor = np.array([level is not None for level in predecessors], dtype=bool)
     levels = list(dict.fromkeys(level for level in predecessors if level is not None))
     if len(levels) < 2:
-        return NotComputable("every run followed one and the same level")
+        return NotComputable("the same level preceded every run")
     indices = [index for index, preceded in enumerate(has_predecessor) if preceded]
     fit = fit_log(
         values[has_predecessor],
@@ -50,5 +50,5 @@ def predecessor_effect(
     rows = np.zeros((len(levels) - 1, fit.design.shape[1]))
     rows[:, 1 - len(levels) :] = np.eye(len(levels) - 1)
     if not all(is_estimable(fit, row) for row in rows):
-        return NotComputable("the order ties a run's own level to its predecessor's")
+        return NotComputable("the run order confounds a run's level with its predecessor's level")
     return effect_of(fit, ("predecessor",), rows, 0.95)

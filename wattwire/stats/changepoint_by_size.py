@@ -1,16 +1,15 @@
-"""Steps of a quantity between neighbouring sizes that are not explained by the size.
+"""Detect steps of a quantity between neighbouring sizes beyond its growth with the size.
 
-What: for each pair of neighbouring sizes, the log ratio of the measured to the expected value.
-How: the expected value is the value at the smaller size plus 1.5 times the growth observed in the
-neighbouring pairs, since costs per byte grow beyond cache sizes; it never falls. A neighbouring
-pair that spans less than a quarter of the pair is ignored: extrapolated that far, its slope is
-mostly noise. If no larger size shows the growth, growth in proportion to the size is expected,
-because a fixed cost plus a cost per byte cannot grow faster. A measured value below the smaller
-size's value is a step down. Loss is expected to grow in proportion too, as it does where every
-fragment may be lost.
-What it misses: at the last pair, any step up smaller than the ratio of the sizes; two adjacent
-steps, which mask each other; steps between sizes that are far apart.
-Reference: secant slopes as in Press et al., Numerical Recipes, 3.3; a bound, not a fit.
+What: for each pair of neighbouring sizes, the log ratio of the measured to the expected value. How:
+the expected value is the value at the smaller size plus 1.5 times the growth in the neighbouring
+pairs, because costs per byte increase beyond cache sizes. The expected value never decreases. A
+neighbouring pair is ignored if it spans less than a quarter of the pair, because its extrapolated
+slope is mostly noise. If no larger size shows the growth, the expected growth is proportional to
+the size: a fixed cost plus a cost per byte cannot grow faster. A measured value below the value at
+the smaller size is a step down. The expected loss is also proportional to the size, because every
+fragment may be lost. What it misses: at the last pair, steps up smaller than the ratio of the
+sizes; adjacent steps, which mask each other; steps between distant sizes. Reference: secant slopes
+as in Press et al., Numerical Recipes, 3.3, used as a bound and not as a fit.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ def step_logs(
 ) -> tuple[FloatArray, FloatArray]:
     """Return log(value/expected) and log(value/previous value), shape (n − 1,) each.
 
-    Each entry belongs to one pair of neighbouring sizes. `sizes` ascend, `values` are positive. A
-    positive first value is a step up; a negative second value is a step down. Raises ValueError for
-    fewer than SIZES_MIN sizes, or if they do not ascend.
+    Each entry belongs to a pair of neighbouring sizes. `sizes` are in ascending order; `values` are
+    positive. A positive first value is a step up; a negative second value is a step down. Raises
+    ValueError for fewer than SIZES_MIN sizes or sizes in another order.
     """
     size_array, measured = np.asarray(sizes, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if (
@@ -43,8 +42,8 @@ def step_logs(
         or (np.diff(size_array) <= 0).any()
     ):
         raise ValueError(
-            f"sizes: {size_array.size} for {measured.size} values; allowed: {SIZES_MIN} or "
-            "more, in ascending order"
+            f"sizes: found {size_array.size} sizes for {measured.size} values; allowed: a size "
+            f"per value, {SIZES_MIN} or more, in ascending order"
         )
     spans, rises = np.diff(size_array), np.diff(measured)
     expected = measured[1:].copy()

@@ -1,4 +1,4 @@
-"""Checks of a block model's assumptions about its errors: spread, outliers, serial correlation.
+"""Check a block model's assumptions on its errors: spread, outliers, serial correlation.
 
 What: whether the levels of a factor have unequal variances, whether single runs are outliers, and
 whether residuals of neighbours in run order are correlated.
@@ -31,11 +31,11 @@ FloatArray = NDArray[np.float64]
 Unanswered = TooFew | NotComputable
 
 LEVEL_RUNS_MIN = 5
-"""Fewest runs per level for a comparison of spreads."""
+"""Minimum number of runs per level for a comparison of spreads."""
 DEGREES_MIN = 8
 TREATMENTS_MIN = 3
 RUNS_MAX = 5_000
-"""Most runs: with more, DRAWS samples of that many runs exceed the memory limit of a page."""
+"""Maximum number of runs. DRAWS samples of more runs would exceed a page's memory limit."""
 FAR_OUT_SHARE = 0.01
 DRAWS = 499
 SEED = 1
@@ -43,7 +43,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviation of the noisiest level over that of all others pooled, with its p."""
+    """Ratio of the noisiest level's standard deviation to the pooled others', with its p."""
 
     ratio: float
     noisiest: Hashable
@@ -66,7 +66,9 @@ def spreads_between(
     if fit.run_count > RUNS_MAX:
         refusal = _too_many(fit)
     elif len(fit.treatments) < TREATMENTS_MIN:
-        refusal = NotComputable("two treatments have one residual a block: nothing to compare")
+        refusal = NotComputable(
+            "two treatments have one residual per block, so their spreads are equal"
+        )
     if refusal is not None:
         return dict.fromkeys(factors, refusal)
     rng = np.random.default_rng(SEED)
@@ -85,18 +87,18 @@ def _spread(fit: Fit, levels: Sequence[Hashable], squares: FloatArray) -> Spread
     """
     level_index = {level: index for index, level in enumerate(dict.fromkeys(levels))}
     if len(level_index) < 2:
-        return NotComputable("one level: nothing to compare")
+        return NotComputable("a single level has nothing to compare with")
     membership = np.zeros((fit.run_count, len(level_index)))
     membership[np.arange(fit.run_count), [level_index[level] for level in levels]] = 1.0
     fewest_runs = int(membership.sum(axis=0).min())
     if fewest_runs < LEVEL_RUNS_MIN:
-        return TooFew(fewest_runs, LEVEL_RUNS_MIN, "runs a level to compare spreads")
+        return TooFew(fewest_runs, LEVEL_RUNS_MIN, "runs per level to compare spreads")
     mixing = _mixing(fit, membership)
     if np.linalg.matrix_rank(mixing) < len(level_index):
-        return NotComputable("the design does not part the levels' spreads")
+        return NotComputable("the design cannot separate the levels' spreads")
     ratios, noisiest = _noisiest(fit.residuals[None, :] ** 2, membership, mixing)
     if not np.isfinite(ratios[0]):
-        return NotComputable("but for one level the runs do not scatter")
+        return NotComputable("only one level's runs scatter")
     draw_count = squares.shape[0]
     larger = int(np.sum(_noisiest(squares, membership, mixing)[0] >= ratios[0]))
     ratio = float(np.sqrt(ratios[0]))
@@ -252,13 +254,13 @@ def _neighbours_squared(block: NDArray[np.int64], sizes: NDArray[np.int64]) -> f
 
 
 def _too_many(fit: Fit) -> NotComputable:
-    return NotComputable(f"{fit.run_count} runs: errors are looked at up to {RUNS_MAX}")
+    return NotComputable(f"{fit.run_count} runs; errors are checked up to {RUNS_MAX} runs")
 
 
 def _scaled_residuals(fit: Fit) -> FloatArray | Unanswered:
     """Return residuals scaled to equal variance under equal error variances, shape (runs,)."""
     if fit.degrees < DEGREES_MIN:
-        return TooFew(fit.degrees, DEGREES_MIN, "degrees of freedom to look at the errors")
+        return TooFew(fit.degrees, DEGREES_MIN, "degrees of freedom to check the errors")
     if not fit.variance > 0:
         return NotComputable("the runs do not scatter")
     leverage = np.einsum("ij,ij->i", fit.design @ fit.covariance_base, fit.design)

@@ -1,4 +1,4 @@
-"""Contrasts of treatments within blocks on the untransformed scale: differences of means.
+"""Estimate differences of means within blocks, on the untransformed scale.
 
 What: the difference between two levels of one factor, in the response's own unit.
 How: the contrast of `blocked.ratio` on an untransformed fit: arithmetic means, block effects
@@ -52,8 +52,8 @@ def difference(
         centre = float(weights @ fit.coefficients)
         upper, lower = names or (level, baseline)
         return NotComputable(
-            f"{upper} minus {lower} is {centre:.3g} without any scatter between runs: no error to "
-            "judge it by"
+            f"{upper} minus {lower} is {centre:.3g} without scatter between runs, so the error "
+            "is unknown"
         )
     interval = contrast_interval(fit, weights, confidence)
     return Difference(

@@ -1,4 +1,4 @@
-"""Joules per message, and additivity of attributed costs.
+"""Estimate joules per message, and test the additivity of attributed costs.
 
 What: energy per message from the power above the baseline of connected, silent nodes, paired by
 block; the error of attributing energy to two loads that ran together.
@@ -31,7 +31,9 @@ def joules_per_message(
     power_w = np.asarray(power_above_silent_w, dtype=np.float64)
     rates_hz = np.asarray(rate_hz, dtype=np.float64)
     if power_w.shape != rates_hz.shape:
-        raise ValueError(f"{power_w.size} powers and {rates_hz.size} rates; one of each per block")
+        raise ValueError(
+            f"found {power_w.size} powers and {rates_hz.size} rates; allowed: one of each per block"
+        )
     if power_w.size < 3:
         return TooFew(power_w.size, 3, "blocks with measured power")
     if not (np.isfinite(power_w).all() and np.isfinite(rates_hz).all() and (rates_hz > 0).all()):
@@ -65,7 +67,8 @@ def additivity(
     lone_costs = np.asarray(alone_sums, dtype=np.float64)
     if joint_costs.shape != lone_costs.shape:
         raise ValueError(
-            f"{joint_costs.size} joint and {lone_costs.size} lone costs; one of each per block"
+            f"found {joint_costs.size} joint and {lone_costs.size} separate costs; allowed: one "
+            "of each per block"
         )
     if (joint_costs <= 0).any() or (lone_costs <= 0).any():
         return NotComputable("a cost is zero or negative")

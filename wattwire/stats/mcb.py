@@ -1,4 +1,4 @@
-"""Multiple comparisons with the best: which of many alternatives may be the lowest.
+"""Determine by multiple comparisons with the best which alternatives may be the lowest.
 
 What: for each combination of levels of the given factors, whether it may be the lowest, and the
 upper limit of its ratio to the lowest, all with one simultaneous confidence level.
@@ -31,7 +31,7 @@ from wattwire.stats.results import NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
 ALTERNATIVES_MAX = 200
-"""Most alternatives; computing the pairs of more would take too long."""
+"""Maximum number of alternatives. The pairs of more would take too long."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,15 @@ def lowest_of(fit: Fit, factors: Sequence[str], confidence: float = 0.95) -> Ran
         raise ValueError(f"fit: found the {fit.scale} scale; allowed: the log scale, for ratios")
     fitted_factors = tuple(name for name in factors if name in fit.factors)
     if not fitted_factors:
-        return NotComputable("one alternative alone is left: nothing to compare it with")
+        return NotComputable("only one alternative remains, so there is nothing to compare")
     if fit.kind != "treatments" and len(fitted_factors) > 1:
-        return TooFew(1, 2, "blocks to tell combinations of factors apart")
+        return TooFew(1, 2, "blocks to separate combinations of factors")
     if fit.degrees < 1 or not fit.variance > 0:
         return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
     combinations = _combinations(fit, fitted_factors)
     if len(combinations) > ALTERNATIVES_MAX:
         return NotComputable(
-            f"{len(combinations)} alternatives, at most {ALTERNATIVES_MAX} are compared"
+            f"{len(combinations)} alternatives; at most {ALTERNATIVES_MAX} are compared"
         )
     differences_and_errors = _differences(fit, fitted_factors, combinations)
     if isinstance(differences_and_errors, NotComputable):
@@ -88,11 +88,12 @@ def lowest_of(fit: Fit, factors: Sequence[str], confidence: float = 0.95) -> Ran
     margins = float(special.stdtrit(fit.degrees, share)) * errors
     may_be_lowest = np.asarray(np.all(differences - margins <= 0, axis=1), dtype=np.bool_)
     if not may_be_lowest.any():
-        return NotComputable("runs that are missing leave the alternatives in no order")
+        return NotComputable("the alternatives cannot be ordered, because runs are missing")
     limits = np.array(
         [_farthest(index, differences, margins, may_be_lowest) for index in range(count)]
     )
-    # With unequal combinations of other factors the differences need not add up: order by means.
+    # Differences may not add up over unequal combinations of other factors, so means give the
+    # order.
     means = differences.mean(axis=1)
     order = np.argsort(means, kind="stable")
     lowest = order[0]

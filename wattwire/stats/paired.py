@@ -1,4 +1,4 @@
-"""Groups of contrasts within blocks: their means with t intervals, and the sign test.
+"""Estimate means of groups of contrasts within blocks with t intervals, and the sign test.
 
 What: for each group of contrasts (one number per block), its mean with a confidence interval.
 How: a t interval with the error pooled over the groups, as in a block analysis of variance, but

@@ -1,4 +1,4 @@
-"""Number of blocks that a question needs, estimated from the errors of a pilot campaign.
+"""Estimate the number of blocks that a question needs, from a pilot campaign's errors.
 
 What: blocks for an interval of a given width, blocks for showing equivalence within a margin, and
 the smallest difference in joules per message that a given number of blocks resolves.

@@ -1,4 +1,4 @@
-"""Shares k of m with exact confidence intervals, and an exact comparison of two shares.
+"""Estimate shares k of m with exact confidence intervals, and compare two shares exactly.
 
 What: a rate of rare events (losses, rejections) with an interval that keeps its level.
 How: Clopper–Pearson from the beta distribution; Fisher's exact test for two shares.

@@ -1,14 +1,12 @@
-"""Rank counterpart of blocked contrasts: the Hodges–Lehmann estimate with its exact interval.
+"""Estimate blocked contrasts by ranks: Hodges–Lehmann with its exact interval.
 
 What: the typical difference or ratio of paired values (one pair per block), without assuming normal
-errors.
-How: the median of the Walsh averages of the differences (for a ratio: of the logs). The confidence
-limits are the Walsh averages at the ranks where the signed-rank test changes its decision, so the
-printed level is exact. Above EXACT_MAX pairs the level comes from the normal distribution, with an
-error of at most 2e-4.
-What it misses: below six pairs no useful level exists; asymmetry of the differences.
-Reference: Hodges & Lehmann 1963, Annals of Mathematical Statistics 34:598; Hollander, Wolfe &
-Chicken, Nonparametric Statistical Methods, 3.2 and 3.3.
+errors. How: the median of the Walsh averages of the differences (for a ratio: of the logs). The
+confidence limits are the Walsh averages at the ranks where the signed-rank test changes its
+decision, so the printed level is exact. Above EXACT_MAX pairs the level comes from the normal
+distribution, with an error of at most 2e-4. What it misses: fewer than six pairs attain no useful
+level; asymmetric differences. Reference: Hodges & Lehmann 1963, Annals of Mathematical Statistics
+34:598; Hollander, Wolfe & Chicken, Nonparametric Statistical Methods, 3.2 and 3.3.
 """
 
 from __future__ import annotations
@@ -27,19 +25,18 @@ FloatArray = NDArray[np.float64]
 PAIRS_MIN = 6
 EXACT_MAX = 300
 PAIRS_MAX = 2_000
-"""Most pairs: their 2 million Walsh averages are sorted; more would dominate a page's build time.
-"""
+"""Maximum number of pairs. Sorting more than their 2 million Walsh averages would be too slow."""
 
 
 def signed_rank_distribution(count: int) -> FloatArray:
     """Return exact null probabilities of the signed-rank sum 0 … count·(count+1)/2."""
-    ways = np.zeros(count * (count + 1) // 2 + 1)
-    ways[0] = 1.0
+    chances = np.zeros(count * (count + 1) // 2 + 1)
+    chances[0] = 1.0
     for rank in range(1, count + 1):
-        shifted = np.zeros_like(ways)
-        shifted[rank:] = ways[:-rank]
-        ways = (ways + shifted) / 2.0
-    return ways
+        shifted = np.zeros_like(chances)
+        shifted[rank:] = chances[:-rank]
+        chances = (chances + shifted) / 2.0
+    return chances
 
 
 @lru_cache(maxsize=64)
@@ -50,7 +47,8 @@ def rank_cut(count: int, confidence: float) -> tuple[int, float]:
     if there is none.
     """
     if count <= EXACT_MAX:
-        # P(T+ <= k) for k = 0, 1, …: the (k+1)-th Walsh average from either end excludes k each.
+        # P(T+ <= k) for k = 0, 1, …: the (k+1)-th Walsh average from an end excludes k averages
+        # there.
         tail = np.cumsum(signed_rank_distribution(count))
         allowed = np.flatnonzero(2.0 * tail <= 1.0 - confidence)
         cut = int(allowed[-1]) + 1 if allowed.size else 1
@@ -74,13 +72,17 @@ def paired_shift_by_ranks(
     """
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     if above.shape != below.shape:
-        raise ValueError(f"{above.size} upper and {below.size} lower values; one pair per block")
+        raise ValueError(
+            f"found {above.size} upper and {below.size} lower values; allowed: one pair per block"
+        )
     if above.size < PAIRS_MIN:
         return TooFew(above.size, PAIRS_MIN, "blocks for a rank interval")
     if not (np.isfinite(above).all() and np.isfinite(below).all()):
         return NotComputable("a value is missing or infinite in a block")
     if above.size > PAIRS_MAX:
-        return NotComputable(f"{above.size} blocks: ranked up to {PAIRS_MAX}")
+        return NotComputable(
+            f"{above.size} blocks; ranks are computed for up to {PAIRS_MAX} blocks"
+        )
     shifts = above - below
     first, second = np.triu_indices(shifts.size)
     walsh = np.sort((shifts[first] + shifts[second]) / 2.0)

@@ -1,4 +1,4 @@
-"""Results of a statistic: an estimate with its interval, or the reason why there is none."""
+"""Define results of statistics: an estimate with its interval, or a reason for having none."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class TooFew:
-    """No estimate because there are too few data: `count` of the `needed`, counted in `what`."""
+    """No estimate, because only `count` of the `needed` data are available, counted in `what`."""
 
     count: float
     needed: float

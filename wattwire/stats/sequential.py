@@ -1,4 +1,4 @@
-"""Stopping rule of a campaign: the width of its primary contrast's interval, never its p.
+"""Decide when a campaign stops, by the width of its primary intervals and never by p.
 
 What: after a whole block, whether a primary contrast is known precisely enough. A precise contrast
 is dropped from the remaining blocks, while both sides of the others continue in each block; the

@@ -1,4 +1,4 @@
-"""Two groups of runs from two occasions: the ratio of their geometric means.
+"""Compare two groups of runs from two occasions by the ratio of their geometric means.
 
 What: the typical value of one group over that of the other, from one positive number per run.
 How: Welch's t interval for the difference of the means of the logarithms; neither equal variances
@@ -22,7 +22,7 @@ from wattwire.stats.results import Interval, NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
 RUNS_MIN = 2
-"""Fewest runs in each group; one run has no scatter to estimate the error from."""
+"""Minimum number of runs per group. A single run has no scatter, so its error is unknown."""
 
 
 def welch_ratio(
@@ -50,9 +50,9 @@ def welch_ratio(
     if isinstance(test, (TooFew, NotComputable)):
         return test
     if test.interval is None:
-        return NotComputable("no interval: the values are too large or too small to be told apart")
+        return NotComputable("no interval, because the values are too large or too small")
     logs = test.interval
-    with np.errstate(over="ignore"):  # few, scattered runs: a limit may exceed a float
+    with np.errstate(over="ignore"):  # with few, scattered runs a limit may overflow
         ratio, low, high = np.exp([logs.estimate, logs.low, logs.high]).tolist()
     return replace(logs, estimate=ratio, low=low, high=high, method="Welch's t, log scale")
 
@@ -74,5 +74,5 @@ def welch_difference(
     if isinstance(test, (TooFew, NotComputable)):
         return test
     if test.interval is None:
-        return NotComputable("no interval: the values are too large or too small to be told apart")
+        return NotComputable("no interval, because the values are too large or too small")
     return replace(test.interval, method="Welch's t")

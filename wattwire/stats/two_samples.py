@@ -1,4 +1,4 @@
-"""Two unpaired samples by ranks: the Hodges–Lehmann shift or ratio, and Cliff's delta.
+"""Compare two unpaired samples by ranks: Hodges–Lehmann shift or ratio, and Cliff's delta.
 
 What: the difference (or ratio) by which one sample typically exceeds the other, and how often it
 does: delta is P(upper > lower) − P(upper < lower).
@@ -33,7 +33,7 @@ DELTA_RUNS_MIN = 5
 EXACT_PAIRS_MAX = 10_000
 """Pairs of values above which the normal approximation of the rank sum is practically exact."""
 BISECTIONS = 60
-TOO_LARGE = "the two differ by more than a number can say"
+TOO_LARGE = "the difference exceeds the range of a number"
 
 
 @lru_cache(maxsize=256)
@@ -42,15 +42,16 @@ def rank_sum_distribution(first_size: int, second_size: int) -> FloatArray:
 
     They belong to the counts from 0 to the product of both sample sizes.
     """
-    ways = np.zeros((first_size + 1, first_size * second_size + 1))
-    ways[0, 0] = 1.0
-    # The p-th smallest value, where it is the first sample's j-th, exceeds p − j of the second's.
+    counts = np.zeros((first_size + 1, first_size * second_size + 1))
+    counts[0, 0] = 1.0
+    # If the p-th smallest value is the j-th of the first sample, it exceeds p − j values of the
+    # second.
     for rank in range(first_size + second_size):
         for in_first in range(min(first_size, rank + 1), 0, -1):
             beaten = rank + 1 - in_first
             if beaten <= second_size:
-                ways[in_first, beaten:] += ways[in_first - 1, : ways.shape[1] - beaten]
-    return np.asarray(ways[first_size] / ways[first_size].sum(), dtype=np.float64)
+                counts[in_first, beaten:] += counts[in_first - 1, : counts.shape[1] - beaten]
+    return np.asarray(counts[first_size] / counts[first_size].sum(), dtype=np.float64)
 
 
 def _cut(upper_size: int, lower_size: int, confidence: float) -> tuple[int, float, str]:
@@ -83,14 +84,14 @@ def shift_by_ranks(
     if refusal is not None:
         return refusal
     if not (np.isfinite(above).all() and np.isfinite(below).all()):
-        return NotComputable("a value is infinite: there is no typical difference")
+        return NotComputable("a value is infinite, so there is no typical difference")
     with np.errstate(over="ignore"):
         differences = np.sort(np.subtract.outer(above, below), axis=None)
     if not np.isfinite(differences).all():
         return NotComputable(TOO_LARGE)
     cut, level, method = _cut(above.size, below.size, confidence)
     all_values = np.concatenate([above, below])
-    tie_note = ", at least, for ties" if np.unique(all_values).size < all_values.size else ""
+    tie_note = ", at least, because of ties" if np.unique(all_values).size < all_values.size else ""
     return Interval(
         float(np.median(differences)),
         float(differences[cut - 1]),
@@ -188,5 +189,5 @@ def _refusal(above: FloatArray, below: FloatArray, needed: int, purpose: str) ->
     if np.isnan(all_values).any() or np.isneginf(all_values).any():
         return NotComputable("a value is missing in a run")
     if (all_values == all_values[0]).all():
-        return NotComputable("every value is the same")
+        return NotComputable("all values are equal")
     return None

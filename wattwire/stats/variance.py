@@ -1,4 +1,4 @@
-"""Main effects and interactions of factors: F tests and partial omega squared.
+"""Test main effects and interactions of factors by F, with partial omega squared.
 
 What: for a factor, whether any of its levels differ; for a pair, whether one factor's contrasts
 change with the other's level. On the log scale of `fit_log` the contrasts are ratios; on the
@@ -36,8 +36,8 @@ Unanswered = TooFew | NotComputable
 
 PERMUTATIONS = 499
 PERMUTED_RUNS_MAX = 5_000
-"""Most runs whose residuals are permuted; more runs need no check of normality, and permuting them
-would take gigabytes.
+"""Maximum number of runs for permutations of residuals. More runs need no check of normality, and
+their permutations would need gigabytes.
 """
 SEED = 1
 RELATIVE_RANK = 1e-9
@@ -117,7 +117,7 @@ def effect_of(
     if fit.degrees < 1:
         return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
     if not fit.variance > 0:
-        return NotComputable("the runs do not scatter: there is no error to compare with")
+        return NotComputable("the runs do not scatter, so the error is unknown")
     inverse, degrees = _inverse(rows @ fit.covariance_base @ rows.T)
     contrasts = rows @ fit.coefficients
     statistic = float(contrasts @ inverse @ contrasts) / (degrees * fit.variance)
@@ -187,7 +187,7 @@ def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: 
             return float(special.fdtr(degrees, error_degrees, statistic)) - share
         # ncf.cdf of scipy.stats calls the same function, but checks its arguments each time.
         chance = special.ncfdtr(degrees, error_degrees, noncentrality, statistic)
-        # For large noncentralities the series underflows to NaN; the chance is then 0.
+        # For large noncentralities the series underflows to NaN, and the probability is 0.
         return (0.0 if np.isnan(chance) else float(chance)) - share
 
     if excess(0.0) <= 0.0:

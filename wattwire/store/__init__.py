@@ -1,4 +1,4 @@
-"""Storage of campaigns; no other code depends on the layout of their files."""
+"""Store campaigns. No other code depends on the layout of their files."""
 
 from wattwire.store.campaign import WARM_UP, Campaign
 from wattwire.store.execution import Execution

@@ -1,4 +1,4 @@
-"""Archive of a campaign for publication: data, checksums and a guide, with names redacted."""
+"""Archive a campaign for publication: data, checksums and a guide, with names redacted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 MESSAGES = "messages.parquet"
 CITATION = "CITATION.cff"
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The date of every file in an archive: the same data give the same archive, byte for byte."""
+"""Fixed date of every file, which makes archives of equal data byte-identical."""
 
 GUIDE = """\
 # A bundle of measurements
@@ -148,7 +148,7 @@ def bundle(
         raise UsageError(f"{target}: this file exists already; choose another name with -o FILE")
     is_exec = (folder / DOCUMENT).exists()
     if not is_exec:
-        open_campaign(folder).close()  # raises an error that names what is missing
+        open_campaign(folder).close()  # raises an error that names the missing file
     bundled = Bundled(target)
     guide = _exec_guide(version) if is_exec else _guide(folder, version, with_messages, warnings)
     partial = target.with_name(f".{target.name}.partial")
@@ -180,7 +180,7 @@ def _fill(
 
     def add(name: str, data: bytes | BinaryIO) -> None:
         if name in names:
-            raise LeaveOut("without names, it would have the same name as another file")
+            raise LeaveOut("after redaction, its name would equal the name of another file")
         names.add(name)
         info = zipfile.ZipInfo(f"{top}/{name}", EPOCH)
         info.compress_type = zipfile.ZIP_DEFLATED
@@ -260,7 +260,7 @@ def _without_names(path: Path, redactor: Redactor) -> bytes | BinaryIO:
 
 def _document(path: Path, document: Any, redactor: Redactor) -> Any:
     if path.name == IMPORT_DOCUMENT and isinstance(document, dict) and "source" in document:
-        # The folder of the files is useless on another machine, and may name people.
+        # The folder's path is useless on another machine and may name people.
         document["source"] = Path(str(document["source"])).name
     return _json(document, redactor)
 

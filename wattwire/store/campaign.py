@@ -1,4 +1,4 @@
-"""The directory of a campaign: creating, locking, committing runs and reading them back."""
+"""Manage a campaign's directory: create it, lock it, commit runs and read them."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class Campaign:
         path = Path(path)
         if (path / "journal.sqlite").exists():
             raise UsageError(
-                f"{path}: there is a campaign here already. Continue it with --resume {path}, or "
-                "choose another directory with --campaign"
+                f"{path}: this directory already has a campaign. Continue it with --resume "
+                f"{path}, or choose another directory with --campaign"
             )
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(
@@ -133,12 +133,12 @@ class Campaign:
     # -- documents ---------------------------------------------------------------------------
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write a JSON document atomically: the old or the new one exists, never a part."""
+        """Write a JSON document atomically: readers see the old or the new document."""
         write_atomically(self.path / name, json.dumps(value, indent=1).encode())
 
     def freeze(self, name: str, value: Any) -> None:
         """Write a document and store its digest, so that a later change by hand is detected."""
-        # The journal first: a controller that dies in between leaves the old, known version.
+        # The journal comes first: a controller that dies in between leaves the old version.
         self.journal.set(frozen.KEY, frozen.written(self.journal.get(frozen.KEY), name, value))
         self.write_json(name, value)
 
@@ -162,7 +162,7 @@ class Campaign:
                 "copy of the file there"
             )
         if not source.is_file():
-            raise UsageError(f"{source}: the study names this file, but it is not there")
+            raise UsageError(f"{source}: the study names this file, but it does not exist")
         write_atomically(self.path / name, source.read_bytes())
 
     def read_json(self, name: str) -> Any:
@@ -222,7 +222,7 @@ class Campaign:
         """Sync all files of an attempt and rename its folder into place; return its name."""
         final = self.path / "runs" / f"{run}-{attempt}"
         sync_tree(partial)
-        if final.exists():  # renamed by a controller that died before it could note it
+        if final.exists():  # renamed by a controller that died before its journal entry
             shutil.rmtree(final)
         os.rename(partial, final)
         sync_file(final.parent)
@@ -335,8 +335,8 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 def _column(name: str, values: list[Any]) -> pl.Series:
     kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float}:  # a whole number in one run must not turn the others into integers
+    if kinds == {int, float}:  # an integer in one run must not make the column an integer column
         return pl.Series(name, values, dtype=pl.Float64, strict=False)
-    if len(kinds) > 1:  # levels of a factor may differ in type; as text they stay apart
+    if len(kinds) > 1:  # levels of a factor may differ in type; texts keep them distinct
         return pl.Series(name, [None if v is None else str(v) for v in values])
     return pl.Series(name, values)

@@ -1,4 +1,4 @@
-"""The folder of one `exec`: like a campaign's, with a row per process instead of per message."""
+"""Manage an `exec` folder: like a campaign's, with rows per process instead of per message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Atomic and durable writing of files."""
+"""Write files atomically and durably."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ RESTORE = (
 )
 
 ROW_GROUP_ROWS = 1 << 17
-"""Rows in memory at a time while a long table is read in parts."""
+"""Number of rows in memory while a long table is read in parts."""
 
 _SYNCED = (stat.S_IFREG, stat.S_IFDIR)
 
-# The threads are kept: starting them takes as long as syncing a few files.
+# The threads are reused, because starting them takes as long as syncing a few files.
 _SYNCS = ThreadPoolExecutor(8, thread_name_prefix="wattwire-sync")
 
 
@@ -87,7 +87,7 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a small file atomically: the old or the new one exists, never a part."""
+    """Write a small file atomically: readers see the old or the new content."""
     with atomic(path) as temporary:
         temporary.write_bytes(data)
 

@@ -1,4 +1,4 @@
-"""Detection of campaign documents that were edited after the campaign began.
+"""Detect campaign documents that were edited after the campaign began.
 
 The journal keeps a digest of each version that the controller wrote. A study whose questions,
 margin or limits were changed afterwards no longer counts as registered.

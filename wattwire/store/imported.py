@@ -1,4 +1,4 @@
-"""The folder of an imported campaign: written once from a reader's data, then only read."""
+"""Write the folder of an imported campaign once, from a reader's data, and read it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def write_imported(
     provenance: pl.DataFrame,
     set_aside: Sequence[Sequence[Any]],
 ) -> ImportedCampaign:
-    """Write an imported campaign's folder atomically: it appears when all of it is on the disk.
+    """Write an imported campaign's folder atomically: it appears when it is complete on disk.
 
     `documents` maps import, study, plan, machine, columns, checks and remarks to the content of
     NAME.json; rows of `set_aside` are path, rows, why. Raises UsageError if `path` is not empty.

@@ -1,4 +1,4 @@
-"""The journal of planned, started and finished runs: SQLite with WAL and synchronous=FULL.
+"""Keep the journal of planned, started and finished runs: SQLite, WAL, synchronous=FULL.
 
 A row of `attempt` in state `done` is written only after the run's files are synced and renamed into
 place, so the journal never names a file that does not exist.
@@ -79,7 +79,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")
     db.executescript(_SCHEMA)
-    db.path = str(path)  # set last: the caller has a message for earlier errors
+    db.path = str(path)  # set last, because the caller reports earlier errors
     return db
 
 
@@ -107,7 +107,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            # A campaign that is archived, or somebody else's, may still be read.
+            # An archived or foreign campaign may still be read.
             writable = os.access(path.parent, os.W_OK) or not path.exists()
             self._db = _opened(path) if writable else connected_to_read(path)
             self._check_version()

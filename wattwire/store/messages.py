@@ -1,4 +1,4 @@
-"""A run's records in parts that fit into memory, for any number of records.
+"""Read a run's records in parts that fit into memory.
 
 Every count and latency concerns one (sender, counter), and each counter is in only one part, so the
 results of the parts add up to those of the whole.
@@ -40,7 +40,7 @@ class Messages:
             )
         self._part_records, self._path = part_records, path
         self.count = int(frame.select(pl.len()).collect().item())
-        if self.count <= part_records:  # read once and kept
+        if self.count <= part_records:  # read once
             self._frame = self._frame.collect().lazy()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Redaction of names of persons and machines: host names, user names, homes, addresses."""
+"""Redact names of persons and machines: host names, user names, home folders, addresses."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Redactor:
         """Return whether binary data contain one of the names."""
         names = (*self.names.homes, *self.names.hosts, *self.names.users, *self.names.words)
         names += (*(place for place, _ in self.names.places), *self.names.boots)
-        # Three letters turn up in any compressed data by chance.
+        # Three letters occur in any compressed data by chance.
         long = [name.encode() for name in names if len(name) > 3]
         return any(name in data for name in long) or _MAC_BYTES.search(data) is not None
 
@@ -174,7 +174,7 @@ def _boot_word(boot: str) -> str:
 
 
 def _word(name: str) -> re.Pattern[str]:
-    """Return a pattern for a name as a whole word: `pi` is kept in `pipeline` and `pi_2`."""
+    """Return a pattern for a name as a whole word, which ignores `pi` in `pipeline` and `pi_2`."""
     return re.compile(rf"(?<![\w]){re.escape(name)}(?![\w])", re.IGNORECASE)
 
 

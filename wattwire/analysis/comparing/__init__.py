@@ -1,4 +1,4 @@
-"""Comparison of two campaigns, or of one campaign's variants, against a margin.
+"""Compare two campaigns, or the variants of a campaign, against a margin.
 
 The verdicts are worse, not worse and cannot tell.
 """

@@ -1,4 +1,4 @@
-"""Code shared by all comparisons: a campaign's treatments, its responses and its noise floor."""
+"""Provide a campaign's treatments, responses and noise floor to all comparisons."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def chosen_responses(
         return list(dict.fromkeys(requested))
     responses = [resolve(name) for name in defaults]
     if any(side.usable.height == 0 for side in sides):
-        return responses[:1]  # its item then reports that there are too few runs
+        return responses[:1]  # the item of this treatment reports too few runs
     measured_responses = [r for r in responses if all(_positive(side, r) for side in sides)]
     if not measured_responses:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Verdicts of a comparison (worse, not worse, cannot tell), per response and overall."""
+"""Decide a comparison's verdicts (worse, not worse, cannot tell), per response and overall."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ItemReason = stats.TooFew | stats.NotComputable | Cause | WithinNoise | Completi
 
 @dataclass(frozen=True)
 class Item:
-    """One response of one treatment: the head's runs over the base's.
+    """The comparison of a response of a treatment: the head's runs over the base's runs.
 
     `ratio` is head over base; whether more is better depends on the response. `noise` is the |log
     ratio| of the A/A control runs, None without them. `exact` is the ratio of two sides without
@@ -145,7 +145,7 @@ class Judged:
 
     @property
     def shown(self) -> list[Item]:
-        """The items that are listed and counted: all but those on completion of every run."""
+        """The items for display: all except items on the completion of every run."""
         return [item for item in self.items if not item.unremarkable]
 
     def of(self, verdict: str) -> list[Item]:
@@ -223,9 +223,9 @@ def completion(
 
     `sides` are the outcomes of base and head.
 
-    A run that died or timed out is a result, but has no CPU time: without this item, a head that
-    does not work at all would be worse in no response. `first_incomplete` is the first run that
-    did not complete.
+    A run that died or timed out is a result without a CPU time. Without this item, a head that does
+    not work at all would not be worse in any response. `first_incomplete` is the first run that did
+    not complete.
     """
     completed = [sum(outcome == "completed" for outcome in side) for side in sides]
     counts = [len(side) for side in sides]

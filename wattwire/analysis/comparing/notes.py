@@ -1,4 +1,4 @@
-"""Notes on a comparison as typed values: what its numbers can and cannot show.
+"""Define notes on the interpretation of a comparison's numbers, as typed values.
 
 `report/words/comparing_notes.py` has their sentences. `campaign` is None in the comparison of one
 campaign's variants.

@@ -1,4 +1,4 @@
-"""Comparison of two campaigns on one machine, with unpaired runs from two occasions."""
+"""Compare two campaigns on one machine, with unpaired runs from two occasions."""
 
 from __future__ import annotations
 

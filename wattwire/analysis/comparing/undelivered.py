@@ -1,8 +1,8 @@
-"""Shares of lost messages and failed calls, compared by differences instead of ratios.
+"""Compare shares of lost messages and failed calls by differences instead of ratios.
 
-Costs and latency do not show losses: a head that drops a tenth of its messages may be as fast as
-its base and cheaper. A comparison therefore always includes these shares if any message was lost or
-any call failed.
+Costs and latency do not reveal losses: a head that drops a tenth of its messages may be as fast as
+its base, and cheaper. A comparison therefore always includes these shares if any message was lost
+or any call failed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def difference_of_blocks(base: FloatArray, head: FloatArray, level: float) -> Es
 
 
 def difference_of_occasions(base: FloatArray, head: FloatArray, level: float) -> Estimate:
-    """Return head − base of runs of two occasions, with Welch's t interval."""
+    """Return head − base over runs of two occasions, with Welch's t interval."""
     if min(base.size, head.size) and (interval := _without_scatter(head, base, level)):
         return replace(interval, estimate=float(head[0] - base[0]), low=float(head[0] - base[0]),
                        high=float(head[0] - base[0]))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Comparison of one campaign's variants within blocks, in which their runs are neighbours."""
+"""Compare a campaign's variants within blocks, where their runs are neighbours."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ class Pairing:
 def compare_variants(
     reader: CampaignReader, wanted: Wanted, identity: Mapping[str, Any] | None = None
 ) -> Judged:
-    """Compare each other variant of a campaign with the first one; see `compare_inside`."""
+    """Compare every other variant of a campaign with the first; see `compare_inside`."""
     return compare_inside(gather(reader), wanted, identity)
 
 
 def compare_inside(
     evidence: Evidence, wanted: Wanted, identity: Mapping[str, Any] | None = None
 ) -> Judged:
-    """Compare each other variant with the first one, treatment by treatment, paired by block.
+    """Compare every other variant with the first by treatment, paired by block.
 
     `identity` is the journal's record of the builds of each variant's cells.
 
@@ -102,8 +102,8 @@ def compare_inside(
     pairings = _pairings(evidence, base, heads)
     if not pairings:
         raise UsageError(
-            f"{evidence.reader.path}: no treatment was planned as {base} and as another variant "
-            "too; plan.json lists skipped treatments with their reasons"
+            f"{evidence.reader.path}: no treatment is planned as both {base} and another "
+            "variant; plan.json lists skipped treatments with their reasons"
         )
     requested = chosen_responses([evidence], wanted, _variant_responses(evidence) or DEFAULTS)
     responses = [response for response in requested if not response.share]
@@ -216,7 +216,7 @@ def _paired_values(
 def _estimates(
     evidence: Evidence, pairings: Sequence[Pairing], response: Response, level: float
 ) -> list[Estimate]:
-    """Return the ratio of each pairing.
+    """Return the ratio for each pairing.
 
     Errors are pooled if the pairings' variances are similar.
     """
@@ -239,7 +239,7 @@ def _estimates(
 def _refusal(base: FloatArray, head: FloatArray, response: Response) -> Estimate | None:
     values = np.concatenate([base, head])
     if base.size and constant(base) and constant(head):
-        return stats.NotComputable("no scatter: the error cannot be estimated")
+        return stats.NotComputable("no scatter, so the error is unknown")
     unbounded = int(np.isinf(values).sum())
     if unbounded:
         return stats.NotComputable(f"unbounded in {unbounded} of {values.size} runs (loss)")
@@ -253,7 +253,7 @@ def _refusal(base: FloatArray, head: FloatArray, response: Response) -> Estimate
 
 
 def _exponential(interval: stats.Interval) -> stats.Interval:
-    with np.errstate(over="ignore"):  # with few, scattered runs, a limit may overflow to infinity
+    with np.errstate(over="ignore"):  # with few, scattered runs a limit may overflow to infinity
         centre, low, high = np.exp([interval.estimate, interval.low, interval.high]).tolist()
     return replace(interval, estimate=centre, low=low, high=high)
 

@@ -1,1 +1,1 @@
-"""Detectors of known causes of unusual latencies; report/findings puts their numbers into words."""
+"""Detect known causes of unusual latencies; report/findings phrases the results."""

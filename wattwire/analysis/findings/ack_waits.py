@@ -1,4 +1,4 @@
-"""Latency modes at 40 or 80 ms: Nagle's algorithm and delayed acknowledgements.
+"""Detect latency modes at 40 or 80 ms: Nagle's algorithm and delayed acknowledgements.
 
 What: treatments with a mode of latency at 36 to 56 ms or 80 to 104 ms (one or two waits, each
 rounded up to the kernel's timer tick, plus the call itself, which takes 5 ms in some libraries).

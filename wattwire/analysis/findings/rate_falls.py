@@ -1,4 +1,4 @@
-"""Latency that decreases as the rate increases: the cost of waking up between messages.
+"""Detect latency that falls as the rate rises, because of wake-ups between messages.
 
 What: groups of runs that differ only in the rate, whose median latency is lower at the highest rate
 than at the lowest and does not increase in between.

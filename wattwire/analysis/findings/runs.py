@@ -1,4 +1,4 @@
-"""Runs with their levels and latencies, as the detectors read them."""
+"""Provide runs with their levels and latencies to the detectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps at a payload size: jumps of latency or loss that the size does not explain.
+"""Detect steps at a payload size, jumps of latency or loss beyond the growth with the size.
 
 What: neighbouring payload sizes between which the median latency or the lost share jumps, in runs
 that differ only in the payload.
@@ -44,7 +44,7 @@ KINDS = {
     "fall": (-1.0, math.log(STEP_MIN)),
     "loss": (1.0, LOSS_MIN),
 }
-"""Kind of step → the sign that makes it positive, and the smallest reported step."""
+"""Kind of step → the sign that makes it positive, and the minimum reported step."""
 
 
 BLOCKS_MIN = 3

@@ -151,7 +151,7 @@ def test_without_an_agent_it_says_so_and_how_to_get_it(root, capsys, monkeypatch
     monkeypatch.setattr(doctor, "LOOK_S", 0.01)
     assert main(["doctor"]) == 3
     out = text_of(capsys)
-    assert out.startswith("Nothing can be measured yet: the agent")
+    assert out.startswith("Nothing can be measured yet, because the agent")
     assert "cargo is missing too" in out and "Rust" in out
     assert out.endswith("Next: make setup")
 

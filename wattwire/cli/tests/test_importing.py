@@ -68,7 +68,7 @@ def test_another_recipe_is_used_and_told(root, capsys) -> None:
         (["import", "tiny"], "no DIR given"),
         (["import", "tiny", "/nowhere-at-all"], "not found; give the folder"),
         (["import", "tiny", ".", "--recipe", "x"], 'unknown recipe "x"; known: right, theirs'),
-        (["import", "tiny", ".", "--factor", "a"], "--factor: only for `import csv FILE`"),
+        (["import", "tiny", ".", "--factor", "a"], "--factor: allowed only with `import csv FILE`"),
         (["import", "csv", "/nowhere.csv", "--response", "p", "--factor", "f"], "no such file"),
         (["import", "csv", "x.csv", "--recipe", "y"], "--recipe: a table has no recipes"),
     ],

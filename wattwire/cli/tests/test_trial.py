@@ -72,7 +72,7 @@ def test_what_cannot_be_asked_is_refused_with_what_can(arguments, message):
 
 
 def test_a_cell_named_twice_is_refused():
-    with pytest.raises(UsageError, match="a cell is given twice"):
+    with pytest.raises(UsageError, match="found a cell twice"):
         document(cells=["loopback/python", "loopback/python"])
 
 

@@ -1,4 +1,4 @@
-"""The verbs of the command line: one module per verb, with its options."""
+"""Register the verbs of the command line: a module per verb, with its options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Verb:
-    """A command: the module of this package that has its options, and its line in the help."""
+    """A command: the module of this package with its options, and its line in the help."""
 
     module: str
     help: str
@@ -18,7 +18,7 @@ class Verb:
 
 VERBS = {
     "list": Verb("catalog", "list studies, cells or meters", ("ls",)),
-    "build": Verb("catalog", "build cells (all, if none is named)"),
+    "build": Verb("catalog", "build the named cells, or all cells"),
     "check": Verb("catalog", "run the conformance suite on cells"),
     "run": Verb("run", "run a study, or continue a campaign"),
     "status": Verb("run", "show the progress of a campaign"),
@@ -28,16 +28,16 @@ VERBS = {
     "new": Verb("new", "write a commented study as a starting point"),
     "exec": Verb("exec", "measure any command, or a running system"),
     "import": Verb("import_cmd", "make a campaign from the data of a paper, or from a table"),
-    "bundle": Verb("bundle", "one archive of a campaign, without names of people and machines"),
+    "bundle": Verb("bundle", "archive a campaign without names of people and machines"),
     "plan": Verb("plan", "show the runs of a study, their duration and disk space"),
     "show": Verb(
         "show", "one run: treatment, verdict, evidence, figures; or a cell: settings, libraries"
     ),
     "calibrate": Verb("calibrate", "measure the energy of CPU time here, with an energy counter"),
     "clean": Verb("clean", "remove leftovers of killed runs, and old builds"),
-    "compare": Verb("compare", "is one campaign, or one variant, worse than another?"),
+    "compare": Verb("compare", "check whether a campaign or variant is worse than another"),
 }
-"""In the order of the help. The lines are here, so that `--help` imports no verb's module."""
+"""The verbs in the order of the help, with their lines, so `--help` imports no verb's module."""
 
 
 def verb_named(name: str) -> Verb | None:

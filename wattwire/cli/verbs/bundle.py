@@ -1,4 +1,4 @@
-"""`bundle`: one archive of a campaign for publication, without names of people and machines."""
+"""Implement `bundle`: archive a campaign without names of people and machines."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def add_to(verbs: Any) -> None:
         verbs,
         "bundle",
         description="Writes a ZIP archive of a campaign's data, study, machine and logs with "
-        "checksums and a guide. Host names, users, home folders and hardware addresses of this "
-        "machine and of the measuring machine are removed everywhere, private keys are left out. "
-        "--redact removes further words.",
+        "checksums and a guide. It removes host names, users, home folders and "
+        "hardware addresses of this machine and of the measuring machine, and omits "
+        "private keys. --redact removes further words.",
     )
     verb.add_argument("campaign", metavar="DIR", help="a campaign, or a folder of `exec`")
     verb.add_argument("-o", "--out", metavar="FILE", help="the archive (default: DIR.zip)")
@@ -39,7 +39,7 @@ def add_to(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="WORD",
-        help="another word to remove everywhere (may be given again)",
+        help="another word to remove everywhere (repeatable)",
     )
     verb.add_argument(
         "--author",
@@ -47,7 +47,7 @@ def add_to(verbs: Any) -> None:
         default=[],
         metavar="NAME",
         dest="authors",
-        help='who made the data, as "Family, Given" (may be given again), for CITATION.cff',
+        help='author of the data for CITATION.cff, as "Family, Given" (repeatable)',
     )
     verb.set_defaults(call=write_bundle)
 
@@ -56,7 +56,7 @@ def write_bundle(options: argparse.Namespace) -> int:
     """Write the archive; print its content and its omissions."""
     folder = Path(options.campaign)
     if not folder.is_dir():
-        raise UsageError(f"{folder}: there is no such folder")
+        raise UsageError(f"{folder}: this folder does not exist")
     default_target = folder.resolve().with_name(folder.resolve().name + ".zip")
     target = Path(options.out) if options.out else default_target
     noted_names = names_noted(folder)
@@ -87,9 +87,9 @@ def _print_texts(
     from wattwire.report.print import publish  # noqa: PLC0415 - statistics are slow to import
 
     for author in authors:
-        publish.parse_author(author)  # refuse a malformed name before anything is read
+        publish.parse_author(author)  # reject a malformed name before reading anything
     if (folder / EXEC_DOCUMENT).exists() or not (folder / "plan.json").is_file():
-        return {}, [], []  # no study, so no design to describe
+        return {}, [], []  # an exec folder has no study to describe
     campaign = open_campaign(folder)
     try:
         journal = getattr(campaign, "journal", None)
@@ -109,7 +109,7 @@ def _judged_again(folder: Path) -> list[str]:
     stamps = stamps_of(folder / "report" / "index.html").splitlines()
     return [
         f"The page of these data says: “{stamp}” This bundle and its texts use the verdicts as "
-        "measured. `wattwire report` on the unpacked folder writes that page only with the same "
+        "measured. To write that page from the unpacked folder, give `wattwire report` the same "
         "--validity."
         for stamp in stamps
         if stamp.startswith(JUDGED_AGAIN)

@@ -1,4 +1,4 @@
-"""`calibrate`: the energy of a second of CPU time on this processor, from a real counter."""
+"""Implement `calibrate`: measure the energy per second of CPU time with a counter."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def add_to(verbs: Any) -> None:
     verb = add_verb(
         verbs,
         "calibrate",
-        description="Run loads of half a core, one core and all cores, with idle steps between, "
-        "and measure the joules per second of CPU time. The range goes into the user's settings "
-        "and replaces the wide default range of the estimate on processors of this name.",
+        description="Run loads of half a core, one core and all cores with idle steps between "
+        "them, and measure the joules per second of CPU time. The measured range "
+        "replaces the default range of the estimate on processors of this name, for "
+        "this user.",
     )
-    verb.add_argument("--meter", metavar="NAME", help="calibrate against this meter only")
+    verb.add_argument("--meter", metavar="NAME", help="calibrate with this meter only")
     verb.add_argument("--blocks", type=int, default=BLOCKS_DEFAULT, help="repeats of all loads (5)")
     verb.add_argument(
         "--seconds", type=float, default=STEP_S_DEFAULT, help="length of one load (5)"
@@ -50,7 +51,7 @@ def calibrate(options: argparse.Namespace) -> int:
     ):
         if not value >= minimum:
             raise UsageError(f"calibrate: {name}: found {value:g}; allowed: {minimum:g} or more")
-    calibrations.known()  # refuses a damaged file before the minutes of measuring
+    calibrations.known()  # rejects a damaged file before minutes of measuring
     with tempfile.TemporaryDirectory(prefix="wattwire-") as folder:
         agent = AgentClient(Path(folder))
         try:
@@ -61,7 +62,7 @@ def calibrate(options: argparse.Namespace) -> int:
                 for entry in agent.hello["meters"]
                 if entry["state"] == "present" and (entry["default"] or entry["name"] in counters)
             ]
-            if options.meter:  # no better meter may be chosen instead of it
+            if options.meter:  # prevents the choice of a better meter
                 meters = _without_rivals(agent.hello["meters"], meters, options.meter)
             steps = LoadSteps(
                 agent, Path(folder), options.blocks, options.seconds, int(facts["cpus"]), _tell
@@ -70,7 +71,7 @@ def calibrate(options: argparse.Namespace) -> int:
             source, measured = steps.measure(meters)
         finally:
             agent.close()
-    assert source is not None  # a step without a source has raised
+    assert source is not None  # a step without a source would have raised an error
     from wattwire.stats.calibration import (  # noqa: PLC0415
         Calibrated,
         Step,
@@ -135,7 +136,7 @@ def _report(calibrated: Calibrated, source: power.Source, measured: list[Measure
 
 
 def _confirm(calibrated: Calibrated) -> None:
-    """Ask a new agent which meters use the calibration now, and print them."""
+    """Print the meters that use the calibration in a new agent."""
     with tempfile.TemporaryDirectory(prefix="wattwire-") as state_folder:
         agent = AgentClient(Path(state_folder))
         meters = agent.hello["meters"]
@@ -148,7 +149,7 @@ def _confirm(calibrated: Calibrated) -> None:
     if users:
         print(f"{', '.join(users)} uses it from now on, on processors of this name")
     else:
-        print("no meter uses it; machine.json of a campaign says why, in the meters' info")
+        print("no meter uses it; the meters' info in a campaign's machine.json gives the reason")
 
 
 def _document(

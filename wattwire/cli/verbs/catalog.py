@@ -1,4 +1,4 @@
-"""`list`, `build`, `check`: the members of the open folders."""
+"""Implement `list`, `build` and `check` for the members of the open folders."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_to(verbs: Any) -> None:
         "--clause",
         action="append",
         metavar="C-NN",
-        help="only these clauses, scenarios, or pair: the pairs of cells alone",
+        help="check only these clauses or scenarios, or only the pairs of cells (pair)",
     )
     which = verb.add_mutually_exclusive_group()
     which.add_argument(
@@ -70,8 +70,8 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--cost",
         action="store_true",
-        help="measure what the kit adds to a round trip beside the cell's bare client, on this "
-        "machine, instead of the clauses; pages of later runs print it",
+        help="instead of the clauses, measure the round-trip time that the kit adds to the "
+        "cell's bare client on this machine; pages of later runs report it",
     )
     verb.set_defaults(call=check)
 
@@ -107,7 +107,7 @@ def named_like(wanted: Sequence[str], known: Sequence[str], kind: str) -> list[s
         matches = {n for n in known if n.startswith(word) or fnmatch.fnmatchcase(n, word)}
         if not matches:
             candidates = {*known, *(name.split("/")[0] for name in known)}
-            raise UsageError(f'list: no {kind} is called "{word}".{nearest(word, candidates)}')
+            raise UsageError(f'list: unknown {kind} "{word}".{nearest(word, candidates)}')
         chosen |= matches
     return [name for name in known if name in chosen]
 
@@ -117,7 +117,7 @@ def _field(path: Path, key: str) -> str:
 
 
 def _print_row(name: str, text: str) -> None:
-    """Print a member of an open folder; its text is wrapped in a column of its own."""
+    """Print a member of an open folder, with its text wrapped in a separate column."""
     print(wrapped(f"{name:<17} {text}", columns(sys.stdout), "  ", " " * 18))
 
 
@@ -150,7 +150,7 @@ def _print_wrapped(text: str, indent: str = "") -> None:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Run the conformance suite; every failure names the clause that is broken."""
+    """Run the conformance suite; every failure names the violated clause."""
     from wattwire.cli.conformance import check_cells, measure_costs  # noqa: PLC0415 - the suite
 
     if options.cost:

@@ -1,4 +1,4 @@
-"""`clean`: leftovers of killed runs and old builds in the cache, listed before removal."""
+"""Implement `clean`: list and remove leftovers of killed runs and old builds in the cache."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def add_to(verbs: Any) -> None:
     verb = add_verb(
         verbs,
         "clean",
-        description="List processes, cgroups and shared memory of runs whose agent is gone, and "
-        "remove them after confirmation. Running campaigns stay untouched.",
+        description="List processes, cgroups and shared memory of runs whose agent has ended, "
+        "and remove them after confirmation. Running campaigns are not affected.",
     )
     verb.add_argument("--yes", action="store_true", help="remove without asking")
     verb.add_argument(
@@ -73,9 +73,9 @@ def _list(remains: Mapping[str, Any], old_entries: list[cache.Entry], cache_fold
     if processes or paths:
         process_words = plural(len(processes), "process", "processes")
         path_words = plural(len(paths), "file or cgroup", "files and cgroups")
-        print(f"Left behind by runs whose agent is gone: {process_words} and {path_words}.")
+        print(f"Leftovers of runs whose agent has ended: {process_words} and {path_words}.")
     else:
-        print("No run left anything behind.")
+        print("No leftovers of runs.")
     for pid in processes:
         print(textwrap.shorten(f"  process {pid}: {_command(pid)}", WIDTH, placeholder=" …"))
     for path in paths:
@@ -101,7 +101,7 @@ def _agreed(yes: bool) -> bool:
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("Nothing was removed. To remove it, repeat the command with --yes")
+        print("Nothing was removed. To remove them, repeat the command with --yes")
         return False
     if input("Remove it? [y/N] ").strip().lower() in {"y", "yes"}:
         return True

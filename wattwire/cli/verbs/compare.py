@@ -1,4 +1,4 @@
-"""`compare`: check whether B is worse than A, for two campaigns or variants of one campaign."""
+"""Implement `compare`: check whether B is worse than A, for campaigns or variants."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 AnyCampaign = Campaign | ImportedCampaign
 STDOUT = "-"
 EXIT_CODES = (
-    "Exit codes: 0 fine; 1 something is worse or a limit of the study is broken (or, with "
-    "--on-unclear fail, the verdict is unclear); 2 usage; 3 this machine lacks something; 4 no "
-    "run is valid, so nothing could be answered (--on-unclear does not change that)."
+    "Exit codes: 0 nothing is worse; 1 a result is worse, or a limit of the study is broken (or, "
+    "with --on-unclear fail, the verdict is unclear); 2 usage; 3 this machine lacks a "
+    "requirement; 4 no run is valid, so there is no answer (independent of --on-unclear)."
 )
 
 
@@ -34,17 +34,17 @@ def add_to(verbs: Any) -> None:
     verb = add_verb(
         verbs,
         "compare",
-        description="Compares B with A, treatment by treatment: worse, not worse, or cannot tell, "
-        "against a margin. With one campaign of `run --variant`, its variants are compared inside "
-        "the blocks.",
+        description="Compares B with A by treatment against a margin: worse, not worse, or "
+        "cannot tell. For a single campaign of `run --variant`, it compares the "
+        "variants within blocks.",
         epilog=EXIT_CODES,
     )
-    verb.add_argument("base", metavar="A", help="a campaign; alone: one that holds variants")
+    verb.add_argument("base", metavar="A", help="a campaign; without B, a campaign with variants")
     verb.add_argument("head", metavar="B", nargs="?", help="the campaign that may be worse")
     add_options(verb)
     verb.add_argument(
         "--across-machines", action="store_true",
-        help="compare campaigns of different machines anyway, and state it",
+        help="also compare campaigns of different machines, and report the difference",
     )  # fmt: skip
     verb.add_argument("--json", action="store_true", help="the comparison as one JSON object")
     verb.set_defaults(call=compare)
@@ -54,8 +54,8 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     """Add the options for responses, margin and exit code, and for output files."""
     verb.add_argument(
         "--response", action="append", default=[], metavar="NAME",
-        help="compare this response (may be given again; default: CPU time and bytes per message). "
-        "Messages lost and calls that failed are compared in any case",
+        help="compare this response (repeatable; default: CPU time and bytes per message); lost "
+             "messages and failed calls are always compared",
     )  # fmt: skip
     verb.add_argument(
         "--margin", metavar="P", help="relative increase beyond which B is worse: 5%%"
@@ -64,8 +64,10 @@ def add_options(verb: argparse.ArgumentParser) -> None:
         "--on-unclear", choices=["pass", "fail"], default="pass",
         help="exit code of an unclear verdict (default: pass)",
     )  # fmt: skip
-    verb.add_argument("--markdown", metavar="FILE", help="also as Markdown; - is the terminal")
-    verb.add_argument("--junit", metavar="FILE", help="also as JUnit XML")
+    verb.add_argument(
+        "--markdown", metavar="FILE", help=("also write Markdown to FILE; - is the terminal")
+    )
+    verb.add_argument("--junit", metavar="FILE", help="also write JUnit XML to FILE")
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -99,7 +101,7 @@ def refuse_outputs(options: argparse.Namespace) -> None:
 
 
 def _refuse_unwritable(path: Path, given: str) -> None:
-    """Raise UsageError for a file that cannot be written; the check leaves no file behind."""
+    """Raise UsageError for a file that cannot be written. The check creates no file."""
     existed = path.exists()
     try:
         with path.open("a", encoding="utf-8"):
@@ -121,11 +123,13 @@ def wanted_of(options: argparse.Namespace) -> Any:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[AnyCampaign]:
-    """Yield a campaign, open while it is read. Raises UsageError where it has no plan."""
+    """Yield an open campaign. Raises UsageError if it has no plan."""
     campaign = open_campaign(path)
     try:
         if not (path / "plan.json").is_file():
-            raise UsageError(f"{path}: no plan.json: nothing was measured; run the study again")
+            raise UsageError(
+                f"{path}: plan.json is missing, so nothing was measured; run the study again"
+            )
         yield campaign
     finally:
         campaign.close()
@@ -140,7 +144,7 @@ def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
     if names[0] == names[1]:
         names = [str(campaign.path) for campaign in campaigns]
     if campaigns[0].path.resolve() == campaigns[1].path.resolve():
-        raise UsageError(f"{campaigns[0].path}: A and B are the same campaign; give two")
+        raise UsageError(f"{campaigns[0].path}: A and B are the same campaign; give two campaigns")
     sources = [
         Source(name, campaign, identity_of(campaign))
         for name, campaign in zip(names, campaigns, strict=True)
@@ -164,7 +168,7 @@ def limits_of(campaign: AnyCampaign) -> list[Checked]:
 
 
 def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
-    """Return the exit code: worse or broken before "nothing usable", that before "unclear"."""
+    """Return the exit code. Worse or broken precedes "no valid run", which precedes "unclear"."""
     from wattwire.analysis.limits import any_broken, any_unclear  # noqa: PLC0415
     from wattwire.report.print.comparison import nothing_usable
 

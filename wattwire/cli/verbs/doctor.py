@@ -1,4 +1,4 @@
-"""`doctor`: available measurements, missing requirements, and the commands that provide them."""
+"""Implement `doctor`: report available measurements, missing requirements and remedies."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Item:
 
 @dataclass
 class Health:
-    """All checks, by section, and the command to type next."""
+    """All checks by section, and the next command."""
 
     first: str = ""
     sections: dict[str, list[Item]] = field(default_factory=dict)
@@ -116,10 +116,10 @@ def _without_agent(health: Health, catalog: Catalog, error: WattwireError) -> He
         text += " cargo is missing too: it comes with Rust 1.82 or newer."
     if not (HERE / "Makefile").exists():
         command = ""
-    health.first = "Nothing can be measured yet: the agent, which runs everything, is missing."
+    health.first = "Nothing can be measured yet, because the agent is missing."
     health.sections["Agent"] = [Item("wattwire-agent", "missing", text, command)]
     health.sections["Cells"] = [
-        Item(name, "note", "not checked: the agent builds cells") for name in catalog.cells
+        Item(name, "note", "not checked, because the agent is missing") for name in catalog.cells
     ]
     health.sections["Machine"] = list(_machine_items({}, None))
     health.next = command or "export WATTWIRE_AGENT=PATH-OF-THE-AGENT; wattwire doctor"
@@ -188,7 +188,7 @@ def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Ite
         kinds = sorted({quantity["kind"] for quantity in meter["quantities"]})
         text = f"{meter['title']} ({', '.join(kinds)})"
         if not meter.get("default", True):
-            text += "; only where a study asks for it"
+            text += "; only if a study requests it"
         if meter["state"] == "present":
             denied = meter.get("info", {}).get("denied")
             text += f"; may not be read: {', '.join(denied)}" if denied else ""
@@ -218,13 +218,17 @@ def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Ite
 def _right_items(hello: Mapping[str, Any]) -> Iterator[Item]:
     root = hello["rights"].get("root")
     yield Item(
-        "user", "ok", "root" if root else "an ordinary user; all that needs no special rights works"
+        "user",
+        "ok",
+        "root" if root else ("an ordinary user; measurements that need no special rights work"),
     )
     cgroup = hello["cgroup"]
     if cgroup["rung"] == "none":
         yield Item("cgroups", "note", " ".join(_as_sentence(s) for s in cgroup["lost"]))
     else:
-        yield Item("cgroups", "ok", f"{cgroup['rung']}: exact CPU time, nothing can escape a run")
+        yield Item(
+            "cgroups", "ok", (f"{cgroup['rung']}: exact CPU time, and no process can escape a run")
+        )
     level = _read(PERF_PARANOID)
     if level is not None:
         readable = int(level) <= 0 or root
@@ -269,7 +273,7 @@ def _machine_items(facts: Mapping[str, Any], agent: AgentClient | None) -> Itera
 
 def _load_item(agent: AgentClient | None) -> Item:
     if agent is None:
-        return Item("load", "note", "not checked: the agent reads it")
+        return Item("load", "note", "not checked, because the agent is missing")
     load = host.load_over(agent, LOOK_S)
     text = f"{percent(load.busy)} busy, {percent(load.steal)} stolen by the host, over {LOOK_S:g} s"
     if load.busy > BUSY_SHARE or load.steal > STEAL_SHARE:
@@ -282,7 +286,7 @@ def _disk_items() -> Iterator[Item]:
         existing_folder = next(p for p in (folder, *folder.absolute().parents) if p.exists())
         text = f"{size_words(host.free_disk_bytes(existing_folder))} free in {folder}"
         if folder == cache.folder() and not cache.writable(folder):
-            text += "; the folder is not writable, so nothing new can be built"
+            text += "; the folder is not writable, so nothing can be built"
             yield Item(name, "note", text, "export WATTWIRE_CACHE=FOLDER")
         else:
             yield Item(name, "ok", text)
@@ -299,7 +303,9 @@ def _first_line(health: Health, meters: list[dict[str, Any]]) -> str:
     """Return the first line: a sentence on the available measurements."""
     ready = sum(item.state != "missing" for item in health.sections["Cells"])
     if not ready:
-        return "No cell can run here yet; the list below names what each one lacks."
+        return (
+            "No cell can run here yet; the list below names the missing requirements of each cell."
+        )
     present = [m for m in meters if m["state"] == "present" and m.get("default", True)]
     energy = {q["kind"] for m in present for q in m["quantities"] if q["unit"] == "uj"}
     text = f"Ready: {ready} of {len(health.sections['Cells'])} cells can be measured here, "
@@ -332,7 +338,7 @@ def _next_command(catalog: Catalog, cells: Mapping[str, Item]) -> str:
 
 
 def lines_of(health: Health) -> Iterator[str]:
-    """Yield the lines of the whole answer, in 80 columns."""
+    """Yield the lines of the report, in 80 columns."""
     yield from textwrap.wrap(health.first, WIDTH)
     marks = {"ok": "+", "missing": "-", "note": "~"}
     for title, items in health.sections.items():
@@ -353,7 +359,7 @@ def lines_of(health: Health) -> Iterator[str]:
         if any(item.command.startswith(BUILD) for item in items):
             yield f"  $ {BUILD} CELL…   (try and run build the cells that they need)"
     yield ""
-    yield "+ present   ~ present, with a note   - missing   $ the command that fixes it"
+    yield "+ present   ~ present, with a note   - missing   $ command that fixes it"
     yield f"Next: {health.next}"
 
 
@@ -370,7 +376,7 @@ def udev_lines(catalog: Catalog) -> Iterator[str]:
     yield f"#   groupadd --force {GROUP}; usermod --append --groups {GROUP} {user}"
     yield f"#   wattwire doctor --print-udev > {RULES_FILE}"
     yield "#   udevadm control --reload; udevadm trigger --action=add"
-    yield f"# {user} has the right from the next login on. To remove it: delete the file."
+    yield f"# {user} has the right from the next login on. To remove the right, delete the file."
     for name in sorted(catalog.meters):
         rules = _udev_rules(catalog, name)
         if rules:

@@ -1,4 +1,4 @@
-"""`exec`: its options. The measuring code is imported on execution, because that takes a second."""
+"""Define the options of `exec`. Its code is imported on execution, because that takes a second."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def add_to(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="WHAT",
-        help="pid:NUMBER, cgroup:PATH or unit:NAME of a running system (may be given again)",
+        help="pid:NUMBER, cgroup:PATH or unit:NAME of a running system (repeatable)",
     )
     count = verb.add_mutually_exclusive_group()
     count.add_argument("--messages", type=float, metavar="N", help="messages per repeat")
@@ -48,12 +48,12 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--baseline",
         metavar="TIME",
-        help="time of measuring the machine without the command, before and after together",
+        help="total time of measuring the machine without the command, before and after it",
     )
     verb.add_argument("--out", "-o", metavar="DIR", help="folder for the data")
     verb.add_argument(
         "--energy-estimate", action="store_true",
-        help="add a model's range of energy where no counter can be read",
+        help="add a modelled range of energy if no counter can be read",
     )  # fmt: skip
     verb.add_argument("--json", action="store_true", help="the table as JSON on standard output")
     verb.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …")
@@ -61,7 +61,7 @@ def add_to(verbs: Any) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Measure, print the table and the data's folder; return the exit code."""
+    """Measure, print the table and the data folder, and return the exit code."""
     from wattwire.cli import (  # noqa: PLC0415 - statistics take a second to load
         exec_table as executing,
     )

@@ -1,4 +1,4 @@
-"""`import`: a campaign from data that others measured, or from any table."""
+"""Implement `import`: make a campaign from data of others, or from any table."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def add_to(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="COL[:UNIT]",
-        help="a column of numbers to explain (may be given again)",
+        help="a column of numbers to explain (repeatable)",
     )
     csv_options.add_argument(
         "--factor",
         action="append",
         default=[],
         metavar="COL",
-        help="a column of levels to compare (may be given again)",
+        help="a column of levels to compare (repeatable)",
     )
     csv_options.add_argument("--block", metavar="COL", help="a column with the block of each run")
     csv_options.add_argument(
@@ -112,7 +112,9 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
     given |= {"--block": options.block, "--run": options.run}
     foreign = [name for name, value in given.items() if value]
     if foreign:
-        raise UsageError(f"{', '.join(foreign)}: only for `import csv FILE`; leave it out")
+        raise UsageError(
+            f"{', '.join(foreign)}: allowed only with `import csv FILE`; leave out the option"
+        )
     if options.campaign:
         refuse_used(Path(options.campaign))
     reader = imports.find(options.study, default_roots())
@@ -139,7 +141,7 @@ def _folder_name(name: str) -> str:
 
 @contextlib.contextmanager
 def _step_line() -> Iterator[progress.Listener]:
-    """Yield a listener that shows the current step in a line on a terminal, removed at the end."""
+    """Yield a listener that shows the current step on a terminal and removes it at the end."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda text: None

@@ -1,4 +1,4 @@
-"""`new`: a commented study that runs without changes."""
+"""Implement `new`: write a commented study that runs without changes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def add_to(verbs: Any) -> None:
     verb = add_verb(
         verbs,
         "new",
-        description="Write a study that runs unchanged and explains each line. FILE ends "
-        "in .toml, or is a folder that gets a study.toml.",
+        description="Write a study that runs unchanged and explains each line. FILE ends in "
+        ".toml, or is a folder for study.toml.",
     )
     verb.add_argument("file", metavar="FILE", help="my-study.toml, or a folder")
     verb.add_argument("cells", nargs="*", metavar="CELL", help="cells to begin with")
@@ -36,7 +36,7 @@ def new(options: argparse.Namespace) -> int:
     if path.suffix != ".toml":
         path = path / "study.toml"
     if path.exists() or path.is_symlink():
-        raise UsageError(f"{path}: this file exists already; name another")
+        raise UsageError(f"{path}: this file already exists; name another")
     cells = [cell.name for cell in Catalog().cells_like(options.cells)] if options.cells else []
     text = study_text(cells)
     try:

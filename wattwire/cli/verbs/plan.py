@@ -1,4 +1,4 @@
-"""`plan`: the runs of a study on this machine, their duration, and the usable meters."""
+"""Implement `plan`: show the runs of a study here, their duration, and the usable meters."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WIDTH_SHARE = 0.05
 MEMORY_SHARE, MEMORY_SHARE_MAX = 0.1, 0.8
 """Shares of the machine's memory for the nodes' records: reported, and refused as too large."""
 LONG_S = 3600.0
-"""A plan that takes longer is run only after a confirmation."""
+"""A longer plan requires a confirmation."""
 
 
 def add_to(verbs: Any) -> None:
@@ -70,12 +70,12 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--pilot",
         metavar="DIR",
-        help="a finished campaign: compute the blocks that its scatter requires",
+        help="compute the required number of blocks from the scatter of this finished campaign",
     )
     verb.add_argument(
         "--width", metavar="SHARE", default=None,
-        help="with --pilot: the wanted ± width of a ratio's interval, as 5%% or 0.05 (default: the "
-        "study's stop_width, else 5%%)",
+        help="with --pilot: the desired ± width of a ratio's interval, as 5%% or 0.05 (default: "
+             "the study's stop_width, else 5%%)",
     )  # fmt: skip
     verb.set_defaults(call=plan)
 
@@ -126,7 +126,7 @@ def plan(options: argparse.Namespace) -> int:
     if options.pilot:
         _print_pilot(study, Path(options.pilot), options.width)
     elif options.width is not None:
-        raise UsageError("--width needs a pilot; name one with --pilot DIR")
+        raise UsageError("--width requires a pilot; name one with --pilot DIR")
     for caution in cautions(study, kept):
         _say(f"caution: {caution}")
     if options.table:
@@ -172,7 +172,7 @@ def _headline(
 
 
 def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return lines on the calls before those that count, in closed loop."""
+    """Return lines on the discarded first calls in closed loop."""
     plan = study.plan
     if all(treatment["loop"] != "closed" for treatment in treatments):
         return []
@@ -200,7 +200,7 @@ def _say(text: str) -> None:
 
 
 def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
-    """Return a line on the nodes' records if they take much of the machine's memory."""
+    """Return a line on the nodes' records if they need much of the machine's memory."""
     if records_bytes < MEMORY_SHARE * machine_bytes:
         return []
     text = (
@@ -208,7 +208,7 @@ def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
         f"this machine has {size_words(machine_bytes)}"
     )
     too_much = records_bytes > MEMORY_SHARE_MAX * machine_bytes
-    return [f"{text}; that is too much: take fewer messages or clients" if too_much else text]
+    return [f"{text}; this is too much, so use fewer messages or clients" if too_much else text]
 
 
 def _print_forecast(study: Study, runs: Sequence[PlannedRun], estimate: Forecast) -> None:
@@ -218,7 +218,7 @@ def _print_forecast(study: Study, runs: Sequence[PlannedRun], estimate: Forecast
     for line in memory_lines(node_memory_bytes(study, runs), host.memory_bytes()):
         _say(line)
     tight = estimate.disk_bytes + study.validity.free_disk_bytes_min > free_bytes
-    warning = "; that is too little: choose another place with --campaign DIR" if tight else ""
+    warning = "; this is too little, so choose another folder with --campaign DIR" if tight else ""
     _say(
         f"disk: about {size_words(estimate.disk_bytes)} (estimate); "
         f"{size_words(free_bytes)} are free here" + warning
@@ -242,12 +242,12 @@ def _print_meters(
     shortest_s = min(expected_window_s(study, t, expected[t.key]) for t in treatments)
     if needed:
         window_text = window_words(study, treatments, expected)
-        _say(f"shortest window that a meter needs (here a window is {window_text}):")
+        _say(f"minimum window of each meter (windows here: {window_text}):")
     for window in needed:
         short = " (longer)" if window.window_s > shortest_s else ""
         print(f"    {window.meter:<14} {window.window_s:>4.3g} s{short:9}  {window.because}")
     if present_names is None:
-        _say("unknown which of these meters can read here: the agent is missing "
+        _say("it is unknown which of these meters can read here, because the agent is missing "
              "(see wattwire doctor)")  # fmt: skip
     absent = [name for name in windows if present_names is not None and name not in present_names]
     if absent:
@@ -290,7 +290,7 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
 
 
 def meters_of(catalog: Catalog, study: Study) -> dict[str, MeterWindow | None]:
-    """Return the window that each meter of the study needs, by name; None where it needs none."""
+    """Return the window that each meter of the study needs, by name; None for no minimum."""
     windows = {}
     for name, folder in sorted(catalog.meters.items()):
         manifest = read_toml(folder / "meter.toml")
@@ -301,7 +301,7 @@ def meters_of(catalog: Catalog, study: Study) -> dict[str, MeterWindow | None]:
 
 @contextlib.contextmanager
 def agent_here() -> Iterator[AgentClient | None]:
-    """Yield an agent for as long as it is needed; None where there is none."""
+    """Yield an agent, ended afterwards; None without an agent."""
     with tempfile.TemporaryDirectory(prefix="wattwire-plan-") as state:
         try:
             agent = AgentClient(Path(state))
@@ -349,7 +349,7 @@ def confirm_long(
     presets: Mapping[str, float],
     expected: Mapping[str, Expected] | None = None,
 ) -> None:
-    """Ask before a long plan begins. Raises UsageError without a terminal, or after a no.
+    """Ask before a long plan begins. Raises UsageError without a terminal or a yes.
 
     `presets` maps each preset of the study to its expected duration in seconds.
     """
@@ -367,4 +367,4 @@ def confirm_long(
         )
     print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)))
     if input("Run it? [y/N] ").strip().lower() not in {"y", "yes"}:
-        raise UsageError("nothing was run: you answered no")
+        raise UsageError("nothing was run, because you answered no")

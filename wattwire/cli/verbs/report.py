@@ -1,4 +1,4 @@
-"""`report`: the page of a campaign."""
+"""Implement `report`: write the page of a campaign."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_to(verbs: Any) -> None:
         default=[],
         metavar="KEY=VALUE",
         help="judge the stored runs again with another validity limit, e.g. steal_max=0.1 or "
-        "look=true; nothing is measured, and the page says so",
+        "look=true; nothing is measured, and the page reports the change",
     )
     verb.add_argument(
         "--figures",
@@ -106,7 +106,7 @@ def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
         study = change(study, f"{VALIDITY}.{text.removeprefix(f'{VALIDITY}.')}")
     keys = {text.partition("=")[0].removeprefix(f"{VALIDITY}.") for text in changes}
     if "look" not in keys and study[VALIDITY].get("look"):
-        # A look has no limits: who gives one wants it to apply.
+        # A look has no limits, so a given limit ends the look.
         study = change(study, f"{VALIDITY}.look=false")
         changes = [*changes, "look=false"]
     limits = parse_validity(study[VALIDITY], "--validity")

@@ -1,4 +1,4 @@
-"""`run` and `status`: a campaign's execution and its progress."""
+"""Implement `run` and `status`: execute a campaign and show its progress."""
 
 from __future__ import annotations
 
@@ -48,10 +48,12 @@ def add_to(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="KEY",
-        help="on resume: accept that this fact of the machine changed",
+        help="on resume: accept a change of this fact about the machine",
     )
     studies.add_look(verb)
-    verb.add_argument("--yes", action="store_true", help="do not ask before a long plan")
+    verb.add_argument(
+        "--yes", action="store_true", help=("do not ask for confirmation of a long plan")
+    )
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
     verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
     verb.add_argument("--json", action="store_true", help="progress as JSON lines, for machines")
@@ -138,7 +140,7 @@ def begin(
     except BaseException:
         runner.close()
         if not (directory / "plan.json").exists():
-            # Nothing was measured, and the folder holds only what this call wrote.
+            # Nothing was measured, and the folder has only files of this call.
             shutil.rmtree(directory, ignore_errors=True)
         raise
     return runner
@@ -160,7 +162,7 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
         return
     presets = {}
     for name in plan.presets_of(catalog, options.study):
-        with contextlib.suppress(WattwireError):  # a preset that nothing here can run
+        with contextlib.suppress(WattwireError):  # a preset that cannot run here
             presets[name] = forecast(*planned(name)).seconds
     plan.confirm_long(study, runs, presets, expected)
 
@@ -198,7 +200,7 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
         campaign.close()
     try:
         code = exit_status.hand_out(outcome, options)
-    finally:  # print the answer even where the disk is full
+    finally:  # print the answer even if the disk is full
         _print_outcome(path, page, (lines, numbers), rows, options, progress)
     return code if usable else EXIT_NOTHING_USABLE
 
@@ -227,7 +229,7 @@ def _print_outcome(
 
 
 def _mostly_excluded(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether less than half of the design's runs are usable, due to the machine's state."""
+    """Return whether the machine's state makes more than half of the design's runs unusable."""
     design, *_ = _usable_by_side(rows)
     unknown = {row["run"] for row in rows if row["verdict"] == "invalid"}
     return bool(unknown) and 2 * sum(design.values()) < len(design)
@@ -260,9 +262,9 @@ def _answered(campaign: Campaign) -> tuple[Sequence[str], dict[str, Any]]:
 
 
 def _invalid_lines(campaign: Campaign) -> Iterator[str]:
-    """Yield a line per run without a valid attempt: the verdict that counts and its reasons.
+    """Yield a line per run without a valid attempt, with the effective verdict and its reasons.
 
-    An attempt that a later one replaced is only counted.
+    Replaced attempts are only counted.
     """
     for run in campaign.journal.runs():
         attempts = [
@@ -300,7 +302,7 @@ def _usable_by_side(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool],
     sides: dict[str, dict[str, bool]] = {"": {}, "control": {}, TRACED: {}}
     for row in rows:
         control = row.get("control") or ""
-        if control == SETTLING:  # never a run of the design, whatever its outcome
+        if control == SETTLING:  # not a run of the design
             continue
         side = control if control in sides else "control"
         usable = row["verdict"] == "valid" if control else bool(row["used"])
@@ -340,7 +342,7 @@ def status(options: argparse.Namespace) -> int:
     in_flight = [attempt.run for attempt in attempts if attempt.state == "begun"]
     print("\n".join(_progress_lines(campaign, done)))
     if in_flight:
-        text = f"In flight (or cut off): {', '.join(in_flight)}"
+        text = f"Running or interrupted: {', '.join(in_flight)}"
         print(wrapped(text, columns(sys.stdout)))
     for line in _invalid_lines(campaign):
         print(wrapped(line, columns(sys.stdout), "  "))

@@ -1,4 +1,4 @@
-"""`show`: one run of a campaign, and the commands that repeat it by hand."""
+"""Implement `show`: print a run of a campaign, and the commands that repeat it by hand."""
 
 from __future__ import annotations
 
@@ -118,8 +118,9 @@ def _without_folder(campaign: Campaign, folder: Path) -> list[str]:
     attempt = next(entry for entry in attempts if entry.folder == folder.name)
     outcome = str(attempt.outcome).replace("_", " ")
     headline = (
-        f"Run {attempt.run}, attempt {attempt.attempt}: {outcome}; verdict {attempt.verdict}. Its "
-        f"folder {folder} is gone, with its messages, readings, logs and commands. {RESTORE}"
+        f"Run {attempt.run}, attempt {attempt.attempt}: {outcome}; verdict {attempt.verdict}. "
+        f"Its folder {folder} is missing, with its messages, readings, logs and commands. "
+        f"{RESTORE}"
     )
     lines = [*_wrapped(headline), ""]
     if (campaign.path / "summary.parquet").exists():
@@ -203,7 +204,7 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
         "before it began",
         f"other load {percent(before['other_load_share'])}, stolen "
         f"{percent(before['steal_share'])}, waited {before['waited_s']:g} s"
-        + ("" if before["quiet"] else "; the machine never became quiet"),
+        + ("" if before["quiet"] else "; the machine did not become quiet"),
     )
     for name in metrics_in(EVIDENCE):
         if row.get(name) is not None:
@@ -246,7 +247,7 @@ def _exit_words(end: Mapping[str, Any] | None) -> str:
     if end is None:
         return "never ended by itself"
     if end.get("guard_lost"):
-        return "its guard was lost"
+        return "its guard died"
     return f"killed by signal {end['signal']}" if end.get("signal") else f"exit {end.get('code')}"
 
 
@@ -332,12 +333,12 @@ def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
         for name, value in sorted((stored or {}).get(process, {}).items()):
             yield f"export {name}={shlex.quote(_final_path(value, folder))}"
         spec = process_folder / "spec.json"
-        if process not in services:  # the run's own spec and samples stay as they are
+        if process not in services:  # the spec and samples of the run remain unchanged
             arguments = _with_option(arguments, "--out", ".")
             if spec.is_file():
                 yield _copy_command(spec, folder)
                 arguments = _with_option(arguments, "--spec", "spec.json")
-        # A node writes its lines to descriptor 3 (C-05); by hand they belong on the terminal.
+        # A node writes its lines to descriptor 3 (C-05); for use by hand, they go to the terminal.
         yield shlex.join(arguments) + ("" if process in services else " 3>&1")
         yield f"# spec: {spec}" if spec.is_file() else f"# its files: {process_folder}"
 

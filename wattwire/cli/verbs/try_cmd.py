@@ -1,4 +1,4 @@
-"""`try`: compare cells without writing a study first; the study that was run is kept."""
+"""Implement `try`: compare cells without a study file; the executed study is stored."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def add_to(verbs: Any) -> None:
     verb.add_argument("--payload", default="64", metavar="SIZES", help="bytes, as 64,1m")
     verb.add_argument("--rate", type=float, default=100.0, metavar="HZ", help="messages a second")
     verb.add_argument("--for", default="2s", dest="length", metavar="TIME", help="of each run")
-    verb.add_argument("--blocks", type=int, default=5, help="how often each cell is measured")
+    verb.add_argument("--blocks", type=int, default=5, help="number of measurements of each cell")
     verb.add_argument("--clients", type=int, default=1, help="subscribers, or clients")
     verb.add_argument(
         "--set",
@@ -76,7 +76,9 @@ def add_to(verbs: Any) -> None:
     add_look(verb)
     add_warm_up(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the data")
-    verb.add_argument("--yes", action="store_true", help="do not ask before a long trial")
+    verb.add_argument(
+        "--yes", action="store_true", help=("do not ask for confirmation of a long trial")
+    )
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
     verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
     verb.add_argument("--json", action="store_true", help="progress and result as JSON lines")
@@ -167,7 +169,7 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
     """Return the study that compares `cells` as the options say. Raises UsageError."""
     names = [cell.name for cell in cells]
     if len(set(names)) != len(names):
-        raise UsageError(f"{NAME}: a cell is given twice in {' '.join(names)}; name each once")
+        raise UsageError(f"{NAME}: found a cell twice in {' '.join(names)}; name each cell once")
     if options.pattern not in PATTERN_ROLES:
         raise unknown("--pattern", "pattern", options.pattern, PATTERN_ROLES)
     payloads = [size_bytes(word, "--payload") for word in options.payload.split(",")]
@@ -263,7 +265,7 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value)  # TOML's basic strings know JSON's escapes
+        return json.dumps(value)  # TOML's basic strings have the escapes of JSON
     return repr(value)
 
 

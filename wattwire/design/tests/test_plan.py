@@ -91,7 +91,7 @@ def test_excluded_treatments_keep_their_reason():
 
 
 def test_a_study_that_excludes_everything_is_refused():
-    with pytest.raises(UsageError, match="nothing is left to run"):
+    with pytest.raises(UsageError, match="there is nothing to run"):
         treatments(exclude={"treatments": [{"because": "all"}]})
 
 
@@ -131,7 +131,7 @@ def test_what_is_included_may_still_be_excluded():
 
 
 def test_a_study_that_includes_nothing_that_there_is_is_refused():
-    with pytest.raises(UsageError, match="nothing is left to run: no treatment has the levels"):
+    with pytest.raises(UsageError, match="there is nothing to run: no treatment has the levels"):
         treatments(include={"treatments": [{"clients": 4}]})
     with pytest.raises(UsageError, match="include.treatments"):
         treatments(include={"treatments": [{"client": 1}]})

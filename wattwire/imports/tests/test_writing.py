@@ -123,7 +123,7 @@ def changed(**columns: object) -> Imported:
     ("imported", "words"),
     [
         (dataclasses.replace(tiny(), runs=tiny().runs.drop("block")), "lack the columns block"),
-        (dataclasses.replace(tiny(), runs=tiny().runs.head(0)), "found no run"),
+        (dataclasses.replace(tiny(), runs=tiny().runs.head(0)), "returned no run"),
         (changed(run=["a", "a", "c"]), "run a occurs more than once"),
         (changed(verdict=["valid", "fine", "valid"]), "verdict: found {'fine'}"),
         (changed(power_w=[1.5, 2.5, 3.5]), "power_w of run c has no provenance"),

@@ -62,7 +62,7 @@ def test_values_are_typed_and_what_is_left_out_has_its_default():
         ({"kind": 1}, "kind: found 1; allowed: a kind: flat, steep"),
         ({"kind": "flatt"}, 'kind: unknown kind "flatt"; known: flat, steep. Did you mean "flat"?'),
         ({"parts": "head"}, "parts: found 'head'; allowed: parts' names"),
-        ({"parts": ["head", "head"]}, "parts: a part is given twice in ['head', 'head']"),
+        ({"parts": ["head", "head"]}, "parts: found a part twice in ['head', 'head']"),
         (
             {"parts": ["heed"]},
             'parts: unknown part "heed"; known: head, tail. Did you mean "head"?',

@@ -40,7 +40,7 @@ def test_limits_are_read_and_know_whom_they_concern():
 
 def test_limits_that_say_nothing_or_too_much_are_refused():
     assert "limit 2: response: found nothing" in limit(max=1)
-    assert "limit 2: lost: neither max nor min" in limit(response="lost")
+    assert "limit 2: lost: found no max or min" in limit(response="lost")
     assert "min 2 is above max 1" in limit(response="lost", max=1, min=2)
     assert "max: found '5'" in limit(response="lost", max="5")
     assert "max: found True" in limit(response="lost", max=True)
@@ -89,4 +89,4 @@ def test_a_limit_on_a_variant_of_a_study_without_any_says_how_to_give_them():
         variants={},
         limit=[{"response": "latency_p50_us", "max": 1, "where": {"variant": "head"}}],
     )
-    assert "where.variant: this study has no variants; give two, as --variant base=" in told
+    assert "where.variant: this study has no variants; give two, such as --variant base=" in told

@@ -93,7 +93,7 @@ def test_the_studys_own_document_which_is_frozen_has_flat_keys():
 
 def test_a_setting_in_both_spellings_is_refused():
     both = {"factors": {"settings.writes": [1], "settings": {"writes": [2]}}}
-    with pytest.raises(UsageError, match=r"study: factors: settings\.writes is given twice"):
+    with pytest.raises(UsageError, match=r"study: factors: found settings\.writes twice"):
         with_flat_settings(both, "study")
 
 

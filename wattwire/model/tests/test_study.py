@@ -56,7 +56,7 @@ def test_a_question_names_factors_and_one_that_is_held_drops_out():
     asked = {"id": "Q1", "factors": ["language", "clients"], "responses": ["lost"]}
     held = parsed(question=[asked], fixed={"clients": 2})
     assert [q.factors for q in held.questions] == [("language", "clients")]
-    assert "question Q1: factors: clients is neither in [factors] nor" in refused(question=[asked])
+    assert "question Q1: factors: clients has no level in [factors] or" in refused(question=[asked])
     said = refused(question=[asked, {"factors": ["langage"]}])
     assert said.startswith('study.toml: question 2: factors: unknown factor "langage"')
     assert said.endswith('Did you mean "language"?')
@@ -84,7 +84,7 @@ def test_a_literal_beside_payload_sizes_is_refused():
 def test_an_empty_factor_and_a_factor_that_is_no_list_are_refused():
     assert "the list is empty" in refused(factors={"clients": []})
     assert "a list of levels" in refused(factors={"clients": 2})
-    assert "is given twice" in refused(factors={"clients": [2, 2]})
+    assert "found a level twice" in refused(factors={"clients": [2, 2]})
 
 
 def test_a_key_that_is_varied_and_held_is_a_contradiction():

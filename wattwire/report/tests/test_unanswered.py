@@ -98,7 +98,7 @@ def test_a_response_without_a_number_is_named_with_the_question_and_the_reason(t
     exact, unmeasured = unanswered.questions(evidence, answer_all(evidence))
     assert (exact.key, exact.values["response"]) == ("unanswered.no_interval", "memory per node")
     assert exact.values["question"].values == {"question": "Q1"}
-    assert "0.488 without any scatter" in exact.values["reason"]
+    assert "0.488 without scatter" in exact.values["reason"]
     assert unmeasured.key == "unanswered.no_answer_in"
     assert unmeasured.values["question"].values == {"question": "Q2"}
     assert "no meter measured energy" in unmeasured.values["reason"]

@@ -52,7 +52,7 @@ def sentence(notice: Notice) -> Phrase:
 
 
 def disabled(limits: ValidityLimits) -> list[Phrase]:
-    """Return a sentence for each limit on a share that is 1 or more and so excludes no run."""
+    """Return a sentence for each limit on a share that is 1 or more and thus excludes no run."""
     return [_disabled(DisabledLimit(*item)) for item in disabled_limits(limits).items()]
 
 

@@ -1,1 +1,1 @@
-"""`wattwire exec`: repeated measurement of any command or running system."""
+"""Implement `wattwire exec`: measure any command or running system repeatedly."""

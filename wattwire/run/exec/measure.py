@@ -1,4 +1,4 @@
-"""One repeat of `exec`: baseline, window with a command or a running system, end, baseline."""
+"""Measure a repeat of `exec`: baseline, window with a command or running system, baseline."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class OneExecution:
                 self._baseline(self._baseline_before_s())
             self._window()
             if self._request.command and repeat.ended_by != "Ctrl-C":
-                with contextlib.suppress(KeyboardInterrupt):  # a shorter baseline counts, too
+                with contextlib.suppress(KeyboardInterrupt):  # a shorter baseline is also valid
                     self._baseline(self._baseline_after_s())
         finally:
             if not agent.lost.is_set():
@@ -227,7 +227,7 @@ class OneExecution:
             stderr=str(logs / f"{COMMAND}.err"),
             clear_env=False,
         )
-        # Sent without waiting, so that the first look sees every process of the tree.
+        # Sent without waiting, so the first reading includes every process of the tree.
         first_look = self._agent.submit("members", process=COMMAND, period_ms=LOOK_MS)
         reply = spawned.result()
         first_look.result()
@@ -259,7 +259,7 @@ class OneExecution:
                 next_mark_s = now_s + MARK_PERIOD_S
             if not request.command and now_s >= next_look_s:
                 if not self._any_process_lives():
-                    self.repeat.notes.append("everything that was attached ended")
+                    self.repeat.notes.append("all attached processes ended")
                     return
                 next_look_s = now_s + ALIVE_PERIOD_S
             self._take_events(min(now_s + POLL_S, end_s or now_s + POLL_S))
@@ -281,13 +281,15 @@ class OneExecution:
             self.repeat.exit = {k: v for k, v in event.items() if k not in {"event", "process"}}
         elif event["event"] == "guard_lost":
             self.repeat.exit = {"code": None, "signal": None, "guard_lost": True}
-            self.repeat.notes.append("the guard of the command was killed: its totals are unknown")
+            self.repeat.notes.append(
+                "the guard of the command was killed, so its totals are unknown"
+            )
 
     def _stop(self) -> None:
         """Send INT, as a terminal does, then TERM, then KILL, to the whole process tree."""
         for signal, patience_s in STOPS:
             try:
-                with contextlib.suppress(AgentError):  # it ended by itself meanwhile
+                with contextlib.suppress(AgentError):  # it has ended by itself
                     self._agent.request("signal", process=COMMAND, signal=signal, tree=True)
                 deadline_s = time.monotonic() + patience_s
                 while self.repeat.exit is None and time.monotonic() < deadline_s:

@@ -1,4 +1,4 @@
-"""Names of processes in tables: the node's name, the script or the program."""
+"""Name processes in tables by node, script or program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output of a command: passed on as it arrives and searched for message counts."""
+"""Pass on a command's output and count messages in it."""
 
 from __future__ import annotations
 

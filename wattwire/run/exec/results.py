@@ -1,4 +1,4 @@
-"""Rows of one repeat, one per process and one in total, from the sampler's readings."""
+"""Compute the rows of a repeat, per process and in total, from the sampler's readings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "ended_by": ("", "measured", "what ended the window"),
     "exit_code": ("", "measured", "the command's exit code"),
     "exit_signal": ("", "measured", "the signal that ended the command"),
-    "cpu_s": ("s", "measured", "CPU time in the window, threads that ended included"),
+    "cpu_s": ("s", "measured", "CPU time in the window, including ended threads"),
     "cpu_user_s": ("s", "measured", "of it in user space, split by the kernel's ticks"),
     "cpu_system_s": ("s", "measured", "of it in the kernel, split by the kernel's ticks"),
     "cpu_share": ("cores", "measured", "cores used: CPU time per second of the window"),
@@ -59,13 +59,17 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "messages_per_s_resolution_share": ("", "bound", "largest relative error of that rate"),
     "messages_span_s": ("s", "measured", "from the first running total to the last"),
     "messages_uncounted_s": ("s", "measured", "from the last running total to the window's end"),
-    "cpu_us_per_message": ("µs", "measured", "CPU time of everything measured, per message"),
-    "energy_j_per_message": ("J", "measured", "energy of everything measured, per message"),
+    "cpu_us_per_message": ("µs", "measured", "CPU time of all measured processes, per message"),
+    "energy_j_per_message": ("J", "measured", "energy of all measured processes, per message"),
     "energy_estimate_low_j_per_message": ("J", "estimate", "low end of a model, per message"),
     "energy_estimate_high_j_per_message": ("J", "estimate", "high end of a model, per message"),
     "processes": ("", "measured", "processes seen"),
     "unfollowed": ("", "measured", "readings of processes beyond the largest number of rows"),
-    "other_load_cores": ("cores", "measured", "CPU used by everything else, including the kernel"),
+    "other_load_cores": (
+        "cores",
+        "measured",
+        ("CPU used by all other processes, including the kernel"),
+    ),
     "harness_cpu_share": ("cores", "measured", "cores that the agent used while sampling"),
 }
 

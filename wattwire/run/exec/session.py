@@ -1,4 +1,4 @@
-"""`exec`: repeated measurement of a command or a running system."""
+"""Measure a command or a running system repeatedly."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tables, verdict and summary row of a run, computed from the records of nodes and meters."""
+"""Compute tables, verdict and summary row of a run from the records of nodes and meters."""

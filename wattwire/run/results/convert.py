@@ -1,4 +1,4 @@
-"""Tables with one meaning per column, from the binary files of the processes."""
+"""Convert the processes' binary files into tables."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _open_samples(path: Path, node: NodePlan) -> SampleFile:
         file = open_samples(
             path, spec["payload.seed"], node.role, node.node, spec["record.capacity"]
         )
-        for _ in file.chunks():  # each is checked as it is read
+        for _ in file.chunks():  # reading checks each file
             pass
         return file
     except SampleFileError as error:

@@ -1,4 +1,4 @@
-"""Messages of one run, counted end to end: expected = unique received + failed + lost."""
+"""Count a run's messages end to end: expected = unique received + failed + lost."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def expected_deliveries(
 
 
 class LatencyTally:
-    """Latency of one run in µs, warm-up excluded, from its expected deliveries in parts."""
+    """Accumulates a run's latency in µs without warm-up, from parts of its deliveries."""
 
     def __init__(self) -> None:
         self._expected = self._infinite = self._failed = 0

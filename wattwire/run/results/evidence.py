@@ -1,4 +1,4 @@
-"""Verdicts: evidence for or against a run that is independent of its measured responses."""
+"""Derive a run's verdict from evidence that is independent of its measured responses."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | 
     demand = readings.rate("other_demand", "machine", "machine", *window)
     steal = readings.rate("steal_time", "machine", "machine", *window)
     harness = readings.rate(CPU_TIME, "harness", "agent", *window)
-    # A stall before costs count does no harm.
+    # A stall before the costs begin is harmless.
     cost_begin_ns = record.window.get("cost_begin_ns", window[0])
     stalls = readings.since(
         "stall_longest", "machine", "machine", cost_begin_ns, window[1], cost_begin_ns > window[0]
@@ -127,7 +127,7 @@ def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | 
         ),
         STEAL: None if steal is None else steal / 1e9 / cores,
         "harness_cpu_share": None if harness is None else harness / 1e9,
-        # Many competitors may demand more than all cores; at most all can be taken.
+        # Competing processes may demand more than all cores; they can take at most all cores.
         OTHER_LOAD: None if demand is None else min(1.0, demand / 1e9 / cores),
         "other_cpu_share": None if other_cpu is None else min(1.0, other_cpu / 1e9 / cores),
         "temperature_celsius": max(

@@ -1,4 +1,4 @@
-"""Checks that a node's lines and records are possible in its run.
+"""Check that a node's lines and records are possible in its run.
 
 A fault is a breach of the contract by the node, so its attempt fails and the reason names the
 clause. Losses, delays and timeouts are results, not faults.

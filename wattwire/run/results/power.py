@@ -1,4 +1,4 @@
-"""Energy source of a run, and the machine's power measured by it.
+"""Select the energy source of a run, and compute the machine's power from it.
 
 A machine reports the same energy in several places; sources are ranked by their meters' manifests
 and exactly one is used (docs/manifests.md), so that no energy is counted twice.

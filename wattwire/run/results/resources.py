@@ -1,4 +1,4 @@
-"""CPU, memory and energy of one run, from the sampler's readings."""
+"""Compute CPU, memory and energy of a run from the sampler's readings."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Readings:
 
     def __init__(self, quantities: pl.DataFrame) -> None:
         self._frame = quantities
-        # Split once: a look-up in a table costs far more than one in a dictionary.
+        # The table is split once, because dictionary look-ups are much faster.
         keys = ["quantity", "scope", "subject", "kind", "meter"]
         series = quantities.sort("t_ns").group_by(keys, maintain_order=True)
         self._series_of = series.agg("t_ns", "value").sort("meter", descending=True)
-        # Of several meters the first by name is used: in this order it is written last.
+        # The first of several meters by name is used; in this order, it is written last.
         self._row_of = {key[:4]: row for row, key in enumerate(self._series_of[keys].iter_rows())}
 
     def subjects(self, quantity: str, scope: str) -> list[str]:

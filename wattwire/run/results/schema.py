@@ -1,4 +1,4 @@
-"""Meaning of each summary column: unit, kind, description. A node's columns end in .ROLE.N."""
+"""Describe each summary column: unit, kind, meaning. A node's columns end in .ROLE.N."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One summary row per run: every response with its unit and kind."""
+"""Compute a summary row per run: every response with its unit and kind."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Collected:
         self.row = {**self._responses(model), **figures}
         per_process = self.calls.get("processes", {})
         self.row |= syscalls.responses(per_process, self.calls.get("messages", 0))
-        if not file_reasons:  # else no record was read, and there is no sum to check
+        if not file_reasons:  # without records there is no sum to check
             self.reasons += self._check_sums(done)
         self.verdict = worst(self.reasons)
         self.row = {**self._identity(), **self.row}
@@ -107,7 +107,7 @@ class Collected:
             text = str(error).replace(f"{self.folder}/", "")
             reasons.append(Reason(Verdict.FAILED, "sample_file", text))
         faults = list(self._faults(samples))
-        if faults:  # such records are no measurement: nothing is computed from them
+        if faults:  # nothing is computed from such records, which are not a measurement
             samples = {}
             reasons += [Reason(Verdict.FAILED, "contract", text) for text in faults]
         for node in record.nodes:
@@ -255,7 +255,7 @@ class Collected:
         if way is None:
             return {}
         processes: dict[str, Any] = {}
-        span_ns: delivery.Span = 0, None  # strace counts over all that the process sent
+        span_ns: delivery.Span = 0, None  # strace counts over all messages of the process
         if way.name == syscalls.TRACER:
             processes = syscalls.from_tables(self.folder, nodes)
         elif way.meter and record.window.get("end_ns"):

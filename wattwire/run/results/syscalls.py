@@ -1,4 +1,4 @@
-"""System calls of a run's process trees: counting methods and responses.
+"""Count system calls of a run's process trees, and compute the responses.
 
 Runs that count them are separate control runs, from which no timed value is taken.
 """
@@ -49,7 +49,7 @@ class Way:
 
 def choose(hello: Mapping[str, Any]) -> Way:
     """Return the counting method on the host of the agent whose greeting is `hello`."""
-    because = "the agent has no meter for them"
+    because = "the agent has no meter of system calls"
     for meter in hello["meters"]:
         if CALLS not in {quantity["name"] for quantity in meter.get("quantities", [])}:
             continue
@@ -123,7 +123,7 @@ def from_readings(
     if edges[1] is None:
         return {}
     if edges[0] == edges[1]:
-        edges[0] = -1  # nothing was followed yet at the first mark
+        edges[0] = -1  # no process was followed at the first mark
     begin, end = (
         {
             (row[0], row[1]): row[2]

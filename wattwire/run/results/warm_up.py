@@ -1,4 +1,4 @@
-"""Calls of a closed loop that count, which nodes cannot know (C-13).
+"""Flag the calls of a closed loop that do not count, which nodes cannot know (C-13).
 
 Nodes know only a warm-up by time. A warm-up counted in calls, and calls that clients make after the
 end of what counts, are flagged here, after the run.

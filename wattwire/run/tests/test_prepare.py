@@ -85,7 +85,7 @@ def awaiting(folder, awaits, **factors):
 def test_what_a_study_waits_for_is_skipped_with_its_name_until_it_comes(tmp_path):
     found = awaiting(tmp_path, ["nnn", "lang"], middleware=["mmm", "nnn"])
     assert [treatment["middleware"] for treatment in found.treatments] == ["mmm"]
-    assert [reason for _, reason in found.skipped] == ["no middleware nnn is here yet"]
+    assert [reason for _, reason in found.skipped] == ["middleware nnn does not exist here yet"]
 
 
 def test_where_all_is_awaited_nothing_can_be_run_and_each_name_is_told(tmp_path):

@@ -1,4 +1,4 @@
-"""Methods common in papers: tests, the decision path, and its false-positive rates.
+"""Methods that papers commonly use: tests, the decision path, and its false-positive rates.
 
 `import wattwire.stats` imports nothing from here: answers do not depend on these methods.
 """

@@ -1,4 +1,4 @@
-"""Aligned rank transform, as in the literature: interactions of several factors by ranks.
+"""Test interactions of several factors by the aligned rank transform.
 
 What: an F test for each main effect and interaction of a full factorial, on ranks that were
 aligned for that effect.
@@ -56,9 +56,11 @@ def aligned_ranks(
         cells = cells * sizes[name] + level_codes[name]
     counts = np.bincount(cells, minlength=int(np.prod(list(sizes.values()))))
     if counts.min() == 0:
-        return NotComputable(f"{int((counts == 0).sum())} combinations of levels hold no value")
+        return NotComputable(f"{int((counts == 0).sum())} combinations of levels have no value")
     if values.size <= counts.size:
-        return TooFew(values.size, counts.size + 1, "values for an error besides the combinations")
+        return TooFew(
+            values.size, counts.size + 1, ("values beyond the combinations, to estimate the error")
+        )
     scaled = standardised([values])[0]
     tie_refusal = _nearly_constant(scaled, cells, counts)
     if tie_refusal is not None:
@@ -88,7 +90,9 @@ def _refusal(values: FloatArray, factors: Mapping[str, Sequence[Hashable]]) -> U
         if len(levels) != values.size:
             raise ValueError(f"{name}: {len(levels)} levels for {values.size} values")
     if not 2 <= len(factors) <= FACTORS_MAX:
-        return NotComputable(f"{len(factors)} factors: aligned ranks take 2 to {FACTORS_MAX}")
+        return NotComputable(
+            f"found {len(factors)} factors; allowed for aligned ranks: 2 to {FACTORS_MAX}"
+        )
     for name, levels in factors.items():
         if len(set(levels)) < 2:
             return TooFew(len(set(levels)), 2, f"levels of {name}")
@@ -109,8 +113,8 @@ def _nearly_constant(
     equal_values = int(np.unique(rounded, return_counts=True)[1].max())
     if 2 * equal_values > values.size and equal_values < values.size:
         return NotComputable(
-            f"{equal_values} of {values.size} values are equal: the few others would decide every "
-            "effect"
+            f"{equal_values} of {values.size} values are equal, so the few others would decide "
+            "every effect"
         )
     repeated_cells = [rounded[cells == cell] for cell in np.flatnonzero(counts > 1)]
     constant_cells = sum(float(np.ptp(cell_values)) == 0 for cell_values in repeated_cells)
@@ -162,7 +166,7 @@ def _type_three(
     error_squares = _squares(full, ranks)
     numerator, denominator = float(columns[effect].shape[1]), float(count - full.shape[1])
     if error_squares <= 1e-9 * float(np.sum((ranks - ranks.mean()) ** 2)) or np.ptp(ranks) == 0:
-        return NotComputable("no scatter of the ranks inside the combinations of levels")
+        return NotComputable("the ranks do not scatter within the combinations of levels")
     statistic = (
         (_squares(without, ranks) - error_squares) / numerator / (error_squares / denominator)
     )

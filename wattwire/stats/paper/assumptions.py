@@ -1,4 +1,4 @@
-"""Checks before a test: normality, a transformation, outliers, equal variances.
+"""Check assumptions before a test: normality, a transformation, outliers, equal variances.
 
 Each docstring states what the check misses; `decide` (path.py) calls the checks in order.
 """
@@ -47,7 +47,9 @@ def shapiro_wilk(values: Values) -> Significance | Unanswered:
     if data.size < SHAPIRO_MIN:
         return TooFew(data.size, SHAPIRO_MIN, "values for Shapiro–Wilk")
     if data.size > SHAPIRO_MAX:
-        return NotComputable(f"{data.size:,} values: Shapiro–Wilk is known up to {SHAPIRO_MAX:,}")
+        return NotComputable(
+            f"{data.size:,} values; Shapiro–Wilk is defined for up to {SHAPIRO_MAX:,}"
+        )
     scaled = standardised([data])
     if not scatters(scaled):
         return NotComputable("all values are equal")
@@ -68,7 +70,7 @@ class BoxCox:
 
 
 def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
-    """Return the one power that makes all groups of positive values most nearly normal.
+    """Return the power that makes all groups of positive values most nearly normal.
 
     What: λ by maximum likelihood under a mean per group and one variance.
     How: the profile likelihood, maximised over −5 … 5.

@@ -1,16 +1,15 @@
-"""Kruskal–Wallis test with exact p for small groups, by enumeration if feasible.
+"""Test groups by Kruskal–Wallis, with exact p by enumeration for small groups.
 
-What: whether groups come from one distribution, by the ranks of all their values together. For
-two groups it is the two-sided rank-sum test.
-How: up to 10 values per group, p is the share of all assignments of the ranks (ties included) to
-the groups with an H at least as large. The assignments are counted value by value, merging equal
-rank sums; if that takes too many states, p is the share among 99,999 seeded permutations (plus one,
-over 100,000). Above 10 values in any group, the χ² approximation is used; with three values per
-group it would reject at 5 % in 10 % of trials with two groups and in 1 % with three.
-What it misses: differences in spread that do not change mean ranks; blocks. Two groups of three
-cannot reach p < .05: `Significance.powerless` is then true.
-Reference: Kruskal & Wallis 1952, JASA 47:583; Pagano & Tritchler 1983, JASA 78:435 (counting);
-Phipson & Smyth 2010, Statistical Applications in Genetics 9:39 (plus one).
+What: whether all groups come from one distribution, by the joint ranks of their values. For two
+groups it is the two-sided rank-sum test. How: up to 10 values per group, p is the share of all
+assignments of the ranks (ties included) to the groups with an H at least as large. The assignments
+are counted value by value, merging equal rank sums; if that takes too many states, p is the share
+among 99,999 seeded permutations (plus one, over 100,000). Above 10 values in any group, the χ²
+approximation is used; with three values per group it would reject at 5 % in 10 % of trials with two
+groups and in 1 % with three. What it misses: differences in spread that do not change mean ranks;
+blocks. Two groups of three cannot reach p < .05: `Significance.powerless` is then true. Reference:
+Kruskal & Wallis 1952, JASA 47:583; Pagano & Tritchler 1983, JASA 78:435 (counting); Phipson & Smyth
+2010, Statistical Applications in Genetics 9:39 (plus one).
 """
 
 from __future__ import annotations
@@ -97,12 +96,12 @@ def _null(doubled: tuple[int, ...], sizes: tuple[int, ...]) -> _Null:
     `doubled` are twice the ranks of all values, `sizes` the group sizes, both ascending.
     """
     counted = _enumerated(doubled, sizes)
-    ways = math.factorial(len(doubled))
+    arrangements = math.factorial(len(doubled))
     for size in sizes:
-        ways //= math.factorial(size)
+        arrangements //= math.factorial(size)
     if counted is not None:
         values, weights = counted
-        method = f"exact, all {ways:,} arrangements counted"
+        method = f"exact, all {arrangements:,} arrangements counted"
         upper = np.cumsum(weights[::-1])[::-1] / weights.sum()
         return _Null(values, upper, method, 0, 1.0)
     rng = np.random.default_rng(SEED)
@@ -115,16 +114,18 @@ def _null(doubled: tuple[int, ...], sizes: tuple[int, ...]) -> _Null:
     ]  # fmt: skip
     values, counts = np.unique(np.concatenate(drawn_spreads), return_counts=True)
     upper = np.cumsum(counts[::-1])[::-1] / DRAWS
-    method = f"{DRAWS:,} permutations, seed {SEED} ({_rounded(ways)} arrangements are too many)"
+    method = (
+        f"{DRAWS:,} permutations, seed {SEED} ({_rounded(arrangements)} arrangements are too many)"
+    )
     return _Null(values, upper, method, 1, float(DRAWS))
 
 
-def _rounded(whole: int) -> str:
-    """Format `whole` as two digits and a power of ten.
+def _rounded(number: int) -> str:
+    """Format `number` as two digits and a power of ten.
 
     With many groups it exceeds the float range.
     """
-    return f"{Decimal(whole):.1e}"
+    return f"{Decimal(number):.1e}"
 
 
 def _portions(total: int, portion_max: int = 20_000) -> list[int]:
@@ -153,35 +154,39 @@ def _enumerated(
     if width * (len(sizes) - 1) > 62:
         return None
     states = np.zeros((1, len(sizes)), dtype=np.int64)
-    ways = np.ones(1)
+    arrangements = np.ones(1)
     for rank in doubled:
-        grown, grown_ways = [], []
+        grown, grown_arrangements = [], []
         for group, size in enumerate(sizes):
             has_room = (states[:, group] >> shift) < size
             extended = states[has_room]
             extended[:, group] += (1 << shift) + rank
             grown.append(extended)
-            grown_ways.append(ways[has_room])
-        states, ways = _merged(np.concatenate(grown), np.concatenate(grown_ways), sizes, width)
+            grown_arrangements.append(arrangements[has_room])
+        states, arrangements = _merged(
+            np.concatenate(grown), np.concatenate(grown_arrangements), sizes, width
+        )
         if len(states) > STATES_MAX:
             return None
     spreads = _spread(states & ((1 << shift) - 1), sizes)
     values, spread_index = np.unique(spreads, return_inverse=True)
-    return values, np.asarray(np.bincount(spread_index.ravel(), weights=ways), dtype=np.float64)
+    return values, np.asarray(
+        np.bincount(spread_index.ravel(), weights=arrangements), dtype=np.float64
+    )
 
 
 def _merged(
-    states: IntArray, ways: NDArray[np.float64], sizes: tuple[int, ...], width: int
+    states: IntArray, arrangements: NDArray[np.float64], sizes: tuple[int, ...], width: int
 ) -> tuple[IntArray, NDArray[np.float64]]:
     for size in set(sizes):
         same = [group for group, other_size in enumerate(sizes) if other_size == size]
         if len(same) > 1:
             states[:, same] = np.sort(states[:, same], axis=1)
-    # The last group follows from the others: the total count and sum are known at every step.
+    # The total count and sum are known at every step, so the other groups determine the last group.
     code = np.zeros(len(states), dtype=np.int64)
     for group in range(len(sizes) - 1):
         code = (code << width) | states[:, group]
     _, first, state_index = np.unique(code, return_index=True, return_inverse=True)
     return states[first], np.asarray(
-        np.bincount(state_index.ravel(), weights=ways), dtype=np.float64
+        np.bincount(state_index.ravel(), weights=arrangements), dtype=np.float64
     )

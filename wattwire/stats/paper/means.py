@@ -1,6 +1,6 @@
-"""Tests on means: Student's and Welch's t, one-way and Welch's analysis of variance.
+"""Test means by Student's and Welch's t, and by one-way and Welch's analysis of variance.
 
-All take unpaired groups: in blocked data they ignore the variation that blocks explain.
+All tests treat groups as unpaired, so they ignore the variation that blocks explain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decision path of a paper from groups of runs to a p; each decision is recorded with its number.
+"""Follow a paper's decision path from groups of runs to a p, and record each decision.
 
 What: Shapiro–Wilk in each group → Box–Cox if a group is not normal → interquartile outliers →
 Levene → t, ANOVA, Welch's or Kruskal–Wallis → pairs. All tests are unpaired.
@@ -186,7 +186,11 @@ def _scale(present: Named, level: float) -> tuple[Named, bool, str, list[Step]]:
         return present, False, "as measured", steps
     transformed = dict(zip(present, transformation.groups, strict=True))
     steps_after, normal = _normality(transformed, level, "Shapiro–Wilk after Box–Cox")
-    decision = "transformed: no group departs any more" if normal else "not used: no help"
+    decision = (
+        "transformed: no group departs from normality"
+        if normal
+        else ("not used: a group still departs from normality")
+    )
     steps.append(Step("Box–Cox", "", transformation, decision))
     steps += steps_after
     return (
@@ -199,7 +203,7 @@ def _normality(groups: Named, level: float, name: str) -> tuple[list[Step], bool
     for group, values in groups.items():
         result = shapiro_wilk(values)
         if not isinstance(result, Significance):
-            decision = "not taken for normal"
+            decision = "not normal"
         else:
             decision = "not normal" if result.rejects(level) else "normality not rejected"
         steps.append(Step(name, group, result, decision))
@@ -265,7 +269,7 @@ def _block_share(
     """
     values = np.concatenate([*groups.values(), np.zeros(0)])
     if not np.isfinite(values).all():
-        return NotComputable("infinite values: scatter has no size")
+        return NotComputable("infinite values have no measurable scatter")
     value_blocks = [block for group in groups for block in blocks[group]]
     distinct = list(dict.fromkeys(value_blocks))
     used_groups = [group for group in groups if groups[group].size]
@@ -277,7 +281,7 @@ def _block_share(
     )
     squares_without = _squares(group_columns, values)
     if squares_without <= 1e-20 * values.size:
-        return NotComputable("no scatter inside the groups")
+        return NotComputable("no scatter within the groups")
     block_number = {block: number for number, block in enumerate(distinct)}
     block_of_value = np.array([block_number[block] for block in value_blocks])
     # Centring within blocks removes exactly the scatter that a mean per block explains.

@@ -1,4 +1,4 @@
-"""Comparisons of all pairs of groups, after a test over all groups rejected.
+"""Compare all pairs of groups after a test over all groups rejects.
 
 Each function takes groups by name, compares all pairs in the given order, and returns p corrected
 for the number of comparisons (Dunn's also raw).

@@ -1,4 +1,4 @@
-"""Results of the paper's tests, and preparation of their data."""
+"""Define the results of the paper's tests, and prepare their data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FloatArray = NDArray[np.float64]
 Unanswered = TooFew | NotComputable
 Values = Sequence[float] | FloatArray
 
-# Scatter below this share of the largest magnitude is rounding of the numbers, not scatter.
+# Scatter below this share of the largest magnitude is a rounding error.
 ROUNDING = 1e-12
 
 
@@ -86,7 +86,7 @@ def refuse_groups(
         return NotComputable(f"missing in {missing} of {total} values")
     unbounded = sum(int(np.isinf(group).sum()) for group in groups)
     if finite and unbounded:
-        return NotComputable(f"infinite in {unbounded} values: only ranks can carry them")
+        return NotComputable(f"infinite in {unbounded} values, which only ranks can represent")
     smallest_size = min(group.size for group in groups)
     if smallest_size < least:
         return TooFew(smallest_size, least, "values in the smallest group")
@@ -135,4 +135,4 @@ def f_ratio(groups: Sequence[FloatArray]) -> tuple[float, float]:
 
 def no_scatter() -> NotComputable:
     """Return the result for groups without scatter: within each, all values are equal."""
-    return NotComputable("no scatter inside the groups: every value equals its group's others")
+    return NotComputable("no scatter within the groups: all values of each group are equal")

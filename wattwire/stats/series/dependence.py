@@ -1,4 +1,4 @@
-"""Effective sample size of a series of dependent values, and its number of separate bursts.
+"""Estimate the effective sample size of a dependent series, and count its separate bursts.
 
 What: the effective sample size of a series, and the number of clusters above a threshold.
 How: integrated autocorrelation time by the initial positive sequence (sums of neighbouring pairs of
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 SEGMENT_MAX = 1 << 20
-"""Most values in one computation of autocovariances: about 100 MB."""
+"""Maximum number of values in a computation of autocovariances: about 100 MB."""
 
 
 def effective_size(series: FloatArray | NDArray[np.bool_]) -> float:

@@ -1,4 +1,4 @@
-"""Empirical distribution with losses, thinned for drawing.
+"""Compute the empirical distribution with losses, downsampled for drawing.
 
 What: the share of expected messages that arrived within a given time.
 How: step function over sorted finite values; the denominator includes lost messages (+inf), so the
@@ -38,9 +38,7 @@ def ecdf(series: FloatArray, points_max: int = 400) -> Ecdf:
         raise ValueError(f"points_max: found {points_max}; allowed: at least 20")
     values = np.asarray(series, dtype=np.float64)
     if np.isnan(values).any():
-        raise ValueError(
-            "series: found NaN; a lost message is +inf, other missing values are left out"
-        )
+        raise ValueError("series: found NaN; allowed: numbers, and +inf for lost messages")
     finite = values[np.isfinite(values)]
     finite.sort()
     expected = int(values.size)

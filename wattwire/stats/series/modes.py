@@ -1,4 +1,4 @@
-"""Modes of latencies between two limits, such as those of calls that wait for a timer.
+"""Detect modes of latencies between two limits, such as calls that wait for a timer.
 
 What: a mode of a treatment's latencies inside a band: its share, its centre, its evidence.
 How: the band's count against those of its two neighbours of the same width on the log scale, pooled

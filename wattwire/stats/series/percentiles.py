@@ -1,4 +1,4 @@
-"""Percentiles of sufficiently long series, with order-statistic intervals.
+"""Estimate percentiles of sufficiently long series, with order-statistic intervals.
 
 What: one percentile of one run's series in time order; lost messages are +inf.
 How: nearest rank. The effective size is the smaller of that of the series and that of the indicator
@@ -89,9 +89,7 @@ def percentile(
         raise ValueError(f"share: found {share}; allowed: between 0 and 1")
     values = np.asarray(series, dtype=np.float64)
     if np.isnan(values).any():
-        raise ValueError(
-            "series: found NaN; a lost message is +inf, other missing values are left out"
-        )
+        raise ValueError("series: found NaN; allowed: numbers, and +inf for lost messages")
     needed = two_sided_size(share)
     if values.size < carried_size(share):
         return TooFew(values.size, carried_size(share), "messages")

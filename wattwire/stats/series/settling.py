@@ -1,4 +1,4 @@
-"""Warm-up of a cell, in calls, from its settling runs.
+"""Determine the warm-up of a cell, in calls, from its settling runs.
 
 What: the smallest of STEPS after which the median latency of every stretch between neighbouring
 EDGES is within TOLERANCE of the run's last quarter, as the median over the runs. A cell has not
@@ -34,9 +34,9 @@ TOLERANCE = 0.10
 LAST_SHARE = 0.25
 NOISES = 2.0
 PARTS_MIN = 10
-"""Fewest medians from which a standard deviation is estimated."""
+"""Minimum number of medians for an estimate of the standard deviation."""
 STRETCH_MIN = 5
-"""Fewest calls from which a median is taken."""
+"""Minimum number of calls for a median."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def settle(runs: Sequence[Sequence[float] | FloatArray]) -> Settled:
     unsettled = all(offset > limit for offset in last_offsets) or all(
         offset < -limit for offset in last_offsets
     )
-    # How many more calls a cell needs that has not settled is unknown: take the longest warm-up.
+    # An unsettled cell needs an unknown number of further calls, so it gets the longest warm-up.
     return Settled(STEPS[-1] if unsettled else calls, not unsettled)
 
 

@@ -1,4 +1,4 @@
-"""Warm-up and steady state of a series: the class of one run's course, and a cell's consensus.
+"""Classify the warm-up and steady state of a run's series, and find a cell's consensus.
 
 What: whether a run's values in time order are "flat", show a "warm-up" (settle lower), a "slowdown"
 (settle higher) or reach "no steady state"; else "cannot tell". It only classifies; the warm-up that
@@ -34,7 +34,7 @@ PENALTY = 6.0
 """Penalty per cut, in units of the logarithm of the length times the whitened variance."""
 CORRELATION_MAX = 0.9
 CORRELATION_ERRORS = 1.5
-"""Standard errors (1/√n) added to the correlation: too low a value turns noise into cuts."""
+"""Standard errors (1/√n) added to the correlation, because underestimates turn noise into cuts."""
 SETTLED_SHARE = 0.25
 AGREEING_SHARE = 0.75
 RUNS_MIN = 3
@@ -63,7 +63,7 @@ def classify(series: Sequence[float] | FloatArray) -> Course:
         return Course(FLAT, 0.0, ())
     correlation = neighbour_correlation(points) + CORRELATION_ERRORS / np.sqrt(points.size)
     if correlation > CORRELATION_MAX:
-        # A series this close to a random walk has no level to settle at.
+        # A series this close to a random walk has no steady level.
         return Course(CANNOT_TELL, None, ())
     white = points[1:] - correlation * points[:-1]
     scale = _scale(white)

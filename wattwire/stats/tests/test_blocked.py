@@ -222,6 +222,6 @@ def test_factors_that_always_change_together_are_named_as_the_reason() -> None:
     fit = fitted([1.0, 2.1, 1.2, 2.2, 1.1, 2.4], [0] * 6, factors)
     found = stats.ratio(fit, "language", "b", "a", names=("B", "A"))
     assert str(found) == (
-        "B and A cannot be told apart by themselves: language and compiler always change together"
+        "B and A cannot be separated: language and compiler always change together"
     )
     assert isinstance(stats.ratio(fit, "pattern", "p", "q"), stats.Ratio)

@@ -66,6 +66,6 @@ def test_chance_makes_no_counter_respond():
 def test_too_few_blocks_and_a_load_that_did_not_show_are_said():
     assert isinstance(joules_per_cpu_second(steps(3.0, blocks=2)), TooFew)
     flat = [Step(b, level, 0.1, 5.0) for b in range(3) for level in LEVELS]
-    assert "other programs kept 0.1 cores busy" in str(joules_per_cpu_second(flat))
+    assert "other programs used 0.1 cores" in str(joules_per_cpu_second(flat))
     loaded = [Step(b, 1.0 + k, 1.0 + k, 5.0) for b in range(3) for k in range(3)]
     assert isinstance(joules_per_cpu_second(loaded), NotComputable)

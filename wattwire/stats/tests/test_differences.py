@@ -63,7 +63,7 @@ def test_reasons_call_levels_by_the_names_given() -> None:
     )
     flat = plain([1.0, 2.0] * 3, {"language": ["py", "cpp"] * 3})
     told = str(stats.difference(flat, "language", "cpp", "py", names=names))
-    assert told.startswith("C++ minus Python is 1 without any scatter")
+    assert told.startswith("C++ minus Python is 1 without scatter")
 
 
 def test_a_shift_by_ranks_takes_negative_values_and_a_ratio_is_one_of_logs() -> None:

@@ -93,7 +93,7 @@ def test_two_files_that_are_called_alike_without_names_are_not_both_there(campai
     done, files = bundled(campaign, Names(users=("mara", "jo")))
     assert "runs/b01-p001-1/[user].log" in files
     assert done.left_out == [
-        "runs/b01-p001-1/[user].log: without names, it would have the same name as another file"
+        "runs/b01-p001-1/[user].log: after redaction, its name would equal the name of another file"
     ]
 
 

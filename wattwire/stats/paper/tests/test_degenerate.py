@@ -154,9 +154,11 @@ def test_aligned_ranks_give_no_p_where_nearly_all_values_are_equal() -> None:
     combinations = list(product((1, 2), repeat=3)) * 3
     factors = {name: [one[at] for one in combinations] for at, name in enumerate(names)}
     one_lost = paper.aligned_ranks([1.0] + [0.0] * 23, factors)
-    assert str(one_lost) == ("23 of 24 values are equal: the few others would decide every effect")
+    assert str(one_lost) == (
+        "23 of 24 values are equal, so the few others would decide every effect"
+    )
     planted = [float(place % 8) for place in range(24)]
-    assert "every value equals" in str(paper.aligned_ranks(planted, factors))
+    assert "all values of each group are equal" in str(paper.aligned_ranks(planted, factors))
     one_off = paper.aligned_ranks([planted[0] + 0.5, *planted[1:]], factors)
     assert str(one_off).startswith("in 7 of 8 combinations of levels all values are equal")
     half = [place + 1.0 if place < 12 else 0.0 for place in range(24)]
