@@ -30,7 +30,7 @@ def test_list_takes_a_name_its_beginning_or_a_pattern(capsys):
 
 def test_list_of_what_is_not_there_offers_the_nearest(capsys):
     said = printed(capsys, "list", "cells", "ros3", code=2)
-    assert 'no cell is called "ros3". Did you mean "ros2"?' in said
+    assert 'unknown cell "ros3". Did you mean "ros2"?' in said
 
 
 def test_a_cell_is_shown_with_settings_defaults_roles_and_whether_it_can_be_built(capsys):

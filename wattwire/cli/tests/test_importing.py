@@ -69,7 +69,10 @@ def test_another_recipe_is_used_and_told(root, capsys) -> None:
         (["import", "tiny", "/nowhere-at-all"], "not found; give the folder"),
         (["import", "tiny", ".", "--recipe", "x"], 'unknown recipe "x"; known: right, theirs'),
         (["import", "tiny", ".", "--factor", "a"], "--factor: allowed only with `import csv FILE`"),
-        (["import", "csv", "/nowhere.csv", "--response", "p", "--factor", "f"], "no such file"),
+        (
+            ["import", "csv", "/nowhere.csv", "--response", "p", "--factor", "f"],
+            "this file does not exist",
+        ),
         (["import", "csv", "x.csv", "--recipe", "y"], "--recipe: a table has no recipes"),
     ],
 )

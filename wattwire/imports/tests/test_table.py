@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, text, wanted, words: str
 
 
 def test_a_file_that_is_not_there(tmp_path) -> None:
-    with pytest.raises(UsageError, match="there is no such file"):
+    with pytest.raises(UsageError, match="this file does not exist"):
         table.read(tmp_path / "no.csv", request())
     with pytest.raises(UsageError, match="a folder; give a CSV file"):
         table.read(tmp_path, request())

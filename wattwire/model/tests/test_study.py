@@ -115,12 +115,12 @@ def test_plans_that_cannot_work_are_refused():
     assert "plan.primary" in refused(plan={"primary": "clients"})
     assert "at least 1" in refused(plan={"blocks": 0})
     assert "0 or more" in refused(plan={"cooldown_s": -1})
-    assert "leaves nothing" in refused(plan={"duration_s": 1, "warmup_s": 2})
+    assert "covers all of" in refused(plan={"duration_s": 1, "warmup_s": 2})
     assert "both interval_s and rate_hz" in refused(fixed={"interval_s": 0.1})
 
 
 def test_a_study_must_say_which_cells_it_means():
-    with pytest.raises(UsageError, match="the study names no cells"):
+    with pytest.raises(UsageError, match="the study does not name cells"):
         parse_study("x", {"fixed": {"pattern": "topic"}}, "study.toml")
 
 

@@ -89,7 +89,9 @@ def test_what_a_study_waits_for_is_skipped_with_its_name_until_it_comes(tmp_path
 
 
 def test_where_all_is_awaited_nothing_can_be_run_and_each_name_is_told(tmp_path):
-    with pytest.raises(MissingError, match="no language go is here yet; no language php is here"):
+    with pytest.raises(
+        MissingError, match="language go does not exist here yet; language php does not exist here"
+    ):
         awaiting(tmp_path, ["go", "php"], language=["go", "php"])
 
 
