@@ -1,6 +1,6 @@
-// Drives the kit without a middleware, and prints what a window took: `messages PATH ENCODING REPLY
-// COUNT`, where PATH is one of kPaths below. The first line is the number of allocations, each
-// other line a function of the kit or its JSON library that was entered, with how often.
+// Drives the kit without a middleware and prints the cost of a window: `messages PATH ENCODING
+// REPLY COUNT`, where PATH is a path of test_cpp_messages.py. The first line is the number of
+// allocations. Each further line is a function that was called, with the number of calls.
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -42,16 +42,16 @@ void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
-// The compiler calls this wherever a function begins (-finstrument-functions).
+// The compiler inserts a call of this function into every function (-finstrument-functions).
 extern "C" __attribute__((no_instrument_function)) void __cyg_profile_func_enter(void* function,
                                                                                  void*) {
-  static thread_local bool inside = false;  // what is called here is no part of the window
+  static thread_local bool inside = false;  // excludes the calls of this function
   if (inside) return;
   inside = true;
   for (size_t at = reinterpret_cast<size_t>(function) / 16 % entered.size(); watching;
        at = (at + 1) % entered.size()) {
-    void* found = nullptr;
-    if (entered[at].function.compare_exchange_strong(found, function) || found == function) {
+    void* owner = nullptr;
+    if (entered[at].function.compare_exchange_strong(owner, function) || owner == function) {
       entered[at].count.fetch_add(1);
       break;
     }
@@ -122,7 +122,7 @@ std::string spec_text(const Case& c) {
       .add("payload.encoding", c.encoding)
       .add("payload.seed", 7)
       .add("reply", c.reply)
-      .add("reply.literal", "a literal that no short string holds")
+      .add("reply.literal", "a literal that exceeds the small-string buffer")
       .add("verify", "full")
       .add("action.feedback", 3)
       .add("record.capacity", 8 * c.count);
@@ -131,15 +131,15 @@ std::string spec_text(const Case& c) {
   return text.substr(0, text.size() - 1) + ", \"peers.nodes\": [" + nodes + "]}";
 }
 
-// The other side: a second kit's checks and replies, made before the window where they allocate.
+// The peer's checks and replies. Its constructor makes all allocations before the window.
 class Peer {
  public:
   explicit Peer(const Case& c)
       : spec_(spec_text({c.path == "received" ? "send_all" : "serve", c.encoding, c.reply, 1}),
               "peer", {}),
         replies_(spec_) {
-    Bytes made = replies_.reply_to(Payload({kBytes, false, 7, "", true, true}, {1}).stamp(1, 1));
-    (void)made;  // the first record answered on a thread allocates its name
+    Bytes reply = replies_.reply_to(Payload({kBytes, false, 7, "", true, true}, {1}).stamp(1, 1));
+    (void)reply;  // the first reply with a record allocates its name, once per thread
   }
   Bytes answer(Bytes request) const { return replies_.reply_to(request); }
 
@@ -150,14 +150,14 @@ class Peer {
 
 void send(Kit& kit, const Case& c) {
   const Peer peer(c);
-  auto whole = [&](Slot* slot, Bytes buffer) {
+  auto complete = [&](Slot* slot, Bytes buffer) {
     kit.accepted(slot);
     for (int64_t feedback = 0; feedback < kit.feedback_count(); ++feedback)
       kit.feedback(buffer, slot);
     kit.complete(slot, peer.answer(buffer));
   };
-  auto nothing = [](int64_t timeout_ns) {
-    if (timeout_ns >= 100000000) report();  // nothing is left to wait for but STOP
+  auto wait = [](int64_t timeout_ns) {
+    if (timeout_ns >= 100000000) report();  // the kit waits only for STOP
   };
   kit.wait_go();
   watching = true;
@@ -175,12 +175,12 @@ void send(Kit& kit, const Case& c) {
       return peer.answer(buffer);
     });
   }
-  kit.drive(whole, nothing);
+  kit.drive(complete, wait);
 }
 
 void receive(Kit& kit, const Case& c) {
   Payload message({kBytes, c.encoding == "text", 7, "", true, c.encoding == "record"}, {kSender});
-  sleep_until_ns(kit.wait_go());  // what comes before the start may be a probe
+  sleep_until_ns(kit.wait_go());  // arrivals before the start could be probes
   watching = true;
   for (uint64_t counter = 0; counter < c.count; ++counter) {
     const Bytes data = message.stamp(kSender << 48 | counter, now_ns());

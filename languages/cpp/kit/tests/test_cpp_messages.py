@@ -1,7 +1,7 @@
-"""What the C++ kit does for a message: no allocation, no key looked up, no JSON.
+"""Test that the C++ kit allocates no memory, looks up no key and reads no JSON for a message.
 
-`messages.cpp` drives the kit without a middleware and counts. What a window of N messages took, one
-of 2 N has to take as well.
+`messages.cpp` drives the kit without a middleware and counts. Windows of N and of 2 N messages must
+have equal counts.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ def window(program: Path, path: str, payload: Sequence[str], count: int) -> tupl
 
 @pytest.mark.parametrize("payload", PAYLOADS, ids="-".join)
 @pytest.mark.parametrize("path", PATHS)
-def test_a_message_allocates_nothing_and_looks_nothing_up(
+def test_a_message_needs_no_allocation_and_no_key(
     program: Path, path: str, payload: Sequence[str]
 ) -> None:
     once, twice = (window(program, path, payload, count) for count in (COUNT, 2 * COUNT))
     assert once == twice
 
 
-def test_a_planted_allocation_and_a_planted_look_up_are_counted(tmp_path: Path) -> None:
+def test_the_program_counts_a_planted_allocation_and_a_planted_look_up(tmp_path: Path) -> None:
     kit = Path(shutil.copytree(KIT, tmp_path / "kit"))
     core = kit / "wattwire" / "core.hpp"
-    text, place = core.read_text(encoding="utf-8"), "    Checked seen = payload_.check(data);\n"
+    text, place = core.read_text(encoding="utf-8"), "    Checked arrival = payload_.check(data);\n"
     assert text.count(place) == 1
     planted = '    const std::string planted(64, "x"[integer("node") > 99]);\n'
     core.write_text(text.replace(place, place + planted), encoding="utf-8")
@@ -79,7 +79,7 @@ def test_a_planted_allocation_and_a_planted_look_up_are_counted(tmp_path: Path) 
 
 
 @pytest.mark.skipif(shutil.which("clang-tidy") is None, reason="clang-tidy is not installed")
-def test_clang_tidy_finds_nothing_in_the_kit() -> None:
+def test_clang_tidy_reports_nothing_for_the_kit() -> None:
     source = str(KIT / "tests" / "vectors.cpp")
     config = f"--config-file={KIT / 'clang-tidy.yml'}"
     command = ["clang-tidy", "--quiet", config, source, "--", "-std=c++17", f"-I{KIT}"]

@@ -1,4 +1,4 @@
-"""What the C++ kit does beyond the golden vectors that every kit is asked: a compiled program."""
+"""Test the C++ kit with a compiled program, beyond the golden vectors for all kits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return filled(manifest["argv"])
 
 
-def ask(program: list[str], *words: object) -> str:
+def answer_of(program: list[str], *words: object) -> str:
     line = " ".join(str(word) for word in words) + "\n"
     run = subprocess.run(program, input=line, capture_output=True, text=True, check=True)
     return run.stdout.strip()
@@ -43,18 +43,19 @@ def ask(program: list[str], *words: object) -> str:
 @pytest.mark.parametrize("case", vectors("short"), ids=lambda c: f"{c['encoding']}-{c['bytes']}")
 def test_short_payloads_are_completed(program: list[str], case: dict[str, Any]) -> None:
     shape = (case["seed"], case["encoding"], case["bytes"], case["node"], "full")
-    found = ask(program, "check", *shape, *(data or "-" for data in case["arrivals_hex"]))
-    wanted = [f"ok {case['node'] << 48 | counter}" for counter in case["counters"]]
-    assert found.split() == " ".join(wanted).split()
+    arrivals = [data or "-" for data in case["arrivals_hex"]]
+    expected = [f"ok {case['node'] << 48 | counter}" for counter in case["counters"]]
+    answer = answer_of(program, "check", *shape, *arrivals)
+    assert answer.split() == " ".join(expected).split()
 
 
-def test_a_field_that_is_missing_given_twice_or_of_another_type_is_unreadable(
+def test_a_record_with_a_missing_or_duplicate_field_or_a_wrong_type_is_unreadable(
     program: list[str],
 ) -> None:
     def answer(text: str) -> str:
-        return ask(program, "check-record", 7, 128, 2, "full", text.encode().hex() or "-")
+        return answer_of(program, "check-record", 7, 128, 2, "full", text.encode().hex() or "-")
 
-    text = ask(program, "record", 7, SEQ, 3, 128)
+    text = answer_of(program, "record", 7, SEQ, 3, 128)
     assert answer(text) == f"ok {SEQ}"
     for old, new in [
         (',"trailer":{"seq"', ',"header":{"seq"'),

@@ -1,12 +1,12 @@
-// Answers questions about the C++ kit, a line each. Byte strings are hexadecimal; "-" stands for
-// none.
+// Runs functions of the C++ kit, one per line of input. Byte strings are hexadecimal; "-" is the
+// empty string.
 //   clock                                               -> now in ns
 //   payload SEED SEQ BEGIN_NS ENCODING BYTES            -> hexadecimal payload
 //   check SEED ENCODING BYTES NODE VERIFY HEX [HEX ...] -> verdict and sequence of each arrival
 //   record SEED SEQ BEGIN_NS BYTES                      -> the record as JSON
 //   check-record SEED BYTES NODE VERIFY HEX             -> verdict and sequence
 //   samples PATH ROLE NODE SEED CAPACITY NUMBERS        -> writes the file; recorded, overflow
-//   spec PATH                                           -> "ok", or the key that is refused
+//   spec PATH                                           -> "ok", or the rejected key
 #include <iostream>
 
 #include "wattwire/kit.hpp"
@@ -27,10 +27,10 @@ static std::string to_hex(Bytes bytes) {
   return out;
 }
 
-static std::string verdict(const Checked& found) {
+static std::string verdict(const Checked& checked) {
   static const char* const kNames[] = {"ok", "corrupt", "foreign"};
-  return std::string(kNames[static_cast<int>(found.verdict)]) + " " +
-         (found.seq ? std::to_string(*found.seq) : "-");
+  return std::string(kNames[static_cast<int>(checked.verdict)]) + " " +
+         (checked.seq ? std::to_string(*checked.seq) : "-");
 }
 
 static void payload(std::istream& in) {
@@ -39,9 +39,9 @@ static void payload(std::istream& in) {
   std::string encoding;
   size_t bytes;
   in >> seed >> seq >> begin_ns >> encoding >> bytes;
-  Payload made({bytes, encoding == "text", seed, "", true}, {static_cast<int64_t>(seq >> 48)});
-  made.stamp(1, 2);  // a buffer is reused: what stood before must not shine through
-  std::cout << to_hex(made.stamp(seq, begin_ns)) << "\n";
+  Payload message({bytes, encoding == "text", seed, "", true}, {static_cast<int64_t>(seq >> 48)});
+  message.stamp(1, 2);  // the second stamp must overwrite all bytes of the first
+  std::cout << to_hex(message.stamp(seq, begin_ns)) << "\n";
 }
 
 static void check(std::istream& in) {
@@ -50,11 +50,11 @@ static void check(std::istream& in) {
   size_t bytes;
   int64_t node;
   in >> seed >> encoding >> bytes >> node >> verify;
-  Payload made({bytes, encoding == "text", seed, "", verify == "full"}, {node});
+  Payload message({bytes, encoding == "text", seed, "", verify == "full"}, {node});
   std::string answer;
   while (in >> hex) {
     std::string data = from_hex(hex);
-    answer += (answer.empty() ? "" : " ") + verdict(made.check(data));
+    answer += (answer.empty() ? "" : " ") + verdict(message.check(data));
   }
   std::cout << answer << "\n";
 }
@@ -64,9 +64,9 @@ static void record(std::istream& in) {
   int64_t begin_ns;
   size_t bytes;
   in >> seed >> seq >> begin_ns >> bytes;
-  Payload made({bytes, false, seed, "", true, true}, {static_cast<int64_t>(seq >> 48)});
-  made.stamp(1, 2);
-  std::cout << to_json(*made.stamp(seq, begin_ns).record) << "\n";
+  Payload message({bytes, false, seed, "", true, true}, {static_cast<int64_t>(seq >> 48)});
+  message.stamp(1, 2);
+  std::cout << to_json(*message.stamp(seq, begin_ns).record) << "\n";
 }
 
 static void check_record(std::istream& in) {
@@ -75,9 +75,9 @@ static void check_record(std::istream& in) {
   size_t bytes;
   int64_t node;
   in >> seed >> bytes >> node >> verify >> hex;
-  Payload made({bytes, false, seed, "", verify == "full", true}, {node});
+  Payload message({bytes, false, seed, "", verify == "full", true}, {node});
   std::optional<Record> read = record_from_json(from_hex(hex));
-  std::cout << verdict(made.check(read ? Bytes(*read) : Bytes::unreadable())) << "\n";
+  std::cout << verdict(message.check(read ? Bytes(*read) : Bytes::unreadable())) << "\n";
 }
 
 static void samples(std::istream& in) {
@@ -108,15 +108,15 @@ static void spec(std::istream& in) {
 }
 
 int main() {
-  for (std::string line, what; std::getline(std::cin, line);) {
+  for (std::string line, command; std::getline(std::cin, line);) {
     std::istringstream in(line);
-    in >> what;
-    if (what == "clock") std::cout << now_ns() << "\n";
-    if (what == "payload") payload(in);
-    if (what == "check") check(in);
-    if (what == "record") record(in);
-    if (what == "check-record") check_record(in);
-    if (what == "samples") samples(in);
-    if (what == "spec") spec(in);
+    in >> command;
+    if (command == "clock") std::cout << now_ns() << "\n";
+    if (command == "payload") payload(in);
+    if (command == "check") check(in);
+    if (command == "record") record(in);
+    if (command == "check-record") check_record(in);
+    if (command == "samples") samples(in);
+    if (command == "spec") spec(in);
   }
 }

@@ -1,4 +1,4 @@
-// Goals of both sides (C-30): acceptance, feedback and result.
+// Goals of action clients and action servers (C-30): acceptance, feedback and result.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace wattwire {
 
-// Copies of requests, whose memory later goals use again.
+// Copies of requests. Later goals reuse their memory.
 class GoalCopies {
  public:
   struct Copy {
@@ -57,12 +57,12 @@ class GoalCopies {
   std::vector<Copy*> free_;
 };
 
-// One goal at the action server, with its own copy of the request.
+// A goal at the action server, with a copy of its request.
 struct Goal {
   uint64_t seq;
   int64_t begin_ns, feedback_ns;
   uint8_t flags;
-  bool counted;  // false: a probe, or a sequence that cannot be read
+  bool counted;  // false for a probe or an unreadable sequence
   GoalCopies::Owner copy;
 
   Bytes payload() const { return copy->payload(); }
@@ -86,17 +86,18 @@ class Actions : public Scheduler {
     record(*slot, end, kGoal, 0);
   }
 
-  // A feedback callback was entered. `slot` is the goal, which a payload too short for a sequence
-  // (or a literal) cannot name.
+  // Records a feedback; first statement of the callback. `slot` identifies the goal, because a
+  // short payload or a literal carries no sequence.
   void feedback(Bytes data, const Slot* slot = nullptr) {
     int64_t now = now_ns();
     Lock lock(mutex_);
-    Checked seen = payload_.check(data);
-    if (slot != nullptr && !carries_seq()) seen.seq = slot->seq;
-    foreign_ += seen.verdict == Verdict::kForeign;
-    corrupt_ += seen.verdict == Verdict::kCorrupt;
-    if (seen.verdict != Verdict::kForeign && seen.seq && (*seen.seq & kCounterMask) != kProbe)
-      record(*seen.seq, seen.begin_ns, now, data.size, kFeedback, flag(seen.verdict));
+    Checked arrival = payload_.check(data);
+    if (slot != nullptr && !carries_seq()) arrival.seq = slot->seq;
+    foreign_ += arrival.verdict == Verdict::kForeign;
+    corrupt_ += arrival.verdict == Verdict::kCorrupt;
+    if (arrival.verdict != Verdict::kForeign && arrival.seq &&
+        (*arrival.seq & kCounterMask) != kProbe)
+      record(*arrival.seq, arrival.begin_ns, now, data.size, kFeedback, flag(arrival.verdict));
   }
 
   // --- action server -----------------------------------------------------------------------
@@ -104,13 +105,14 @@ class Actions : public Scheduler {
   std::optional<Goal> goal(Bytes data) {
     int64_t now = now_ns();
     Lock lock(mutex_);
-    auto seen = arrive(data, now);
-    if (!seen || data.is_unreadable()) return std::nullopt;
-    return Goal{seen->seq, now, kUnknownNs, seen->flags, seen->counted, copies_.make(data)};
+    auto arrival = arrive(data, now);
+    if (!arrival || data.is_unreadable()) return std::nullopt;
+    return Goal{arrival->seq,      now, kUnknownNs, arrival->flags, arrival->counted,
+                copies_.make(data)};
   }
-  // The acceptance was handed over.
+  // Records that the acceptance was handed over.
   void accept(const Goal& goal) { record(goal, goal.begin_ns, goal.payload().size, kAccept); }
-  // The stamped feedback buffer; the next statement publishes it.
+  // Returns the stamped feedback buffer; the next statement must publish it.
   Bytes feedback_begin(Goal& goal) {
     goal.feedback_ns = now_ns();
     return payload_.stamp(goal.seq, goal.feedback_ns);
@@ -119,7 +121,7 @@ class Actions : public Scheduler {
     record(goal, goal.feedback_ns, payload_.length, kFeedback);
   }
   Bytes result(const Goal& goal) const { return replies_.reply_to(goal.payload()); }
-  // The result was handed over.
+  // Records that the result was handed over.
   void finish_goal(const Goal& goal) { record(goal, goal.begin_ns, goal.payload().size, kGoal); }
 
  private:

@@ -1,4 +1,4 @@
-// The node's clock (C-27) and sleeping by it.
+// The node's clock (C-27) and sleeping until a time.
 #pragma once
 
 #include <time.h>
@@ -13,7 +13,7 @@ inline int64_t now_ns() {
   return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
 }
 
-// May return early, never late by design: callers look at the clock again.
+// Sleeps until `due_ns`. May return early, so callers must read the clock again.
 inline void sleep_until_ns(int64_t due_ns) {
   timespec due = {static_cast<time_t>(due_ns / 1000000000), static_cast<long>(due_ns % 1000000000)};
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, nullptr);

@@ -1,4 +1,4 @@
-// What every role needs: the spec, the lines of opening and end, arrivals, checks and records.
+// Functions for all roles: the spec, the lines before and after the window, arrivals and records.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Ready {
   Library library;
   std::map<std::string, Scalar> effective;
   Guarantee guarantee;
-  int64_t discovery_ns = -1;  // -1: there is none
+  int64_t discovery_ns = -1;  // -1: the middleware has no discovery
 };
 
 class Core {
@@ -82,14 +82,14 @@ class Core {
     dialogue_.line("LISTENING", Object().add("endpoints", endpoints));
   }
 
-  // Waits until count_now() reaches peers.count; returns the ns it took.
+  // Waits until count_now() reaches peers.count; returns the duration in ns.
   template <class Count, class Poll>
   int64_t await_peers(Count count_now, Poll poll) {
     int64_t begin = now_ns();
-    for (int64_t found; (found = static_cast<int64_t>(count_now())) < integer("peers.count");) {
+    for (int64_t matched; (matched = static_cast<int64_t>(count_now())) < integer("peers.count");) {
       if (now_ns() > ready_deadline_ns())
         throw MiddlewareFailed(
-            "matched " + std::to_string(found) + " of " + std::to_string(integer("peers.count")) +
+            "matched " + std::to_string(matched) + " of " + std::to_string(integer("peers.count")) +
             " peers within ready_timeout_ms = " + std::to_string(integer("ready_timeout_ms")) +
             "; are they running?");
       poll(int64_t{1000000});
@@ -101,7 +101,7 @@ class Core {
     return await_peers(count_now, nap);
   }
 
-  // Calls until a reply comes (C-07); returns the ns it took.
+  // Calls until a reply arrives (C-07); returns the duration in ns.
   template <class Call>
   int64_t probe(Call call) {
     int64_t begin = now_ns();
@@ -113,11 +113,11 @@ class Core {
         current_begin_ns_ = now_ns();
         Bytes buffer = payload_.stamp(current_seq_, current_begin_ns_);
         if (call(buffer, std::min<int64_t>(left, 250000000))) return now_ns() - begin;
-      } catch (const SendFailed& error) {  // not there yet
+      } catch (const SendFailed& error) {  // the server is not ready yet
         reason = error.what();
       }
     }
-    throw MiddlewareFailed("no probe was answered within ready_timeout_ms = " +
+    throw MiddlewareFailed("no reply to a probe within ready_timeout_ms = " +
                            std::to_string(integer("ready_timeout_ms")) + ": " + reason);
   }
 
@@ -126,7 +126,7 @@ class Core {
     if (!is_word(kDeliveryWords, g.delivery) || !is_word(kOrderingWords, g.ordering) ||
         !is_word(kOverloadWords, g.overload))
       throw std::logic_error("guarantee: found " + g.delivery + ", " + g.ordering + ", " +
-                             g.overload + "; allowed: the words of C-07");
+                             g.overload + "; allowed: the values of C-07");
     Object library, effective, guarantee, line;
     library.add("name", ready.library.name)
         .add("version", ready.library.version)
@@ -144,27 +144,27 @@ class Core {
 
   // --- arrivals --------------------------------------------------------------------------
 
-  // A subscriber's callback was entered with this payload.
+  // Records an arrival; first statement of a subscriber's callback.
   void received(Bytes data) {
     int64_t now = now_ns();
     Lock lock(mutex_);
-    auto seen = arrive(data, now);
-    if (seen && seen->counted)
-      record(seen->seq, seen->begin_ns, now, data.size, kMessage, seen->flags);
+    auto arrival = arrive(data, now);
+    if (arrival && arrival->counted)
+      record(arrival->seq, arrival->begin_ns, now, data.size, kMessage, arrival->flags);
   }
 
-  // The reply to a request in hand; nothing where the request is foreign or unreadable.
+  // Returns the reply to a request, or nullopt if the request is foreign or unreadable.
   std::optional<Bytes> serve(Bytes data) {
     int64_t now = now_ns();
     Lock lock(mutex_);
-    auto seen = arrive(data, now);
+    auto arrival = arrive(data, now);
     pending_.reset();
-    if (!seen || data.is_unreadable()) return std::nullopt;
-    if (seen->counted) pending_ = Pending{seen->seq, now, data.size, seen->flags};
+    if (!arrival || data.is_unreadable()) return std::nullopt;
+    if (arrival->counted) pending_ = Pending{arrival->seq, now, data.size, arrival->flags};
     return replies_.reply_to(data);
   }
 
-  // The reply of this thread's last `serve` was handed over.
+  // Records that the reply of this thread's last `serve` was handed over.
   void served() {
     int64_t end = now_ns();
     if (!pending_) return;
@@ -172,9 +172,9 @@ class Core {
     pending_.reset();
   }
 
-  // When the open blocking call, or probe, began: the timeout counts from there.
+  // Returns the begin of the open blocking call or probe, which is the start of its timeout.
   int64_t call_begin_ns() const { return current_begin_ns_; }
-  // Whether this may be the reply to the open blocking call; true where nobody can tell.
+  // Returns whether this may be the reply to the open blocking call; true if it cannot be decided.
   bool is_reply(Bytes data) const { return replies_.may_be(current_seq_, data, payload_); }
 
   // --- the end ---------------------------------------------------------------------------
@@ -184,12 +184,12 @@ class Core {
   void wait_stop(Poll poll) {
     while (!dialogue_.stopped()) poll(kNapNs);
   }
-  // Drives a receiver's poll(timeout_ns) until STOP and then quiet or linger (C-15).
+  // Calls poll_once(timeout_ns) until STOP, and then until quiet or linger (C-15).
   template <class Poll>
   void poll(Poll poll_once) {
     for (int64_t left; (left = left_ns()) > 0;) poll_once(std::min(left, kNapNs));
   }
-  // Blocks this thread until the end, while the library's own thread receives.
+  // Blocks this thread until the end, while a thread of the library receives.
   void wait() {
     dialogue_.wait_stop();
     poll(nap);
@@ -218,9 +218,9 @@ class Core {
 
  protected:
   using Lock = std::lock_guard<std::mutex>;
-  static constexpr int64_t kNapNs = 100000000;  // how long a wait may last before it looks for STOP
+  static constexpr int64_t kNapNs = 100000000;  // maximum wait between two checks for STOP
 
-  struct Seen {
+  struct Arrival {
     bool counted;  // false: a probe, or a sequence that cannot be read
     uint64_t seq;
     int64_t begin_ns;
@@ -233,7 +233,8 @@ class Core {
     if (!schedule_.started() && dialogue_.start_ns() != 0) schedule_.start(dialogue_.start_ns());
   }
 
-  // False where STOP came first; else `now` is the clock's last reading, `due` or later.
+  // Returns false if STOP arrived first. Otherwise sets `now` to a reading of the clock, at or
+  // after `due`.
   bool sleep_until(int64_t due, int64_t& now) const {
     while (!dialogue_.stopped()) {
       now = now_ns();
@@ -250,29 +251,30 @@ class Core {
     return sleep_until(due, now);
   }
 
-  // Nothing: foreign.
-  std::optional<Seen> arrive(const Bytes& data, int64_t now) {
+  // Checks and counts an arrival. Returns nullopt if it is foreign.
+  std::optional<Arrival> arrive(const Bytes& data, int64_t now) {
     learn_start();
     if (!carries_seq() && now < schedule_.start_ns()) {
-      ++probes_;  // nothing but a probe comes before the start
-      return Seen{false, 0, kUnknownNs, 0};
+      ++probes_;  // only probes arrive before the start
+      return Arrival{false, 0, kUnknownNs, 0};
     }
-    Checked seen = payload_.check(data);
-    if (seen.verdict == Verdict::kForeign) {
+    Checked arrival = payload_.check(data);
+    if (arrival.verdict == Verdict::kForeign) {
       ++foreign_;
       return std::nullopt;
     }
-    if (carries_seq() && seen.seq && (*seen.seq & kCounterMask) == kProbe) {
+    if (carries_seq() && arrival.seq && (*arrival.seq & kCounterMask) == kProbe) {
       ++probes_;
-      return Seen{false, *seen.seq, kUnknownNs, 0};
+      return Arrival{false, *arrival.seq, kUnknownNs, 0};
     }
     arrival_ns_ = now;
-    corrupt_ += seen.verdict == Verdict::kCorrupt;
-    received_ += seen.seq.has_value();
-    return Seen{seen.seq.has_value(), seen.seq.value_or(0), seen.begin_ns, flag(seen.verdict)};
+    corrupt_ += arrival.verdict == Verdict::kCorrupt;
+    received_ += arrival.seq.has_value();
+    return Arrival{arrival.seq.has_value(), arrival.seq.value_or(0), arrival.begin_ns,
+                   flag(arrival.verdict)};
   }
 
-  // The flag of a reply: corrupt ones are counted.
+  // Returns the flags of a reply, and counts it if it is corrupt.
   uint8_t check_reply(uint64_t seq, Bytes reply) {
     const bool right = replies_.is_right(seq, reply, &payload_);
     corrupt_ += !right;

@@ -1,4 +1,4 @@
-// Lines to the harness on descriptor 3, and from it on standard input (C-05, C-08, C-09).
+// Lines to the harness on descriptor 3 and from the harness on standard input (C-05, C-08, C-09).
 #pragma once
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ class Dialogue {
  public:
   Dialogue() {
     if (fcntl(kLines, F_SETFD, FD_CLOEXEC) == 0) return;
-    std::fputs("descriptor 3 is not open; start the node with it, as by 3>&1 in a shell\n", stderr);
+    std::fputs("descriptor 3 is not open; in a shell, start the node with 3>&1\n", stderr);
     _exit(2);
   }
 
@@ -30,12 +30,12 @@ class Dialogue {
     std::string text = keyword + " " + fields.text() + "\n";
     for (size_t done = 0; done < text.size();) {
       ssize_t wrote = ::write(kLines, text.data() + done, text.size() - done);
-      if (wrote < 0 && errno != EINTR) return;  // the harness is gone: end of input follows
+      if (wrote < 0 && errno != EINTR) return;  // the harness has ended: end of input follows
       if (wrote > 0) done += static_cast<size_t>(wrote);
     }
   }
 
-  // Prints ERROR and ends the process at once, whatever the middleware is doing.
+  // Prints ERROR and ends the process immediately.
   [[noreturn]] void fail(int code, const Scalar& key, const std::string& reason) {
     line("ERROR", Object().add("code", code).add("key", key).add("reason", reason));
     _exit(code);
@@ -46,8 +46,8 @@ class Dialogue {
   }
 
   bool stopped() const { return stop_ns_.load(std::memory_order_relaxed) != 0; }
-  int64_t stop_ns() const { return stop_ns_; }    // 0: not yet
-  int64_t start_ns() const { return start_ns_; }  // 0: not yet
+  int64_t stop_ns() const { return stop_ns_; }    // 0 before STOP
+  int64_t start_ns() const { return start_ns_; }  // 0 before GO
 
   void wait_stop() {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -68,11 +68,11 @@ class Dialogue {
       if (count <= 0) _exit(5);
       rest.append(chunk, static_cast<size_t>(count));
       for (size_t end; (end = rest.find('\n')) != std::string::npos; rest.erase(0, end + 1))
-        obey(rest.substr(0, end));
+        handle(rest.substr(0, end));
     }
   }
 
-  void obey(const std::string& text) {
+  void handle(const std::string& text) {
     if (text.empty()) return;
     std::lock_guard<std::mutex> lock(mutex_);
     if (text == "STOP") {

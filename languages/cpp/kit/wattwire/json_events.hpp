@@ -1,4 +1,4 @@
-// The one place that asks nlohmann-json to parse: as events, without a document.
+// Parses JSON with nlohmann-json, as events without a document.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,12 +6,13 @@
 
 namespace wattwire {
 
-// Hands the events of one JSON text to `reader`; false where the text is none, or the reader said
-// so. Not by `json::sax_parse`: that compiles the readers of four binary formats as well, which
-// takes as long as the rest of a small cell.
+// Passes the events of a JSON text to `reader`. Returns false if the text is not JSON or if the
+// reader rejects it. Does not use `json::sax_parse`, which also compiles the parsers of four binary
+// formats and doubles the compile time of a small cell.
 template <class Reader>
 bool parse_json(std::string_view text, Reader* reader) {
-  if (text.substr(0, 3) == "\xEF\xBB\xBF") return false;  // the library would pass over this mark
+  if (text.substr(0, 3) == "\xEF\xBB\xBF")
+    return false;  // the library would accept this byte order mark
   using Input = decltype(nlohmann::detail::input_adapter(text.data(), text.data()));
   return nlohmann::detail::parser<nlohmann::json, Input>(
              nlohmann::detail::input_adapter(text.data(), text.data() + text.size()))

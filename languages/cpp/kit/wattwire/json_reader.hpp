@@ -1,4 +1,4 @@
-// A flat JSON object, as a specification is one, from the events of nlohmann-json's parser.
+// Reads a flat JSON object, such as a specification, from the events of nlohmann-json's parser.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct Value {
   int64_t integer = 0;
   bool boolean = false;
   std::vector<Value> items;
-  std::string source;  // as JSON, for messages
+  std::string source;  // the value as JSON, for messages
 };
 
 using Values = std::map<std::string, Value, std::less<>>;
 
-// Takes the parser's events: scalars and lists of scalars, each key once.
+// Handles the parser's events. Accepts scalars and lists of scalars, and each key only once.
 class FlatReader {
  public:
-  // Throws std::invalid_argument where the text is no flat JSON object.
+  // Throws std::invalid_argument if the text is not a flat JSON object.
   static Values read(const std::string& text) {
     FlatReader reader;
     if (!parse_json(text, &reader)) throw std::invalid_argument(reader.reason_);
@@ -60,22 +60,21 @@ class FlatReader {
     out.text = value;
     return take(std::move(out), wattwire::quoted(value));
   }
-  bool binary(nlohmann::json::binary_t&) { return wrong("binary data has no place here"); }
+  bool binary(nlohmann::json::binary_t&) { return reject("binary data is not allowed"); }
 
   bool start_object(size_t) {
     if (depth_++ == 0) return true;
-    return wrong("objects in objects and lists in lists have no place here");
+    return reject("nested objects and nested lists are not allowed");
   }
   bool key(std::string& name) {
-    if (values_.count(name) != 0)
-      return wrong("the key " + wattwire::quoted(name) + " stands twice");
+    if (values_.count(name) != 0) return reject("duplicate key " + wattwire::quoted(name));
     key_ = name;
     return true;
   }
   bool end_object() { return true; }
   bool start_array(size_t) {
-    if (depth_++ == 0) return wrong("expected an object");
-    if (depth_ > 2) return wrong("objects in objects and lists in lists have no place here");
+    if (depth_++ == 0) return reject("expected an object");
+    if (depth_ > 2) return reject("nested objects and nested lists are not allowed");
     list_ = {};
     list_.kind = Value::kList;
     list_.source = "[";
@@ -88,17 +87,17 @@ class FlatReader {
     return true;
   }
   bool parse_error(size_t, const std::string&, const nlohmann::json::exception& error) {
-    return wrong(error.what());
+    return reject(error.what());
   }
 
  private:
-  bool wrong(const std::string& reason) {
+  bool reject(const std::string& reason) {
     reason_ = reason;
     return false;
   }
   bool take(Value value, std::string source) {
     value.source = std::move(source);
-    if (depth_ == 0) return wrong("expected an object");
+    if (depth_ == 0) return reject("expected an object");
     if (depth_ == 1) {
       values_[key_] = std::move(value);
       return true;
@@ -109,7 +108,7 @@ class FlatReader {
   }
 
   Values values_;
-  std::string key_, reason_ = "no JSON";
+  std::string key_, reason_ = "not JSON";
   Value list_;
   int depth_ = 0;
 };

@@ -1,4 +1,4 @@
-// JSON as it is written: the lines to the harness (C-05). json_reader.hpp reads it.
+// Writes JSON for the lines to the harness (C-05). json_reader.hpp reads JSON.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// A value as it will stand in a line.
+// The JSON text of a scalar.
 struct Scalar {
   std::string json = "null";
   Scalar() = default;
@@ -36,13 +36,13 @@ struct Scalar {
   template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
   Scalar(T value) : json(std::to_string(value)) {}
 
-  // null where the number is `unknown`.
+  // Returns null if the value equals `unknown`.
   static Scalar known(int64_t value, int64_t unknown) {
     return value == unknown ? Scalar() : Scalar(value);
   }
 };
 
-// The text of a JSON object, field by field.
+// Builds the text of a JSON object field by field.
 class Object {
  public:
   Object& add(const std::string& name, const Scalar& value) { return add_json(name, value.json); }

@@ -1,4 +1,4 @@
-// Slots of a middleware's own periodic timer: pacing = native (C-10).
+// The slots of a middleware's periodic timer, for pacing = native (C-10).
 #pragma once
 
 #include <algorithm>
@@ -6,15 +6,15 @@
 
 namespace wattwire::native_timer {
 
-// The number of slots between the next one, due `late_ns` ago, and the one nearest to this tick;
-// negative where the tick is nearer to a slot that was taken.
+// Returns the number of slots between the next slot, which was due `late_ns` ago, and the slot
+// nearest to this tick. The number is negative if that slot has already been taken.
 inline int64_t slots_ahead(int64_t late_ns, int64_t period_ns) {
   const int64_t half_later_ns = late_ns + period_ns / 2;
   return half_later_ns < 0 ? -1 : half_later_ns / period_ns;
 }
 
-// When to create the timer, at `now` or later, so that its first tick is due with a slot: one
-// period before that.
+// Returns the time at which to create the timer, at `now` or later: one period before a slot, so
+// that the first tick coincides with the slot.
 inline int64_t birth_ns(int64_t first_due_ns, int64_t period_ns, int64_t now) {
   const int64_t earliest_ns = first_due_ns - period_ns;
   const int64_t behind_ns = std::max<int64_t>(0, now - earliest_ns);

@@ -1,4 +1,4 @@
-// Payloads: what is sent and how an arrival is told from a foreign or corrupt one (C-17 to C-22).
+// Creates payloads and checks arrivals for foreign and corrupt payloads (C-17 to C-22).
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@ namespace wattwire {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records and headers are little-endian");
 
-// A view of a payload that somebody else owns: bytes, or a record and its nominal size.
+// A non-owning view of a payload: bytes, or a record and its nominal size.
 struct Bytes {
   const uint8_t* data = nullptr;
   size_t size = 0;
   const Record* record = nullptr;
   Bytes() = default;
   Bytes(const Record& message) : size(message.nominal_bytes()), record(&message) {}
-  // An arrival that the cell's decoder refused.
+  // An arrival that the cell cannot decode.
   static Bytes unreadable() { return Bytes(kUnreadableRecord); }
   bool is_unreadable() const { return record == &kUnreadableRecord; }
   Bytes(const void* begin, size_t count) : data(static_cast<const uint8_t*>(begin)), size(count) {}
@@ -43,7 +43,7 @@ struct Bytes {
 inline constexpr char kAlphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-// The fill of C-19 from its beginning: splitmix64, words little-endian.
+// Returns the first `count` bytes of the fill of C-19 (splitmix64, little-endian words).
 inline std::vector<uint8_t> fill_stream(uint64_t seed, size_t count) {
   std::vector<uint8_t> out((count + 7) / 8 * 8);
   uint64_t state = seed;
@@ -58,7 +58,7 @@ inline std::vector<uint8_t> fill_stream(uint64_t seed, size_t count) {
   return out;
 }
 
-// Writes two lower-case digits for each byte.
+// Writes each byte as two lower-case hexadecimal digits.
 inline void write_hex(const uint8_t* bytes, size_t count, uint8_t* out) {
   static const char kDigits[] = "0123456789abcdef";
   for (size_t at = 0; at < count; ++at) {
@@ -67,8 +67,8 @@ inline void write_hex(const uint8_t* bytes, size_t count, uint8_t* out) {
   }
 }
 
-// A sequence as the beginning of a payload carries it: 8 bytes, or 16 characters. The short name
-// `Header` belongs to the message that protoc generates in this namespace.
+// A sequence as encoded at the beginning of a payload: 8 bytes or 16 characters. The name `Header`
+// belongs to a message that protoc generates in this namespace.
 struct EncodedSequence {
   uint8_t data[16];
   size_t size;
@@ -83,7 +83,7 @@ struct Checked {
   int64_t begin_ns = kUnknownNs;
 };
 
-// One payload shape: the sender's buffer and the receiver's checks.
+// The payload of a run, with the sender's buffer and the receiver's checks.
 class Payload {
  public:
   struct Shape {
@@ -123,7 +123,7 @@ class Payload {
     plain_ = unit_ == 1 && fill_.size() >= 8;
   }
 
-  // Writes sequence and send time into the buffer; the fill stays.
+  // Writes sequence and send time into the buffer, whose fill stays unchanged.
   Bytes stamp(uint64_t seq, int64_t begin_ns) {
     if (plain_) {
       std::memcpy(&buffer_[0], &seq, 8);
@@ -148,7 +148,7 @@ class Payload {
     return {buffer_.data(), length};
   }
 
-  // The sequence as the beginning of a whole payload carries it.
+  // Returns the sequence as encoded at the beginning of a payload of sufficient length.
   EncodedSequence header(uint64_t seq) const {
     uint8_t plain[8];
     std::memcpy(plain, &seq, 8);
@@ -158,7 +158,7 @@ class Payload {
     return out;
   }
 
-  // What an arrival is, by C-21.
+  // Returns the verdict of C-21 on an arrival.
   Checked check(const Bytes& data) {
     Checked result;
     if (plain_ && data.record == nullptr && data.size == length && read_plain(data, &result))
@@ -175,8 +175,8 @@ class Payload {
       return result;
     }
     Bytes first(fill_.data(), std::min(fill_.size(), size_t{8}));
-    Bytes found = data.part(fill_at_, first.size);
-    if (!knows(*result.seq) || !(found == first.part(0, found.size))) {
+    Bytes arrived = data.part(fill_at_, first.size);
+    if (!knows(*result.seq) || !(arrived == first.part(0, arrived.size))) {
       result.verdict = Verdict::kForeign;
       return result;
     }
@@ -199,7 +199,7 @@ class Payload {
   const bool carries_seq;
 
  private:
-  // The record of C-32 of at most `bytes` nominal bytes.
+  // Returns the record of C-32 with at most `bytes` nominal bytes.
   static Record record_of(uint64_t seed, size_t bytes) {
     constexpr size_t kFirstSampleWord = 9;
     const size_t count = (bytes - Record::kFixedBytes) / Record::kSampleBytes;
@@ -227,20 +227,21 @@ class Payload {
       result.verdict = Verdict::kCorrupt;
       return result;
     }
-    const Record& found = *data.record;
-    result.seq = found.seq;
-    result.begin_ns = found.send_ns;
-    if (!knows(found.seq) || found.name != record_->name) {
+    const Record& arrival = *data.record;
+    result.seq = arrival.seq;
+    result.begin_ns = arrival.send_ns;
+    if (!knows(arrival.seq) || arrival.name != record_->name) {
       result.verdict = Verdict::kForeign;
       return result;
     }
-    bool good = found.samples.size() == record_->samples.size() && found.trailer_seq == found.seq;
-    if (good && full_) good = found.same_body(*record_);
+    bool good =
+        arrival.samples.size() == record_->samples.size() && arrival.trailer_seq == arrival.seq;
+    if (good && full_) good = arrival.same_body(*record_);
     result.verdict = good ? Verdict::kOk : Verdict::kCorrupt;
     return result;
   }
 
-  // True for a whole payload of these nodes with the right trailer and first fill word or fill.
+  // Reads a complete payload of these nodes. Returns false if its trailer or fill is wrong.
   bool read_plain(const Bytes& data, Checked* result) const {
     const uint64_t seq = word_at(data.data);
     if (word_at(data.data + length - 8) != seq ||
@@ -258,7 +259,7 @@ class Payload {
     return word;
   }
 
-  // Whether one of the nodes sends this sequence.
+  // Returns whether a known node sends this sequence.
   bool knows(uint64_t seq) const {
     const auto node = static_cast<int64_t>(seq >> 48);
     return std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end();
@@ -286,7 +287,7 @@ class Payload {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
   }
 
-  // The sequence nearest to the next expected one that ends in the known low bytes.
+  // Returns the sequence with these low bytes that is nearest to the next expected sequence.
   uint64_t complete(uint64_t low, size_t known_bytes) {
     auto node = static_cast<uint64_t>(nodes_.size() == 1 ? nodes_[0] : kUnknownPeer);
     auto modulus = int64_t{1} << (8 * known_bytes);
@@ -304,7 +305,7 @@ class Payload {
   const bool full_;
   const size_t fill_at_, trailer_;
   const std::vector<int64_t> nodes_;
-  bool plain_ = false;  // header, a fill of at least a word, and trailer, all of them bytes
+  bool plain_ = false;  // true for bytes with header, trailer and a fill of at least a word
   std::vector<uint8_t> buffer_, fill_;
   std::optional<Record> record_;
   uint64_t expected_ = 0;

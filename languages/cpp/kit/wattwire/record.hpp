@@ -1,4 +1,4 @@
-// The record of C-32: one nested message, as each middleware carries it in types of its own.
+// The record of C-32, a nested message that each middleware carries in its own types.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace wattwire {
 
-// Positions are x, y, z; orientations x, y, z, w; times in ns.
+// Positions are x, y, z; orientations are x, y, z, w; times are in ns.
 struct Record {
   struct Sample {
     uint32_t id = 0, state = 0;
@@ -33,7 +33,7 @@ struct Record {
   }
 };
 
-// What a cell hands to the kit for an arrival that its decoder refused is the address of this.
+// A cell passes the address of this record for an arrival that it cannot decode.
 inline const Record kUnreadableRecord = {};
 
 }  // namespace wattwire

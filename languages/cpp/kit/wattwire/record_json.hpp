@@ -1,5 +1,5 @@
 // The record of C-32 as JSON, for cells whose wire carries text. kit.hpp does not include this
-// page.
+// file.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace wattwire {
 
-// The record's JSON text, by the names and the nesting of C-32's table.
+// Returns the record's JSON text with the names and the nesting of C-32.
 inline std::string to_json(const Record& record) {
   auto number = [](double value) {
     char text[32];
@@ -40,7 +40,7 @@ inline std::string to_json(const Record& record) {
   return out + "],\"trailer\":{\"seq\":\"" + std::to_string(record.trailer_seq) + "\"}}";
 }
 
-// Takes the events of nlohmann-json's parser: every field must be there once, and nothing else.
+// Handles the events of nlohmann-json's parser. Rejects missing, duplicate and unknown fields.
 class RecordReader {
  public:
   static std::optional<Record> read(std::string_view text) {
@@ -90,7 +90,7 @@ class RecordReader {
   bool end_object() {
     for (const Field& field : kFields)
       if (field.object == object_ && (seen_ >> field.place & 1) == 0) return false;
-    place_ = object_ == kSample ? kSample : kNothing;  // the next of the list
+    place_ = object_ == kSample ? kSample : kNothing;  // the next sample may follow
     object_ = outer_[--depth_];
     return true;
   }
@@ -103,7 +103,7 @@ class RecordReader {
   bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) { return false; }
 
  private:
-  // Objects first, so that one comparison tells them.
+  // Objects come first, so that a single comparison identifies them.
   enum Place : uint8_t {
     kRecord,
     kHeader,
@@ -168,7 +168,7 @@ class RecordReader {
     return place_ == kValue || in_position || in_orientation;
   }
 
-  // A string of decimal digits (C-32).
+  // Parses a string of decimal digits (C-32).
   template <class Number>
   static bool digits(const std::string& text, Number* out) {
     const char* end = text.data() + text.size();
@@ -179,7 +179,7 @@ class RecordReader {
   Record record_;
   std::array<Place, 4> outer_ = {};
   size_t depth_ = 0;
-  Place object_ = kNothing, place_ = kRecord;  // where we are, and what comes
+  Place object_ = kNothing, place_ = kRecord;  // the current object and the next value
   uint32_t seen_ = 0;
 };
 

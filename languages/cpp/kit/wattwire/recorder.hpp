@@ -1,4 +1,4 @@
-// The sample file: records in memory during the window, written after it (C-24 to C-26).
+// Keeps records in memory during the window and writes the sample file after it (C-24 to C-26).
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace wattwire {
 
-// `add` is safe in any thread; the records are zeroed now, so that no page fault falls into
-// the window.
+// Any thread may call `add`. The constructor touches the memory, so that the window has no page
+// faults.
 class Recorder {
  public:
   explicit Recorder(size_t capacity) : records_(capacity) {}
@@ -42,7 +42,7 @@ class Recorder {
     header.seed = seed;
     std::FILE* file = std::fopen(path.c_str(), "wb");
     bool good = file != nullptr && std::fwrite(&header, sizeof header, 1, file) == 1;
-    if (good && recorded() > 0)  // an empty vector has no address to write from
+    if (good && recorded() > 0)  // data() of an empty vector may be null
       good = std::fwrite(records_.data(), sizeof(Entry), recorded(), file) == recorded();
     if (file != nullptr) good = std::fclose(file) == 0 && good;
     if (!good) throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));

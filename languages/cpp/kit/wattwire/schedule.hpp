@@ -1,5 +1,4 @@
-// Which message of a sender is due next, and which ones are open (C-10 to C-14). No lock of its
-// own.
+// A sender's schedule: the next message and the open messages (C-10 to C-14). The caller must lock.
 #pragma once
 
 #include <algorithm>
@@ -14,19 +13,19 @@
 
 namespace wattwire {
 
-// One message of the schedule, from its tick to its reply.
+// A message of the schedule, from its tick to its reply.
 struct Slot {
   uint64_t seq = 0;
   int64_t intended_ns = kUnknownNs;
   int64_t begin_ns = kUnknownNs;
-  Slot* older = nullptr;  // the neighbours among the open ones
+  Slot* older = nullptr;  // neighbours in the list of open messages
   Slot* newer = nullptr;
   bool accepted = false;
   bool open = true;
 };
 
-// Slots that stay where they are until the process ends, because a late reply may still name one.
-// The memory is asked for in chunks, the first of them before the window, and touched slot by slot.
+// Slots with stable addresses until the process ends, because a late reply may refer to a slot.
+// Allocates memory in chunks, the first before the window, and touches it slot by slot.
 class SlotStore {
  public:
   SlotStore() { grow(); }
@@ -60,7 +59,7 @@ class Schedule {
         warmup_ns_(spec.integer("warmup_ns")),
         open_max_(closed ? 1 : static_cast<size_t>(spec.integer("outstanding_max"))),
         scheduled_(closed ? spec.integer("count") : open_count(spec)),
-        most_(scheduled_ + spec.integer("count_beyond")) {}
+        count_max_(scheduled_ + spec.integer("count_beyond")) {}
 
   void start(int64_t start_ns) {
     start_ns_ = start_ns;
@@ -68,38 +67,39 @@ class Schedule {
     last_ns_ = closed ? INT64_MAX : add(start_ns, bound_ns_);
   }
   bool started() const { return start_ns_ != INT64_MAX; }
-  int64_t start_ns() const { return start_ns_; }  // far away before GO
+  int64_t start_ns() const { return start_ns_; }  // INT64_MAX before GO
   int64_t warm_until_ns() const { return warm_until_ns_; }
   int64_t last_ns() const { return last_ns_; }
-  // When the next message may leave.
+  // Returns the earliest send time of the next message.
   int64_t due_ns() const { return closed ? start_ns_ : start_ns_ + phase_ns_ + next_ * period_ns; }
   int64_t scheduled() const { return scheduled_; }
   int64_t skipped() const { return skipped_; }
-  // Whether all that is scheduled was taken; and whether more was, which count_beyond allows.
+  // `counted` is true after all scheduled messages were taken; `beyond` is true after further
+  // messages, which count_beyond allows.
   bool counted() const { return next_ == scheduled_; }
   bool beyond() const { return next_ > scheduled_; }
-  bool through() const { return through_; }
+  bool ended() const { return ended_; }
   size_t open_max() const { return open_max_; }
   bool full() const { return open_ >= open_max_; }
   bool none_open() const { return open_ == 0; }
-  Slot* oldest() const { return oldest_; }  // all have the same timeout: the first to expire
+  Slot* oldest() const { return oldest_; }  // expires first, because all timeouts are equal
 
-  // Whether nothing more is to be sent at this time or later.
-  bool is_through(int64_t at_ns, bool stopped) {
-    if (next_ >= most_ || stopped || at_ns > last_ns_) through_ = true;
-    return through_;
+  // Returns whether no further message may be sent at this time or later.
+  bool has_ended(int64_t at_ns, bool stopped) {
+    if (next_ >= count_max_ || stopped || at_ns > last_ns_) ended_ = true;
+    return ended_;
   }
 
-  // Whether a message may leave now; a native timer's tick passes over the slots that it missed.
+  // Returns whether a message may be sent now. With a native timer, skips missed slots.
   bool is_due(int64_t at_ns, bool stopped) {
-    if (is_through(at_ns, stopped) || full() || at_ns < start_ns_) return false;
+    if (has_ended(at_ns, stopped) || full() || at_ns < start_ns_) return false;
     if (!native) return at_ns >= due_ns();
     const int64_t ahead = native_timer::slots_ahead(at_ns - due_ns(), period_ns);
     if (ahead < 0) return false;
     const int64_t passed = std::min(ahead, scheduled_ - next_);
     skipped_ += passed;
     next_ += passed;
-    return !is_through(at_ns, stopped);
+    return !has_ended(at_ns, stopped);
   }
 
   // Makes `slot` the next message.
@@ -142,11 +142,11 @@ class Schedule {
 
   const int64_t phase_ns_, bound_ns_, warmup_ns_;
   const size_t open_max_;
-  const int64_t scheduled_, most_;
+  const int64_t scheduled_, count_max_;
   int64_t start_ns_ = INT64_MAX, warm_until_ns_ = INT64_MAX, last_ns_ = INT64_MAX;
   int64_t next_ = 0, skipped_ = 0;
   size_t open_ = 0;
-  bool through_ = false;
+  bool ended_ = false;
   Slot *oldest_ = nullptr, *newest_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// The schedule of a sender under its two front ends: an event loop's `tick` and `drive`, and the
-// blocking `send_all`, `call_all` and `calls`. Both go through `due`, `open` and `close`.
+// Two front ends for a sender's schedule: `tick` and `drive` for event loops, and the blocking
+// functions `send_all`, `call_all` and `calls`. Both use `due`, `open` and `close`.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Scheduler : public Core {
 
   int64_t period_ns() const { return schedule_.period_ns; }
 
-  // Returns the window's start, or 0 where STOP came first.
+  // Waits for GO; returns the window's start, or 0 if STOP arrived first.
   int64_t wait_go() {
     dialogue_.wait_go_or_stop();
     Lock lock(mutex_);
@@ -28,7 +28,7 @@ class Scheduler : public Core {
     return dialogue_.start_ns();
   }
 
-  // Returns one period before the next slot: when a periodic timer must be created.
+  // Blocks until one period before the next slot, when the cell must create its periodic timer.
   void wait_timer_birth() {
     const int64_t first_due_ns = wait_go() + integer("phase_ns");
     sleep_until(native_timer::birth_ns(first_due_ns, period_ns(), now_ns()));
@@ -36,7 +36,7 @@ class Scheduler : public Core {
 
   // --- front end of event loops ------------------------------------------------------------
 
-  // The message that is to be sent now; null where there is none.
+  // Returns the message that is due now, or null.
   Slot* tick() {
     Lock lock(mutex_);
     int64_t now = now_ns();
@@ -44,27 +44,27 @@ class Scheduler : public Core {
     return due(now);
   }
 
-  // Stamps the buffer for this slot; the next statement sends it.
+  // Stamps the buffer for this slot; the next statement must send it.
   Bytes begin(Slot* slot) {
     Lock lock(mutex_);
     return open(slot, now_ns(), &payload_);
   }
 
-  // The message was taken (topic), or its reply or result is in hand.
+  // Ends a message that was sent (topic) or whose reply or result has arrived.
   void complete(Slot* slot, Bytes reply = {}) {
     const int64_t end = now_ns();
     Lock lock(mutex_);
     end_well(slot, end, reply);
   }
 
-  // The message was not taken, the goal was rejected, or the call failed (C-36).
+  // Ends a message that was not sent, a rejected goal, or a failed call (C-36).
   void fail(Slot* slot) {
     Lock lock(mutex_);
     end_failed(slot);
   }
 
-  // True when the schedule is through and every message is resolved, or STOP came; a call beyond
-  // the count may end after it (C-15).
+  // Returns whether the schedule has ended and every message is resolved, or STOP has arrived. A
+  // call beyond the count may end after STOP (C-15).
   bool finished() {
     Lock lock(mutex_);
     const int64_t now = now_ns();
@@ -72,7 +72,7 @@ class Scheduler : public Core {
     return ended(now);
   }
 
-  // How long an event loop may wait before it must look at the schedule again.
+  // Returns the maximum time in ns that an event loop may wait before it checks the schedule again.
   int64_t wait_ns() {
     Lock lock(mutex_);
     return wait_from(now_ns());
@@ -100,7 +100,7 @@ class Scheduler : public Core {
 
   // --- blocking front end ------------------------------------------------------------------
 
-  // `send`: bool(Bytes), false where the message was not taken.
+  // `send` is bool(Bytes) and returns false if the message was not sent.
   template <class Send>
   void send_all(Send send) {
     send_blocking([&](Slot* slot, Bytes buffer) {
@@ -108,7 +108,7 @@ class Scheduler : public Core {
     });
   }
 
-  // `call`: std::optional<Bytes>(Bytes, int64_t timeout_ns), nothing at the timeout.
+  // `call` is std::optional<Bytes>(Bytes, int64_t timeout_ns) and returns nullopt at the timeout.
   template <class Call>
   void call_all(Call call) {
     send_blocking([&](Slot* slot, Bytes buffer) {
@@ -117,11 +117,11 @@ class Scheduler : public Core {
     });
   }
 
-  // How many calls may be open at once (C-33).
+  // Returns the maximum number of concurrent calls (C-33).
   size_t workers() const { return schedule_.open_max(); }
 
-  // As call_all, with `call(worker, buffer, timeout_ns)` in `workers()` threads where that is more
-  // than one: whoever is free takes the next message.
+  // Works like call_all, but runs `call(worker, buffer, timeout_ns)` in `workers()` threads. A free
+  // worker takes the next message.
   template <class Call>
   void calls(Call call) {
     if (workers() == 1)
@@ -134,7 +134,7 @@ class Scheduler : public Core {
     end_schedule();
   }
 
-  // --- the end of both ---------------------------------------------------------------------
+  // --- end of both front ends --------------------------------------------------------------
 
   // Prints SENT (C-14) and waits for STOP.
   void end_schedule() {
@@ -148,7 +148,7 @@ class Scheduler : public Core {
   }
 
  private:
-  // What an event loop does next: it ends, sends `buffer`, or waits.
+  // The next action of an event loop: end, send `buffer`, or wait.
   struct Turn {
     bool ended;
     Slot* slot;
@@ -165,12 +165,12 @@ class Scheduler : public Core {
     return {false, nullptr, {}, wait_from(now)};
   }
 
-  // Sends in this thread alone: nobody else touches the schedule meanwhile, so there is no lock;
-  // the clock is read twice a message.
+  // Sends in this thread. No other thread uses the schedule meanwhile, so it needs no lock. Reads
+  // the clock twice per message.
   template <class Act>
   void send_blocking(Act act) {
     if (schedule_.native)
-      throw std::logic_error("a blocking sender cannot be paced by a middleware's timer");
+      throw std::logic_error("a middleware's timer cannot pace a blocking sender");
     wait_go();
     Slot slot;
     int64_t now = 0;
@@ -185,7 +185,7 @@ class Scheduler : public Core {
     end_schedule();
   }
 
-  // One of the threads of `calls`.
+  // Runs a worker thread of `calls`.
   template <class Call>
   void work(size_t worker, Call& call) try {
     Payload payload = payload_;  // each thread stamps its own buffer
@@ -212,13 +212,13 @@ class Scheduler : public Core {
     return action();
   }
 
-  // The next message, whenever it is due; false where there is none.
+  // Takes the next message before it is due. Returns false if the schedule has ended.
   bool take_next(Slot* slot, int64_t now) {
-    if (schedule_.is_through(now, dialogue_.stopped())) return false;
+    if (schedule_.has_ended(now, dialogue_.stopped())) return false;
     take(slot, now);
     return true;
   }
-  // The message that is due now; null where there is none.
+  // Returns the message that is due now, or null.
   Slot* due(int64_t& now) {
     if (!schedule_.is_due(now, dialogue_.stopped())) return nullptr;
     Slot* slot = slots_->next();
@@ -230,10 +230,11 @@ class Scheduler : public Core {
     schedule_.take(slot);
     if (!counted) return;
     dialogue_.line("COUNTED");
-    now = now_ns();  // writing the line is no part of the call
+    now = now_ns();  // the call must not include writing the line
   }
 
-  // Waits until a message that was taken may leave; false where STOP or the bound came first.
+  // Waits until a taken message is due. Returns false if STOP or the end of the schedule came
+  // first.
   bool await_due(const Slot& slot, int64_t& now) {
     return sleep_until(schedule_.closed ? schedule_.start_ns() : slot.intended_ns, now) &&
            now <= schedule_.last_ns();
@@ -262,7 +263,7 @@ class Scheduler : public Core {
 
   void end_failed(Slot* slot) {
     if (!slot->open) return;
-    sent_ -= kind_ == kMessage;  // a call was made, however it ended
+    sent_ -= kind_ == kMessage;  // a failed call counts as sent
     close(slot, kind_ == kMessage ? now_ns() : kUnknownNs, kFailed);
   }
 
@@ -280,14 +281,15 @@ class Scheduler : public Core {
   }
 
   bool ended(int64_t now) {
-    const bool through = schedule_.is_through(now, dialogue_.stopped()) && schedule_.none_open();
-    return through || (dialogue_.stopped() && !schedule_.beyond());
+    const bool all_resolved =
+        schedule_.has_ended(now, dialogue_.stopped()) && schedule_.none_open();
+    return all_resolved || (dialogue_.stopped() && !schedule_.beyond());
   }
 
   int64_t wait_from(int64_t now) const {
     int64_t next = now + kNapNs;
     if (const Slot* slot = schedule_.oldest()) next = std::min(next, slot->begin_ns + timeout_ns_);
-    if (!schedule_.through() && !schedule_.full() && !schedule_.native)
+    if (!schedule_.ended() && !schedule_.full() && !schedule_.native)
       next = std::min(next, schedule_.due_ns() - (schedule_.closed ? 0 : spin_ns_));
     return std::max<int64_t>(0, next - now);
   }

@@ -1,4 +1,4 @@
-// The node's specification: which keys there are and of what type (C-02, C-03).
+// Reads the node's specification and checks its keys and types (C-02, C-03).
 #pragma once
 
 #include <algorithm>
@@ -18,19 +18,19 @@
 
 namespace wattwire {
 
-// The middleware cannot do its part now (exit 4).
+// The middleware has failed (exit 4).
 struct MiddlewareFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// The cell does not have what the specification asks for (exit 3).
+// The specification requires a capability that the cell lacks (exit 3).
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// The middleware did not take this message; the run goes on.
+// The middleware did not send this message; the run continues.
 struct SendFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// A key of the specification is missing, unknown or of another type (exit 2).
+// A key of the specification is missing or unknown, or its value has the wrong type (exit 2).
 struct BadSpec : std::runtime_error {
   BadSpec(const std::string& bad_key, const std::string& found, const std::string& allowed)
       : std::runtime_error("spec: " + bad_key + ": found " + found + "; allowed: " + allowed),
@@ -51,8 +51,8 @@ inline bool has(const Names& names, const std::string& name) {
 }
 
 inline const char* describe(Type type) {
-  static const char* const kWords[] = {"a string", "true or false", "an integer of 64 bits",
-                                       "a list of strings", "a list of such integers"};
+  static const char* const kWords[] = {"a string", "true or false", "a 64-bit integer",
+                                       "a list of strings", "a list of 64-bit integers"};
   return kWords[static_cast<size_t>(type)];
 }
 
@@ -82,7 +82,7 @@ class Spec {
   Spec(const std::string& path, const std::map<std::string, Type>& settings)
       : Spec(text_of(path), path, settings) {}
 
-  // `where` is what an error says that the text is of.
+  // Errors refer to the text as `where`.
   Spec(const std::string& text, const std::string& where,
        const std::map<std::string, Type>& settings) {
     try {
@@ -91,9 +91,9 @@ class Spec {
       throw BadSpec("--spec", where, std::string("a flat JSON object (") + error.what() + ")");
     }
     const auto contract = values_.find("contract");
-    const std::string found = contract == values_.end() ? "nothing" : contract->second.source;
-    if (const std::string wanted = std::to_string(kContract); found != wanted)
-      throw BadSpec("contract", found, wanted);
+    const std::string version = contract == values_.end() ? "nothing" : contract->second.source;
+    if (const std::string supported = std::to_string(kContract); version != supported)
+      throw BadSpec("contract", version, supported);
     std::map<std::string, Type> types;
     for (const KeyType& key : kKeys) types[key.name] = key.type;
     Names known_settings;
@@ -104,7 +104,7 @@ class Spec {
     for (const auto& [key, value] : values_)
       if (types.count(key) == 0)
         throw BadSpec(key, value.source,
-                      "nothing: no such key; known settings: " + join(known_settings));
+                      "only keys of C-02 and the settings " + join(known_settings));
     for (const auto& [key, type] : types) {
       const auto value = values_.find(key);
       if (value == values_.end()) throw BadSpec(key, "nothing", describe(type));
@@ -113,20 +113,20 @@ class Spec {
   }
 
   const Value& at(std::string_view key) const {
-    auto found = values_.find(key);
-    if (found == values_.end())
-      throw std::logic_error("no key " + std::string(key) + " in a specification");
-    return found->second;
+    auto entry = values_.find(key);
+    if (entry == values_.end())
+      throw std::logic_error("specifications have no key " + std::string(key));
+    return entry->second;
   }
   const std::string& string(std::string_view key) const { return at(key).text; }
   int64_t integer(std::string_view key) const { return at(key).integer; }
-  // For a key whose library takes no more than these.
+  // Throws BadSpec if the value is outside the range that a library accepts.
   int64_t integer(std::string_view key, int64_t low, int64_t high) const {
-    const int64_t found = integer(key);
-    if (found < low || found > high)
+    const int64_t value = integer(key);
+    if (value < low || value > high)
       throw BadSpec(std::string(key), at(key).source,
                     std::to_string(low) + " to " + std::to_string(high));
-    return found;
+    return value;
   }
   bool boolean(std::string_view key) const { return at(key).boolean; }
   Names strings(std::string_view key) const {
@@ -145,14 +145,14 @@ class Spec {
   static std::string text_of(const std::string& path) {
     std::ifstream file(path);
     std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (!file) throw BadSpec("--spec", path, "a file that can be read");
+    if (!file) throw BadSpec("--spec", path, "a readable file");
     return text;
   }
 
   Values values_;
 };
 
-// The role of this node; the harness gives no other ones (C-02).
+// Returns the role of this node.
 inline const Role& role_of(const Spec& spec) {
   for (const Role& role : kRoles)
     if (spec.string("role") == role.name) return role;

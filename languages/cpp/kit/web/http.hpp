@@ -1,4 +1,5 @@
-// cpp-httplib under cells whose calls are HTTP POSTs. kit.hpp does not include this page.
+// Server and client of cpp-httplib for cells whose calls are HTTP POSTs. kit.hpp does not include
+// this file.
 #pragma once
 
 #include <httplib.h>
@@ -25,10 +26,11 @@ inline bool asks(const Kit& kit, const std::string& setting) {
   return kit.string("settings." + setting) == "on";
 }
 
-// What was asked of the last socket and of the last handshake, for READY.
-class Found {
+// Options of the last socket and the TLS version of the last handshake, for READY.
+class ConnectionFacts {
  public:
-  // Leaves the socket as the library would: its own default is a function of options, too.
+  // Reads TCP_NODELAY. On a server it extra sets the library's default options, because a user's
+  // function replaces the library's.
   httplib::SocketOptions options(bool server) {
     return [this, server](socket_t opened) {
       if (server) httplib::default_socket_options(opened);
@@ -59,31 +61,31 @@ class Found {
   std::atomic<const char*> tls_{"none"};
 };
 
-// One connection, or one a call where it is not kept. Not for several threads.
+// A client with one connection, or one per call without keep-alive. Not thread-safe.
 class Client {
  public:
-  // `url` is an entry of peers.endpoints, as http://127.0.0.1:8080/echo.
+  // `url` is an entry of peers.endpoints, such as http://127.0.0.1:8080/echo.
   Client(const Kit& kit, const std::string& url)
       : path_(url.substr(std::min(url.find('/', url.find("//") + 2), url.size()))),
         client_(url.substr(0, url.size() - path_.size())) {
     if (path_.empty() || !client_.is_valid())
-      throw BadSpec("peers.endpoints", url, "as http://127.0.0.1:8080/echo");
+      throw BadSpec("peers.endpoints", url, "a URL such as http://127.0.0.1:8080/echo");
     if (kit.string("settings.tcp_nodelay") != "default")
       client_.set_tcp_nodelay(asks(kit, "tcp_nodelay"));
-    client_.set_keep_alive(asks(kit, "keep_alive"));  // off by itself
-    client_.set_socket_options(found_.options(false));
+    client_.set_keep_alive(asks(kit, "keep_alive"));  // the library's default is off
+    client_.set_socket_options(facts_.options(false));
     const std::string& authority = kit.string("tls.authority");
     if (authority.empty()) return;
     client_.set_ca_cert_path(authority);
-    SSL_CTX_set_app_data(client_.ssl_context(), &found_);
+    SSL_CTX_set_app_data(client_.ssl_context(), &facts_);
     SSL_CTX_set_info_callback(client_.ssl_context(), [](const SSL* ssl, int where, int) {
       if ((where & SSL_CB_HANDSHAKE_DONE) == 0) return;
-      static_cast<Found*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)))->see(ssl);
+      static_cast<ConnectionFacts*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)))->see(ssl);
     });
   }
 
-  // The response's body until the next call; nothing at the timeout. Throws SendFailed where the
-  // call failed (C-36), and MiddlewareFailed for what TLS does not trust.
+  // Returns the response's body, valid until the next call, or nullopt at the timeout. Throws
+  // SendFailed if the call failed (C-36), and MiddlewareFailed if TLS does not trust the server.
   std::optional<Bytes> post(Bytes body, const char* content_type, int64_t timeout_ns) {
     const int64_t begin = now_ns();
     const auto seconds = static_cast<time_t>(timeout_ns / 1000000000);
@@ -106,7 +108,7 @@ class Client {
   }
 
   Ready ready(const Kit& kit) const {
-    Ready ready = found_.ready(kit);
+    Ready ready = facts_.ready(kit);
     ready.effective["keep_alive"] = asks(kit, "keep_alive") ? "on" : "off";
     ready.matched = 1;
     return ready;
@@ -114,12 +116,12 @@ class Client {
 
  private:
   std::string distrust() const {
-    const long found = client_.get_openssl_verify_result();
-    return found == X509_V_OK ? "the certificate is not of this host"
-                              : X509_verify_cert_error_string(found);
+    const long result = client_.get_openssl_verify_result();
+    return result == X509_V_OK ? "the certificate does not match this host"
+                               : X509_verify_cert_error_string(result);
   }
 
-  Found found_;
+  ConnectionFacts facts_;
   const std::string path_;
   httplib::Client client_;
   httplib::Result result_{nullptr, httplib::Error::Unknown};
@@ -135,40 +137,40 @@ inline std::unique_ptr<httplib::Server> open_server(const Kit& kit) {
   throw MiddlewareFailed("tls.certificate or tls.key: " + std::string(reason));
 }
 
-// A server whose POSTs to `path` are answered by `answer(request, response)`, in the threads of
-// the library's pool, until the drain is over. `also` goes into READY's `effective`.
+// Runs a server until the end of the drain. `answer(request, response)` handles POSTs to `path` in
+// the threads of the library's pool. READY's `effective` includes `extra`.
 template <class Answer>
 void serve(Kit& kit, const std::string& path, Answer answer,
-           const std::map<std::string, Scalar>& also = {}) {
-  // Never destroyed: its threads live until the process ends.
-  auto& found = *new Found;
+           const std::map<std::string, Scalar>& extra = {}) {
+  // Never destroyed, because the server's threads run until the process ends.
+  auto& facts = *new ConnectionFacts;
   httplib::Server& server = *open_server(kit).release();
   if (kit.string("settings.tcp_nodelay") != "default")
     server.set_tcp_nodelay(asks(kit, "tcp_nodelay"));
-  // Where connections are to be kept, the library's limit of 5 requests would cut them off.
+  // With keep-alive, the library's limit of 5 requests would close connections.
   const size_t requests_max = asks(kit, "keep_alive") ? INT32_MAX : CPPHTTPLIB_KEEPALIVE_MAX_COUNT;
   server.set_keep_alive_max_count(requests_max);
-  server.set_socket_options(found.options(true));
+  server.set_socket_options(facts.options(true));
   int64_t workers = kit.integer("settings.server_workers", 0, 4096);
   if (workers == 0) workers = static_cast<int64_t>(CPPHTTPLIB_THREAD_POOL_COUNT);
   server.new_task_queue = [workers] {
     return new httplib::ThreadPool(static_cast<size_t>(workers));
   };
   server.Post(path, answer);
-  // Called when the response was written, in the thread that wrote it.
+  // The library calls the logger after it has written the response, in the same thread.
   server.set_logger([&kit](const httplib::Request&, const httplib::Response&) { kit.served(); });
   const int port = server.bind_to_any_port("127.0.0.1");
   if (port < 0) throw MiddlewareFailed(std::string("bind 127.0.0.1: ") + std::strerror(errno));
   std::thread([&server] { server.listen_after_bind(); }).detach();
   const bool tls = !kit.string("tls.authority").empty();
-  if (tls) found.see("up to TLSv1.3");
+  if (tls) facts.see("up to TLSv1.3");
   kit.listening({(tls ? "https" : "http") + ("://127.0.0.1:" + std::to_string(port)) + path});
-  Ready ready = found.ready(kit);
+  Ready ready = facts.ready(kit);
   ready.effective["server"] = "cpp-httplib/" CPPHTTPLIB_VERSION;
   ready.effective["server_workers"] = workers;
   ready.effective["keep_alive"] = "on";
   ready.effective["keep_alive_requests_max"] = requests_max;
-  for (const auto& [name, value] : also) ready.effective[name] = value;
+  for (const auto& [name, value] : extra) ready.effective[name] = value;
   kit.ready(ready);
   kit.wait();
 }

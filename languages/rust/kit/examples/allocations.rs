@@ -1,7 +1,7 @@
-//! A node without a middleware that counts how often it allocates memory; run by a test.
+//! A node without a middleware that counts its allocations, for a test of the kit.
 //!
-//! Between READY and its end it makes `count` messages of its role; then it prints the number of
-//! allocations on standard output.
+//! It handles the messages of its role and then prints the number of allocations since READY on
+//! standard output.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell as Counter;
@@ -14,11 +14,12 @@ use wattwire_kit::{
 struct Counting;
 
 thread_local! {
-    /// Of the role's thread: the one that reads standard input does so a word at a time.
+    /// Allocations per thread. The node prints those of the role's thread and excludes the thread
+    /// that reads standard input.
     static ALLOCATIONS: Counter<u64> = const { Counter::new(0) };
 }
 
-// SAFETY: it hands all to the system's allocator.
+// SAFETY: forwards all calls to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -59,7 +60,7 @@ fn main() {
     })
 }
 
-/// All that a role needs before its window, and the number of its arrivals.
+/// The state of a role before its window, and the number of its arrivals.
 struct Window {
     kit: &'static Kit,
     arrivals: u64,
@@ -68,14 +69,15 @@ struct Window {
 }
 
 impl Window {
-    /// One allocation, where the test asks for a fault.
+    /// Makes one allocation if the test plants a fault.
     fn plant(&self) {
         if self.planted {
             std::hint::black_box(Box::new(0));
         }
     }
 
-    /// The next message of a peer; only its sequence is right, so it counts as corrupt.
+    /// Returns the next message of a peer. Only its sequence is correct, so the kit counts it as
+    /// corrupt.
     fn arrival(&mut self, counter: u64) -> &[u8] {
         self.plant();
         let Buffer::Bytes(bytes) = &mut self.request else { unreachable!("payloads are bytes") };
@@ -127,7 +129,7 @@ fn subscribe(mut window: Window) -> Result<(), Error> {
     Ok(())
 }
 
-/// Echoes a request.
+/// A client that echoes its own requests.
 struct Echo(Window, Vec<u8>);
 
 impl Call for Echo {
@@ -177,7 +179,7 @@ fn serve(mut window: Window) -> Result<(), Error> {
     Ok(())
 }
 
-/// An event loop of the kit's, or of its own with a timer of its own.
+/// Runs the kit's event loop or, with native pacing, a separate loop with its own timer.
 fn drive(window: Window) -> Result<(), Error> {
     let kit = window.kit;
     let mut echo = Echo(window, Vec::new());

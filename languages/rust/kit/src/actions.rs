@@ -1,23 +1,23 @@
-//! Goals, their acceptances, feedback and results (C-30).
+//! Goals with their acceptances, feedback and results (C-30).
 
 use crate::clock::now_ns;
 use crate::constants::{Kind, PROBE, UNKNOWN_NS};
 use crate::kit::Kit;
 use crate::message::{Answer, Buffer, Message};
 use crate::payload::{Verdict, COUNTER_MASK};
-use crate::receiving::{flags_of, Seen};
+use crate::receiving::{flags_of, Arrival};
 use crate::schedule::Slot;
 
-/// A goal in hand. Its bytes stay with the cell.
+/// A goal at the action server. The cell owns its bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Goal {
     pub seq: u64,
     feedback_ns: i64,
-    seen: Seen,
+    arrival: Arrival,
 }
 
 impl Kit {
-    /// An action client's goal was accepted.
+    /// Records that an action client's goal was accepted.
     pub fn accepted(&self, slot: Slot) {
         let end_ns = now_ns();
         let mut state = self.lock();
@@ -27,53 +27,54 @@ impl Kit {
         self.record_sent(&mut state, &open, end_ns, (Kind::Goal, 0));
     }
 
-    /// An action client's feedback callback was entered. `slot` is the goal, which a payload too
-    /// short for a sequence (or a literal) cannot name.
+    /// Records a feedback; first statement of an action client's callback. `slot` identifies the
+    /// goal, because a short payload or a literal carries no sequence.
     pub fn feedback<'a>(&self, data: impl Into<Message<'a>>, slot: Option<Slot>) {
         let at_ns = now_ns();
         let data = data.into();
         let mut guard = self.lock();
         let state = &mut *guard;
-        let mut seen = self.form.check(data, &mut state.expected);
+        let mut arrival = self.form.check(data, &mut state.expected);
         if let Some(slot) = slot.filter(|_| !self.carries_seq()) {
-            seen.seq = Some(slot.seq);
+            arrival.seq = Some(slot.seq);
         }
-        state.counts.foreign += u64::from(seen.verdict == Verdict::Foreign);
-        state.counts.corrupt += u64::from(seen.verdict == Verdict::Corrupt);
-        let counted = |seq: &u64| seen.verdict != Verdict::Foreign && seq & COUNTER_MASK != PROBE;
-        if let Some(seq) = seen.seq.filter(counted) {
-            let what = (Kind::Feedback, flags_of(seen.verdict));
-            self.record_arrived(state, seq, (seen.begin_ns, at_ns), data.nominal_bytes(), what);
+        state.counts.foreign += u64::from(arrival.verdict == Verdict::Foreign);
+        state.counts.corrupt += u64::from(arrival.verdict == Verdict::Corrupt);
+        let counted =
+            |seq: &u64| arrival.verdict != Verdict::Foreign && seq & COUNTER_MASK != PROBE;
+        if let Some(seq) = arrival.seq.filter(counted) {
+            let what = (Kind::Feedback, flags_of(arrival.verdict));
+            self.record_arrived(state, seq, (arrival.begin_ns, at_ns), data.nominal_bytes(), what);
         }
     }
 
-    /// A goal in hand; None where it is foreign or unreadable.
+    /// Returns the goal of a request, or None if the request is foreign or unreadable.
     pub fn goal<'a>(&self, data: impl Into<Message<'a>>) -> Option<Goal> {
         let at_ns = now_ns();
         let data = data.into();
-        let seen = self.arrive(&mut self.lock(), data, at_ns)?;
-        data.is_readable().then_some(Goal { seq: seen.seq, feedback_ns: UNKNOWN_NS, seen })
+        let arrival = self.arrive(&mut self.lock(), data, at_ns)?;
+        data.is_readable().then_some(Goal { seq: arrival.seq, feedback_ns: UNKNOWN_NS, arrival })
     }
-    /// The acceptance was handed over.
+    /// Records that the acceptance was handed over.
     pub fn accept(&self, goal: &Goal) {
-        self.record_served(&goal.seen, goal.seen.arrived_ns, Kind::Accept);
+        self.record_served(&goal.arrival, goal.arrival.arrived_ns, Kind::Accept);
     }
-    /// Stamps the buffer with a feedback; the next statement publishes it.
+    /// Stamps the buffer with a feedback; the next statement must publish it.
     pub fn feedback_begin<'b>(&self, goal: &mut Goal, buffer: &'b mut Buffer) -> Message<'b> {
         goal.feedback_ns = now_ns();
         self.form.stamp(buffer, goal.seq, goal.feedback_ns)
     }
-    /// The feedback was published.
+    /// Records that the feedback was published.
     pub fn feedback_sent(&self, goal: &Goal) {
-        let seen = Seen { bytes: self.form.length(), ..goal.seen };
-        self.record_served(&seen, goal.feedback_ns, Kind::Feedback);
+        let arrival = Arrival { bytes: self.form.length(), ..goal.arrival };
+        self.record_served(&arrival, goal.feedback_ns, Kind::Feedback);
     }
-    /// The result of a goal that came as `data`.
+    /// Returns the result of the goal that arrived as `data`.
     pub fn result<'a>(&'a self, data: impl Into<Message<'a>>) -> Answer<'a> {
         self.form.answer(data.into())
     }
-    /// The result was handed over.
+    /// Records that the result was handed over.
     pub fn finish_goal(&self, goal: &Goal) {
-        self.record_served(&goal.seen, goal.seen.arrived_ns, Kind::Goal);
+        self.record_served(&goal.arrival, goal.arrival.arrived_ns, Kind::Goal);
     }
 }

@@ -1,4 +1,4 @@
-//! The scheduler for senders and clients that block: one message at a time.
+//! The scheduler for blocking senders and clients, with one message at a time.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::MutexGuard;
@@ -10,10 +10,10 @@ use crate::kit::{Kit, State};
 use crate::message::Message;
 use crate::schedule::Slot;
 
-/// A client that blocks.
+/// A blocking client.
 pub trait Call {
-    /// Sends `request` and returns its reply; None at the timeout, SendFailed where the call
-    /// failed (C-36).
+    /// Sends `request` and returns its reply. Returns None at the timeout, and SendFailed if the
+    /// call failed (C-36).
     fn call(
         &mut self,
         request: Message,
@@ -22,7 +22,7 @@ pub trait Call {
 }
 
 impl Kit {
-    /// Calls until a reply comes (C-07); returns the nanoseconds that it took.
+    /// Calls until a reply arrives (C-07); returns the duration in ns.
     pub fn probe(&self, client: &mut impl Call) -> Result<i64, Error> {
         let begin_ns = now_ns();
         let mut buffer = self.buffer();
@@ -33,9 +33,9 @@ impl Kit {
             if left_ns <= 0 {
                 let limit_ms = self.integer("ready_timeout_ms");
                 let last = self.reason.lock().expect("a panic ends the process");
-                let why = if last.is_empty() { "" } else { "; the last one: " };
+                let prefix = if last.is_empty() { "" } else { "; last error: " };
                 return Err(failed(format!(
-                    "no reply to a probe within ready_timeout_ms = {limit_ms}{why}{last}"
+                    "no reply to a probe within ready_timeout_ms = {limit_ms}{prefix}{last}"
                 )));
             }
             self.lock().counts.probes += 1;
@@ -44,19 +44,19 @@ impl Kit {
             let request = self.form.stamp(&mut buffer, seq, sent_ns);
             match client.call(request, left_ns.min(250_000_000)) {
                 Ok(Some(reply)) if reply.is_readable() => return Ok(now_ns() - begin_ns),
-                Ok(_) | Err(SendFailed) => nap(5_000_000), // not there yet
+                Ok(_) | Err(SendFailed) => nap(5_000_000), // the server is not ready yet
             }
         }
     }
 
-    /// Sends on the schedule: `send(payload)` says whether the message was taken.
+    /// Sends on the schedule. `send(payload)` returns whether it sent the message.
     pub fn send_all(&self, mut send: impl FnMut(Message) -> bool) -> Result<(), Error> {
         self.pace(|slot, begin_ns, payload| {
-            let taken = if send(payload) { Ok(Message::Unreadable) } else { Err(SendFailed) };
+            let outcome = if send(payload) { Ok(Message::Unreadable) } else { Err(SendFailed) };
             let end_ns = now_ns();
             let mut state = self.lock();
             self.open(&mut state, slot, begin_ns);
-            self.settle(&mut state, slot, end_ns, taken);
+            self.settle(&mut state, slot, end_ns, outcome);
             (state, end_ns)
         })
     }
@@ -76,31 +76,32 @@ impl Kit {
         })
     }
 
-    /// Whether this may be the reply to the open blocking call; true where nobody can tell.
+    /// Returns whether this may be the reply to the open blocking call; true if it cannot be
+    /// decided.
     #[inline]
     pub fn is_reply<'a>(&self, data: impl Into<Message<'a>>) -> bool {
         self.form.may_answer(self.current_seq.load(Relaxed), data.into())
     }
 
-    /// What is left of `timeout_ns` since the open blocking call began.
+    /// Returns the rest of `timeout_ns`, which starts with the open blocking call.
     pub fn call_left_ns(&self, timeout_ns: i64) -> i64 {
         self.current_begin_ns.load(Relaxed).saturating_add(timeout_ns) - now_ns()
     }
 
-    /// Each message is due at its slot. `send` sends one and settles it; its lock and its reading
-    /// of the clock serve the next one's slot, so that only the stamp comes between a message's
-    /// begin and its sending.
+    /// Sends each message at its slot. `send` sends and settles a message. It returns its lock and
+    /// its reading of the clock for the next slot, so that only the stamp separates the begin of a
+    /// message from its sending.
     fn pace<'k>(
         &'k self,
         mut send: impl FnMut(Slot, i64, Message) -> (MutexGuard<'k, State>, i64),
     ) -> Result<(), Error> {
         if self.is_native() {
-            return Err(failed("a blocking sender cannot be paced by a middleware's timer"));
+            return Err(failed("a middleware's timer cannot pace a blocking sender"));
         }
         let mut buffer = self.buffer();
         self.wait_go();
         let (mut state, mut at_ns) = (self.lock(), now_ns());
-        while !state.schedule.is_through(at_ns, self.dialogue.stopped()) {
+        while !state.schedule.has_ended(at_ns, self.dialogue.stopped()) {
             let Some(slot) = self.take(&mut state, at_ns) else {
                 let due_ns = state.schedule.due_ns();
                 drop(state);

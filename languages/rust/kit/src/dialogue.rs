@@ -1,4 +1,4 @@
-//! Lines to the harness on descriptor 3, words from it on standard input (C-05, C-08, C-09).
+//! Lines to the harness on descriptor 3 and from the harness on standard input (C-05, C-08, C-09).
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
@@ -18,25 +18,24 @@ const WAKING_SIGNAL: libc::c_int = libc::SIGURG;
 
 pub(crate) struct Dialogue {
     out: Mutex<File>,
-    // Written under `changed_lock`; 0: not yet.
+    // Written under `changed_lock`; 0 before GO and STOP.
     start_ns: AtomicI64,
     stop_ns: AtomicI64,
     changed_lock: Mutex<()>,
     changed: Condvar,
-    /// The thread that waits without a timeout; 0: none.
+    /// The thread that waits without a timeout, or 0.
     waiting: AtomicUsize,
 }
 
 impl Dialogue {
-    /// Takes the descriptor of the lines, which no process that this one starts inherits. Fails
-    /// where it is not open.
+    /// Takes over the descriptor for lines, which children do not inherit. Fails if it is not open.
     pub fn open() -> io::Result<Self> {
-        // SAFETY: only this number is looked at, whatever it names.
+        // SAFETY: the call only sets a flag of the descriptor, or fails.
         if unsafe { libc::fcntl(LINES_FD, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(Dialogue {
-            // SAFETY: it is open, and by C-05 nobody else's.
+            // SAFETY: the descriptor is open, and by C-05 only the kit uses it.
             out: Mutex::new(unsafe { File::from_raw_fd(LINES_FD) }),
             start_ns: AtomicI64::new(0),
             stop_ns: AtomicI64::new(0),
@@ -48,22 +47,22 @@ impl Dialogue {
 
     pub fn line(&self, keyword: &str, fields: &Value) {
         let text = format!("{keyword} {fields}\n");
-        // Where this fails the harness is gone, and end of input follows.
+        // Fails only if the harness has ended, and then the end of input follows.
         let _ = self.out.lock().unwrap().write_all(text.as_bytes());
     }
 
-    /// Prints ERROR and ends the process at once, whatever the middleware is doing.
+    /// Prints ERROR and ends the process immediately.
     pub fn fail(&self, code: i32, key: Option<&str>, reason: &str) -> ! {
         self.line("ERROR", &json!({"code": code, "key": key, "reason": reason}));
         exit_now(code)
     }
 
-    /// Obeys standard input until it ends, and then ends the process.
+    /// Handles standard input until it ends, and then ends the process.
     pub fn listen(&'static self) {
         std::thread::spawn(|| {
-            // With a table of descriptors of its own this thread does not make the window's
-            // system calls count references to what they use. Where it fails they do.
-            // SAFETY: this thread uses what is open now, and closes nothing.
+            // With a separate descriptor table this thread does not force the system calls of other
+            // threads to count references to files. If the call fails, they do count them.
+            // SAFETY: this thread uses only descriptors that are open now, and closes none.
             unsafe { libc::unshare(libc::CLONE_FILES) };
             let mut input = io::stdin().lock();
             let mut text = Vec::new();
@@ -73,7 +72,9 @@ impl Dialogue {
                 }
                 text.clear();
                 match input.read_until(b'\n', &mut text) {
-                    Ok(count) if count > 0 => self.obey(String::from_utf8_lossy(&text).trim_end()),
+                    Ok(count) if count > 0 => {
+                        self.handle(String::from_utf8_lossy(&text).trim_end())
+                    }
                     _ => exit_now(5),
                 }
             }
@@ -104,7 +105,7 @@ impl Dialogue {
 
     /// Runs `wait` until STOP, which interrupts its system calls with a signal (EINTR).
     pub fn until_stop(&self, mut wait: impl FnMut()) {
-        // SAFETY: an empty handler; without SA_RESTART, so that system calls end.
+        // SAFETY: the handler is empty. Without SA_RESTART the signal ends system calls.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             let handler: extern "C" fn(libc::c_int) = ignore_signal;
@@ -112,14 +113,15 @@ impl Dialogue {
             libc::sigaction(WAKING_SIGNAL, &action, std::ptr::null_mut());
             self.waiting.store(libc::pthread_self() as usize, SeqCst);
         }
-        fence(SeqCst); // either this thread sees STOP, or STOP's sees this one
+        fence(SeqCst); // either this thread sees STOP, or the other thread sees `waiting`
         while !self.stopped() {
             wait();
         }
         self.waiting.store(0, SeqCst);
     }
 
-    /// A signal may come between a look for STOP and the wait after it: so until it has an effect.
+    /// Sends signals until the waiting thread has ended its wait, because a signal between its
+    /// check for STOP and its wait has no effect.
     fn interrupt(&self) {
         fence(SeqCst);
         loop {
@@ -127,13 +129,13 @@ impl Dialogue {
             if thread == 0 {
                 return;
             }
-            // SAFETY: the thread that waits is the role's, which lives as long as the process.
+            // SAFETY: the waiting thread runs the role and lives as long as the process.
             unsafe { libc::pthread_kill(thread as libc::pthread_t, WAKING_SIGNAL) };
             sleep_until_ns(now_ns() + 1_000_000);
         }
     }
 
-    fn obey(&self, text: &str) {
+    fn handle(&self, text: &str) {
         let _guard = self.changed_lock.lock().unwrap();
         let digits = text.strip_prefix("GO ").filter(|d| d.bytes().all(|b| b.is_ascii_digit()));
         if text == "STOP" {
@@ -155,8 +157,8 @@ impl Dialogue {
 
 extern "C" fn ignore_signal(_: libc::c_int) {}
 
-/// Ends the process without the handlers of libraries, which could hold it (C-09, C-16).
+/// Ends the process without the exit handlers of libraries, which could block (C-09, C-16).
 pub(crate) fn exit_now(code: i32) -> ! {
-    // SAFETY: nothing of this process is needed any more.
+    // SAFETY: the node has written its output.
     unsafe { libc::_exit(code) }
 }

@@ -1,15 +1,15 @@
-//! What ends a node early, by exit code.
+//! Errors that end a node early, with their exit codes.
 
 use std::fmt;
 
-/// Why a node cannot do its part.
+/// The reason why a node ends early.
 #[derive(Debug)]
 pub enum Error {
-    /// A key of the specification is missing, unknown or out of its range (exit 2).
+    /// A key of the specification is missing or unknown, or its value is not allowed (exit 2).
     BadSpec { key: String, found: String, allowed: String },
-    /// The cell does not have what the specification asks for (exit 3).
+    /// The specification requires a capability that the cell lacks (exit 3).
     Unsupported(String),
-    /// The middleware cannot do its part now (exit 4).
+    /// The middleware has failed (exit 4).
     MiddlewareFailed(String),
 }
 
@@ -45,19 +45,19 @@ impl fmt::Display for Error {
     }
 }
 
-/// `?` makes any library's error a failed middleware.
+/// `?` converts any library's error to a failed middleware.
 impl<E: std::error::Error> From<E> for Error {
     fn from(error: E) -> Self {
         failed(error)
     }
 }
 
-/// A failed middleware from anything that can be said, as in `.map_err(failed)?`.
+/// Returns a failed middleware with a reason that implements Display, as in `.map_err(failed)?`.
 pub fn failed(reason: impl fmt::Display) -> Error {
     Error::MiddlewareFailed(reason.to_string())
 }
 
-/// An error with what caused it, as far as it does not say that itself.
+/// Formats an error with its causes. Omits causes that the error's own text contains.
 pub fn causes(error: &dyn std::error::Error) -> impl fmt::Display + '_ {
     Causes(error)
 }
@@ -66,24 +66,24 @@ struct Causes<'e>(&'e dyn std::error::Error);
 
 impl fmt::Display for Causes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let mut told = self.0.to_string();
+        let mut text = self.0.to_string();
         let mut next = self.0.source();
         while let Some(cause) = next {
             let reason = cause.to_string();
-            if !told.contains(&reason) {
-                told = format!("{told}: {reason}");
+            if !text.contains(&reason) {
+                text = format!("{text}: {reason}");
             }
             next = cause.source();
         }
-        f.write_str(&told)
+        f.write_str(&text)
     }
 }
 
-/// The middleware did not take this message, or the call failed (C-36); the run goes on.
+/// The middleware did not send this message, or the call failed (C-36). The run continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendFailed;
 
-/// `?` makes any library's error a message that was not taken.
+/// `?` converts any library's error to SendFailed.
 impl<E: std::error::Error> From<E> for SendFailed {
     fn from(_: E) -> Self {
         SendFailed

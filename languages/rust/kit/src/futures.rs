@@ -1,4 +1,4 @@
-//! Clients of libraries whose calls are futures, one at a time or several at once (C-33).
+//! Clients of libraries whose calls are futures, sequential or concurrent (C-33).
 
 use std::future::Future;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
@@ -11,20 +11,20 @@ use crate::kit::Kit;
 use crate::message::{Buffer, Message};
 use crate::schedule::Slot;
 
-/// What runs the library's futures.
+/// The executor of the library's futures.
 pub trait Runtime {
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T;
     fn spawn(&self, future: impl Future<Output = ()> + Send + 'static);
 }
 
-/// A client whose `call(request, timeout)` returns a future: the reply, None at the timeout, or
-/// SendFailed. It owns what it needs of the request.
+/// A client whose `call(request, timeout)` returns a future. The future owns the parts of the
+/// request that it needs, and returns the reply, None at the timeout, or SendFailed.
 pub struct Futures<R, C> {
     kit: &'static Kit,
     runtime: R,
     call: C,
     reply: Option<Buffer>,
-    /// Wakes the loop. One place is enough, and it is made before the window.
+    /// Wakes the loop. A capacity of 1 is sufficient, and it is allocated before the window.
     ended: (SyncSender<()>, Receiver<()>),
 }
 
@@ -38,8 +38,8 @@ where
         Futures { kit, runtime, call, reply: None, ended: sync_channel(1) }
     }
 
-    /// Calls on the schedule: several at once where the specification asks for it, else each in
-    /// this thread.
+    /// Calls on the schedule. Calls are concurrent if the specification requires it; otherwise this
+    /// thread makes one call at a time.
     pub fn call_all(&mut self) -> Result<(), Error> {
         let kit = self.kit;
         if kit.overlaps() {
@@ -79,10 +79,10 @@ where
         self.runtime.spawn(async move {
             match reply.await {
                 Ok(Some(reply)) => kit.complete(slot, reply.message()),
-                Ok(None) => return, // the schedule knows its timeout
+                Ok(None) => return, // the schedule detects the timeout
                 Err(SendFailed) => kit.fail(slot),
             }
-            let _ = ended.try_send(()); // full: the loop is woken already
+            let _ = ended.try_send(()); // if the channel is full, the loop is already awake
         });
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! The JSON types that the values of a spec have.
+//! JSON types of the values of a spec.
 
 use serde_json::Value;
 
-/// The JSON type of a key's value; what it may hold beyond that, the harness has checked.
+/// The JSON type of a key's value. The harness checks the value itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     String,
@@ -24,7 +24,8 @@ impl Type {
     }
 
     pub(crate) fn is_of(self, value: &Value) -> bool {
-        let each = |fits: fn(&Value) -> bool| value.as_array().is_some_and(|a| a.iter().all(fits));
+        let each =
+            |matches: fn(&Value) -> bool| value.as_array().is_some_and(|a| a.iter().all(matches));
         match self {
             Type::String => value.is_string(),
             Type::Integer => value.is_i64(),

@@ -1,4 +1,4 @@
-//! The node: its spec, its state, its records, and its lines from LISTENING to READY, and DONE.
+//! The node's spec, state and records, and its lines LISTENING, READY and DONE.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::recorder::{Record, Recorder};
 use crate::schedule::{Open, Schedule};
 use crate::spec::Spec;
 
-/// How long a wait may last before it looks for STOP.
+/// Maximum wait between two checks for STOP.
 pub(crate) const NAP_NS: i64 = 100_000_000;
 
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ pub struct Library {
     pub build: String,
 }
 
-/// The words of C-07.
+/// A guarantee with the values of C-07.
 #[derive(Debug, Clone, Copy)]
 pub struct Guarantee {
     pub delivery: &'static str,
@@ -34,12 +34,12 @@ pub struct Guarantee {
     pub overload: &'static str,
 }
 
-/// What READY says (C-07). None: the middleware cannot tell.
+/// The fields of READY (C-07). None: the middleware cannot tell.
 #[derive(Debug, Clone)]
 pub struct Ready {
     pub matched: Option<usize>,
     pub library: Library,
-    /// What is in force; begin with `kit.spec().settings()`.
+    /// The effective settings; initialise with `kit.spec().settings()`.
     pub effective: Map<String, Value>,
     pub guarantee: Guarantee,
     pub discovery_ns: Option<i64>,
@@ -54,12 +54,12 @@ pub(crate) struct Counts {
     pub probes: u64,
 }
 
-/// What changes within the window; every event takes its lock once.
+/// The state that changes in the window. Every event locks it once.
 pub(crate) struct State {
     pub schedule: Schedule,
     pub recorder: Recorder,
     pub counts: Counts,
-    /// The counter that follows the last arrival's (C-21).
+    /// The counter after the last arrival's (C-21).
     pub expected: u64,
     pub first_begin_ns: i64,
     pub last_end_ns: i64,
@@ -68,14 +68,14 @@ pub(crate) struct State {
 
 impl State {
     #[inline]
-    pub fn note_begin(&mut self, begin_ns: i64) {
+    pub fn update_first_begin(&mut self, begin_ns: i64) {
         if self.first_begin_ns == UNKNOWN_NS {
             self.first_begin_ns = begin_ns;
         }
     }
 }
 
-/// One node. It may be shared by all threads of a process, for as long as that lives.
+/// A node. All threads of the process may share it.
 pub struct Kit {
     pub(crate) spec: Spec,
     pub(crate) dialogue: &'static Dialogue,
@@ -89,15 +89,15 @@ pub struct Kit {
     native: bool,
     overlaps: bool,
     feedback_count: i64,
-    /// The open blocking call's sequence, and when it began.
+    /// Sequence and begin of the open blocking call.
     pub(crate) current_seq: AtomicU64,
     pub(crate) current_begin_ns: AtomicI64,
     state: Mutex<State>,
-    /// Why the last probe was not sent.
+    /// The reason why the last probe was not sent.
     pub(crate) reason: Mutex<String>,
 }
 
-/// The spec's times, read once: a message looks up no key.
+/// Times of the spec, read once so that messages need no look-up.
 pub(crate) struct Times {
     pub period_ns: i64,
     pub phase_ns: i64,
@@ -128,7 +128,7 @@ impl Kit {
     ) -> Result<Self, Error> {
         let sender = is_sender(spec.string("role"));
         let peers = spec.integers("peers.nodes");
-        let own = [spec.integer("node")];
+        let this_node = [spec.integer("node")];
         let open_loop = spec.string("loop") == "open";
         let state = State {
             schedule: Schedule::new(&spec),
@@ -143,7 +143,7 @@ impl Kit {
             dialogue,
             process_start_ns,
             sender,
-            form: Form::new(&spec, if sender { &own } else { &peers }),
+            form: Form::new(&spec, if sender { &this_node } else { &peers }),
             kind: match spec.string("pattern") {
                 "topic" => Kind::Message,
                 "action" => Kind::Result,
@@ -181,7 +181,7 @@ impl Kit {
     pub fn integers(&self, key: &str) -> Vec<i64> {
         self.spec.integers(key)
     }
-    /// What payloads are: bytes, text or record.
+    /// Returns the encoding of payloads: bytes, text or record.
     pub fn encoding(&self) -> &str {
         &self.encoding
     }
@@ -189,11 +189,11 @@ impl Kit {
     pub fn is_native(&self) -> bool {
         self.native
     }
-    /// Whether several calls are open at once (C-33).
+    /// Returns whether several calls may be open at once (C-33).
     pub fn overlaps(&self) -> bool {
         self.overlaps
     }
-    /// False where a payload is too short for a sequence, or a literal.
+    /// Returns whether payloads carry a sequence. Short payloads and literals do not.
     #[inline]
     pub fn carries_seq(&self) -> bool {
         self.form.carries_seq()
@@ -207,7 +207,7 @@ impl Kit {
     pub fn feedback_count(&self) -> i64 {
         self.feedback_count
     }
-    /// A buffer for this run's payloads, with their fill; make it before READY.
+    /// Returns a buffer with the fill of this run's payloads. Call this before READY.
     pub fn buffer(&self) -> Buffer {
         self.form.buffer()
     }
@@ -217,23 +217,23 @@ impl Kit {
         self.dialogue.line("LISTENING", &json!({ "endpoints": endpoints }));
     }
 
-    /// Waits until `count_now` reaches peers.count, calling `poll(timeout_ns)` between; returns
-    /// the nanoseconds that it took. Fails at ready_timeout_ms.
+    /// Waits until `count_now` reaches peers.count, and calls `poll(timeout_ns)` in between.
+    /// Returns the duration in ns. Fails after ready_timeout_ms.
     pub fn await_peers(
         &self,
         mut count_now: impl FnMut() -> usize,
         mut poll: impl FnMut(i64),
     ) -> Result<i64, Error> {
         let begin_ns = now_ns();
-        let (wanted, limit_ms) = (self.integer("peers.count"), self.integer("ready_timeout_ms"));
+        let (peers, limit_ms) = (self.integer("peers.count"), self.integer("ready_timeout_ms"));
         loop {
-            let found = count_now();
-            if found as i64 >= wanted {
+            let matched = count_now();
+            if matched as i64 >= peers {
                 return Ok(now_ns() - begin_ns);
             }
             if now_ns() > self.ready_deadline_ns() {
                 return Err(failed(format!(
-                    "matched {found} of {wanted} peers within ready_timeout_ms = {limit_ms}; \
+                    "matched {matched} of {peers} peers within ready_timeout_ms = {limit_ms}; \
                      are they running?"
                 )));
             }
@@ -241,8 +241,8 @@ impl Kit {
         }
     }
 
-    /// A message that was not taken, or a failed call (C-36), and why: where no reply to a probe
-    /// comes, this is told.
+    /// Returns the error for a message that was not sent or a failed call (C-36). If no probe gets
+    /// a reply, the node reports the last reason.
     pub fn not_sent(&self, reason: impl Display) -> SendFailed {
         if self.dialogue.start_ns() == 0 {
             *self.reason.lock().expect("a panic ends the process") = reason.to_string();
@@ -250,13 +250,13 @@ impl Kit {
         SendFailed
     }
 
-    /// Prints READY. Panics where the guarantee is not in the words of C-07.
+    /// Prints READY. Panics if the guarantee has a value that C-07 does not allow.
     pub fn ready(&self, ready: &Ready) {
         let Guarantee { delivery, ordering, overload } = ready.guarantee;
-        let words = [delivery, ordering, overload];
+        let values = [delivery, ordering, overload];
         assert!(
-            GUARANTEE_WORDS.iter().zip(words).all(|(allowed, word)| allowed.contains(&word)),
-            "guarantee: found {delivery}, {ordering}, {overload}; allowed: the words of C-07"
+            GUARANTEE_WORDS.iter().zip(values).all(|(allowed, value)| allowed.contains(&value)),
+            "guarantee: found {delivery}, {ordering}, {overload}; allowed: the values of C-07"
         );
         let Library { name, version, build } = &ready.library;
         let line = json!({
@@ -292,7 +292,7 @@ impl Kit {
         Ok(())
     }
 
-    /// The state, which knows the start as soon as GO came.
+    /// Locks the state. Sets the start of the schedule after GO has arrived.
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().expect("a panic ends the process");
@@ -309,9 +309,8 @@ impl Kit {
         state: &mut State,
         open: &Open,
         end_ns: i64,
-        what: (Kind, u8),
+        (kind, mut flags): (Kind, u8),
     ) {
-        let (kind, mut flags) = what;
         if state.schedule.is_warm_up(open.slot.intended_ns) {
             flags |= flag::WARM_UP;
         }
@@ -327,7 +326,7 @@ impl Kit {
         });
     }
 
-    /// Records an event of a message whose due time is another node's.
+    /// Records an event of a message that another node scheduled.
     #[inline]
     pub(crate) fn record_arrived(
         &self,
@@ -352,13 +351,13 @@ impl Kit {
         });
     }
 
-    /// Waits for GO; returns the window's start, or None where STOP came first.
+    /// Waits for GO. Returns the window's start, or None if STOP arrived first.
     pub fn wait_go(&self) -> Option<i64> {
         self.dialogue.wait_go_or_stop();
         Some(self.dialogue.start_ns()).filter(|&start_ns| start_ns != 0)
     }
 
-    /// The clock's last reading, `due_ns` or later; None where STOP came first.
+    /// Sleeps until `due_ns`. Returns the last reading of the clock, or None if STOP arrived first.
     pub(crate) fn sleep_until(&self, due_ns: i64) -> Option<i64> {
         let wake_ns = due_ns.saturating_sub(self.times.spin_ns);
         while !self.dialogue.stopped() {

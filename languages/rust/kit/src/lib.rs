@@ -1,7 +1,8 @@
-//! The node contract for Rust cells; the whole API in its order stands in languages/rust/README.md.
+//! The node contract for Rust cells. languages/rust/README.md describes all functions and their
+//! order.
 //!
-//! A cell opens, sends, receives and closes. Clock, specification, schedule, payload, records,
-//! lines, standard input and verification belong to this crate.
+//! A cell opens, sends, receives and closes. This crate handles the clock, the specification, the
+//! schedule, payloads, records, lines, standard input and verification.
 
 mod actions;
 mod blocking;
@@ -40,12 +41,12 @@ pub use record::{Record, Sample};
 pub use schedule::Slot;
 pub use serde_json::{Map, Value};
 
-/// The compiler that built this program, for READY's `library.build`.
+/// The version of the compiler that built this program, for READY's `library.build`.
 pub const COMPILER: &str = env!("WATTWIRE_COMPILER");
 
-/// The version of a crate in the text of a Cargo.lock, for READY's `library.version`.
+/// Returns the version of a crate from the text of a Cargo.lock, for READY's `library.version`.
 pub fn locked_version<'a>(lock: &'a str, name: &str) -> &'a str {
     let entry = format!("name = \"{name}\"\nversion = \"");
-    let found = lock.split_once(&entry).and_then(|(_, rest)| rest.split_once('"'));
-    found.map_or("unknown", |(version, _)| version)
+    let version = lock.split_once(&entry).and_then(|(_, rest)| rest.split_once('"'));
+    version.map_or("unknown", |(version, _)| version)
 }

@@ -1,37 +1,37 @@
-//! What goes through a cell: bytes, characters or a record, as payload.encoding says.
+//! Messages of a cell: bytes, characters or a record, depending on payload.encoding.
 
 use crate::constants::UNKNOWN_NS;
 use crate::payload::{Checked, Payload, Shape, Verdict};
 use crate::record::{Record, RecordPayload};
 use crate::spec::Spec;
 
-/// A message that somebody else owns.
+/// A borrowed message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Message<'a> {
     /// Bytes, or the characters of a text.
     Bytes(&'a [u8]),
     Record(&'a Record),
-    /// An arrival that the cell's decoder refused.
+    /// An arrival that the cell cannot decode.
     Unreadable,
 }
 
 impl<'a> Message<'a> {
-    /// The bytes or characters. Panics on a record, which only a cell that declares
-    /// encoding.record is given: it writes the fields in its middleware's own types.
+    /// Returns the bytes or characters. Panics on a record, which only cells with the capability
+    /// encoding.record receive. They copy its fields to the types of their middleware.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             Message::Bytes(bytes) => bytes,
             Message::Unreadable => &[],
-            Message::Record(_) => panic!("a record is no bytes"),
+            Message::Record(_) => panic!("a record has no bytes"),
         }
     }
 
-    /// False for an arrival that the cell's decoder refused.
+    /// Returns false for an arrival that the cell cannot decode.
     pub fn is_readable(self) -> bool {
         !matches!(self, Message::Unreadable)
     }
 
-    /// The length that a sample records (C-25, C-32).
+    /// Returns the length for the sample file (C-25, C-32).
     #[inline]
     pub fn nominal_bytes(self) -> usize {
         match self {
@@ -63,11 +63,11 @@ impl<'a> From<&'a Record> for Message<'a> {
     }
 }
 
-/// One block of memory, rewritten for each message, or a reply that was read into it.
+/// An owned message: the sender's buffer, which is rewritten for each message, or a reply.
 pub enum Buffer {
     Bytes(Vec<u8>),
     Record(Record),
-    /// An arrival that the cell's decoder refused; none is sent.
+    /// An arrival that the cell cannot decode. It is never sent.
     Unreadable,
 }
 
@@ -82,18 +82,18 @@ impl Buffer {
     }
 }
 
-/// A reply or a result: the request itself, part of it, or one made for it.
+/// A reply or a result: the request or a part of it, or a new record.
 #[derive(Debug, Clone)]
 pub enum Answer<'a> {
-    Lent(Message<'a>),
-    Made(Record),
+    Borrowed(Message<'a>),
+    Owned(Record),
 }
 
 impl Answer<'_> {
     pub fn message(&self) -> Message<'_> {
         match self {
-            Answer::Lent(message) => *message,
-            Answer::Made(record) => Message::Record(record),
+            Answer::Borrowed(message) => *message,
+            Answer::Owned(record) => Message::Record(record),
         }
     }
 }
@@ -105,7 +105,7 @@ enum Reply {
     Literal,
 }
 
-/// What a run's messages and replies look like.
+/// The format of a run's messages and replies.
 pub(crate) struct Form {
     bytes: Payload,
     record: Option<RecordPayload>,
@@ -169,33 +169,34 @@ impl Form {
         buffer.message()
     }
 
-    /// What an arrival is. `expected` is the counter that an incomplete one is nearest to.
+    /// Checks an arrival. `expected` is the next counter, by which incomplete sequences are
+    /// completed.
     #[inline]
-    pub fn check(&self, found: Message, expected: &mut u64) -> Checked {
-        match (found, &self.record) {
+    pub fn check(&self, arrival: Message, expected: &mut u64) -> Checked {
+        match (arrival, &self.record) {
             (Message::Bytes(bytes), None) => self.bytes.check(bytes, expected),
-            (Message::Record(record), Some(due)) => due.check(record),
+            (Message::Record(record), Some(payload)) => payload.check(record),
             _ => Checked { verdict: Verdict::Corrupt, seq: None, begin_ns: UNKNOWN_NS },
         }
     }
 
     #[inline]
     pub fn answer<'a>(&'a self, request: Message<'a>) -> Answer<'a> {
-        let lent = |bytes: &'a [u8]| Answer::Lent(Message::Bytes(bytes));
+        let borrowed = |bytes: &'a [u8]| Answer::Borrowed(Message::Bytes(bytes));
         match (self.reply, request) {
             (Reply::Literal, Message::Record(_)) => {
-                Answer::Lent(Message::Record(&self.reply_record))
+                Answer::Borrowed(Message::Record(&self.reply_record))
             }
             (Reply::Ack, Message::Record(r)) => {
-                Answer::Made(Record::answer(r.seq, r.send_ns, r.trailer_seq, ""))
+                Answer::Owned(Record::answer(r.seq, r.send_ns, r.trailer_seq, ""))
             }
-            (Reply::Ack, Message::Bytes(bytes)) => lent(first(bytes, self.ack_bytes)),
-            (Reply::Literal, Message::Bytes(_)) => lent(self.reply_literal.as_bytes()),
-            _ => Answer::Lent(request),
+            (Reply::Ack, Message::Bytes(bytes)) => borrowed(first(bytes, self.ack_bytes)),
+            (Reply::Literal, Message::Bytes(_)) => borrowed(self.reply_literal.as_bytes()),
+            _ => Answer::Borrowed(request),
         }
     }
 
-    /// Whether this may be the reply to the call `seq`; true where nobody can tell.
+    /// Returns whether this may be the reply to the call `seq`; true if it cannot be decided.
     #[inline]
     pub fn may_answer(&self, seq: u64, reply: Message) -> bool {
         match reply {
@@ -206,29 +207,29 @@ impl Form {
         }
     }
 
-    /// Whether this is the reply to the call `seq` (C-23).
+    /// Returns whether this is the correct reply to the call `seq` (C-23).
     #[inline]
     pub fn is_answer(&self, seq: u64, reply: Message, expected: &mut u64) -> bool {
         if self.reply == Reply::Echo && self.carries_seq() {
-            let seen = self.check(reply, expected);
-            return seen.verdict == Verdict::Ok && seen.seq == Some(seq);
+            let checked = self.check(reply, expected);
+            return checked.verdict == Verdict::Ok && checked.seq == Some(seq);
         }
         match (reply, &self.record) {
-            (Message::Record(found), Some(_)) if self.reply == Reply::Literal => {
-                *found == self.reply_record
+            (Message::Record(record), Some(_)) if self.reply == Reply::Literal => {
+                *record == self.reply_record
             }
-            // The send time is not compared, as it is not in an echo.
-            (Message::Record(found), Some(_)) => {
-                *found == Record::answer(seq, found.send_ns, seq, "")
+            // Ignores the send time, as for an echo.
+            (Message::Record(record), Some(_)) => {
+                *record == Record::answer(seq, record.send_ns, seq, "")
             }
-            (Message::Bytes(found), None) => {
-                // Without a whole sequence there is no send time either: all bytes are known.
+            (Message::Bytes(bytes), None) => {
+                // A payload without a complete sequence has no send time, so all bytes are known.
                 let (header, count) = self.bytes.header(seq);
                 let sent = self.bytes.known_bytes(&header[..count]);
                 match self.reply {
-                    Reply::Echo => found == sent,
-                    Reply::Ack => found == first(sent, self.ack_bytes),
-                    Reply::Literal => found == self.reply_literal.as_bytes(),
+                    Reply::Echo => bytes == sent,
+                    Reply::Ack => bytes == first(sent, self.ack_bytes),
+                    Reply::Literal => bytes == self.reply_literal.as_bytes(),
                 }
             }
             _ => false,

@@ -1,10 +1,11 @@
-//! Schedules whose ticks a middleware's own timer gives (C-10).
+//! Schedules with the ticks of a middleware's timer (C-10).
 
 use crate::clock::now_ns;
 use crate::kit::Kit;
 use crate::schedule::Schedule;
 
-/// Passes over the slots before the one that is nearest to `at_ns`; false where that one was taken.
+/// Skips the slots before the slot nearest to `at_ns`. Returns false if that slot was already
+/// taken.
 pub(crate) fn skip_to_nearest(schedule: &mut Schedule, at_ns: i64) -> bool {
     let late_ns = at_ns - schedule.due_ns() + schedule.period_ns() / 2;
     if late_ns >= 0 {
@@ -14,7 +15,7 @@ pub(crate) fn skip_to_nearest(schedule: &mut Schedule, at_ns: i64) -> bool {
 }
 
 impl Kit {
-    /// Returns one period before the next slot: when a periodic timer must be created.
+    /// Blocks until one period before the next slot, when the cell must create its periodic timer.
     pub fn wait_timer_birth(&self) {
         let period_ns = self.period_ns();
         let Some(start_ns) = self.wait_go() else { return };

@@ -1,8 +1,8 @@
-//! Payloads: what is sent and how an arrival is told from a foreign or corrupt one (C-17 to C-22).
+//! Creates payloads and checks arrivals for foreign and corrupt payloads (C-17 to C-22).
 
 use crate::constants::{UNKNOWN_NS, UNKNOWN_PEER};
 
-/// The part of a sequence that counts messages.
+/// Mask of the message counter in a sequence.
 pub const COUNTER_MASK: u64 = (1 << 48) - 1;
 
 pub(crate) const ALPHABET: &[u8; 64] =
@@ -15,7 +15,7 @@ pub enum Verdict {
     Foreign,
 }
 
-/// What an arrival is. `seq` is None where it cannot be read.
+/// The result of checking an arrival. `seq` is None if it cannot be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Checked {
     pub verdict: Verdict,
@@ -23,7 +23,7 @@ pub struct Checked {
     pub begin_ns: i64,
 }
 
-/// What a specification says about payloads.
+/// The specification's keys for payloads.
 #[derive(Debug, Clone)]
 pub struct Shape {
     pub bytes: usize,
@@ -33,17 +33,17 @@ pub struct Shape {
     pub full: bool,
 }
 
-/// One payload shape, and the nodes that send it.
+/// The payload of a run, and the nodes that send it.
 pub struct Payload {
     shape: Shape,
     pub length: usize,
     pub carries_seq: bool,
-    /// Bytes of the payload per byte of the header.
+    /// Number of payload bytes per byte of the header.
     unit: usize,
     fill: Vec<u8>,
     trailer_bytes: usize,
     nodes: Vec<u64>,
-    /// Header, a fill of at least a word, and trailer, all of them bytes.
+    /// True for bytes with header, trailer and a fill of at least a word.
     plain: bool,
 }
 
@@ -64,7 +64,7 @@ impl Payload {
         Payload { shape, length, carries_seq, unit, fill, trailer_bytes, nodes, plain }
     }
 
-    /// A payload with its fill, to be stamped.
+    /// Returns a payload with its fill, for stamping.
     pub fn buffer(&self) -> Vec<u8> {
         let mut out = self.shape.literal.clone();
         out.resize(self.length, 0);
@@ -75,7 +75,7 @@ impl Payload {
         out
     }
 
-    /// Writes sequence and send time into a buffer; the fill stays.
+    /// Writes sequence and send time into a buffer, whose fill stays unchanged.
     #[inline]
     pub fn stamp(&self, buffer: &mut [u8], seq: u64, begin_ns: i64) {
         if self.plain {
@@ -96,7 +96,7 @@ impl Payload {
         buffer[trailer_at..].copy_from_slice(&header[..self.trailer_bytes]);
     }
 
-    /// Whether a payload or its first bytes carry this sequence.
+    /// Returns whether a payload begins with this sequence.
     #[inline]
     pub(crate) fn carries(&self, data: &[u8], seq: u64) -> bool {
         if self.unit == 1 {
@@ -106,7 +106,7 @@ impl Payload {
         data.get(..count) == Some(&header[..count])
     }
 
-    /// The first `count` bytes that a payload with this sequence has, at most 16.
+    /// Returns the encoded sequence, and its length of 8 or 16 bytes.
     #[inline]
     pub fn header(&self, seq: u64) -> ([u8; 16], usize) {
         let mut out = [0; 16];
@@ -114,7 +114,7 @@ impl Payload {
         (out, 8 * self.unit)
     }
 
-    /// The bytes of a payload without a whole sequence, or its first ones: literal or header.
+    /// Returns the known bytes of a payload: the literal, or the header up to the payload's length.
     pub(crate) fn known_bytes<'a>(&'a self, header: &'a [u8]) -> &'a [u8] {
         if self.shape.literal.is_empty() {
             &header[..header.len().min(self.length)]
@@ -135,7 +135,8 @@ impl Payload {
         }
     }
 
-    /// What an arrival is, by C-21. `expected` is the counter that an incomplete one is nearest to.
+    /// Checks an arrival by C-21. `expected` is the next counter, by which incomplete sequences are
+    /// completed.
     #[inline]
     pub fn check(&self, data: &[u8], expected: &mut u64) -> Checked {
         if let Some((seq, begin_ns)) = self.read_plain(data) {
@@ -160,8 +161,8 @@ impl Payload {
         Checked { verdict, seq, begin_ns }
     }
 
-    /// Sequence and send time of a whole payload of these nodes with the right trailer and first
-    /// fill word or fill.
+    /// Reads sequence and send time of a complete payload of these nodes. Returns None if its
+    /// trailer or fill is wrong.
     #[inline]
     fn read_plain(&self, data: &[u8]) -> Option<(u64, i64)> {
         if !self.plain || data.len() != self.length {
@@ -180,9 +181,9 @@ impl Payload {
 
     fn is_foreign(&self, seq: u64, data: &[u8]) -> bool {
         let first = &self.fill[..self.fill.len().min(8)];
-        let found = data.get(16 * self.unit..).unwrap_or_default();
-        let count = first.len().min(found.len());
-        !self.nodes.contains(&(seq >> 48)) || found[..count] != first[..count]
+        let fill = data.get(16 * self.unit..).unwrap_or_default();
+        let count = first.len().min(fill.len());
+        !self.nodes.contains(&(seq >> 48)) || fill[..count] != first[..count]
     }
 
     fn is_intact(&self, data: &[u8]) -> bool {
@@ -200,7 +201,7 @@ impl Payload {
         let mut head = [0; 16];
         for (at, byte) in head[..count].iter_mut().enumerate() {
             match self.decode(place, at) {
-                Some(found) => *byte = found,
+                Some(decoded) => *byte = decoded,
                 None => return (None, UNKNOWN_NS),
             }
         }
@@ -227,28 +228,28 @@ impl Payload {
         Some(digit(place[2 * at])? << 4 | digit(place[2 * at + 1])?)
     }
 
-    /// The sequence nearest to the next expected one that ends in the known low bytes.
+    /// Returns the sequence with these low bytes that is nearest to the next expected sequence.
     fn complete(&self, low: u64, known_bytes: usize, expected: &mut u64) -> u64 {
         let node = match self.nodes[..] {
             [only] => only,
             _ => u64::from(UNKNOWN_PEER),
         };
-        let wanted = *expected as i64;
-        let mut counter = wanted;
+        let next = *expected as i64;
+        let mut counter = next;
         if known_bytes > 0 {
             let modulus = 1i64 << (8 * known_bytes);
-            let ahead = (low as i64 - wanted).rem_euclid(modulus);
+            let ahead = (low as i64 - next).rem_euclid(modulus);
             counter += if ahead > modulus / 2 { ahead - modulus } else { ahead };
             if counter < 0 {
                 counter += modulus;
             }
         }
-        *expected = wanted.max(counter + 1) as u64;
+        *expected = next.max(counter + 1) as u64;
         node << 48 | counter as u64
     }
 }
 
-/// The fill of C-19 from its beginning: splitmix64, words little-endian.
+/// Returns the first `count` bytes of the fill of C-19 (splitmix64, little-endian words).
 pub(crate) fn fill_stream(seed: u64, count: usize) -> Vec<u8> {
     let mut out = vec![0; count.next_multiple_of(8)];
     let mut state = seed;

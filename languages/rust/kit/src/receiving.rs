@@ -1,4 +1,4 @@
-//! Subscribers and servers, and their end (C-15 to C-17, C-21 to C-23).
+//! Arrivals at subscribers and servers, and their drain (C-15 to C-17, C-21 to C-23).
 
 use crate::clock::{nap, now_ns};
 use crate::constants::{flag, Kind, PROBE, UNKNOWN_NS};
@@ -6,15 +6,15 @@ use crate::kit::{Kit, State, NAP_NS};
 use crate::message::{Answer, Message};
 use crate::payload::{Verdict, COUNTER_MASK};
 
-/// A request in hand, with the reply that it gets.
+/// A request with its reply.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     answer: Answer<'a>,
-    seen: Seen,
+    arrival: Arrival,
 }
 
 impl Request<'_> {
-    /// Hand it over, then tell `Kit::served`.
+    /// Returns the reply. Hand it over and then call `Kit::served`.
     pub fn reply(&self) -> Message<'_> {
         self.answer.message()
     }
@@ -22,8 +22,8 @@ impl Request<'_> {
 
 /// An arrival of this run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
-    /// False for a probe, and where the sequence cannot be read.
+pub(crate) struct Arrival {
+    /// False for a probe or an unreadable sequence.
     pub counted: bool,
     pub seq: u64,
     pub sent_ns: i64,
@@ -33,34 +33,37 @@ pub(crate) struct Seen {
 }
 
 impl Kit {
-    /// A subscriber's callback was entered with this payload.
+    /// Records an arrival; first statement of a subscriber's callback.
     #[inline]
     pub fn received<'a>(&self, data: impl Into<Message<'a>>) {
         let at_ns = now_ns();
         let data = data.into();
         let mut state = self.lock();
-        if let Some(seen) = self.arrive(&mut state, data, at_ns).filter(|seen| seen.counted) {
-            let (times, what) = ((seen.sent_ns, at_ns), (Kind::Message, seen.flags));
-            self.record_arrived(&mut state, seen.seq, times, seen.bytes, what);
+        if let Some(arrival) =
+            self.arrive(&mut state, data, at_ns).filter(|arrival| arrival.counted)
+        {
+            let (times, what) = ((arrival.sent_ns, at_ns), (Kind::Message, arrival.flags));
+            self.record_arrived(&mut state, arrival.seq, times, arrival.bytes, what);
         }
     }
 
-    /// A request in hand; None where it is foreign or unreadable and must not be answered.
+    /// Returns the request with its reply. Returns None if the request is foreign or unreadable;
+    /// the cell must then send no reply.
     #[inline]
     pub fn serve<'a>(&'a self, data: impl Into<Message<'a>>) -> Option<Request<'a>> {
         let at_ns = now_ns();
         let data = data.into();
-        let seen = self.arrive(&mut self.lock(), data, at_ns)?;
-        data.is_readable().then(|| Request { answer: self.form.answer(data), seen })
+        let arrival = self.arrive(&mut self.lock(), data, at_ns)?;
+        data.is_readable().then(|| Request { answer: self.form.answer(data), arrival })
     }
 
-    /// The reply to this request was handed over.
+    /// Records that the reply to this request was handed over.
     #[inline]
     pub fn served(&self, request: &Request) {
-        self.record_served(&request.seen, request.seen.arrived_ns, Kind::Call);
+        self.record_served(&request.arrival, request.arrival.arrived_ns, Kind::Call);
     }
 
-    /// Drives a receiver's `poll(timeout_ns)` until STOP and then quiet or linger (C-15).
+    /// Calls `poll(timeout_ns)` until STOP, and then until quiet or linger (C-15).
     pub fn poll(&self, mut poll: impl FnMut(i64)) {
         while !self.dialogue.stopped() {
             poll(NAP_NS);
@@ -68,8 +71,8 @@ impl Kit {
         self.drain(poll);
     }
 
-    /// The same without a timer in each wait: until STOP the timeout is None. A system call that
-    /// waits then ends with EINTR, and `poll` must return.
+    /// Like `poll`, but the timeout is None until STOP, so that waits need no timer. STOP ends a
+    /// waiting system call with EINTR, and `poll` must then return.
     pub fn poll_untimed(&self, mut poll: impl FnMut(Option<i64>)) {
         self.dialogue.until_stop(|| poll(None));
         self.drain(|timeout_ns| poll(Some(timeout_ns)));
@@ -84,13 +87,13 @@ impl Kit {
         }
     }
 
-    /// Blocks this thread until the end, while the library's own threads receive.
+    /// Blocks this thread until the end, while threads of the library receive.
     pub fn wait(&self) {
         self.dialogue.wait_stop();
         self.poll(nap);
     }
 
-    /// Calls `function` at the end, in a thread of its own.
+    /// Calls `function` at the end, in a separate thread.
     pub fn on_end(&'static self, function: impl FnOnce() + Send + 'static) {
         std::thread::spawn(move || {
             self.wait();
@@ -105,38 +108,44 @@ impl Kit {
     }
 
     #[inline]
-    pub(crate) fn record_served(&self, seen: &Seen, begin_ns: i64, kind: Kind) {
+    pub(crate) fn record_served(&self, arrival: &Arrival, begin_ns: i64, kind: Kind) {
         let end_ns = now_ns();
-        if seen.counted {
-            let (times, what) = ((begin_ns, end_ns), (kind, seen.flags));
-            self.record_arrived(&mut self.lock(), seen.seq, times, seen.bytes, what);
+        if arrival.counted {
+            let (times, what) = ((begin_ns, end_ns), (kind, arrival.flags));
+            self.record_arrived(&mut self.lock(), arrival.seq, times, arrival.bytes, what);
         }
     }
 
-    /// None: foreign.
+    /// Checks and counts an arrival. Returns None if it is foreign.
     #[inline]
-    pub(crate) fn arrive(&self, state: &mut State, data: Message, arrived_ns: i64) -> Option<Seen> {
+    pub(crate) fn arrive(
+        &self,
+        state: &mut State,
+        data: Message,
+        arrived_ns: i64,
+    ) -> Option<Arrival> {
         let (sent_ns, bytes) = (UNKNOWN_NS, data.nominal_bytes());
-        let probe = Seen { counted: false, seq: 0, sent_ns, arrived_ns, bytes, flags: 0 };
+        let probe = Arrival { counted: false, seq: 0, sent_ns, arrived_ns, bytes, flags: 0 };
         if !self.carries_seq() && arrived_ns < state.schedule.start_ns() {
-            state.counts.probes += 1; // nothing but a probe comes before the start
+            state.counts.probes += 1; // only probes arrive before the start
             return Some(probe);
         }
-        let seen = self.form.check(data, &mut state.expected);
-        if seen.verdict == Verdict::Foreign {
+        let arrival = self.form.check(data, &mut state.expected);
+        if arrival.verdict == Verdict::Foreign {
             state.counts.foreign += 1;
             return None;
         }
-        let seq = seen.seq.unwrap_or_default();
-        if self.carries_seq() && seen.seq.is_some() && seq & COUNTER_MASK == PROBE {
+        let seq = arrival.seq.unwrap_or_default();
+        if self.carries_seq() && arrival.seq.is_some() && seq & COUNTER_MASK == PROBE {
             state.counts.probes += 1;
-            return Some(Seen { seq, ..probe });
+            return Some(Arrival { seq, ..probe });
         }
         state.arrival_ns = arrived_ns;
-        state.counts.corrupt += u64::from(seen.verdict == Verdict::Corrupt);
-        state.counts.received += u64::from(seen.seq.is_some());
-        let (counted, sent_ns, flags) = (seen.seq.is_some(), seen.begin_ns, flags_of(seen.verdict));
-        Some(Seen { counted, seq, sent_ns, flags, ..probe })
+        state.counts.corrupt += u64::from(arrival.verdict == Verdict::Corrupt);
+        state.counts.received += u64::from(arrival.seq.is_some());
+        let (counted, sent_ns, flags) =
+            (arrival.seq.is_some(), arrival.begin_ns, flags_of(arrival.verdict));
+        Some(Arrival { counted, seq, sent_ns, flags, ..probe })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The record of C-32: one nested message, which each middleware carries in types of its own.
+//! The record of C-32, a nested message that each middleware carries in its own types.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// One message; the sender's is rewritten for each.
+/// A message. The sender rewrites its record for each message.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Record {
     pub seq: u64,
@@ -32,7 +32,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The nominal size in bytes.
+    /// Returns the nominal size in bytes.
     pub fn nominal_bytes(&self) -> usize {
         FIXED_BYTES + SAMPLE_BYTES * self.samples.len()
     }
@@ -41,41 +41,41 @@ impl Record {
     pub fn write_json(&self, out: &mut Vec<u8>) {
         let ([px, py, pz], [ox, oy, oz, ow]) = (self.position, self.orientation);
         let (seq, send_ns) = (self.seq, self.send_ns);
-        let place = "memory takes all that is written";
+        let reason = "writing to memory cannot fail";
         write!(out, "{{\"header\":{{\"seq\":\"{seq}\",\"send_ns\":\"{send_ns}\"}},\"name\":")
-            .expect(place);
-        serde_json::to_writer(&mut *out, &self.name).expect(place);
+            .expect(reason);
+        serde_json::to_writer(&mut *out, &self.name).expect(reason);
         let pose = format_args!(
             ",\"pose\":{{\
              \"position\":{{\"x\":{px:?},\"y\":{py:?},\"z\":{pz:?}}},\
              \"orientation\":{{\"x\":{ox:?},\"y\":{oy:?},\"z\":{oz:?},\"w\":{ow:?}}}}},\
              \"samples\":["
         );
-        out.write_fmt(pose).expect(place);
+        out.write_fmt(pose).expect(reason);
         for (at, Sample { id, state, value }) in self.samples.iter().enumerate() {
             let comma = if at > 0 { "," } else { "" };
             write!(out, "{comma}{{\"id\":{id},\"state\":{state},\"value\":{value:?}}}")
-                .expect(place);
+                .expect(reason);
         }
         let seq = self.trailer_seq;
-        write!(out, "],\"trailer\":{{\"seq\":\"{seq}\"}}}}").expect(place);
+        write!(out, "],\"trailer\":{{\"seq\":\"{seq}\"}}}}").expect(reason);
     }
 
-    /// The record of a JSON text; None where a field is missing or of another type.
+    /// Parses a JSON text. Returns None if a field is missing or has the wrong type.
     pub fn from_json(text: &[u8]) -> Option<Record> {
-        let found: Value = serde_json::from_slice(text).ok()?;
-        let number = |place: &str| found.pointer(place)?.as_f64();
-        let sample = |found: &Value| {
+        let object: Value = serde_json::from_slice(text).ok()?;
+        let number = |path: &str| object.pointer(path)?.as_f64();
+        let sample = |sample: &Value| {
             Some(Sample {
-                id: u32::try_from(found.get("id")?.as_u64()?).ok()?,
-                state: u32::try_from(found.get("state")?.as_u64()?).ok()?,
-                value: found.get("value")?.as_f64()?,
+                id: u32::try_from(sample.get("id")?.as_u64()?).ok()?,
+                state: u32::try_from(sample.get("state")?.as_u64()?).ok()?,
+                value: sample.get("value")?.as_f64()?,
             })
         };
         Some(Record {
-            seq: digits(found.pointer("/header/seq")?)?,
-            send_ns: digits(found.pointer("/header/send_ns")?)?,
-            name: found.get("name")?.as_str()?.into(),
+            seq: digits(object.pointer("/header/seq")?)?,
+            send_ns: digits(object.pointer("/header/send_ns")?)?,
+            name: object.get("name")?.as_str()?.into(),
             position: [
                 number("/pose/position/x")?,
                 number("/pose/position/y")?,
@@ -87,23 +87,28 @@ impl Record {
                 number("/pose/orientation/z")?,
                 number("/pose/orientation/w")?,
             ],
-            samples: found.get("samples")?.as_array()?.iter().map(sample).collect::<Option<_>>()?,
-            trailer_seq: digits(found.pointer("/trailer/seq")?)?,
+            samples: object
+                .get("samples")?
+                .as_array()?
+                .iter()
+                .map(sample)
+                .collect::<Option<_>>()?,
+            trailer_seq: digits(object.pointer("/trailer/seq")?)?,
         })
     }
 
-    /// What answers a request with these numbers: C-32's `ack`, with a name its `literal`.
+    /// Returns the reply to a request with these numbers: C-32's `ack` or, with a name, `literal`.
     pub(crate) fn answer(seq: u64, send_ns: i64, trailer_seq: u64, name: &str) -> Record {
         Record { seq, send_ns, trailer_seq, name: name.into(), ..Record::default() }
     }
 }
 
-/// A whole number of 64 bits, which JSON has as a string of decimal digits (C-32).
-fn digits<T: std::str::FromStr>(found: &Value) -> Option<T> {
-    found.as_str().filter(|text| !text.starts_with('+'))?.parse().ok()
+/// Parses a 64-bit integer from a JSON string of decimal digits (C-32).
+fn digits<T: std::str::FromStr>(value: &Value) -> Option<T> {
+    value.as_str().filter(|text| !text.starts_with('+'))?.parse().ok()
 }
 
-/// What a run's records hold, and the nodes that send them.
+/// The contents of a run's records, and the nodes that send them.
 pub struct RecordPayload {
     due: Record,
     full: bool,
@@ -140,7 +145,7 @@ impl RecordPayload {
         self.due.nominal_bytes()
     }
 
-    /// A record with its fill, to be stamped.
+    /// Returns a record with its fill, for stamping.
     pub fn buffer(&self) -> Record {
         self.due.clone()
     }
@@ -151,24 +156,25 @@ impl RecordPayload {
         record.send_ns = send_ns;
     }
 
-    /// What an arrival is.
-    pub fn check(&self, found: &Record) -> Checked {
-        let due = &self.due;
+    /// Checks an arrival.
+    pub fn check(&self, arrival: &Record) -> Checked {
+        let expected = &self.due;
         let intact = || {
-            found.trailer_seq == found.seq
-                && found.samples.len() == due.samples.len()
+            arrival.trailer_seq == arrival.seq
+                && arrival.samples.len() == expected.samples.len()
                 && (!self.full
-                    || (found.samples == due.samples
-                        && found.position == due.position
-                        && found.orientation == due.orientation))
+                    || (arrival.samples == expected.samples
+                        && arrival.position == expected.position
+                        && arrival.orientation == expected.orientation))
         };
-        let verdict = if !self.nodes.contains(&(found.seq >> 48)) || found.name != due.name {
+        let verdict = if !self.nodes.contains(&(arrival.seq >> 48)) || arrival.name != expected.name
+        {
             Verdict::Foreign
         } else if intact() {
             Verdict::Ok
         } else {
             Verdict::Corrupt
         };
-        Checked { verdict, seq: Some(found.seq), begin_ns: found.send_ns }
+        Checked { verdict, seq: Some(arrival.seq), begin_ns: arrival.send_ns }
     }
 }

@@ -1,4 +1,4 @@
-//! The sample file: records in memory during the window, written after it (C-24 to C-26).
+//! Keeps records in memory during the window and writes the sample file after it (C-24 to C-26).
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -36,7 +36,7 @@ impl Record {
     }
 }
 
-/// Room for `capacity` records, taken and touched when it is made.
+/// Room for `capacity` records. The constructor allocates and touches the memory.
 pub struct Recorder {
     records: Vec<Record>,
     capacity: usize,
@@ -44,15 +44,15 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Fails where the memory cannot be had.
+    /// Fails if the allocation fails.
     pub fn new(capacity: usize) -> io::Result<Self> {
         let mut records = Vec::new();
         records.try_reserve_exact(capacity).map_err(io::Error::other)?;
-        // Written once, so that no page is fetched within the window.
+        // Writes the memory once, so that the window has no page faults.
         let (seq, begin_ns, end_ns) = (u64::MAX, UNKNOWN_NS, UNKNOWN_NS);
-        let nothing =
+        let empty =
             Record { seq, intended_ns: 0, begin_ns, end_ns, bytes: 0, peer: 0, kind: 0, flags: 0 };
-        records.resize(capacity, nothing);
+        records.resize(capacity, empty);
         records.clear();
         Ok(Recorder { records, capacity, overflow: 0 })
     }
@@ -72,7 +72,7 @@ impl Recorder {
         self.overflow
     }
 
-    /// Writes the file `path` for this `role` (the codes of C-24), `node` and payload `seed`.
+    /// Writes the file `path` with this `role` (a code of C-24), `node` and payload `seed`.
     pub fn write(&self, path: &Path, role: u8, node: u16, seed: u64) -> io::Result<()> {
         let mut header = [0; HEADER_BYTES];
         header[header_at::MAGIC].copy_from_slice(FILE_MAGIC);

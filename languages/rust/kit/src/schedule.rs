@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use crate::constants::UNKNOWN_NS;
 use crate::spec::Spec;
 
-/// One message of the schedule. It names the message until its reply, and for ever after.
+/// A message of the schedule. Its sequence identifies the message permanently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     pub seq: u64,
-    /// Unknown in a closed loop until the message begins.
+    /// UNKNOWN_NS in a closed loop until the message begins.
     pub intended_ns: i64,
 }
 
-/// A message that is on its way.
+/// A message that has begun and has not ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Open {
     pub slot: Slot,
@@ -32,17 +32,17 @@ pub(crate) struct Schedule {
     warmup_ns: i64,
     open_max: usize,
     scheduled: i64,
-    /// With the calls that may follow what is scheduled (C-11).
-    most: i64,
-    /// Far away before GO, as the two below.
+    /// Maximum number of messages, including calls beyond the schedule (C-11).
+    count_max: i64,
+    /// `i64::MAX` before GO, like the next two times.
     start_ns: i64,
     warm_until_ns: i64,
     last_ns: i64,
     next: i64,
     skipped: i64,
-    through: bool,
+    ended: bool,
     open_count: usize,
-    // Ordered by sequence, which is also the order of timeouts.
+    // Ordered by sequence, and therefore also by timeout.
     open: VecDeque<Open>,
 }
 
@@ -64,13 +64,13 @@ impl Schedule {
             warmup_ns: spec.integer("warmup_ns"),
             open_max,
             scheduled,
-            most: scheduled.saturating_add(spec.integer("count_beyond")),
+            count_max: scheduled.saturating_add(spec.integer("count_beyond")),
             start_ns: i64::MAX,
             warm_until_ns: i64::MAX,
             last_ns: i64::MAX,
             next: 0,
             skipped: 0,
-            through: false,
+            ended: false,
             open_count: 0,
             open: VecDeque::with_capacity(open_max.min(1 << 16)),
         }
@@ -93,7 +93,7 @@ impl Schedule {
     pub fn is_warm_up(&self, at_ns: i64) -> bool {
         at_ns < self.warm_until_ns
     }
-    /// When the next slot is due.
+    /// Returns the due time of the next slot.
     #[inline]
     pub fn due_ns(&self) -> i64 {
         if self.closed {
@@ -104,12 +104,12 @@ impl Schedule {
     pub fn scheduled(&self) -> i64 {
         self.scheduled
     }
-    /// Whether all that is scheduled was taken, and no more.
+    /// Returns whether exactly the scheduled messages were taken.
     #[inline]
     pub fn is_counted(&self) -> bool {
         self.next == self.scheduled
     }
-    /// Whether more was taken than is scheduled.
+    /// Returns whether more messages than scheduled were taken.
     pub fn is_beyond(&self) -> bool {
         self.next > self.scheduled
     }
@@ -129,17 +129,17 @@ impl Schedule {
     pub fn period_ns(&self) -> i64 {
         self.period_ns
     }
-    pub fn was_through(&self) -> bool {
-        self.through
+    pub fn ended(&self) -> bool {
+        self.ended
     }
 
     #[inline]
-    pub fn is_through(&mut self, at_ns: i64, stopped: bool) -> bool {
-        self.through |= self.next >= self.most || stopped || at_ns > self.last_ns;
-        self.through
+    pub fn has_ended(&mut self, at_ns: i64, stopped: bool) -> bool {
+        self.ended |= self.next >= self.count_max || stopped || at_ns > self.last_ns;
+        self.ended
     }
 
-    /// Passes over at most `count` slots.
+    /// Skips at most `count` slots.
     pub fn skip(&mut self, count: i64) {
         let ahead = count.min(self.scheduled - self.next);
         self.skipped += ahead;
@@ -155,7 +155,7 @@ impl Schedule {
         slot
     }
 
-    /// A slot's message begins.
+    /// Begins a slot's message.
     #[inline]
     pub fn begin(&mut self, mut slot: Slot, begin_ns: i64) {
         if self.closed {
@@ -165,28 +165,28 @@ impl Schedule {
         self.open.push_back(Open { slot, begin_ns, accepted: false, resolved: false });
     }
 
-    /// The message of a slot, as long as it is not resolved.
+    /// Returns the message of a slot if it is not resolved.
     #[inline]
     pub fn find(&mut self, slot: Slot) -> Option<&mut Open> {
         let is_oldest = self.open.front()?.slot.seq == slot.seq;
-        let at = match is_oldest {
+        let index = match is_oldest {
             true => 0,
             false => self.open.binary_search_by_key(&slot.seq, |open| open.slot.seq).ok()?,
         };
-        Some(&mut self.open[at]).filter(|open| !open.resolved)
+        Some(&mut self.open[index]).filter(|open| !open.resolved)
     }
 
-    /// Takes an unresolved message out of the open ones.
+    /// Removes an unresolved message from the open messages.
     #[inline]
     pub fn resolve(&mut self, slot: Slot) -> Option<Open> {
         let open = self.find(slot)?;
         open.resolved = true;
-        let found = *open;
+        let resolved = *open;
         self.open_count -= 1;
         while self.open.front().is_some_and(|open| open.resolved) {
             self.open.pop_front();
         }
-        Some(found)
+        Some(resolved)
     }
 
     #[inline]

@@ -1,5 +1,5 @@
-//! The schedule of senders and clients, and the ends of their messages (C-10 to C-14, C-23).
-//! Blocking callers and event loops call it with the state locked and the clock read.
+//! Takes slots and ends messages of senders and clients (C-10 to C-14, C-23). Both blocking clients
+//! and event loops use these functions. The callers lock the state and read the clock.
 
 use serde_json::json;
 
@@ -17,12 +17,11 @@ impl Kit {
     pub(crate) fn take(&self, state: &mut State, at_ns: i64) -> Option<Slot> {
         let schedule = &mut state.schedule;
         let stopped = self.dialogue.stopped();
-        if schedule.is_through(at_ns, stopped) || schedule.is_full() || at_ns < schedule.start_ns()
-        {
+        if schedule.has_ended(at_ns, stopped) || schedule.is_full() || at_ns < schedule.start_ns() {
             return None;
         }
         let is_due = if self.is_native() {
-            skip_to_nearest(schedule, at_ns) && !schedule.is_through(at_ns, stopped)
+            skip_to_nearest(schedule, at_ns) && !schedule.has_ended(at_ns, stopped)
         } else {
             at_ns >= schedule.due_ns()
         };
@@ -35,15 +34,15 @@ impl Kit {
         Some(schedule.take())
     }
 
-    /// A slot's message begins. It counts as sent until it fails.
+    /// Begins a slot's message, and counts it as sent until it fails.
     #[inline]
     pub(crate) fn open(&self, state: &mut State, slot: Slot, begin_ns: i64) {
         state.schedule.begin(slot, begin_ns);
         state.counts.sent += 1;
-        state.note_begin(begin_ns);
+        state.update_first_begin(begin_ns);
     }
 
-    /// A topic's message was taken, or a call has ended; a slot that has timed out is ignored.
+    /// Ends a topic's message or a call. Ignores a slot that has timed out.
     #[inline]
     pub(crate) fn settle(
         &self,
@@ -57,7 +56,7 @@ impl Kit {
         let is_late = !is_message && end_ns - open.begin_ns > self.times.timeout_ns;
         match reply {
             Err(SendFailed) => {
-                state.counts.sent -= u64::from(is_message); // a call was made, however it ended
+                state.counts.sent -= u64::from(is_message); // a failed call counts as sent
                 let end_ns = if is_message { end_ns } else { UNKNOWN_NS };
                 self.resolve(state, slot, end_ns, flag::FAILED);
             }
@@ -75,7 +74,7 @@ impl Kit {
         self.resolve(state, slot, UNKNOWN_NS, flag::TIMEOUT);
     }
 
-    /// Ends the calls that are open for longer than their timeout.
+    /// Ends the calls whose timeout has expired.
     pub(crate) fn expire(&self, state: &mut State, at_ns: i64) {
         while let Some(open) = state.schedule.oldest() {
             if at_ns - open.begin_ns < self.times.timeout_ns {
@@ -86,7 +85,7 @@ impl Kit {
         }
     }
 
-    /// Prints SENT, and ends what is open as timed out (C-15).
+    /// Ends open messages as timed out (C-15), and prints SENT.
     pub(crate) fn print_sent(&self) {
         let mut state = self.lock();
         while let Some(slot) = state.schedule.oldest().map(|open| open.slot) {
@@ -120,7 +119,7 @@ impl Kit {
         self.record_sent(state, open, end_ns, (self.kind, flags));
     }
 
-    /// Counts a reply; returns its flags.
+    /// Counts a reply and returns its flags.
     #[inline]
     fn check_reply(&self, state: &mut State, slot: Slot, reply: Message) -> u8 {
         state.counts.received += 1;

@@ -1,4 +1,4 @@
-//! The node's specification: which keys there are and of which JSON type (C-02).
+//! Reads the node's specification and checks its keys and JSON types (C-02).
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use crate::constants::{CONTRACT, KEYS};
 use crate::error::Error;
 use crate::json_type::Type;
 
-/// A specification that has every key. Getters panic on a key that does not exist.
+/// A complete specification. Getters panic on a key that does not exist.
 #[derive(Debug)]
 pub struct Spec {
     values: Map<String, Value>,
 }
 
 impl Spec {
-    /// Reads the file `path`; `settings` are the middleware's own keys.
+    /// Reads the file `path`. `settings` are the keys of the middleware.
     pub fn read(path: &Path, settings: &[(&str, Type)]) -> Result<Self, Error> {
         let unreadable = |reason: &dyn std::fmt::Display| {
             Error::bad_spec("--spec", path.display(), format!("a flat JSON object ({reason})"))
@@ -23,21 +23,21 @@ impl Spec {
         let text = std::fs::read(path).map_err(|error| unreadable(&error))?;
         let values: Map<String, Value> =
             serde_json::from_slice(&text).map_err(|error| unreadable(&error))?;
-        let own = settings.iter().map(|&(name, kind)| (format!("settings.{name}"), kind));
+        let setting_keys = settings.iter().map(|&(name, kind)| (format!("settings.{name}"), kind));
         let known: Vec<(String, Type)> =
-            KEYS.iter().map(|&(key, kind)| (key.into(), kind)).chain(own).collect();
+            KEYS.iter().map(|&(key, kind)| (key.into(), kind)).chain(setting_keys).collect();
         for (key, kind) in &known {
-            let found = values.get(key);
-            if !found.is_some_and(|value| kind.is_of(value)) {
-                let found = found.map_or("nothing".into(), Value::to_string);
-                return Err(Error::bad_spec(key, found, kind.describe()));
+            let value = values.get(key);
+            if !value.is_some_and(|value| kind.is_of(value)) {
+                let text = value.map_or("nothing".into(), Value::to_string);
+                return Err(Error::bad_spec(key, text, kind.describe()));
             }
         }
         if let Some((key, value)) =
             values.iter().find(|(key, _)| !known.iter().any(|k| k.0 == **key))
         {
             let names: Vec<&str> = settings.iter().map(|&(name, _)| name).collect();
-            let allowed = format!("nothing: no such key; known settings: {}", names.join(", "));
+            let allowed = format!("only keys of C-02 and the settings {}", names.join(", "));
             return Err(Error::bad_spec(key, value, allowed));
         }
         let spec = Spec { values };
@@ -48,16 +48,16 @@ impl Spec {
     }
 
     pub fn get(&self, key: &str) -> &Value {
-        self.values.get(key).unwrap_or_else(|| panic!("no key {key} in a specification"))
+        self.values.get(key).unwrap_or_else(|| panic!("specifications have no key {key}"))
     }
     pub fn string(&self, key: &str) -> &str {
-        self.get(key).as_str().unwrap_or_else(|| panic!("{key} is no string"))
+        self.get(key).as_str().unwrap_or_else(|| panic!("{key} is not a string"))
     }
     pub fn integer(&self, key: &str) -> i64 {
-        self.get(key).as_i64().unwrap_or_else(|| panic!("{key} is no integer"))
+        self.get(key).as_i64().unwrap_or_else(|| panic!("{key} is not an integer"))
     }
     pub fn boolean(&self, key: &str) -> bool {
-        self.get(key).as_bool().unwrap_or_else(|| panic!("{key} is no boolean"))
+        self.get(key).as_bool().unwrap_or_else(|| panic!("{key} is not a boolean"))
     }
     pub fn strings(&self, key: &str) -> Vec<&str> {
         self.get(key).as_array().into_iter().flatten().filter_map(Value::as_str).collect()
@@ -65,7 +65,7 @@ impl Spec {
     pub fn integers(&self, key: &str) -> Vec<i64> {
         self.get(key).as_array().into_iter().flatten().filter_map(Value::as_i64).collect()
     }
-    /// The settings without their prefix, as READY's `effective` may begin.
+    /// Returns the settings without their prefix, to initialise READY's `effective`.
     pub fn settings(&self) -> Map<String, Value> {
         let named = self.values.iter();
         named.filter_map(|(k, v)| Some((k.strip_prefix("settings.")?.into(), v.clone()))).collect()

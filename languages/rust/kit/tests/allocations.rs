@@ -1,4 +1,5 @@
-//! The kit allocates nothing per message (C-31): a window of twice as many allocates as often.
+//! Tests that the kit allocates nothing per message (C-31): a window with twice as many messages
+//! has the same number of allocations.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +14,7 @@ use wattwire_kit::now_ns;
 const MESSAGES: u64 = 400;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// What a window changes in the spec of the contract's vectors.
+/// The differences of a window's spec from the spec of the contract's vectors.
 struct Case {
     role: &'static str,
     keys: &'static [(&'static str, &'static str)],
@@ -57,23 +58,25 @@ fn spec(case: &Case, messages: u64) -> Value {
     spec
 }
 
-/// The allocations of a window of so many messages.
+/// Returns the number of allocations in a window with this number of messages.
 fn allocations(name: &str, case: &Case, messages: u64) -> u64 {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{messages}"));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("spec.json");
     std::fs::write(&path, spec(case, messages).to_string()).unwrap();
-    // Cargo builds examples beside the folder of the tests.
+    // Cargo puts examples in a sibling of the tests' folder.
     let program = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
     let mut command = Command::new(program.join("examples/allocations"));
     command.arg("--spec").arg(&path).arg("--out").arg(&folder);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let (lines, theirs) = pipe();
-    let fd = theirs.as_raw_fd();
-    // SAFETY: dup2 may be called between fork and exec.
-    unsafe { command.pre_exec(move || (libc::dup2(fd, 3) == 3).then_some(()).ok_or_else(last)) };
+    let (lines, lines_of_node) = pipe();
+    let fd = lines_of_node.as_raw_fd();
+    // SAFETY: dup2 is async-signal-safe.
+    unsafe {
+        command.pre_exec(move || (libc::dup2(fd, 3) == 3).then_some(()).ok_or_else(last_error))
+    };
     let mut node = command.spawn().expect("cargo test builds the examples");
-    drop(theirs);
+    drop(lines_of_node);
     let mut lines = BufReader::new(lines).lines().map(|line| line.unwrap());
     let mut wait = |keyword: &str| loop {
         let line = lines.next().unwrap_or_else(|| panic!("no {keyword} of {name}"));
@@ -97,13 +100,13 @@ fn allocations(name: &str, case: &Case, messages: u64) -> u64 {
     String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
 }
 
-fn last() -> std::io::Error {
+fn last_error() -> std::io::Error {
     std::io::Error::last_os_error()
 }
 
 fn pipe() -> (File, File) {
     let mut ends = [0; 2];
-    // SAFETY: two numbers have room there, and both are open afterwards.
+    // SAFETY: `ends` has room for two descriptors, whose ownership passes to the files.
     unsafe {
         assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
         (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
@@ -116,31 +119,38 @@ fn difference(name: &str, case: &Case) -> i64 {
     twice as i64 - once as i64
 }
 
-fn holds(name: &str, role: &'static str, keys: &'static [(&'static str, &'static str)]) {
+fn allocates_nothing(
+    name: &str,
+    role: &'static str,
+    keys: &'static [(&'static str, &'static str)],
+) {
     assert_eq!(difference(name, &Case { role, keys, planted: false }), 0, "{name}");
     let planted = difference(name, &Case { role, keys, planted: true });
-    // A timer on a busy machine passes over slots.
-    assert!(planted >= MESSAGES as i64 / 20, "{name}: {planted} planted allocations were counted");
+    // On a busy machine a timer skips slots.
+    assert!(
+        planted >= MESSAGES as i64 / 20,
+        "{name}: only {planted} planted allocations were counted"
+    );
 }
 
 #[test]
 fn topics_allocate_nothing_per_message() {
-    holds("publisher", "publisher", &[]);
-    holds("native publisher", "publisher", &[("pacing", "native")]);
-    holds("subscriber", "subscriber", &[]);
+    allocates_nothing("publisher", "publisher", &[]);
+    allocates_nothing("native publisher", "publisher", &[("pacing", "native")]);
+    allocates_nothing("subscriber", "subscriber", &[]);
 }
 
 #[test]
 fn calls_allocate_nothing_per_message() {
-    holds("client", "client", &[]);
-    holds("closed client", "client", &[("loop", "closed")]);
-    holds("overlapping client", "client", &[("outstanding_max", "8")]);
-    holds("server", "server", &[]);
-    holds("server that acknowledges", "server", &[("reply", "ack")]);
+    allocates_nothing("client", "client", &[]);
+    allocates_nothing("closed client", "client", &[("loop", "closed")]);
+    allocates_nothing("overlapping client", "client", &[("outstanding_max", "8")]);
+    allocates_nothing("server", "server", &[]);
+    allocates_nothing("server that acknowledges", "server", &[("reply", "ack")]);
 }
 
 #[test]
 fn actions_allocate_nothing_per_message() {
-    holds("action client", "action_client", &[("outstanding_max", "4")]);
-    holds("action server", "action_server", &[]);
+    allocates_nothing("action client", "action_client", &[("outstanding_max", "4")]);
+    allocates_nothing("action server", "action_server", &[]);
 }

@@ -1,4 +1,4 @@
-//! The kit against the golden vectors of the contract.
+//! Tests the kit with the golden vectors of the contract.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,15 +16,15 @@ fn vectors(name: &str) -> Value {
     serde_json::from_slice(&text).expect("JSON")
 }
 
-fn cases(found: &Value) -> &[Value] {
-    let cases = found.as_array().expect("a list of cases");
+fn cases(vectors: &Value) -> &[Value] {
+    let cases = vectors.as_array().expect("a list of cases");
     assert!(!cases.is_empty());
     cases
 }
 
-fn whole<T: TryFrom<i128>>(case: &Value, key: &str) -> T {
-    let found = &case[key];
-    let digits = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+fn integer<T: TryFrom<i128>>(case: &Value, key: &str) -> T {
+    let value = &case[key];
+    let digits = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     digits
         .parse::<i128>()
         .ok()
@@ -39,15 +39,15 @@ fn bytes_of(hex: &str) -> Vec<u8> {
 
 fn shape(case: &Value, full: bool) -> Shape {
     Shape {
-        bytes: whole(case, "bytes"),
+        bytes: integer(case, "bytes"),
         text: case["encoding"] == "text",
-        seed: whole(case, "seed"),
+        seed: integer(case, "seed"),
         literal: Vec::new(),
         full,
     }
 }
 
-fn said(checked: &Checked) -> (&'static str, Option<u64>) {
+fn verdict_and_seq(checked: &Checked) -> (&'static str, Option<u64>) {
     let verdict = match checked.verdict {
         Verdict::Ok => "ok",
         Verdict::Corrupt => "corrupt",
@@ -62,10 +62,10 @@ fn stamped_payloads_have_the_golden_bytes() {
     for case in cases(&vectors("payload")) {
         let payload = Payload::new(shape(case, true), &[0]);
         let mut buffer = payload.buffer();
-        payload.stamp(&mut buffer, 1, 2); // what stood before must not shine through
-        payload.stamp(&mut buffer, whole(case, "seq"), whole(case, "begin_ns"));
-        assert_eq!(buffer.len(), whole::<usize>(case, "bytes"));
-        // The longest have only a digest; the suite compares such lengths on the wire.
+        payload.stamp(&mut buffer, 1, 2); // the second stamp must overwrite all bytes of the first
+        payload.stamp(&mut buffer, integer(case, "seq"), integer(case, "begin_ns"));
+        assert_eq!(buffer.len(), integer::<usize>(case, "bytes"));
+        // Long payloads have only a digest. The suite compares them on the wire.
         if let Some(hex) = case["hex"].as_str() {
             assert_eq!(buffer, bytes_of(hex), "{case}");
             compared += 1;
@@ -80,9 +80,9 @@ fn arrivals_get_the_golden_verdicts() {
         for verify in ["header", "full"] {
             let payload =
                 Payload::new(shape(case, verify == "full"), &[case["nodes"][0].as_i64().unwrap()]);
-            let found = payload.check(&bytes_of(case["hex"].as_str().unwrap()), &mut 0);
-            let wanted = (case[verify].as_str().unwrap(), case["seq"].as_u64());
-            assert_eq!(said(&found), wanted, "{verify}: {case}");
+            let checked = payload.check(&bytes_of(case["hex"].as_str().unwrap()), &mut 0);
+            let expected = (case[verify].as_str().unwrap(), case["seq"].as_u64());
+            assert_eq!(verdict_and_seq(&checked), expected, "{verify}: {case}");
         }
     }
 }
@@ -90,13 +90,13 @@ fn arrivals_get_the_golden_verdicts() {
 #[test]
 fn short_payloads_are_completed() {
     for case in cases(&vectors("short")) {
-        let node: u64 = whole(case, "node");
+        let node: u64 = integer(case, "node");
         let payload = Payload::new(shape(case, true), &[node as i64]);
         let mut expected = 0;
         for (hex, counter) in cases(&case["arrivals_hex"]).iter().zip(cases(&case["counters"])) {
-            let found = payload.check(&bytes_of(hex.as_str().unwrap()), &mut expected);
-            let wanted = node << 48 | counter.as_u64().unwrap();
-            assert_eq!(said(&found), ("ok", Some(wanted)), "{case}");
+            let checked = payload.check(&bytes_of(hex.as_str().unwrap()), &mut expected);
+            let seq = node << 48 | counter.as_u64().unwrap();
+            assert_eq!(verdict_and_seq(&checked), ("ok", Some(seq)), "{case}");
         }
     }
 }
@@ -104,12 +104,12 @@ fn short_payloads_are_completed() {
 #[test]
 fn records_have_the_golden_fields() {
     for case in cases(&vectors("record")["made"]) {
-        let payload = RecordPayload::new(whole(case, "bytes"), whole(case, "seed"), true, &[0]);
+        let payload = RecordPayload::new(integer(case, "bytes"), integer(case, "seed"), true, &[0]);
         let mut record = payload.buffer();
-        RecordPayload::stamp(&mut record, whole(case, "seq"), whole(case, "begin_ns"));
+        RecordPayload::stamp(&mut record, integer(case, "seq"), integer(case, "begin_ns"));
         let mut text = Vec::new();
         record.write_json(&mut text);
-        let read = Record::from_json(&text).expect("what was written can be read");
+        let read = Record::from_json(&text).expect("the kit reads its own JSON");
         assert_eq!(read, record);
         let golden = Record::from_json(case["record"].to_string().as_bytes());
         assert_eq!(Some(record), golden, "{case}");
@@ -122,13 +122,13 @@ fn records_get_the_golden_verdicts() {
         for verify in ["header", "full"] {
             let nodes: Vec<i64> =
                 cases(&case["nodes"]).iter().map(|node| node.as_i64().unwrap()).collect();
-            let (bytes, seed) = (whole(case, "bytes"), whole(case, "seed"));
+            let (bytes, seed) = (integer(case, "bytes"), integer(case, "seed"));
             let payload = RecordPayload::new(bytes, seed, verify == "full", &nodes);
-            let found = match Record::from_json(case["record"].to_string().as_bytes()) {
-                Some(record) => said(&payload.check(&record)),
+            let (verdict, _) = match Record::from_json(case["record"].to_string().as_bytes()) {
+                Some(record) => verdict_and_seq(&payload.check(&record)),
                 None => ("corrupt", None),
             };
-            assert_eq!(found.0, case[verify].as_str().unwrap(), "{verify}: {case}");
+            assert_eq!(verdict, case[verify].as_str().unwrap(), "{verify}: {case}");
         }
     }
 }
@@ -141,19 +141,19 @@ fn a_sample_file_has_the_golden_bytes() {
             .unwrap()
             .iter()
             .map(|record| Sample {
-                seq: whole(record, "seq"),
-                intended_ns: whole(record, "intended_ns"),
-                begin_ns: whole(record, "begin_ns"),
-                end_ns: whole(record, "end_ns"),
-                bytes: whole(record, "bytes"),
-                peer: whole(record, "peer"),
-                kind: whole(record, "kind"),
-                flags: whole(record, "flags"),
+                seq: integer(record, "seq"),
+                intended_ns: integer(record, "intended_ns"),
+                begin_ns: integer(record, "begin_ns"),
+                end_ns: integer(record, "end_ns"),
+                bytes: integer(record, "bytes"),
+                peer: integer(record, "peer"),
+                kind: integer(record, "kind"),
+                flags: integer(record, "flags"),
             })
             .collect();
         let mut recorder = Recorder::new(golden.len()).unwrap();
         golden.iter().for_each(|&record| recorder.add(record));
-        let overflow: u64 = whole(case, "overflow");
+        let overflow: u64 = integer(case, "overflow");
         let further = Sample {
             seq: 0,
             intended_ns: 0,
@@ -167,7 +167,7 @@ fn a_sample_file_has_the_golden_bytes() {
         (0..overflow).for_each(|_| recorder.add(golden.first().copied().unwrap_or(further)));
         let path = scratch(&format!("samples-{at}.bin"));
         recorder
-            .write(&path, whole(case, "role"), whole(case, "node"), whole(case, "seed"))
+            .write(&path, integer(case, "role"), integer(case, "node"), integer(case, "seed"))
             .unwrap();
         assert_eq!(fs::read(&path).unwrap(), bytes_of(case["hex"].as_str().unwrap()));
         assert_eq!((recorder.recorded(), recorder.overflow()), (golden.len() as u64, overflow));
@@ -175,10 +175,10 @@ fn a_sample_file_has_the_golden_bytes() {
 }
 
 #[test]
-fn specifications_are_read_or_refused_by_their_key() {
+fn specifications_are_accepted_or_rejected_with_the_key() {
     let specs = vectors("spec");
     let path = scratch("spec.json");
-    let refused = |text: String| {
+    let rejected_key = |text: String| {
         fs::write(&path, text).unwrap();
         match Spec::read(&path, &[]) {
             Ok(_) => "ok".to_owned(),
@@ -187,13 +187,13 @@ fn specifications_are_read_or_refused_by_their_key() {
         }
     };
     for case in cases(&specs["valid"]) {
-        assert_eq!(refused(case["spec"].to_string()), "ok", "{}", case["name"]);
+        assert_eq!(rejected_key(case["spec"].to_string()), "ok", "{}", case["name"]);
     }
     for case in cases(&specs["invalid"]) {
-        assert_eq!(refused(case["spec"].to_string()), case["key"], "{}", case["name"]);
+        assert_eq!(rejected_key(case["spec"].to_string()), case["key"], "{}", case["name"]);
     }
     for case in cases(&specs["texts"]) {
-        assert_eq!(refused(case["text"].as_str().unwrap().into()), case["key"], "{case}");
+        assert_eq!(rejected_key(case["text"].as_str().unwrap().into()), case["key"], "{case}");
     }
 }
 

@@ -79,9 +79,9 @@ fn outcome(kit: &Kit, ended: Result<Buffer, Status>) -> Result<Option<Buffer>, S
 }
 
 fn endpoint(kit: &Kit, address: &str) -> Result<Endpoint, Error> {
-    let scheme = if tls::wanted(kit) { "https" } else { "http" };
+    let scheme = if tls::is_enabled(kit) { "https" } else { "http" };
     let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))?;
-    if !tls::wanted(kit) {
+    if !tls::is_enabled(kit) {
         return Ok(endpoint);
     }
     let authority = Certificate::from_pem(std::fs::read(kit.string("tls.authority"))?);
@@ -95,7 +95,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     };
     let runtime = Tokio::new(kit)?;
     let mut tls_version = "none";
-    if tls::wanted(kit) {
+    if tls::is_enabled(kit) {
         tls_version = runtime.block_on(tls::agreed_version(kit, address))?;
     }
     let (endpoint, method) = (endpoint(kit, address)?, Method::of(kit));

@@ -68,7 +68,7 @@ impl Calls for Service {
 /// Accepts connections until the process ends; returns the address.
 fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
     let mut server = Server::builder();
-    if tls::wanted(kit) {
+    if tls::is_enabled(kit) {
         let file = |key| std::fs::read(kit.string(key));
         let identity = Identity::from_pem(file("tls.certificate")?, file("tls.key")?);
         server = server.tls_config(ServerTlsConfig::new().identity(identity))?;

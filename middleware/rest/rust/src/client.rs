@@ -31,7 +31,7 @@ fn open(kit: &Kit) -> Result<Client, Error> {
     if switch(kit, "settings.keep_alive") == Some(false) {
         builder = builder.pool_max_idle_per_host(0);
     }
-    if tls::wanted(kit) {
+    if tls::is_enabled(kit) {
         let authority = std::fs::read(kit.string("tls.authority"))?;
         builder = builder.tls_certs_only(Certificate::from_pem_bundle(&authority)?);
     }
@@ -65,7 +65,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     };
     let runtime = Tokio::new(kit)?;
     let mut tls_version = "none";
-    if tls::wanted(kit) {
+    if tls::is_enabled(kit) {
         let address = url.split('/').nth(2).unwrap_or_default();
         tls_version = runtime.block_on(tls::agreed_version(kit, address))?;
     }

@@ -74,7 +74,7 @@ async fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
     let router = router.layer(DefaultBodyLimit::disable()).with_state(kit);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let (address, nodelay) = (listener.local_addr()?, switch(kit, NODELAY));
-    if tls::wanted(kit) {
+    if tls::is_enabled(kit) {
         let protocols: &[&str] = match kit.string("settings.http_version") {
             "1.1" => &["http/1.1"],
             "2" => &["h2"],
@@ -103,7 +103,7 @@ async fn attend<L: Listener<Addr = SocketAddr>>(listener: L, router: Router) {
 pub fn serve(kit: &'static Kit) -> Result<(), Error> {
     let runtime = Tokio::new(kit)?;
     let address = runtime.block_on(open(kit, &runtime))?;
-    let scheme = if tls::wanted(kit) { "https" } else { "http" };
+    let scheme = if tls::is_enabled(kit) { "https" } else { "http" };
     kit.listening(&[format!("{scheme}://{address}/echo")]);
     let mut effective = kit.spec().settings();
     let version = locked_version(LOCKED, "axum");

@@ -97,11 +97,11 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     };
     let runtime = Tokio::new(kit)?;
     let mut tls_version = "none";
-    if tls::wanted(kit) {
+    if tls::is_enabled(kit) {
         let address = url.split('/').nth(2).unwrap_or_default();
         tls_version = runtime.block_on(tls::agreed_version(kit, address))?;
     }
-    let config = tls::wanted(kit).then(|| tls::client_config(kit)).transpose()?;
+    let config = tls::is_enabled(kit).then(|| tls::client_config(kit)).transpose()?;
     let keeps = switch(kit, "settings.keep_alive") != Some(false);
     let kept = Arc::new(open(kit, url, config.clone())?);
     let mut calls = Futures::new(kit, runtime, move |request: Message, timeout: Duration| {

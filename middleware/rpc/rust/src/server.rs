@@ -66,7 +66,7 @@ async fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
         .build();
     let builder = Server::builder().set_config(config);
     let methods = methods(kit)?;
-    if !tls::wanted(kit) {
+    if !tls::is_enabled(kit) {
         let server = builder.build("127.0.0.1:0").await?;
         let address = server.local_addr()?;
         runtime.spawn(server.start(methods).stopped());
@@ -93,7 +93,7 @@ async fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
 pub fn serve_calls(kit: &'static Kit) -> Result<(), Error> {
     let runtime = Tokio::new(kit)?;
     let address = runtime.block_on(open(kit, &runtime))?;
-    let scheme = if tls::wanted(kit) { "https" } else { "http" };
+    let scheme = if tls::is_enabled(kit) { "https" } else { "http" };
     kit.listening(&[format!("{scheme}://{address}/")]);
     let version = locked_version(LOCKED, "jsonrpsee-server");
     let nodelay = switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF);

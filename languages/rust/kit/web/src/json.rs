@@ -1,4 +1,4 @@
-//! Records as JSON by serde (C-32).
+//! Records as JSON with serde (C-32).
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wattwire_kit::{Record, Sample};
 
-/// The record with the names and the nesting that it has in JSON.
+/// The record with the names and the nesting of C-32.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JsonRecord {
     header: Header,
@@ -77,17 +77,17 @@ impl From<&Record> for JsonRecord {
 }
 
 impl From<JsonRecord> for Record {
-    fn from(found: JsonRecord) -> Self {
-        let Pose { position, orientation } = found.pose;
+    fn from(json: JsonRecord) -> Self {
+        let Pose { position, orientation } = json.pose;
         let sample = |s: &JsonSample| Sample { id: s.id, state: s.state, value: s.value };
         Record {
-            seq: found.header.seq,
-            send_ns: found.header.send_ns,
-            name: found.name,
+            seq: json.header.seq,
+            send_ns: json.header.send_ns,
+            name: json.name,
             position: [position.x, position.y, position.z],
             orientation: [orientation.x, orientation.y, orientation.z, orientation.w],
-            samples: found.samples.iter().map(sample).collect(),
-            trailer_seq: found.trailer.seq,
+            samples: json.samples.iter().map(sample).collect(),
+            trailer_seq: json.trailer.seq,
         }
     }
 }
@@ -96,12 +96,12 @@ pub fn write(record: &Record) -> Vec<u8> {
     serde_json::to_vec(&JsonRecord::from(record)).expect("numbers and strings are JSON")
 }
 
-/// None where this is no record.
+/// Parses a record. Returns None if the text is not a record.
 pub fn read(text: &[u8]) -> Option<Record> {
     serde_json::from_slice::<JsonRecord>(text).ok().map(Record::from)
 }
 
-/// Whole numbers of 64 bits as strings of decimal digits.
+/// 64-bit integers as strings of decimal digits.
 mod digits {
     use super::*;
 
@@ -123,7 +123,7 @@ mod digits {
         }
         fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
             let digits = Some(text).filter(|text| !text.starts_with('+'));
-            digits.and_then(|d| d.parse().ok()).ok_or_else(|| E::custom("no such number"))
+            digits.and_then(|d| d.parse().ok()).ok_or_else(|| E::custom("not a 64-bit integer"))
         }
     }
 }

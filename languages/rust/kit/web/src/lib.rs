@@ -1,5 +1,5 @@
-//! What Rust cells on tokio share beside the kit. A crate of its own, so that other cells neither
-//! lock nor build any of it: `wattwire-web = { path = "_kit/web" }`.
+//! Common code of Rust cells on tokio: `wattwire-web = { path = "_kit/web" }`. It is a separate
+//! crate, so that other cells do not depend on tokio.
 
 pub mod json;
 pub mod tls;
@@ -9,8 +9,8 @@ use std::future::Future;
 use serde_json::Value;
 use wattwire_kit::{Buffer, Error, Kit, Message, Runtime};
 
-/// Tokio's runtime of several threads: as many as settings.server_workers says for a role that
-/// answers, else as tokio has by itself.
+/// Tokio's multi-thread runtime. Servers have settings.server_workers threads, and other roles have
+/// tokio's default number.
 pub struct Tokio(tokio::runtime::Runtime);
 
 impl Tokio {
@@ -37,7 +37,7 @@ impl Runtime for Tokio {
     }
 }
 
-/// What a setting of "default", "on" and "off" asks for; None: as the library does by itself.
+/// Returns the value of a setting "default", "on" or "off". None means the library's default.
 pub fn switch(kit: &Kit, key: &str) -> Option<bool> {
     match kit.string(key) {
         "on" => Some(true),
@@ -46,12 +46,12 @@ pub fn switch(kit: &Kit, key: &str) -> Option<bool> {
     }
 }
 
-/// The word for a switch in READY's `effective`.
+/// Returns "on" or "off" for READY's `effective`.
 pub fn on_or_off(on: bool) -> Value {
     (if on { "on" } else { "off" }).into()
 }
 
-/// A reply's body: bytes or characters, or a record as JSON where payloads are records.
+/// Decodes a reply's body: bytes or characters, or a record as JSON if payloads are records.
 pub fn buffer_of(kit: &Kit, body: Vec<u8>) -> Buffer {
     if kit.encoding() != "record" {
         return Buffer::Bytes(body);
@@ -59,7 +59,7 @@ pub fn buffer_of(kit: &Kit, body: Vec<u8>) -> Buffer {
     json::read(&body).map_or(Buffer::Unreadable, Buffer::Record)
 }
 
-/// A message as it stands in a body.
+/// Encodes a message as a body.
 pub fn body_of(message: Message) -> Vec<u8> {
     match message {
         Message::Record(record) => json::write(record),

@@ -1,4 +1,4 @@
-//! TLS (C-35): configurations from the specification's files, and who accepts and connects.
+//! TLS (C-35): configurations from the specification's files, a listener and a probe.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -16,17 +16,17 @@ pub use tokio_rustls::server::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 use wattwire_kit::{failed, Error, Kit, Value};
 
-/// Handshakes that are through and not yet taken.
-const TAKEN_SOON: usize = 128;
+/// Maximum number of completed handshakes that wait for `accept`.
+const BACKLOG: usize = 128;
 
-/// Whether connections are TLS.
-pub fn wanted(kit: &Kit) -> bool {
+/// Returns whether connections use TLS.
+pub fn is_enabled(kit: &Kit) -> bool {
     !kit.string("tls.authority").is_empty()
 }
 
-/// Makes ring the process's cryptography, for libraries that ask rustls for a default.
+/// Sets ring as the process's default cryptography, for libraries that use rustls's default.
 pub fn choose_cryptography() {
-    // It fails where a library has chosen before, and then that one serves.
+    // Fails if a library has already set a default, which is acceptable.
     let _ = crypto::ring::default_provider().install_default();
 }
 
@@ -39,7 +39,7 @@ fn certificates(kit: &Kit, key: &str) -> Result<Vec<CertificateDer<'static>>, Er
         .map_err(|error| unreadable(&error))
 }
 
-/// A role that accepts shows tls.certificate; `protocols` are what it speaks on top (ALPN).
+/// Returns the configuration of a server with tls.certificate. `protocols` are the ALPN protocols.
 pub fn server_config(kit: &Kit, protocols: &[&str]) -> Result<Arc<ServerConfig>, Error> {
     choose_cryptography();
     let path = kit.string("tls.key");
@@ -52,7 +52,7 @@ pub fn server_config(kit: &Kit, protocols: &[&str]) -> Result<Arc<ServerConfig>,
     Ok(Arc::new(config))
 }
 
-/// A role that connects trusts tls.authority and nobody else.
+/// Returns the configuration of a client that trusts only tls.authority.
 pub fn client_config(kit: &Kit) -> Result<ClientConfig, Error> {
     choose_cryptography();
     let mut roots = RootCertStore::empty();
@@ -62,16 +62,16 @@ pub fn client_config(kit: &Kit) -> Result<ClientConfig, Error> {
     Ok(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
 }
 
-/// The protocol's version that a server at `address` (HOST:PORT) and this node agree on. A
-/// certificate that is not accepted fails here, with its reason; a client would only try again.
+/// Returns the TLS version of a connection to `address` (HOST:PORT). Fails with a reason if the
+/// certificate is not accepted, while a client would only retry.
 pub async fn agreed_version(kit: &Kit, address: &str) -> Result<&'static str, Error> {
-    let no_host = |_| failed(format!("TLS with {address}: no host in it"));
+    let no_host = |_| failed(format!("TLS with {address}: the address has no host"));
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let name = ServerName::try_from(host.to_owned()).map_err(no_host)?;
     let connector = TlsConnector::from(Arc::new(client_config(kit)?));
-    let greeted = async { connector.connect(name, TcpStream::connect(address).await?).await };
+    let handshake = async { connector.connect(name, TcpStream::connect(address).await?).await };
     let limit = Duration::from_millis(kit.integer("ready_timeout_ms") as u64);
-    let stream = tokio::time::timeout(limit, greeted)
+    let stream = tokio::time::timeout(limit, handshake)
         .await?
         .map_err(|error| failed(format!("TLS with {address}: {error}")))?;
     Ok(match stream.get_ref().1.protocol_version() {
@@ -81,20 +81,20 @@ pub async fn agreed_version(kit: &Kit, address: &str) -> Result<&'static str, Er
     })
 }
 
-/// READY's `tls` of a role that accepts: it is ready before it knows who comes.
+/// Returns READY's `tls` of a server, which is ready before any client connects.
 pub fn offered(kit: &Kit) -> Value {
-    (if wanted(kit) { "1.2, 1.3" } else { "none" }).into()
+    (if is_enabled(kit) { "1.2, 1.3" } else { "none" }).into()
 }
 
-/// Accepts connections and greets each in a task of its own, so that none waits for another's
-/// handshake.
+/// Accepts connections and performs each handshake in a separate task, so that no connection waits
+/// for another's handshake.
 pub struct TlsListener {
-    greeted: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
+    handshaken: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
     pub address: SocketAddr,
 }
 
 impl TlsListener {
-    /// `nodelay` is for TCP_NODELAY; None: as the system has it.
+    /// `nodelay` sets TCP_NODELAY; None keeps the system's default.
     pub fn new(
         listener: TcpListener,
         config: Arc<ServerConfig>,
@@ -102,31 +102,31 @@ impl TlsListener {
     ) -> Result<Self, Error> {
         let address = listener.local_addr()?;
         let acceptor = TlsAcceptor::from(config);
-        let (through, greeted) = mpsc::channel(TAKEN_SOON);
+        let (sender, handshaken) = mpsc::channel(BACKLOG);
         tokio::spawn(async move {
             loop {
-                // Who cannot be accepted or greeted has left, or is none of ours.
+                // Ignores connections that fail, because the client has left or is foreign.
                 let Ok((stream, peer)) = listener.accept().await else {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                     continue;
                 };
-                let (acceptor, through) = (acceptor.clone(), through.clone());
+                let (acceptor, sender) = (acceptor.clone(), sender.clone());
                 tokio::spawn(async move {
                     if let Some(on) = nodelay {
                         let _ = stream.set_nodelay(on);
                     }
                     if let Ok(stream) = acceptor.accept(stream).await {
-                        let _ = through.send((stream, peer)).await;
+                        let _ = sender.send((stream, peer)).await;
                     }
                 });
             }
         });
-        Ok(TlsListener { greeted, address })
+        Ok(TlsListener { handshaken, address })
     }
 
     pub async fn accept(&mut self) -> (TlsStream<TcpStream>, SocketAddr) {
-        match self.greeted.recv().await {
-            Some(found) => found,
+        match self.handshaken.recv().await {
+            Some(connection) => connection,
             None => std::future::pending().await, // the runtime ends
         }
     }
