@@ -1,4 +1,4 @@
-// Which domain, and Cyclone DDS's configuration in it: nothing of the shell's reaches a node.
+// The domain of a run and its Cyclone DDS configuration, independent of the shell's environment.
 
 #pragma once
 
@@ -8,10 +8,11 @@
 
 #include "wattwire/kit.hpp"
 
-// The spec's domain, or one of 1 … 100 from the run token (FNV-1a, so that all languages agree).
+// Returns the spec's domain or, if it is 0, a domain from 1 to 100. The FNV-1a hash of the run
+// token determines it, so that all languages agree.
 inline dds_domainid_t domain_of(const wattwire::Kit& kit) {
-  const int64_t given = kit.integer("settings.domain", 0, 230);
-  if (given != 0) return static_cast<dds_domainid_t>(given);
+  const int64_t domain = kit.integer("settings.domain", 0, 230);
+  if (domain != 0) return static_cast<dds_domainid_t>(domain);
   uint32_t state = 0x811C9DC5u;
   for (unsigned char byte : kit.string("run")) state = (state ^ byte) * 0x01000193u;
   return 1 + state % 100;
@@ -24,7 +25,7 @@ inline std::string quoted_xml(const std::string& text) {
   return out + "\"";
 }
 
-// One interface, no multicast, and the run's own tag: participants of other tags do not exist.
+// Returns a configuration with one interface, no multicast, and a tag that isolates the run.
 inline std::string configuration(const wattwire::Kit& kit) {
   return "<CycloneDDS><Domain Id=\"any\"><General><Interfaces><NetworkInterface name=" +
          quoted_xml(kit.string("settings.interface")) +

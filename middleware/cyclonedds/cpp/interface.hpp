@@ -1,4 +1,4 @@
-// Keeps this process's sockets to one interface.
+// Restricts this process's sockets to one interface.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <string>
 
-// Lets this process's UDP sockets take datagrams of one interface only, where that is allowed. The
-// library binds those that it receives on to all addresses, whatever interface it was given.
+// Restricts this process's UDP sockets to datagrams of one interface, if the process may do so. The
+// library binds its receiving sockets to all addresses, regardless of the configured interface.
 inline void stay_on(const std::string& interface) {
   DIR* folder = opendir("/proc/self/fd");
   if (folder == nullptr) return;

@@ -1,5 +1,6 @@
-// The three encodings in the types that idlc made, behind one shape: `assign` points a message at
-// the kit's data (valid until the next), `view` shows what came (valid while the message is).
+// A common interface to idlc's types for the three encodings. `assign` refers a message to the
+// kit's data, which is valid until the next message. `view` returns the payload of a received
+// message.
 
 #pragma once
 
@@ -31,7 +32,7 @@ struct TextType {
   static const dds_topic_descriptor_t* call() { return &wattwire_TextCall_desc; }
 
   void assign(Message& message, Bytes data) {
-    text_.assign(data.view());  // a string of IDL ends with a NUL
+    text_.assign(data.view());  // IDL strings are zero-terminated
     message.data = text_.data();
   }
   Bytes view(const Message& message) { return {message.data, std::strlen(message.data)}; }

@@ -1,4 +1,4 @@
-// One participant: its domain and configuration, QoS, waiting, and what is in force.
+// A participant with its domain, configuration and QoS; waiting, and the effective settings.
 
 #pragma once
 
@@ -14,9 +14,9 @@
 inline constexpr size_t kTakeMax = 32;
 inline constexpr dds_duration_t kBlockingMax = DDS_MSECS(100);  // DDS's default
 
-// A handle or a count; what is negative is an error.
-inline dds_return_t check(dds_return_t result, const std::string& what) {
-  if (result < 0) throw wattwire::MiddlewareFailed(what + ": " + dds_strretcode(-result));
+// Returns a handle or a count. Throws if the result is negative, which is an error.
+inline dds_return_t check(dds_return_t result, const std::string& action) {
+  if (result < 0) throw wattwire::MiddlewareFailed(action + ": " + dds_strretcode(-result));
   return result;
 }
 
@@ -52,11 +52,11 @@ class Participant {
     check(dds_waitset_attach(waitset_, unread_, 0), "attach");
   }
 
-  // Waits for messages and calls `take(message)` with each that is there.
+  // Waits for messages and calls `take(message)` for each.
   template <class Message, class Take>
   void take(int64_t timeout_ns, Take take_one) {
     check(dds_waitset_wait(waitset_, nullptr, 0, timeout_ns), "wait");
-    std::array<void*, kTakeMax> samples = {};  // null: the library lends its own
+    std::array<void*, kTakeMax> samples = {};  // null: the library lends its samples
     std::array<dds_sample_info_t, kTakeMax> infos;
     const dds_return_t count =
         check(dds_take(unread_, samples.data(), infos.data(), kTakeMax, kTakeMax), "take");
@@ -65,7 +65,7 @@ class Participant {
     if (count > 0) check(dds_return_loan(unread_, samples.data(), count), "return loan");
   }
 
-  // Waits until peers.count of the other side are matched by the writer and the reader.
+  // Waits until the writer and the reader have matched peers.count peers.
   void await_matched() {
     kit_.await_peers([this] { return matched(); });
   }

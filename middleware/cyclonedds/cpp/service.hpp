@@ -1,5 +1,5 @@
-// Service and pingpong patterns: a topic of requests and one of replies, matched by number. Every
-// client reads all replies and drops those of others, as request and reply over DDS do it.
+// Service and pingpong patterns: a topic for requests and a topic for replies, matched by number.
+// Every client reads all replies and drops those of others, as usual for calls over DDS.
 
 #pragma once
 
@@ -31,7 +31,7 @@ inline void serve(wattwire::Kit& kit) {
   });
 }
 
-// One client: its requests are numbered from 1, and a reply carries the number of its request.
+// A client. It numbers its requests from 1, and a reply carries the number of its request.
 template <class Type>
 class Client {
  public:
@@ -46,15 +46,15 @@ class Client {
   std::optional<Bytes> call(Bytes buffer, int64_t timeout_ns) {
     const int64_t deadline_ns = wattwire::now_ns() + timeout_ns;
     const uint64_t awaited = send(buffer);
-    bool found = false;
-    for (int64_t left_ns; !found && (left_ns = deadline_ns - wattwire::now_ns()) > 0;) {
+    bool has_reply = false;
+    for (int64_t left_ns; !has_reply && (left_ns = deadline_ns - wattwire::now_ns()) > 0;) {
       take(left_ns, [&](const Call& reply) {
         if (reply.call.number != awaited) return;
-        found = true;
+        has_reply = true;
         keep(type_.view(reply.body));
       });
     }
-    if (!found) return std::nullopt;
+    if (!has_reply) return std::nullopt;
     return reply_;
   }
 
@@ -88,7 +88,8 @@ class Client {
     });
   }
 
-  // The loan ends before the caller looks at the reply; a record's view is a copy already.
+  // Copies the reply, because the loan ends before the caller reads it. The view of a record is
+  // already a copy.
   void keep(Bytes reply) {
     reply_ = reply;
     if (reply.record != nullptr) return;

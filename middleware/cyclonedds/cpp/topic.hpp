@@ -16,7 +16,8 @@ inline void publish(wattwire::Kit& kit) {
       type.assign(message, buffer);
       return dds_write(writer, &message) == DDS_RETCODE_OK;
     });
-    // With the writer its messages would be gone. Of best effort nobody tells: silence must do.
+    // Destroying the writer would discard its messages. Best effort has no acknowledgements, so the
+    // node waits for a fixed time.
     if (kit.string("settings.reliability") == "reliable")
       dds_wait_for_acks(writer, DDS_MSECS(kit.integer("linger_ms")));
     else

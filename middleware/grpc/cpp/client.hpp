@@ -1,4 +1,4 @@
-// Client and ping: the blocking stub, on one channel or on one for each call.
+// Client and ping: the blocking stub, on one channel or on a channel per call.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 #include "messages.hpp"
 #include "ready.hpp"
 
-// The client's side: one channel for all workers, or one for each call.
+// The calls of all workers, on one channel or on a channel per call.
 class Calls {
  public:
   explicit Calls(wattwire::Kit& kit) : kit_(kit), credentials_(grpc::InsecureChannelCredentials()) {
@@ -27,10 +27,10 @@ class Calls {
     if (kit.string("settings.keep_alive") != "off") kept_ = connect();
   }
 
-  // What the library says of the connection that the probe was answered on.
+  // Returns the library's security type of the probe's connection.
   const std::string& security() const { return security_; }
 
-  // One call of the method for this payload; `reply` and `record` hold what is returned.
+  // Calls the method for this payload. The result refers to `reply` and `record`.
   template <class Payload, class Method>
   std::optional<wattwire::Bytes> call(Method method, wattwire::Bytes payload, int64_t timeout_ns,
                                       Payload* reply, wattwire::Record* record) {
@@ -45,14 +45,15 @@ class Calls {
         status.error_message().find("handshake failed") != std::string::npos)
       throw wattwire::MiddlewareFailed("TLS: " + status.error_message());
     if (!status.ok()) throw wattwire::SendFailed(status.error_message());
-    if (security_.empty()) security_ = security_of(context);  // of the probe: one thread
+    if (security_.empty())
+      security_ = security_of(context);  // set by the probe, in a single thread
     return read(*reply, record);
   }
 
  private:
   std::unique_ptr<wattwire::Calls::Stub> connect() const {
     grpc::ChannelArguments arguments;
-    // Without it channels to one address share their connection.
+    // By default channels to the same address share a connection.
     if (kit_.string("settings.keep_alive") == "off")
       arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     return wattwire::Calls::NewStub(grpc::CreateCustomChannel(endpoint_, credentials_, arguments));
@@ -60,8 +61,8 @@ class Calls {
 
   static std::string security_of(const grpc::ClientContext& context) {
     const auto context_auth = context.auth_context();
-    const auto found = context_auth->FindPropertyValues("transport_security_type");
-    return found.empty() ? "none" : std::string(found[0].data(), found[0].size());
+    const auto types = context_auth->FindPropertyValues("transport_security_type");
+    return types.empty() ? "none" : std::string(types[0].data(), types[0].size());
   }
 
   const wattwire::Kit& kit_;
@@ -83,15 +84,15 @@ void call_by(wattwire::Kit& kit, Method<Payload> method) {
   Calls calls(kit);
   std::vector<Worker> workers(kit.workers());
   auto call = [&](size_t worker, wattwire::Bytes buffer, int64_t timeout_ns) {
-    Worker& own = workers[worker];
-    return calls.call(method, buffer, timeout_ns, &own.reply, &own.record);
+    Worker& state = workers[worker];
+    return calls.call(method, buffer, timeout_ns, &state.reply, &state.record);
   };
   const int64_t discovery_ns = kit.probe(
       [&](wattwire::Bytes buffer, int64_t timeout_ns) { return call(0, buffer, timeout_ns); });
-  wattwire::Ready told = ready(kit, calls.security());
-  told.matched = 1;
-  told.discovery_ns = discovery_ns;
-  kit.ready(told);
+  wattwire::Ready fields = ready(kit, calls.security());
+  fields.matched = 1;
+  fields.discovery_ns = discovery_ns;
+  kit.ready(fields);
   kit.calls(call);
 }
 

@@ -1,4 +1,4 @@
-// The proto's messages and the kit's payloads.
+// Converts between the proto's messages and the kit's payloads.
 #pragma once
 
 #include <optional>
@@ -39,7 +39,7 @@ inline void fill(wattwire::RecordPayload* out, wattwire::Bytes payload) {
   out->mutable_trailer()->set_seq(record.trailer_seq);
 }
 
-// Both point into the message or into `record`, which holds what a record's fields are read into.
+// Both return views of the message or of `record`, to which they copy a record's fields.
 template <class Payload>
 wattwire::Bytes read(const Payload& in, wattwire::Record*) {
   return in.data();

@@ -1,4 +1,4 @@
-// What both roles need: files of TLS, and what READY says.
+// Common code of both roles: TLS files and the fields of READY.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

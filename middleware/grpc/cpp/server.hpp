@@ -30,7 +30,7 @@ class Server final : public wattwire::Calls::Service {
     const auto due = kit_.serve(read(request, &record));
     if (!due) return {grpc::StatusCode::FAILED_PRECONDITION, "a request of another run"};
     fill(reply, *due);
-    kit_.served();  // the library sends it once this returns
+    kit_.served();  // the library sends the reply after the return
     return grpc::Status::OK;
   }
 
@@ -53,7 +53,7 @@ inline void serve(wattwire::Kit& kit) {
   const auto server = builder.BuildAndStart();
   if (server == nullptr || port == 0)
     throw wattwire::MiddlewareFailed(
-        "no server on 127.0.0.1; standard error has the library's reason");
+        "cannot start a server on 127.0.0.1; standard error has the library's reason");
   kit.listening({"127.0.0.1:" + std::to_string(port)});
   kit.ready(ready(kit, uses_tls(kit) ? "ssl" : "none"));
   kit.wait();

@@ -1,4 +1,4 @@
-//! Makes the messages and stubs of the middleware's interface.
+//! Generates the messages and stubs of the middleware's interface.
 
 use std::env;
 use std::fs::canonicalize;
@@ -7,8 +7,8 @@ use std::path::PathBuf;
 fn main() {
     println!("cargo::rerun-if-env-changed=WATTWIRE_IDL");
     let folder = env::var("WATTWIRE_IDL").map(PathBuf::from).unwrap_or_else(|_| {
-        // In a workshop this file is a link to the one in the cell's true folder.
-        let here = canonicalize("build.rs").expect("cargo runs this where it lies");
+        // In a development folder this file is a link to the file in the cell's folder.
+        let here = canonicalize("build.rs").expect("cargo runs this in the cell's folder");
         here.with_file_name("..").join("idl")
     });
     let interface = folder.join("wattwire.proto");

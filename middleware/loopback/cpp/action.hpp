@@ -1,4 +1,4 @@
-// Action client and server: goal, acceptance, feedback and result, each one datagram.
+// Action client and server. Each goal, acceptance, feedback and result is a datagram.
 #pragma once
 
 #include <map>
@@ -13,15 +13,15 @@ inline void goal_client(Kit& kit) {
   auto poll = [&](int64_t timeout_ns) {
     auto frame = link.receive(timeout_ns);
     if (!frame) return;
-    auto found = goals.find(frame->number);
-    if (found == goals.end()) return;
+    auto entry = goals.find(frame->number);
+    if (entry == goals.end()) return;
     if (frame->kind == kAccept) {
-      kit.accepted(found->second);
+      kit.accepted(entry->second);
     } else if (frame->kind == kFeedback) {
-      kit.feedback(frame->payload, found->second);
+      kit.feedback(frame->payload, entry->second);
     } else if (frame->kind == kResult) {
-      kit.complete(found->second, frame->payload);
-      goals.erase(found);
+      kit.complete(entry->second, frame->payload);
+      goals.erase(entry);
     }
   };
   auto begin = [&](Slot* slot, Bytes buffer) {
@@ -43,7 +43,7 @@ inline void goal_server(Kit& kit) {
   Link link(kit);
   link.open(true);
   link.ready(-1);
-  // Every step may find that the client has left; its goal is its own record then.
+  // Sending may fail if the client has left. The server then records nothing further for the goal.
   auto serve = [&](const wattwire::Bytes& data, uint64_t number, const Address& client) {
     auto goal = kit.goal(data);
     link.count_message();

@@ -1,4 +1,4 @@
-// What the roles share: the socket, the frame, the planted faults, the timer.
+// Common code of all roles: the socket, frames, planted faults and the timer.
 #pragma once
 
 #include <poll.h>
@@ -24,7 +24,7 @@ using wattwire::now_ns;
 using wattwire::SendFailed;
 using wattwire::Slot;
 
-// A frame is the kind and the number of the call it belongs to, then the payload.
+// A frame consists of its kind, the number of its call, and the payload.
 enum FrameKind : uint8_t { kMessage, kRequest, kReply, kGoal, kAccept, kFeedback, kResult };
 constexpr size_t kHeadBytes = 9;
 constexpr int64_t kFaultMessage = 4;
@@ -33,11 +33,11 @@ struct Address {
   sockaddr_un name = {};
   socklen_t bytes = 0;
 
-  // Names are abstract, so a killed node leaves no file behind.
+  // Uses abstract names, so that a killed node leaves no file.
   static Address of(const std::string& name) {
     Address out;
     if (name.size() > sizeof out.name.sun_path - 1)
-      throw MiddlewareFailed("@" + name + ": longer than a socket's name may be");
+      throw MiddlewareFailed("@" + name + ": too long for the name of a socket");
     out.name.sun_family = AF_UNIX;
     std::memcpy(out.name.sun_path + 1, name.data(), name.size());
     out.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
@@ -64,14 +64,14 @@ class Link {
         duplicate_every_(static_cast<uint64_t>(kit.integer("settings.duplicate_every"))) {
     name_ = "wattwire-" + kit.string("run") + "-" + std::to_string(kit.integer("node"));
     socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    // The longest message must fit; the kernel caps it at net.core.wmem_max.
+    // The buffer must have room for the longest message. The kernel limits it to net.core.wmem_max.
     int bytes = 212992;
     setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    // A peer that stopped reading must not hold the window for ever (C-12).
+    // Limits the wait for a peer that has stopped reading (C-12).
     timeval limit = {timeout_ns_ / 1000000000, timeout_ns_ % 1000000000 / 1000 + 1};
     setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    Address own = Address::of(name_);
-    if (bind(socket_, own.get(), own.bytes) != 0)
+    Address address = Address::of(name_);
+    if (bind(socket_, address.get(), address.bytes) != 0)
       throw MiddlewareFailed("bind @" + name_ + ": " + std::strerror(errno));
     read_drops();
   }
@@ -79,21 +79,21 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // Addresses of the peers, from the endpoints `@name`; each must be bound.
+  // Returns the addresses of the peers from the endpoints `@name`, which must be bound.
   std::vector<Address> peers() const {
-    std::vector<Address> found;
+    std::vector<Address> addresses;
     for (const auto& endpoint : kit_.strings("peers.endpoints")) {
       Address address = Address::of(endpoint.substr(endpoint.rfind('@', 0) == 0 ? 1 : 0));
       int trial = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
       int failed = connect(trial, address.get(), address.bytes) == 0 ? 0 : errno;
       close(trial);
       if (failed != 0) throw MiddlewareFailed("connect " + endpoint + ": " + strerror(failed));
-      found.push_back(address);
+      addresses.push_back(address);
     }
-    if (static_cast<int64_t>(found.size()) < kit_.integer("peers.count"))
-      throw MiddlewareFailed(std::to_string(found.size()) + " endpoints for " +
+    if (static_cast<int64_t>(addresses.size()) < kit_.integer("peers.count"))
+      throw MiddlewareFailed(std::to_string(addresses.size()) + " endpoints for " +
                              std::to_string(kit_.integer("peers.count")));
-    return found;
+    return addresses;
   }
 
   void open(bool listening) {
@@ -119,7 +119,7 @@ class Link {
     kit_.ready(ready);
   }
 
-  // Dies or hangs here where the settings say so.
+  // Kills or blocks the process if the settings plant a fault at this stage.
   void fault(const std::string& stage) {
     const std::string& role = kit_.string("settings.fault_role");
     if (role != "any" && role != kit_.string("role")) return;
@@ -131,7 +131,7 @@ class Link {
     if (++messages_ == kFaultMessage) fault("window");
   }
 
-  // How often a sender transmits this counter, by the planted faults.
+  // Returns the number of transmissions of this counter, which planted faults may change.
   int copies(uint64_t counter) {
     count_message();
     for (int64_t end = now_ns() + delay_ns_; delay_ns_ > 0 && now_ns() < end;)
@@ -140,7 +140,7 @@ class Link {
     return hits(duplicate_every_, counter) ? 2 : 1;
   }
 
-  // False where the peer is gone, or its queue stayed full for timeout_ns.
+  // Returns false if the peer has left or its queue stayed full for timeout_ns.
   bool send(uint8_t kind, uint64_t number, Bytes payload, const Address& to, int flags = 0) {
     uint8_t head[kHeadBytes] = {kind};
     std::memcpy(head + 1, &number, 8);
@@ -155,7 +155,7 @@ class Link {
     return sendmsg(socket_, &message, flags) >= 0;
   }
 
-  // Sends without blocking: two sides that wait for each other's queue would stand still.
+  // Sends without blocking, because two nodes that wait for each other's queues would deadlock.
   template <class Poll>
   bool send_patiently(uint8_t kind, uint64_t number, Bytes payload, const Address& to, Poll poll) {
     int64_t deadline = now_ns() + timeout_ns_;
@@ -207,10 +207,10 @@ class Link {
   std::vector<uint8_t> frame_;
   const int64_t timeout_ns_, delay_ns_;
   const uint64_t drop_every_, duplicate_every_;
-  std::optional<wattwire::Record> record_;  // of the last frame
+  std::optional<wattwire::Record> record_;  // the record of the last frame
 };
 
-// This middleware's own timer: periodic from its creation, a late tick does not shift it.
+// The middleware's periodic timer. A late tick does not shift later ticks.
 template <class Begin, class Poll>
 void drive_native(Kit& kit, Begin begin, Poll poll) {
   kit.wait_timer_birth();

@@ -1,4 +1,4 @@
-// Loopback node: datagrams of AF_UNIX between processes of one host.
+// Loopback node: AF_UNIX datagrams between processes of a host.
 #include "action.hpp"
 #include "service.hpp"
 #include "topic.hpp"

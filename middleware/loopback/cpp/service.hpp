@@ -1,4 +1,4 @@
-// Client and server, ping and pong: the frame's number pairs a reply with its call.
+// Client and server, ping and pong. The frame's number matches a reply to its call.
 #pragma once
 
 #include <map>
@@ -26,10 +26,10 @@ inline void client(Kit& kit) {
   auto poll = [&](int64_t timeout_ns) {
     auto frame = link.receive(timeout_ns);
     if (!frame) return;
-    auto found = waiting.find(frame->number);
-    if (found == waiting.end()) return;
-    kit.complete(found->second, frame->payload);
-    waiting.erase(found);
+    auto entry = waiting.find(frame->number);
+    if (entry == waiting.end()) return;
+    kit.complete(entry->second, frame->payload);
+    waiting.erase(entry);
   };
   auto begin = [&](Slot* slot, Bytes buffer) {
     waiting[counter_of(slot)] = slot;
@@ -59,7 +59,7 @@ inline void server(Kit& kit) {
     if (!frame) return;
     auto reply = kit.serve(frame->payload);
     link.count_message();
-    // A client that has left gets no reply; its call is its own record.
+    // Sending fails if the client has left. The server then records no call.
     if (reply && link.send(kReply, frame->number, *reply, frame->sender)) kit.served();
   });
   link.fault("drain");

@@ -1,4 +1,4 @@
-// Publisher and subscriber: one datagram per message and subscriber.
+// Publisher and subscriber, with one datagram per message and subscriber.
 #pragma once
 
 #include "link.hpp"

@@ -1,4 +1,4 @@
-// REST node: cpp-httplib as server and client.
+// REST node with the server and the client of cpp-httplib.
 #include <deque>
 
 #include "wattwire/record_json.hpp"
@@ -12,13 +12,13 @@ namespace {
 
 constexpr char kText[] = "text/plain; charset=utf-8";
 
-// What README.md calls the body of this payload.
+// Returns the content type for the payloads of this run.
 const char* content_type(const Kit& kit, bool literal) {
   if (kit.encoding() == "record") return "application/json";
   return literal || kit.text() ? kText : "application/octet-stream";
 }
 
-// A body as the kit takes it; `record` holds it where it is one.
+// Decodes a body for the kit. Stores a record in `record`.
 Bytes decoded(const Kit& kit, Bytes body, std::optional<wattwire::Record>* record) {
   if (kit.encoding() != "record") return body;
   *record = wattwire::record_from_json(body.view());
@@ -42,7 +42,7 @@ void serve(Kit& kit) {
   });
 }
 
-// One caller's connection, and what its last reply was.
+// A caller's connection and its last reply.
 struct Caller {
   Caller(const Kit& kit, const std::string& url) : client(kit, url) {}
   wattwire::http::Client client;

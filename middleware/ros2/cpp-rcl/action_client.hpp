@@ -1,4 +1,4 @@
-// Action pattern, client side: goals run through callbacks; several may be open.
+// Action pattern, client side, with callbacks. Several goals may be open.
 
 #pragma once
 
@@ -50,7 +50,7 @@ class ActionClient {
     missing_feedback_ += kit_.feedback_count();
   }
 
-  // One message of each kind that a wait found.
+  // Takes one message of each kind that is ready.
   void take(const rcl_wait_set_t* set) {
     bool feedback, status, accepted, cancelled, result;
     check(rcl_action_client_wait_set_get_entities_ready(set, &client_, &feedback, &status,
@@ -62,7 +62,8 @@ class ActionClient {
     if (result) take_result();
   }
 
-  // One goal, waited for: nothing unless acceptance, every feedback and the result arrive in time.
+  // Sends a goal and waits for it. Returns nullopt unless its acceptance, all feedback and its
+  // result arrive in time.
   std::optional<wattwire::Bytes> probe(wattwire::Bytes buffer, int64_t timeout_ns) {
     const int64_t deadline_ns = wattwire::now_ns() + timeout_ns;
     send(nullptr, buffer);
@@ -77,13 +78,13 @@ class ActionClient {
     return std::nullopt;
   }
 
-  // Ends the probes: what still comes of them is nobody's.
+  // Forgets the probes, so that their late messages are ignored.
   void forget_probes() {
     goals_.clear();
     missing_feedback_ = 0;
   }
 
-  // Takes the feedback that results have overtaken, for quiet_ms at most.
+  // Waits at most quiet_ms for feedback that arrives after its result.
   void drain() {
     if (kit_.string("settings.late_feedback") != "keep") return;
     const int64_t until_ns = wattwire::now_ns() + kit_.integer("quiet_ms") * 1000000;
@@ -101,7 +102,7 @@ class ActionClient {
   };
   using Goals = std::map<GoalId, Open>;
 
-  // Unique within a run, as ROS needs of it: the node's number and a count.
+  // Returns an id that is unique in the run, as ROS requires: the node's number and a counter.
   GoalId next_id() {
     const uint64_t parts[2] = {static_cast<uint64_t>(kit_.integer("node")), ++count_};
     GoalId id;
@@ -111,7 +112,7 @@ class ActionClient {
 
   const auto& result_field() const { return result_.message.result.result; }
 
-  // The goal of a numbered request; its number is spent.
+  // Returns the goal of a request's number, and removes the number.
   typename Goals::iterator goal_of(std::map<int64_t, GoalId>& numbers, int64_t number) {
     const auto found = numbers.find(number);
     if (found == numbers.end()) return goals_.end();
@@ -143,7 +144,7 @@ class ActionClient {
     if (rcl_action_take_feedback(&client_, &feedback_.message) != RCL_RET_OK) {
       return rcl_reset_error();
     }
-    // Every client of a server hears the feedback of all of them.
+    // Every client of a server receives the feedback of all clients.
     const auto goal = goals_.find(id_of(feedback_.message.goal_id));
     if (goal == goals_.end()) return;
     Open& open = goal->second;
@@ -199,7 +200,7 @@ void perform_as(wattwire::Kit& kit) {
   auto poll = [&](int64_t timeout_ns) { take(session.wait(timeout_ns, add)); };
   auto act = [&](wattwire::Slot* slot, wattwire::Bytes buffer) { client.send(slot, buffer); };
   kit.await_peers([&] { return client.available(); }, poll);
-  // ROS calls a server ready from its graph; its five channels are matched one by one.
+  // A probe is necessary, because ROS reports a server as ready before all five channels match.
   kit.probe([&](wattwire::Bytes buffer, int64_t ns) { return client.probe(buffer, ns); });
   client.forget_probes();
   const rmw_qos_profile_t requested = session.qos(false);

@@ -1,4 +1,4 @@
-// Message memory of actions, in both encodings, and the identity of a goal.
+// Message memory of actions in both encodings, and the ids of goals.
 
 #pragma once
 
@@ -24,7 +24,7 @@ inline void assign(unique_identifier_msgs__msg__UUID& field, const GoalId& id) {
   std::memcpy(field.uuid, id.data(), id.size());
 }
 
-// The shape that `Owned` needs of a message that rosidl generated for C.
+// Wraps a message that rosidl generated for C, for use with `Owned`.
 #define WATTWIRE_MESSAGE(Alias, Generated)                                    \
   struct Alias {                                                              \
     using Message = Generated;                                                \

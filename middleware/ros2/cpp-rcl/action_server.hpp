@@ -1,4 +1,4 @@
-// Action pattern, server side: accept, publish feedback, answer with a result.
+// Action pattern, server side: accepts goals, publishes feedback and returns results.
 
 #pragma once
 
@@ -29,7 +29,7 @@ class ActionServer {
   ActionServer(const ActionServer&) = delete;
   ActionServer& operator=(const ActionServer&) = delete;
 
-  // One turn of the executor: one message of each kind that a wait found.
+  // Runs one turn of the executor, which takes one message of each kind that is ready.
   void spin(int64_t timeout_ns) {
     rcl_wait_set_t* set = session_.wait(timeout_ns, [this](rcl_wait_set_t* empty) {
       check(rcl_action_wait_set_add_action_server(empty, &server_, nullptr), "add action server");
@@ -59,14 +59,14 @@ class ActionServer {
     std::optional<wattwire::Goal> goal = kit_.goal(view(request_.message.goal.goal));
     reply_.message.accepted = goal.has_value();
     if (rcl_action_send_goal_response(&server_, &header, &reply_.message) != RCL_RET_OK) {
-      return rcl_reset_error();  // its client has left
+      return rcl_reset_error();  // the client has left
     }
     if (!goal) return;
     kit_.accept(*goal);
     execute(std::move(*goal));
   }
 
-  // The states of a goal as rclcpp goes through them, with a status message at each change.
+  // Runs a goal through the same states as rclcpp, with a status message at each change.
   void execute(wattwire::Goal goal) {
     rcl_action_goal_info_t info = rcl_action_get_zero_initialized_goal_info();
     info.goal_id = request_.message.goal_id;
@@ -83,11 +83,11 @@ class ActionServer {
     check(rcl_action_update_goal_state(handle, GOAL_EVENT_SUCCEED), "goal succeeds");
     publish_status();
     check(rcl_action_notify_goal_done(&server_), "rcl_action_notify_goal_done");
-    // rcl frees its own copy of the handle when the goal expires, and not what it points to.
+    // When a goal expires, rcl frees its copy of the handle, but not the data of the handle.
     goals_.insert_or_assign(id_of(info.goal_id), Accepted{*handle, std::move(goal)});
   }
 
-  // The client asks for the result once it knows of its acceptance.
+  // Handles a request for a result, which the client sends after the acceptance.
   void give_result() {
     rmw_request_id_t header;
     if (rcl_action_take_result_request(&server_, &header, &asked_.message) != RCL_RET_OK) {

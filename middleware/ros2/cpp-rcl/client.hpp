@@ -49,7 +49,8 @@ class Client {
     return number;
   }
 
-  // ROS's number of the reply that a wait found, if there is one; `reply` is its field.
+  // Takes a reply and returns ROS's number of its request, or nullopt if there is no reply.
+  // `reply()` then returns its field.
   std::optional<int64_t> take(const rcl_wait_set_t* set) {
     if (set->clients[0] == nullptr) return std::nullopt;
     rmw_request_id_t id;
@@ -90,7 +91,8 @@ void call_as(wattwire::Kit& kit) {
   };
   kit.await_peers([&] { return client.available(); },
                   [&](int64_t timeout_ns) { client.take(session.wait(timeout_ns, add)); });
-  // The server may see this client's reader later than its writer: first replies are then lost.
+  // The server may discover this client's reader after its writer, and then loses the first
+  // replies.
   kit.probe(call);
   session.ready(1, wattwire::now_ns() - created_ns, client.granted());
   const bool scheduled = kit.string("loop") == "open";

@@ -1,4 +1,4 @@
-// Message memory of the two encodings, behind one shape: a field of bytes or characters.
+// Message memory of the two encodings, with a common interface to a field of bytes or characters.
 
 #pragma once
 
@@ -21,7 +21,7 @@ inline wattwire::Bytes view(const rosidl_runtime_c__String& field) {
   return {reinterpret_cast<const uint8_t*>(field.data), field.size};
 }
 
-// Fills a field; its memory is kept from message to message.
+// Fills a field, and reuses its memory for each message.
 inline void assign(rosidl_runtime_c__uint8__Sequence& field, wattwire::Bytes bytes) {
   if (field.capacity < bytes.size) {
     rosidl_runtime_c__uint8__Sequence__fini(&field);
@@ -94,7 +94,7 @@ struct TextService {
   }
 };
 
-// One message of a type above, initialised and given back.
+// Owns a message of a type above: initialises and finalises it.
 template <typename Type>
 struct Owned {
   typename Type::Message message;

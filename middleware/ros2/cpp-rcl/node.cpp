@@ -1,4 +1,4 @@
-// The ROS 2 cell on the rcl C API: what rclcpp and rclpy stand on, without either of them.
+// The ROS 2 cell on the rcl C API, on which rclcpp and rclpy are built.
 
 #include "action_client.hpp"
 #include "action_server.hpp"

@@ -1,4 +1,4 @@
-// A ROS timer gives the ticks: native pacing, all work in its callback as the executor runs it.
+// Native pacing: a ROS timer provides the ticks, and its callback in the executor does all work.
 
 #pragma once
 
@@ -29,7 +29,7 @@ class Timer {
     check(rcl_wait_set_add_timer(set, &timer_, nullptr), "rcl_wait_set_add_timer");
   }
 
-  // True where the timer has fired; it is then rearmed.
+  // Returns whether the timer has fired, and rearms it.
   bool take() {
     bool ready = false;
     check(rcl_timer_is_ready(&timer_, &ready), "rcl_timer_is_ready");
@@ -40,7 +40,7 @@ class Timer {
   rcl_timer_t timer_ = rcl_get_zero_initialized_timer();
 };
 
-// Wakes the executor at STOP; on an error the process ends and the thread with it.
+// Wakes the executor at STOP. After an error the process ends together with this thread.
 class StopWatch {
  public:
   explicit StopWatch(Session& session)

@@ -1,4 +1,4 @@
-// One ROS node and the wait set that stands for the default executor.
+// A ROS node with a wait set that replaces the default executor.
 
 #pragma once
 
@@ -15,19 +15,19 @@
 #include "wattwire_ros2/process.hpp"
 #include "wattwire_ros2/shared_memory.hpp"
 
-// rcl's own words about the last error, which are then gone.
+// Returns and clears rcl's last error message.
 inline std::string take_error() {
   const std::string reason = rcl_get_error_string().str;
   rcl_reset_error();
   return reason;
 }
 
-// Throws with rcl's own words where a call failed.
+// Throws rcl's error message if a call failed.
 inline void check(rcl_ret_t code, const char* what) {
   if (code != RCL_RET_OK) throw wattwire::MiddlewareFailed(what + (": " + take_error()));
 }
 
-// For what is given back on the way out: an error there is no error of the run.
+// Ignores errors of the shutdown, which do not affect the run.
 inline void ignore(rcl_ret_t /*code*/) { rcl_reset_error(); }
 
 class Session {
@@ -48,8 +48,8 @@ class Session {
     check(rcl_clock_init(RCL_ROS_TIME, &clock_, &allocator_), "rcl_clock_init");
     check(rcl_guard_condition_init(&waker_, &context_, rcl_guard_condition_get_default_options()),
           "rcl_guard_condition_init");
-    // An action has two topics (feedback, status), three services (goal, cancel, result) and, at
-    // the server, a timer of its own.
+    // An action has two topics (feedback, status), three services (goal, cancel, result) and, on
+    // the server, a timer.
     const bool action = kit.string("pattern") == "action";
     const size_t services = action ? 3 : 1;
     check(rcl_wait_set_init(&wait_set_, action ? 2 : 1, 2, 1, services, services, 0, &context_,
@@ -81,7 +81,7 @@ class Session {
     return "/wattwire_" + kit_.string("run") + "/" + leaf;
   }
 
-  // The settings as a profile. Services stay volatile, as ROS demands of them.
+  // Returns the settings as a QoS profile. Services are always volatile, as ROS requires.
   rmw_qos_profile_t qos(bool topic) const {
     rmw_qos_profile_t profile = rmw_qos_profile_default;
     profile.reliability = kit_.string("settings.reliability") == "reliable"
@@ -105,10 +105,11 @@ class Session {
   }
 #endif
 
-  // Ends a wait; from any thread.
+  // Ends a wait. Any thread may call this.
   void wake() { ignore(rcl_trigger_guard_condition(&waker_)); }
 
-  // Turns the executor (`turn(timeout_ns)`) until the window is over; no timeout of ours wakes it.
+  // Runs the executor (`turn(timeout_ns)`) until the end of the window, without timeouts of the
+  // kit.
   template <typename Turn>
   void spin_until_end(Turn turn) {
     std::atomic<bool> over{false};
@@ -119,8 +120,8 @@ class Session {
     while (!over) turn(-1);
   }
 
-  // One turn of the executor: waits for what `add` puts into the set, at most `timeout_ns` (for
-  // ever where negative). Until READY the graph wakes it too: a match is a change of the graph.
+  // Runs one turn of the executor. Waits at most `timeout_ns` (without limit if negative) for the
+  // entities that `add` puts into the set. Before READY, changes of the graph also wake it.
   template <typename Add>
   rcl_wait_set_t* wait(int64_t timeout_ns, Add add) {
     check(rcl_wait_set_clear(&wait_set_), "rcl_wait_set_clear");
@@ -135,9 +136,9 @@ class Session {
     return &wait_set_;
   }
 
-  // READY with what is really in force; `granted` is the endpoint's own answer.
+  // Prints READY with the effective settings. `granted` is the QoS that the endpoint reports.
   void ready(int64_t matched, int64_t discovery_ns, const rmw_qos_profile_t* granted) {
-    if (granted == nullptr) throw wattwire::MiddlewareFailed("rcl does not tell the granted QoS");
+    if (granted == nullptr) throw wattwire::MiddlewareFailed("rcl does not report the granted QoS");
     const bool reliable = granted->reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE;
     const bool keep_all = granted->history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
     wattwire::Ready ready;
@@ -169,10 +170,10 @@ class Session {
  private:
   void check_rmw() const {
     const std::string loaded = rmw_get_implementation_identifier();
-    const std::string wanted = kit_.string("settings.rmw");
-    if (!wanted.empty() && loaded != wanted) {
-      throw wattwire::MiddlewareFailed("settings.rmw: wanted " + wanted + ", loaded " + loaded +
-                                       "; this ROS has no loader for another RMW in C++");
+    const std::string requested = kit_.string("settings.rmw");
+    if (!requested.empty() && loaded != requested) {
+      throw wattwire::MiddlewareFailed("settings.rmw: requested " + requested + ", loaded " +
+                                       loaded + "; this ROS has no loader for another RMW in C++");
     }
   }
 

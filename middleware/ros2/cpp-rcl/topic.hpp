@@ -11,8 +11,9 @@
 #include "messages.hpp"
 #include "schedule.hpp"
 
-// Keeps the publisher until its messages are out: with its endpoint they would be gone.
-// Acknowledgement tells it for reliable QoS; of best effort nobody tells, and silence must do.
+// Waits until the publisher's messages are sent, because destroying its endpoint would discard
+// them. Reliable QoS has acknowledgements. Best effort has none, so the node waits for a fixed
+// time.
 inline void drain(wattwire::Kit& kit, const rcl_publisher_t& publisher) {
   if (kit.string("settings.reliability") == "reliable") {
     ignore(rcl_publisher_wait_for_all_acked(&publisher, RCL_MS_TO_NS(kit.integer("linger_ms"))));

@@ -1,4 +1,4 @@
-// Action pattern: accept, publish feedback, answer with a result; several goals may be open.
+// Action pattern: accepts goals, publishes feedback and returns results. Several goals may be open.
 
 #pragma once
 
@@ -17,7 +17,7 @@ void serve_goals_as(wattwire::Kit& kit) {
   using Action = typename Types::Action;
   using Handle = rclcpp_action::ServerGoalHandle<Action>;
   Session session(kit);
-  std::map<rclcpp_action::GoalUUID, wattwire::Goal> accepted;  // the kit's goal beside ROS's
+  std::map<rclcpp_action::GoalUUID, wattwire::Goal> accepted;  // the kit's goals by ROS's ids
   auto on_goal = [&](const rclcpp_action::GoalUUID& id,
                      std::shared_ptr<const typename Action::Goal> request) {
     std::optional<wattwire::Goal> goal = kit.goal(view(request->goal));
@@ -50,10 +50,10 @@ void serve_goals_as(wattwire::Kit& kit) {
   session.spin_until_end();
 }
 
-// An action client that hears all feedback of its goals.
+// An action client that receives all feedback of its goals.
 //
-// rclcpp knows a goal only from its acceptance until its result, and takes feedback before both: of
-// a quick server it drops a part after it arrived.
+// rclcpp knows a goal only from its acceptance to its result and discards other feedback, so it
+// loses a part of the feedback of a fast server.
 template <typename Action>
 class PatientClient : public rclcpp_action::Client<Action> {
  public:
@@ -100,7 +100,7 @@ class GoalSender {
         node->get_node_base_interface(), node->get_node_graph_interface(),
         node->get_node_logging_interface(), session.name("action"), options);
     patient_->on_feedback([this](const rclcpp_action::GoalUUID& id, wattwire::Bytes data) {
-      // Every client of a server hears the feedback of all of them.
+      // Every client of a server receives the feedback of all clients.
       const auto found = awaited_.find(id);
       if (found == awaited_.end()) return;
       found->second.told(data);
@@ -132,7 +132,7 @@ class GoalSender {
     submit(buffer, options, [this, slot](wattwire::Bytes data) { kit_.feedback(data, slot); });
   }
 
-  // Takes the feedback that results have overtaken, for quiet_ms at most.
+  // Waits at most quiet_ms for feedback that arrives after its result.
   void drain() {
     const int64_t until_ns = wattwire::now_ns() + kit_.integer("quiet_ms") * 1000000;
     for (int64_t left_ns; !awaited_.empty() && (left_ns = until_ns - wattwire::now_ns()) > 0;) {
@@ -140,10 +140,11 @@ class GoalSender {
     }
   }
 
-  // One goal, waited for: nothing unless acceptance, every feedback and the result arrive in time.
+  // Sends a goal and waits for it. Returns nullopt unless its acceptance, all feedback and its
+  // result arrive in time.
   std::optional<wattwire::Bytes> probe(wattwire::Bytes buffer, int64_t timeout_ns) {
     const int64_t deadline_ns = wattwire::now_ns() + timeout_ns;
-    // Shared: answers may come after the time is up.
+    // Shared, because responses may arrive after the timeout.
     struct Told {
       int64_t feedback = 0;
       std::shared_ptr<typename Action::Result> result;
@@ -188,7 +189,7 @@ class GoalSender {
   Session& session_;
   wattwire::Kit& kit_;
   typename rclcpp_action::Client<Action>::SharedPtr client_;
-  std::shared_ptr<PatientClient<Action>> patient_;  // null: late feedback is dropped
+  std::shared_ptr<PatientClient<Action>> patient_;  // null if late feedback is dropped
   std::map<rclcpp_action::GoalUUID, Awaited> awaited_;
   std::shared_ptr<typename Action::Result> probed_;
 };
@@ -199,7 +200,7 @@ void perform_as(wattwire::Kit& kit) {
   GoalSender<Types> sender(session);
   kit.await_peers([&] { return sender.available(); },
                   [&](int64_t timeout_ns) { session.spin_once(timeout_ns); });
-  // ROS calls a server ready from its graph; its five channels are matched one by one.
+  // A probe is necessary, because ROS reports a server as ready before all five channels match.
   kit.probe([&](wattwire::Bytes buffer, int64_t ns) { return sender.probe(buffer, ns); });
   session.ready(1, session.qos(false));
   session.drive([&](wattwire::Slot* slot, wattwire::Bytes buffer) { sender.send(slot, buffer); });

@@ -1,4 +1,4 @@
-// The interface types of the two encodings, and a payload as the field of one.
+// The interface types of the two encodings, and conversions between payloads and fields.
 
 #pragma once
 
@@ -31,7 +31,7 @@ wattwire::Bytes view(const Field& field) {
   return {reinterpret_cast<const uint8_t*>(field.data()), field.size()};
 }
 
-// Fills a field; its memory is kept from message to message.
+// Fills a field, and reuses its memory for each message.
 template <typename Field>
 void assign(Field& field, wattwire::Bytes bytes) {
   field.assign(bytes.data, bytes.data + bytes.size);

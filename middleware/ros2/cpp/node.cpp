@@ -1,4 +1,4 @@
-// The ROS 2 cell in C++, on rclcpp as its tutorials show it.
+// The ROS 2 cell in C++ on rclcpp, as in its tutorials.
 
 #include "action.hpp"
 #include "service.hpp"

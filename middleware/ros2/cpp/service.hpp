@@ -8,7 +8,7 @@
 #include "interfaces.hpp"
 #include "session.hpp"
 
-// Returns what `send` returns; an error of rcl there is a message that was not sent.
+// Returns the result of `send`. Converts errors of rcl to SendFailed.
 template <typename Send>
 auto or_send_failed(Send send) {
   try {
@@ -23,7 +23,7 @@ void serve_as(wattwire::Kit& kit) {
   using Service = typename Types::Service;
   Session session(kit);
   typename Service::Response response;
-  // The form of callback that sends its reply itself: only so the reply is seen to go.
+  // Uses the callback that sends the reply itself, so that the node can record the sending.
   auto on_request = [&](std::shared_ptr<rclcpp::Service<Service>> service,
                         std::shared_ptr<rmw_request_id_t> header,
                         std::shared_ptr<typename Service::Request> request) {
@@ -33,7 +33,7 @@ void serve_as(wattwire::Kit& kit) {
     try {
       service->send_response(*header, response);
     } catch (const rclcpp::exceptions::RCLError&) {
-      // Its client has left.
+      // The client has left.
     }
     kit.served();
   };
@@ -56,7 +56,7 @@ class Client {
 
   Endpoint& endpoint() { return *endpoint_; }
 
-  // As the tutorial does it; the reply stays until the next call.
+  // Calls as in the tutorial. The reply is valid until the next call.
   std::optional<wattwire::Bytes> call(wattwire::Bytes buffer, int64_t timeout_ns) {
     assign(request_->request, buffer);
     auto pending = or_send_failed([&] { return endpoint_->async_send_request(request_); });
@@ -97,7 +97,8 @@ void call_as(wattwire::Kit& kit) {
   auto call = [&](wattwire::Bytes buffer, int64_t timeout_ns) {
     return client.call(buffer, timeout_ns);
   };
-  // The server may see this client's reader later than its writer: first replies are then lost.
+  // The server may discover this client's reader after its writer, and then loses the first
+  // replies.
   kit.probe(call);
   session.ready(1, client.endpoint().get_request_publisher_actual_qos());
   const bool scheduled = kit.string("loop") == "open";

@@ -1,4 +1,4 @@
-// One ROS node with the default executor, and its QoS.
+// A ROS node with the default executor, and its QoS.
 
 #pragma once
 
@@ -24,7 +24,7 @@
 class Session {
  public:
   explicit Session(wattwire::Kit& kit) : kit_(kit), profile_sha256_(configure_process(kit)) {
-    // rclcpp opens a log file for each process; it belongs to the run, not into the user's home.
+    // Puts rclcpp's log file into the folder of the run instead of the user's home.
     set_variable("ROS_LOG_DIR", std::filesystem::absolute(out_folder()).string());
     remove_dead_memory();
     rclcpp::init(0, nullptr, rclcpp::InitOptions(), rclcpp::SignalHandlerOptions::None);
@@ -56,7 +56,7 @@ class Session {
     return "/wattwire_" + kit_.string("run") + "/" + leaf;
   }
 
-  // The settings as a profile. Services stay volatile, as ROS demands of them.
+  // Returns the settings as a QoS profile. Services are always volatile, as ROS requires.
   rclcpp::QoS qos(bool topic) const {
     rclcpp::QoS qos(static_cast<size_t>(kit_.integer("settings.depth", 1, INT32_MAX)));
     if (kit_.string("settings.history") == "keep_all") qos.keep_all();
@@ -72,9 +72,9 @@ class Session {
 
   void spin_once(int64_t timeout_ns) { executor_->spin_once(std::chrono::nanoseconds(timeout_ns)); }
 
-  // Spins until the kit says that the window is over.
+  // Spins until the end of the window.
   void spin_until_end() {
-    // Never destroyed: the kit's thread may still be in it when this node closes.
+    // Never destroyed, because the kit's thread may still use it when this node closes.
     auto* end = new SpinEnd<rclcpp::Executor>(*executor_);
     kit_.on_end([end] { end->reach(); });
     end->spin_until();
@@ -98,7 +98,7 @@ class Session {
     if (over_ != nullptr && kit_.finished()) over_->reach();
   }
 
-  // READY of a server, once the graph shows its clients; they probe for the match itself.
+  // Prints READY of a server after the graph lists its clients. The clients probe for the match.
   void await_clients(const std::string& service, const rclcpp::QoS& granted) {
 #ifdef WATTWIRE_ROS_HUMBLE
     (void)service;
@@ -110,7 +110,7 @@ class Session {
 #endif
   }
 
-  // READY with what is really in force; `granted` is the endpoint's own answer.
+  // Prints READY with the effective settings. `granted` is the QoS that the endpoint reports.
   void ready(int64_t matched, const rclcpp::QoS& granted) {
     const rmw_qos_profile_t& profile = granted.get_rmw_qos_profile();
     const bool reliable = profile.reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE;
@@ -151,13 +151,14 @@ class Session {
 
   void check_rmw() const {
     const std::string loaded = rmw_get_implementation_identifier();
-    const std::string wanted = kit_.string("settings.rmw");
-    if (!wanted.empty() && loaded != wanted) {
-      throw wattwire::MiddlewareFailed("settings.rmw: wanted " + wanted + ", loaded " + loaded);
+    const std::string requested = kit_.string("settings.rmw");
+    if (!requested.empty() && loaded != requested) {
+      throw wattwire::MiddlewareFailed("settings.rmw: requested " + requested + ", loaded " +
+                                       loaded);
     }
   }
 
-  // A wall timer gives the ticks and nothing else wakes the executor: no timeouts of ours.
+  // A wall timer provides the ticks. The executor has no timeouts of the kit.
   template <typename Act>
   void spin_native(Act act) {
     auto* over = over_ =

@@ -1,17 +1,17 @@
-// Ends an executor's spin from any thread.
+// Ends the spin of an executor from any thread.
 
 #pragma once
 
 #include <atomic>
 #include <future>
 
-// `Executor` is rclcpp's, which looks at the future after each callback.
+// `Executor` is rclcpp's, which checks the future after each callback.
 template <typename Executor>
 class SpinEnd {
  public:
   explicit SpinEnd(Executor& executor) : executor_(executor) {}
 
-  // Ends the spin, once; further calls do nothing.
+  // Ends the spin. Further calls have no effect.
   void reach() {
     if (reached_.exchange(true)) return;
     over_.set_value();
@@ -19,11 +19,11 @@ class SpinEnd {
     left_.set_value();
   }
 
-  // Spins until reach(), and returns only when the thread that called it has left the executor:
-  // the caller may then destroy it.
+  // Spins until reach(). Returns after the thread that called reach() has left the executor, so
+  // that the caller may destroy it.
   void spin_until() {
     executor_.spin_until_future_complete(future_);
-    // A spin may also end because the context was shut down: then nobody called reach().
+    // A shutdown of the context also ends a spin, without a call of reach().
     if (reached_) left_.get_future().wait();
   }
 

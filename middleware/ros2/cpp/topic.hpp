@@ -8,8 +8,9 @@
 #include "interfaces.hpp"
 #include "session.hpp"
 
-// Keeps the publisher until its messages are out: with its endpoint they would be gone.
-// Acknowledgement tells it for reliable QoS; of best effort nobody tells, and silence must do.
+// Waits until the publisher's messages are sent, because destroying its endpoint would discard
+// them. Reliable QoS has acknowledgements. Best effort has none, so the node waits for a fixed
+// time.
 inline void drain(wattwire::Kit& kit, rclcpp::PublisherBase& publisher) {
   if (kit.string("settings.reliability") == "reliable") {
     publisher.wait_for_all_acked(std::chrono::milliseconds(kit.integer("linger_ms")));

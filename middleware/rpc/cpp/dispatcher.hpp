@@ -1,4 +1,4 @@
-// JSON-RPC 2.0: from a request's text to its response's, and from a response's to its result.
+// JSON-RPC 2.0: handles requests and parses responses.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ class Dispatcher {
 
   void add(const std::string& name, Method method) { methods_[name] = std::move(method); }
 
-  // The response to a request; empty to a notification. Batches are no request objects here.
+  // Returns the response to a request, or an empty text for a notification. Rejects batches.
   std::string answer(const std::string& text) const {
     Json id;
     bool notified = false;
@@ -35,9 +35,9 @@ class Dispatcher {
       const Json request = Json::parse(text, nullptr, false);
       if (request.is_discarded()) throw kParseError;
       if (!request.is_object()) throw kInvalidRequest;
-      const auto given = request.find("id");
-      if (given != request.end()) id = *given;
-      notified = given == request.end() && is_request(request);
+      const auto entry = request.find("id");
+      if (entry != request.end()) id = *entry;
+      notified = entry == request.end() && is_request(request);
       Json result = result_of(request);
       if (notified) return "";
       return Json{{"jsonrpc", "2.0"}, {"id", std::move(id)}, {"result", std::move(result)}}.dump();
@@ -51,20 +51,20 @@ class Dispatcher {
   }
 
  private:
-  static bool is_request(const Json& given) {
-    const auto version = given.find("jsonrpc"), method = given.find("method");
-    const auto params = given.find("params");
-    return version != given.end() && *version == "2.0" && method != given.end() &&
-           method->is_string() && (params == given.end() || params->is_structured());
+  static bool is_request(const Json& request) {
+    const auto version = request.find("jsonrpc"), method = request.find("method");
+    const auto params = request.find("params");
+    return version != request.end() && *version == "2.0" && method != request.end() &&
+           method->is_string() && (params == request.end() || params->is_structured());
   }
 
   Json result_of(const Json& request) const {
     static const Json kNothing = Json::array();
     if (!is_request(request)) throw kInvalidRequest;
     const auto params = request.find("params");
-    const auto found = methods_.find(request["method"].get_ref<const std::string&>());
-    if (found == methods_.end()) throw kMethodNotFound;
-    return found->second(params == request.end() ? kNothing : *params);
+    const auto method = methods_.find(request["method"].get_ref<const std::string&>());
+    if (method == methods_.end()) throw kMethodNotFound;
+    return method->second(params == request.end() ? kNothing : *params);
   }
 
   std::map<std::string, Method> methods_;
@@ -76,16 +76,16 @@ inline std::string request(uint64_t id, const char* method, Json params) {
 }
 
 struct Response {
-  bool ours;                   // it has the request's id, or is an error that has none
-  std::optional<Json> result;  // nothing: an error, or no response at all
-  std::string error;           // as the server says it; empty: none
+  bool ours;                   // the response has the request's id, or is an error without an id
+  std::optional<Json> result;  // nullopt for an error or an invalid response
+  std::string error;           // the server's error object, or empty
 };
 
 inline Response response_to(uint64_t id, std::string_view text) {
   Json response = Json::parse(text, nullptr, false);
   if (!response.is_object()) return {true, std::nullopt, ""};
-  const auto found = response.find("id");
-  if (found != response.end() && !found->is_null() && *found != id)
+  const auto entry = response.find("id");
+  if (entry != response.end() && !entry->is_null() && *entry != id)
     return {false, std::nullopt, ""};
   const auto result = response.find("result");
   if (response.count("error") != 0) return {true, std::nullopt, response["error"].dump()};

@@ -17,7 +17,7 @@ constexpr rpc::Error kAnotherRun = {-32000, "a request of another run"};
 
 bool is_record(const Kit& kit) { return kit.encoding() == "record"; }
 
-// A procedure's argument or result as the kit takes it; `record` holds it where it is one.
+// Decodes a procedure's argument or result for the kit. Stores a record in `record`.
 Bytes payload_of(const Kit& kit, const Json& value, std::optional<wattwire::Record>* record) {
   if (!is_record(kit))
     return value.is_string() ? Bytes(value.get_ref<const std::string&>()) : Bytes();
@@ -32,7 +32,7 @@ Json value_of(Bytes payload) {
 const char* procedure(const Kit& kit) { return is_record(kit) ? "echo_record" : "echo"; }
 
 void serve(Kit& kit) {
-  auto& dispatcher = *new rpc::Dispatcher;  // as long as the server's threads
+  auto& dispatcher = *new rpc::Dispatcher;  // never destroyed, because the server's threads use it
   dispatcher.add(procedure(kit), [&kit](const Json& params) {
     if (!params.is_array() || params.size() != 1 || (!is_record(kit) && !params[0].is_string()))
       throw rpc::kInvalidParams;
@@ -51,7 +51,7 @@ void serve(Kit& kit) {
                         {{"json", kJsonLibrary}});
 }
 
-// One caller's connection and numbers, and what its last reply was.
+// A caller's connection, its number of calls, and its last reply.
 struct Caller {
   Caller(const Kit& kit, const std::string& url) : client(kit, url) {}
   wattwire::http::Client client;
@@ -73,7 +73,7 @@ void call(Kit& kit) {
     const auto body = own.client.post(text, "application/json", timeout_ns);
     if (!body) return std::nullopt;
     rpc::Response response = rpc::response_to(id, body->view());
-    if (!response.ours) return std::nullopt;  // no other comes on this connection
+    if (!response.ours) return std::nullopt;  // the connection carries no further response
     if (!response.error.empty()) throw wattwire::SendFailed("JSON-RPC error " + response.error);
     own.result = std::move(response.result);
     return own.result ? payload_of(kit, *own.result, &own.record) : Bytes();

@@ -1,4 +1,4 @@
-// The record of C-32 among the values of nlohmann-json.
+// Converts the record of C-32 to and from values of nlohmann-json.
 #pragma once
 
 #include <charconv>
@@ -28,7 +28,7 @@ inline Json json_of(const wattwire::Record& record) {
           {"trailer", {{"seq", std::to_string(record.trailer_seq)}}}};
 }
 
-// A string of decimal digits, which holds what not every language's numbers do.
+// Parses a string of decimal digits, because the numbers of some languages have less than 64 bits.
 template <class Number>
 Number digits(const Json& value) {
   const auto& text = value.get_ref<const std::string&>();
@@ -46,7 +46,7 @@ inline uint32_t small(const Json& value) {
   return value.get<uint32_t>();
 }
 
-// Nothing where a field is missing or of another type.
+// Returns nullopt if a field is missing or has the wrong type.
 inline std::optional<wattwire::Record> record_of(const Json& value) try {
   wattwire::Record record;
   record.seq = digits<uint64_t>(value.at("header").at("seq"));

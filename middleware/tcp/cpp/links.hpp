@@ -1,4 +1,4 @@
-// Who is connected: a sender's streams, a listener's streams, and READY of both.
+// The streams of senders and listeners, and their READY.
 #pragma once
 
 #include <sys/utsname.h>
@@ -26,7 +26,7 @@ inline std::unique_ptr<Stream> connect_to(const Kit& kit, const std::string& end
       colon == std::string::npos ? -1 : std::strtol(&endpoint[colon + 1], nullptr, 10);
   const sockaddr_in address = address_of("peers.endpoints", endpoint.substr(0, colon), port);
   const int opened = open_socket(kit);
-  // SO_SNDTIMEO bounds connect too (socket(7)).
+  // SO_SNDTIMEO also limits connect (socket(7)).
   const int64_t limit_ms = kit.integer("ready_timeout_ms");
   timeval limit = {limit_ms / 1000, limit_ms % 1000 * 1000 + 1};
   setsockopt(opened, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -35,13 +35,13 @@ inline std::unique_ptr<Stream> connect_to(const Kit& kit, const std::string& end
   return std::make_unique<Stream>(kit, opened);
 }
 
-// A stream to each of peers.endpoints, in their order.
+// Returns a stream to each entry of peers.endpoints, in the same order.
 inline Streams connect_all(const Kit& kit) {
   const auto endpoints = kit.strings("peers.endpoints");
-  const int64_t wanted = std::max<int64_t>(1, kit.integer("peers.count"));
-  if (static_cast<int64_t>(endpoints.size()) < wanted)
+  const int64_t peers = std::max<int64_t>(1, kit.integer("peers.count"));
+  if (static_cast<int64_t>(endpoints.size()) < peers)
     throw wattwire::BadSpec("peers.endpoints", std::to_string(endpoints.size()) + " entries",
-                            "at least " + std::to_string(wanted) + " HOST:PORT");
+                            "at least " + std::to_string(peers) + " HOST:PORT");
   Streams streams;
   for (const auto& endpoint : endpoints) streams.push_back(connect_to(kit, endpoint));
   return streams;
@@ -52,13 +52,13 @@ class Listener {
  public:
   explicit Listener(Kit& kit) : kit_(kit), socket_(open_socket(kit)) {
     const std::string& host = kit.string("settings.bind_address");
-    sockaddr_in own = address_of("settings.bind_address", host, 0);
-    socklen_t bytes = sizeof own;
-    if (bind(socket_, reinterpret_cast<sockaddr*>(&own), bytes) != 0 ||
+    sockaddr_in address = address_of("settings.bind_address", host, 0);
+    socklen_t bytes = sizeof address;
+    if (bind(socket_, reinterpret_cast<sockaddr*>(&address), bytes) != 0 ||
         ::listen(socket_, kBacklog) != 0)
       throw MiddlewareFailed("listen on " + host + ": " + std::strerror(errno));
-    getsockname(socket_, reinterpret_cast<sockaddr*>(&own), &bytes);
-    kit.listening({host + ":" + std::to_string(ntohs(own.sin_port))});
+    getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &bytes);
+    kit.listening({host + ":" + std::to_string(ntohs(address.sin_port))});
   }
   ~Listener() { close(socket_); }
   Listener(const Listener&) = delete;
@@ -67,7 +67,7 @@ class Listener {
   int descriptor() const { return socket_; }
   int64_t accepted() const { return accepted_; }
 
-  // Waits for arrivals, accepts who connects, and hands every whole frame to `handle`.
+  // Waits for arrivals, accepts connections, and passes every complete frame to `handle`.
   template <class Handle>
   void poll(int64_t timeout_ns, Handle handle) {
     waited_.assign(1, {socket_, POLLIN, 0});
@@ -95,7 +95,7 @@ class Listener {
  private:
   void accept_one() {
     int opened = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (opened < 0) return;  // it has left already
+    if (opened < 0) return;  // the peer has already left
     streams_.push_back(std::make_unique<Stream>(kit_, opened));
     ++accepted_;
   }
@@ -114,16 +114,16 @@ inline int option(int socket, int level, int name) {
   return value;
 }
 
-// READY; `asked` is the socket that is asked what is in force.
-inline void ready(Kit& kit, int asked, int64_t matched, int64_t discovery_ns) {
+// Prints READY with the effective options of `socket`.
+inline void ready(Kit& kit, int socket, int64_t matched, int64_t discovery_ns) {
   wattwire::Ready ready;
-  ready.effective["tcp_nodelay"] = option(asked, IPPROTO_TCP, TCP_NODELAY) != 0;
+  ready.effective["tcp_nodelay"] = option(socket, IPPROTO_TCP, TCP_NODELAY) != 0;
   ready.effective["tcp_quickack"] = kit.boolean("settings.tcp_quickack");
   ready.effective["writes"] = kit.integer("settings.writes");
-  ready.effective["receive_buffer_bytes"] = option(asked, SOL_SOCKET, SO_RCVBUF);
-  ready.effective["send_buffer_bytes"] = option(asked, SOL_SOCKET, SO_SNDBUF);
+  ready.effective["receive_buffer_bytes"] = option(socket, SOL_SOCKET, SO_RCVBUF);
+  ready.effective["send_buffer_bytes"] = option(socket, SOL_SOCKET, SO_SNDBUF);
   ready.effective["bind_address"] = kit.string("settings.bind_address");
-  ready.effective["segment_bytes"] = option(asked, IPPROTO_TCP, TCP_MAXSEG);
+  ready.effective["segment_bytes"] = option(socket, IPPROTO_TCP, TCP_MAXSEG);
   ready.effective["transport"] = "tcp/ipv4";
   utsname system = {};
   uname(&system);

@@ -1,4 +1,4 @@
-// TCP node: length-prefixed frames, one connection for each pair of nodes.
+// TCP node: length-prefixed frames on one connection per pair of nodes.
 #include "service.hpp"
 #include "topic.hpp"
 

@@ -1,4 +1,4 @@
-// Client and server, ping and pong: the frame's number pairs a reply with its call.
+// Client and server, ping and pong. The frame's number matches a reply to its call.
 #pragma once
 
 #include <map>
@@ -24,13 +24,13 @@ inline void client(Kit& kit) {
   std::map<uint64_t, wattwire::Slot*> waiting;
   auto poll = [&](int64_t timeout_ns) {
     auto frame = stream.receive(timeout_ns);
-    // A closed stream has nothing to wait for, and the loop around must not spin.
+    // Sleeps if the stream is closed, so that the event loop does not spin.
     if (!stream.open()) wattwire::sleep_until_ns(now_ns() + timeout_ns);
     if (!frame) return;
-    auto found = waiting.find(frame->number);
-    if (found == waiting.end()) return;
-    kit.complete(found->second, frame->payload);
-    waiting.erase(found);
+    auto entry = waiting.find(frame->number);
+    if (entry == waiting.end()) return;
+    kit.complete(entry->second, frame->payload);
+    waiting.erase(entry);
   };
   auto begin = [&](wattwire::Slot* slot, Bytes buffer) {
     const uint64_t number = calls++;
@@ -54,7 +54,7 @@ inline void server(Kit& kit) {
   Listener listener(kit);
   auto answer = [&](Stream& stream, const Frame& frame) {
     auto reply = kit.serve(frame.payload);
-    // A client that has left gets no reply; its call is its own record.
+    // Sending fails if the client has left. The server then records no call.
     if (reply && stream.send(kReply, frame.number, *reply)) kit.served();
   };
   auto poll = [&](int64_t timeout_ns) { listener.poll(timeout_ns, answer); };

@@ -1,4 +1,4 @@
-// A connection that carries frames: README.md has the bytes and says who waits for whom.
+// A connection that carries frames. README.md describes the format and the flow control.
 #pragma once
 
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ inline bool wait_for(int socket, short what, int64_t timeout_ns) {
   return ppoll(&waited, 1, &timeout, nullptr) > 0;
 }
 
-// Settings of a socket that will connect or listen; buffers count before the handshake.
+// Opens a socket with the settings. Buffer sizes must be set before connecting or listening.
 inline int open_socket(const Kit& kit) {
   int opened = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (opened < 0) throw MiddlewareFailed(std::string("socket: ") + std::strerror(errno));
@@ -52,7 +52,7 @@ inline int open_socket(const Kit& kit) {
   return opened;
 }
 
-// One connection. Reads whatever is there, so that a small frame is one call.
+// A connection. Reads all available data at once, so that a small frame needs only one system call.
 class Stream {
  public:
   Stream(const Kit& kit, int opened)
@@ -73,9 +73,9 @@ class Stream {
     if (open()) ::close(std::exchange(socket_, -1));
   }
 
-  // Hands a frame to the kernel; false where that takes longer than timeout_ns or the peer has
-  // left, and what was partly sent has then broken the stream. `idle(timeout_ns)` is called while
-  // the kernel's buffer is full: two sides that wait for each other's buffer would stand still.
+  // Sends a frame. Returns false and closes the stream if the peer has left or if sending takes
+  // longer than timeout_ns, because a partial frame breaks the stream. Calls `idle(timeout_ns)`
+  // while the kernel's buffer is full, because two nodes that only wait would deadlock.
   template <class Idle>
   bool send(FrameKind kind, uint64_t number, Bytes payload, Idle idle) {
     const int64_t deadline = now_ns() + timeout_ns_;
@@ -96,7 +96,7 @@ class Stream {
                 [this](int64_t left_ns) { wait_for(socket_, POLLOUT, left_ns); });
   }
 
-  // The next whole frame that was read, if there is one.
+  // Returns the next complete frame, if any.
   std::optional<Frame> take() {
     const size_t have = end_ - begin_;
     if (have < kHeadBytes) return std::nullopt;
@@ -117,7 +117,7 @@ class Stream {
     return frame;
   }
 
-  // Reads once what has arrived; an end of the stream or an error closes it.
+  // Reads the available data once. Closes the stream at its end or after an error.
   void read() {
     if (begin_ == end_) begin_ = end_ = 0;
     if (end_ == buffer_.size()) make_room(end_ - begin_ + kReadBytes);
@@ -128,7 +128,7 @@ class Stream {
     acknowledge();
   }
 
-  // The next frame; nothing where it is not whole at the timeout or the stream ended.
+  // Waits for the next complete frame. Returns nullopt at the timeout or the end of the stream.
   std::optional<Frame> receive(int64_t timeout_ns) {
     const int64_t deadline = now_ns() + timeout_ns;
     while (open()) {
@@ -168,7 +168,7 @@ class Stream {
     return count == 0;
   }
 
-  // Moves what is unread to the beginning, in a buffer that holds that many bytes.
+  // Moves unread bytes to the beginning of the buffer and ensures its size.
   void make_room(size_t bytes_needed) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= std::exchange(begin_, 0);
@@ -176,7 +176,7 @@ class Stream {
   }
 
   void acknowledge() {
-    // Linux leaves this mode by itself (tcp(7)), so it is asked for after every read.
+    // Linux may leave this mode at any time (tcp(7)), so the node sets it after every read.
     int on = 1;
     if (quickack_) setsockopt(socket_, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
   }

@@ -1,4 +1,4 @@
-// Publisher and subscriber: the publisher sends each message once to every subscriber.
+// Publisher and subscriber. The publisher sends each message once to every subscriber.
 #pragma once
 
 #include "links.hpp"

@@ -1,4 +1,4 @@
-// Client and server, ping and pong: a request and its reply are one datagram each.
+// Client and server, ping and pong. Each request and each reply is a datagram.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@ inline void client(Kit& kit) {
   Socket socket(kit, {address});
   auto call = [&](Bytes buffer, int64_t timeout_ns) -> std::optional<Bytes> {
     if (!socket.send(buffer, address)) throw wattwire::SendFailed(std::strerror(errno));
-    // The kit reads the clock twice a call; two more readings would be 2 % of a round trip.
+    // The kit reads the clock twice per call. Two more readings would cost 2 % of a round trip.
     auto datagram = socket.receive(timeout_ns);
     if (datagram && kit.is_reply(datagram->data)) return datagram->data;
     const int64_t deadline = kit.call_begin_ns() + timeout_ns;
@@ -18,14 +18,14 @@ inline void client(Kit& kit) {
       datagram = socket.receive(left);
       if (datagram && kit.is_reply(datagram->data)) return datagram->data;
     }
-    // Where nothing in such a reply tells it from a late one, those go to the old port.
+    // If replies carry no sequence, a new port separates them from late replies.
     if (!kit.carries_seq() || kit.string("reply") == "literal") socket.reopen();
     return std::nullopt;
   };
   const bool overlapping = kit.string("loop") == "open" && kit.integer("outstanding_max") > 1;
-  // A datagram has no number of its call but the sequence.
+  // Only the sequence matches a datagram to its call.
   if (overlapping && (!kit.carries_seq() || kit.string("reply") == "literal"))
-    throw wattwire::Unsupported("outstanding_max above 1 where a reply carries no sequence");
+    throw wattwire::Unsupported("outstanding_max above 1, because replies carry no sequence");
   socket.ready(kit.probe(call));
   if (!overlapping) return kit.call_all(call);
   std::map<std::string, wattwire::Slot*> waiting;
@@ -36,10 +36,10 @@ inline void client(Kit& kit) {
   };
   kit.drive(begin, [&](int64_t timeout_ns) {
     auto datagram = socket.receive_until(timeout_ns);
-    auto found = datagram ? waiting.find(datagram->data.part(0, length).str()) : waiting.end();
-    if (found == waiting.end()) return;
-    kit.complete(found->second, datagram->data);
-    waiting.erase(found);
+    auto entry = datagram ? waiting.find(datagram->data.part(0, length).str()) : waiting.end();
+    if (entry == waiting.end()) return;
+    kit.complete(entry->second, datagram->data);
+    waiting.erase(entry);
   });
 }
 

@@ -1,4 +1,4 @@
-// A UDP socket, and what the kernel really granted it.
+// A UDP socket with its effective options.
 #pragma once
 
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ struct Datagram {
 class Socket {
  public:
   explicit Socket(Kit& kit) : kit_(kit), buffer_(65536) { open(); }
-  // A sender's: a free port on the one interface that leads to all peers.
+  // Opens a sender's socket on a free port of the interface that leads to all peers.
   Socket(Kit& kit, const std::vector<Address>& peers) : Socket(kit) {
     own_ = own_address(peers);
     bind_sender();
@@ -40,33 +40,33 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  // A new port: what is still on its way to the old one is lost.
+  // Binds a new port. Datagrams on their way to the old port are lost.
   void reopen() {
     close(socket_);
     open();
     bind_sender();
   }
 
-  // Binds settings.bind_address and bind_port (0: a free one) and prints LISTENING.
+  // Binds settings.bind_address and bind_port (0: a free port) and prints LISTENING.
   void listen() {
     const std::string& host = kit_.string("settings.bind_address");
-    Address own = {};
-    own.sin_family = AF_INET;
-    if (inet_pton(AF_INET, host.c_str(), &own.sin_addr) != 1)
+    Address address = {};
+    address.sin_family = AF_INET;
+    if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
       throw wattwire::BadSpec("settings.bind_address", host, "an IPv4 address");
-    own.sin_port = htons(static_cast<uint16_t>(kit_.integer("settings.bind_port", 0, 65535)));
-    socklen_t bytes = sizeof own;
-    if (bind(socket_, reinterpret_cast<sockaddr*>(&own), bytes) != 0)
+    address.sin_port = htons(static_cast<uint16_t>(kit_.integer("settings.bind_port", 0, 65535)));
+    socklen_t bytes = sizeof address;
+    if (bind(socket_, reinterpret_cast<sockaddr*>(&address), bytes) != 0)
       throw wattwire::MiddlewareFailed("bind " + host + ": " + std::strerror(errno));
-    getsockname(socket_, reinterpret_cast<sockaddr*>(&own), &bytes);
-    kit_.listening({host + ":" + std::to_string(ntohs(own.sin_port))});
+    getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &bytes);
+    kit_.listening({host + ":" + std::to_string(ntohs(address.sin_port))});
   }
 
-  // READY of a datagram socket: it cannot tell who is there, so `matched` is null.
+  // Prints READY. A datagram socket does not detect its peers, so `matched` is null.
   void ready(int64_t discovery_ns = -1) {
     wattwire::Ready ready;
-    ready.effective["receive_buffer_bytes"] = granted(SO_RCVBUF);
-    ready.effective["send_buffer_bytes"] = granted(SO_SNDBUF);
+    ready.effective["receive_buffer_bytes"] = effective_option(SO_RCVBUF);
+    ready.effective["send_buffer_bytes"] = effective_option(SO_SNDBUF);
     ready.effective["bind_address"] = kit_.string("settings.bind_address");
     ready.effective["bind_port"] = kit_.integer("settings.bind_port");
     ready.effective["endpoint_override"] = kit_.string("settings.endpoint_override");
@@ -84,7 +84,7 @@ class Socket {
                   sizeof to) >= 0;
   }
 
-  // For a loop that has a schedule to keep: waits to the nanosecond.
+  // Like `receive`, but with a timeout in ns resolution for event loops.
   std::optional<Datagram> receive_until(int64_t timeout_ns) {
     pollfd readable = {socket_, POLLIN, 0};
     timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
@@ -92,36 +92,38 @@ class Socket {
     return receive(timeout_ns);
   }
 
-  // One system call where a datagram comes; may wait for up to a millisecond more.
+  // Waits for a datagram with a single system call. May exceed the timeout by up to 1 ms.
   std::optional<Datagram> receive(int64_t timeout_ns) {
     limit_wait(timeout_ns);
-    Datagram found = {};
-    socklen_t bytes = sizeof found.sender;
+    Datagram datagram = {};
+    socklen_t bytes = sizeof datagram.sender;
     ssize_t count = recvfrom(socket_, buffer_.data(), buffer_.size(), 0,
-                             reinterpret_cast<sockaddr*>(&found.sender), &bytes);
+                             reinterpret_cast<sockaddr*>(&datagram.sender), &bytes);
     if (count < 0) return std::nullopt;  // an error of an earlier send is not an arrival
-    found.data = {buffer_.data(), static_cast<size_t>(count)};
-    return found;
+    datagram.data = {buffer_.data(), static_cast<size_t>(count)};
+    return datagram;
   }
 
  private:
-  // This host's address on the way to all peers, any address where they differ. Sends nothing.
+  // Returns the local address of the route to all peers, or INADDR_ANY if the routes differ. Sends
+  // nothing.
   static Address own_address(const std::vector<Address>& peers) {
-    Address found = {};
-    found.sin_family = AF_INET;
+    Address common = {};
+    common.sin_family = AF_INET;
     for (const auto& peer : peers) {
       const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-      Address own = {};
-      socklen_t bytes = sizeof own;
+      Address address = {};
+      socklen_t bytes = sizeof address;
       if (connect(probe, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) == 0)
-        getsockname(probe, reinterpret_cast<sockaddr*>(&own), &bytes);
+        getsockname(probe, reinterpret_cast<sockaddr*>(&address), &bytes);
       close(probe);
       const bool first = &peer == &peers.front();
-      if (!first && own.sin_addr.s_addr != found.sin_addr.s_addr) own.sin_addr.s_addr = INADDR_ANY;
-      found.sin_addr = own.sin_addr;
-      if (found.sin_addr.s_addr == INADDR_ANY) break;
+      if (!first && address.sin_addr.s_addr != common.sin_addr.s_addr)
+        address.sin_addr.s_addr = INADDR_ANY;
+      common.sin_addr = address.sin_addr;
+      if (common.sin_addr.s_addr == INADDR_ANY) break;
     }
-    return found;
+    return common;
   }
 
   void bind_sender() {
@@ -139,7 +141,7 @@ class Socket {
       if (bytes != 0) setsockopt(socket_, SOL_SOCKET, option, &bytes, sizeof bytes);
     }
   }
-  // Asks the kernel only where the limit really changes.
+  // Makes a system call only if the limit changes.
   void limit_wait(int64_t timeout_ns) {
     const int64_t limit_ms = timeout_ns / 1000000 + 1;
     if (limit_ms == limit_ms_) return;
@@ -147,7 +149,7 @@ class Socket {
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     limit_ms_ = limit_ms;
   }
-  int granted(int option) const {
+  int effective_option(int option) const {
     int value = 0;
     socklen_t bytes = sizeof value;
     getsockopt(socket_, SOL_SOCKET, option, &value, &bytes);
@@ -161,7 +163,7 @@ class Socket {
   std::vector<uint8_t> buffer_;
 };
 
-// Where a sender sends to: settings.endpoint_override, or peers.endpoints.
+// Returns the destinations of a sender: settings.endpoint_override, or peers.endpoints.
 inline std::vector<Address> peer_addresses(const Kit& kit) {
   wattwire::Names endpoints;
   std::stringstream listed(kit.string("settings.endpoint_override"));

@@ -1,4 +1,4 @@
-//! Client and ping: tonic's channel, one call after the other or several at once.
+//! Client and ping: tonic's channel, with sequential or concurrent calls.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::wire::calls_client::CallsClient;
 use crate::wire::{BytesPayload, RecordPayload, TextPayload};
 use crate::{effective, record, Method, GUARANTEE, LOCKED};
 
-/// A request of one of the service's methods.
+/// A request to one of the service's methods.
 enum Outgoing {
     Bytes(BytesPayload),
     Text(TextPayload),
@@ -105,9 +105,9 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
         let message = Outgoing::new(method, request);
         let (kept, own) = (kept.clone(), (!keeps).then(|| endpoint.clone()));
         async move {
-            // A channel of its own connects within the call, and closes after it.
+            // Without keep-alive, a separate channel connects within the call and closes after it.
             let channel = own.map_or(kept, |endpoint| endpoint.connect_lazy());
-            // The deadline begins with the channel's connection, not before.
+            // tonic's deadline starts after the connection, so this timeout covers both.
             let ended = tokio::time::timeout(timeout, exchange(channel, message, timeout));
             ended.await.map_or(Ok(None), |ended| outcome(kit, ended))
         }

@@ -1,4 +1,5 @@
-//! gRPC node: tonic at both ends; README.md of the middleware has the calls and the statuses.
+//! gRPC node: a client and a server with tonic. The middleware's README.md describes the calls and
+//! the statuses.
 
 mod client;
 mod record;
@@ -6,7 +7,7 @@ mod server;
 
 use wattwire_kit::{run, Cell, Guarantee, Kit, Map, Type, Value};
 
-/// Messages and stubs, which build.rs makes of the interface.
+/// Messages and stubs, which build.rs generates from the interface.
 pub mod wire {
     tonic::include_proto!("wattwire");
 }
@@ -46,7 +47,7 @@ fn main() {
     })
 }
 
-/// Which of the service's methods carries this run's payloads.
+/// The service's method for this run's payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
     Bytes,
@@ -64,7 +65,7 @@ impl Method {
     }
 }
 
-/// What is in force at either end; tonic sets TCP_NODELAY by itself.
+/// Returns the effective settings of client and server. tonic always sets TCP_NODELAY.
 fn effective(kit: &Kit, tls: Value) -> Map<String, Value> {
     let mut effective = kit.spec().settings();
     effective.insert("tls".into(), tls);

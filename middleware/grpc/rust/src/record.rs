@@ -1,4 +1,4 @@
-//! The kit's record and the interface's.
+//! Converts between the kit's record and the interface's record.
 
 use wattwire_kit::{Record, Sample};
 
@@ -19,7 +19,7 @@ pub fn to_wire(record: &Record) -> wire::RecordPayload {
     }
 }
 
-/// What is missing is zero, as everywhere in protobuf.
+/// Missing fields are zero, as always in protobuf.
 pub fn from_wire(found: wire::RecordPayload) -> Record {
     let header = found.header.unwrap_or_default();
     let pose = found.pose.unwrap_or_default();

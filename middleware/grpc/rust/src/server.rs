@@ -1,4 +1,4 @@
-//! Server and pong: tonic's server with the interface's service.
+//! Server and pong: tonic's server with the service of the interface.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ struct Service {
 }
 
 impl Service {
-    /// Answers a request; `response` makes that of its reply.
+    /// Handles a request. `response` converts the reply to a response.
     fn answer<T>(
         &self,
         found: Message,
@@ -30,7 +30,7 @@ impl Service {
         let stranger = || Status::failed_precondition("of another run");
         let request = self.kit.serve(found).ok_or_else(stranger)?;
         let reply = response(request.reply());
-        self.kit.served(&request); // tonic takes it with the return
+        self.kit.served(&request); // tonic sends the reply after the return
         Ok(Response::new(reply))
     }
 }
@@ -39,7 +39,7 @@ impl Service {
 impl Calls for Service {
     async fn bytes(&self, call: Request<BytesPayload>) -> Result<Response<BytesPayload>, Status> {
         let BytesPayload { data } = call.into_inner();
-        // An echo shares the request's memory, as users of `bytes` would have it.
+        // An echo shares the request's memory, as is usual with `bytes`.
         let is_echo = self.is_echo;
         self.answer(Message::from(&data[..]), |reply| BytesPayload {
             data: if is_echo { data.clone() } else { Bytes::copy_from_slice(reply.bytes()) },
@@ -65,7 +65,7 @@ impl Calls for Service {
     }
 }
 
-/// Accepts connections until the process ends; returns the address.
+/// Starts a server that runs until the process ends, and returns its address.
 fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
     let mut server = Server::builder();
     if tls::is_enabled(kit) {

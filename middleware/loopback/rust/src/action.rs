@@ -1,4 +1,4 @@
-//! Action client and server: goal, acceptance, feedback and result, each one datagram.
+//! Action client and server. Each goal, acceptance, feedback and result is a datagram.
 
 use std::collections::HashMap;
 use std::io;
@@ -82,7 +82,7 @@ pub fn server(kit: &'static Kit) -> Result<(), Error> {
     link.ready(None)?;
     kit.poll(|timeout_ns| {
         if let Some(frame) = link.receive(&mut inbox, timeout_ns) {
-            // A client that has left gets no more; its goal is its own record then.
+            // Fails if the client has left. The server then records nothing further for the goal.
             let _ = perform(kit, &link, &frame, inbox.payload(), &mut buffer);
         }
     });
@@ -101,7 +101,7 @@ fn perform(
     let goal = kit.goal(request);
     link.count_message();
     let Some(mut goal) = goal else { return Ok(()) };
-    // An acceptance says nothing but the number.
+    // An acceptance has no payload.
     link.send(Kind::Accept, number, Message::Bytes(&[]), client)?;
     kit.accept(&goal);
     for _ in 0..kit.feedback_count() {

@@ -1,4 +1,4 @@
-//! What the roles share: the socket, the frame, the planted faults, the timer.
+//! Common code of all roles: the socket, frames, planted faults and the timer.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use wattwire_kit::{
     Ready, Record, Slot, COMPILER, COUNTER_MASK,
 };
 
-/// A frame is the kind and the number of the call it belongs to, then the payload.
+/// The kind of a frame. A frame consists of its kind, the number of its call, and the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -29,10 +29,10 @@ const HEAD_BYTES: usize = 9;
 const FRAME_BYTES_MAX: usize = 262_144;
 const FAULT_MESSAGE: u64 = 4;
 
-/// The longest message must fit; the kernel caps it at net.core.wmem_max.
+/// Room for the longest message. The kernel limits it to net.core.wmem_max.
 const SEND_BUFFER_BYTES: usize = 212_992;
 
-/// Where frames arrive: rewritten by each `Link::receive`.
+/// The buffer for arrivals. Each `Link::receive` overwrites it.
 pub struct Inbox {
     frame: Vec<u8>,
     length: usize,
@@ -93,7 +93,7 @@ impl Link {
         let socket = UnixDatagram::bind_addr(&address_of(&name)?)
             .map_err(|error| failed(format!("bind @{name}: {error}")))?;
         SockRef::from(&socket).set_send_buffer_size(SEND_BUFFER_BYTES)?;
-        // A peer that stopped reading must not hold the window for ever (C-12).
+        // Limits the wait for a peer that has stopped reading (C-12).
         let timeout = Duration::from_nanos(kit.integer("timeout_ns") as u64);
         socket.set_write_timeout(Some(timeout.max(Duration::from_micros(1))))?;
         let out = RefCell::new(Vec::with_capacity(FRAME_BYTES_MAX));
@@ -111,12 +111,12 @@ impl Link {
         })
     }
 
-    /// Addresses of the peers, from the endpoints `@name`; each must be bound.
+    /// Returns the addresses of the peers from the endpoints `@name`, which must be bound.
     pub fn peers(&self) -> Result<Vec<SocketAddr>, Error> {
         let endpoints = self.kit.strings("peers.endpoints");
-        let wanted = self.kit.integer("peers.count");
-        if (endpoints.len() as i64) < wanted.max(1) {
-            return Err(failed(format!("{} endpoints for {wanted}", endpoints.len())));
+        let peers = self.kit.integer("peers.count");
+        if (endpoints.len() as i64) < peers.max(1) {
+            return Err(failed(format!("{} endpoints for {peers} peers", endpoints.len())));
         }
         let connected = |endpoint: &&str| {
             let address = address_of(endpoint.strip_prefix('@').unwrap_or(endpoint))?;
@@ -135,7 +135,7 @@ impl Link {
         self.fault("before_ready");
     }
 
-    /// From now on a full queue of the peer's is told at once: see `send_patiently`.
+    /// Makes sending fail immediately if the peer's queue is full; see `send_patiently`.
     pub fn never_block(&self) -> io::Result<()> {
         self.socket.set_nonblocking(true)
     }
@@ -165,14 +165,14 @@ impl Link {
         Ok(())
     }
 
-    /// Dies or hangs here where the settings say so.
+    /// Kills or blocks the process if the settings plant a fault at this stage.
     pub fn fault(&self, stage: &str) {
         let role = self.kit.string("settings.fault_role");
         if role != "any" && role != self.kit.string("role") {
             return;
         }
         if self.kit.string("settings.die_at") == stage {
-            // SAFETY: ends this process; nothing of it is used afterwards.
+            // SAFETY: the call ends this process.
             unsafe { libc::raise(libc::SIGKILL) };
         }
         while self.kit.string("settings.hang_at") == stage {
@@ -187,7 +187,7 @@ impl Link {
         }
     }
 
-    /// How often a sender transmits this counter, by the planted faults.
+    /// Returns the number of transmissions of this counter, which planted faults may change.
     pub fn copies(&self, counter: u64) -> usize {
         self.count_message();
         if self.delay_us > 0 {
@@ -202,7 +202,7 @@ impl Link {
         1 + usize::from(hits(self.duplicate_every, counter))
     }
 
-    /// Fails where the peer is gone, or its queue stayed full for timeout_ns.
+    /// Sends a frame. Fails if the peer has left or its queue stayed full for timeout_ns.
     pub fn send(
         &self,
         kind: Kind,
@@ -234,7 +234,7 @@ fn hits(every: u64, counter: u64) -> bool {
     every != 0 && counter % every == every - 1
 }
 
-/// Names are abstract, so a killed node leaves no file behind.
+/// Returns an abstract address, so that a killed node leaves no file.
 fn address_of(name: &str) -> Result<SocketAddr, Error> {
     SocketAddr::from_abstract_name(name).map_err(|error| failed(format!("@{name}: {error}")))
 }
@@ -249,7 +249,7 @@ fn read_drops(kit: &Kit) -> Result<BTreeSet<u64>, Error> {
         .map_err(|_| Error::bad_spec(key, listed, "integers, separated by commas"))
 }
 
-/// Sends without blocking: two sides that wait for each other's queue would stand still.
+/// Sends without blocking, because two nodes that wait for each other's queues would deadlock.
 pub fn send_patiently(
     kit: &Kit,
     mut send: impl FnMut() -> io::Result<()>,
@@ -266,7 +266,7 @@ pub fn send_patiently(
     }
 }
 
-/// This middleware's own timer: periodic from its creation, a late tick does not shift it.
+/// The middleware's periodic timer. A late tick does not shift later ticks.
 pub fn drive_native(kit: &Kit, events: &mut impl Events) {
     let mut buffer = kit.buffer();
     kit.wait_timer_birth();

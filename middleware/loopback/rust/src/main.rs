@@ -1,4 +1,4 @@
-//! Loopback node: datagrams of AF_UNIX between processes of one host.
+//! Loopback node: AF_UNIX datagrams between processes of a host.
 
 mod action;
 mod link;
@@ -47,5 +47,5 @@ fn main() {
     })
 }
 
-/// Records are JSON on the wire, several times their nominal size.
+/// Records are JSON on the wire, with several times their nominal size.
 const RECORD_BYTES_MAX: Option<i64> = Some(57_344);

@@ -1,4 +1,4 @@
-//! Client and server, ping and pong: the frame's number pairs a reply with its call.
+//! Client and server, ping and pong. The frame's number matches a reply to its call.
 
 use std::collections::HashMap;
 use std::os::unix::net::SocketAddr;
@@ -108,7 +108,7 @@ pub fn server(kit: &'static Kit) -> Result<(), Error> {
         let request = kit.serve(inbox.payload());
         link.count_message();
         let Some(request) = request else { return };
-        // A client that has left gets no reply; its call is its own record.
+        // Sending fails if the client has left. The server then records no call.
         if link.send(Kind::Reply, frame.number, request.reply(), &frame.sender).is_ok() {
             kit.served(&request);
         }

@@ -1,4 +1,4 @@
-//! Client and ping: reqwest, one call after the other or several at once.
+//! Client and ping: reqwest, with sequential or concurrent calls.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use wattwire_web::{body_of, buffer_of, on_or_off, switch, tls, Tokio};
 
 use crate::{content_type, GUARANTEE, LOCKED};
 
-/// reqwest's own, by its documentation.
+/// reqwest's documented default.
 const NODELAY_BY_ITSELF: bool = true;
 
 fn open(kit: &Kit) -> Result<Client, Error> {
-    tls::choose_cryptography(); // reqwest asks for one even where it will not need it
+    tls::choose_cryptography(); // reqwest needs a provider even without TLS
     let mut builder = Client::builder().no_proxy();
     builder = match kit.string("settings.http_version") {
         "1.1" => builder.http1_only(),
@@ -38,7 +38,7 @@ fn open(kit: &Kit) -> Result<Client, Error> {
     Ok(builder.build()?)
 }
 
-/// The reply to one request; notes whether it came by HTTP/2.
+/// Returns the reply to a request, and records whether it arrived by HTTP/2.
 async fn exchange(
     kit: &'static Kit,
     request: reqwest::RequestBuilder,

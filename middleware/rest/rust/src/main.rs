@@ -1,4 +1,5 @@
-//! REST node: a server on axum, a client on reqwest; README.md of the middleware has the wire.
+//! REST node: a server with axum and a client with reqwest. The middleware's README.md describes
+//! the wire format.
 
 mod client;
 mod server;
@@ -42,7 +43,7 @@ fn main() {
     })
 }
 
-/// What a body is, by the run's payloads.
+/// Returns the content type for the run's payloads.
 fn content_type(kit: &Kit) -> &'static str {
     match kit.encoding() {
         "record" => "application/json",

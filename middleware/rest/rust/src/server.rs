@@ -1,4 +1,4 @@
-//! Server and pong: axum, with a handler on one path.
+//! Server and pong: axum with a handler for one path.
 
 use std::net::SocketAddr;
 
@@ -24,7 +24,7 @@ async fn echo(State(kit): State<&'static Kit>, body: Bytes) -> Response {
         let found = record.as_ref().map_or(Message::Unreadable, Message::Record);
         return answer(kit, found, body_of);
     }
-    // An echo shares the request's memory, as axum's users would have it.
+    // An echo shares the request's memory, as is usual with axum.
     let is_echo = kit.string("reply") == "echo";
     answer(kit, Message::from(&body[..]), |reply| {
         if is_echo {
@@ -35,7 +35,7 @@ async fn echo(State(kit): State<&'static Kit>, body: Bytes) -> Response {
     })
 }
 
-/// The response to a message; `body` makes that of its reply.
+/// Returns the response to a message. `body` converts the reply to a body.
 fn answer<B: Into<axum::body::Body>>(
     kit: &'static Kit,
     found: Message,
@@ -48,11 +48,11 @@ fn answer<B: Into<axum::body::Body>>(
     };
     let content_type = [(CONTENT_TYPE, content_type(kit))];
     let response = (content_type, body(request.reply()).into()).into_response();
-    kit.served(&request); // axum takes it with the return
+    kit.served(&request); // axum sends the reply after the return
     response
 }
 
-/// Connections that have said hello.
+/// Connections after their TLS handshake.
 struct Greeted(tls::TlsListener);
 
 impl Listener for Greeted {
@@ -67,9 +67,9 @@ impl Listener for Greeted {
     }
 }
 
-/// Accepts connections until the process ends; returns the address.
+/// Starts a server that runs until the process ends, and returns its address.
 async fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
-    // The longest payload is longer than the 2 MB that axum takes by itself.
+    // The longest payload exceeds axum's default limit of 2 MB.
     let router = Router::new().route("/echo", post(echo));
     let router = router.layer(DefaultBodyLimit::disable()).with_state(kit);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -85,7 +85,7 @@ async fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
         runtime.spawn(attend(listener, router));
     } else if let Some(on) = nodelay {
         let listener = listener.tap_io(move |stream| {
-            let _ = stream.set_nodelay(on); // who has left already needs none
+            let _ = stream.set_nodelay(on); // fails only if the client has left
         });
         runtime.spawn(attend(listener, router));
     } else {

@@ -1,9 +1,9 @@
-//! Our interface types by encoding. A type of one field is on the wire what the field is.
+//! The interface types by encoding. On the wire, a type with one field equals its field.
 
 use ros2_client::{Message, MessageTypeName, ServiceTypeName};
 use serde::{Deserialize, Serialize};
 
-/// The one field of a message, a request or a reply.
+/// The field of a message, a request or a reply.
 pub trait Field: Message + Clone + 'static {
     fn of(payload: &[u8]) -> Self;
     fn payload(&self) -> &[u8];
@@ -29,7 +29,7 @@ impl Field for String {
     }
 }
 
-/// `uint8[]`, which serde takes whole; a `Vec<u8>` would go byte by byte.
+/// `uint8[]`, which serde copies as a block. It would encode a `Vec<u8>` byte by byte.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Bytes {
     #[serde(with = "serde_bytes")]

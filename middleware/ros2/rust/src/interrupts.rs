@@ -1,15 +1,15 @@
-//! Keeps RustDDS alive in a process that is stopped and continued.
+//! Keeps RustDDS working in a process that is stopped and continued.
 
 use libc::{c_int, epoll_event};
 
-/// What all of this program calls in place of libc's function of this name.
+/// Replaces libc's function of this name in the whole program.
 ///
-/// RustDDS 0.15.1 ends its event loop for good where a wait is interrupted, as SIGCONT or the end
-/// of a suspension do with every wait: the process lives on and hears nothing. An interrupted
-/// wait is one without events here.
+/// RustDDS 0.15.1 ends its event loop permanently if a wait is interrupted, which SIGCONT and the
+/// end of a suspension do. The process would then receive nothing. This function returns no events
+/// for an interrupted wait.
 ///
 /// # Safety
-/// As libc's: `events` has room for `count`.
+/// As for libc's function, `events` must have room for `count` events.
 #[no_mangle]
 pub unsafe extern "C" fn epoll_wait(
     epoll: c_int,
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn epoll_wait(
     timeout_ms: c_int,
 ) -> c_int {
     let no_mask = std::ptr::null::<libc::sigset_t>();
-    // SAFETY: the caller's promise; without a mask its size does not matter.
+    // SAFETY: the caller guarantees the buffer. Without a mask its size has no effect.
     let found = unsafe {
         libc::syscall(libc::SYS_epoll_pwait, epoll, events, count, timeout_ms, no_mask, 8usize)
     } as c_int;

@@ -1,4 +1,4 @@
-//! The ROS 2 cell in Rust, on the crate ros2-client as its examples show it.
+//! The ROS 2 cell in Rust on the crate ros2-client, as in its examples.
 
 mod interfaces;
 mod interrupts;

@@ -8,7 +8,7 @@ use wattwire_kit::{now_ns, Call, Error, Events, Kit, Message, SendFailed, Slot};
 use crate::interfaces::{Bytes, Field};
 use crate::session::Session;
 
-/// How Fast DDS's RMW puts services on topics.
+/// The mapping of services to topics that Fast DDS's RMW uses.
 const MAPPING: ServiceMapping = ServiceMapping::Enhanced;
 
 pub fn serve(kit: &'static Kit) -> Result<(), Error> {
@@ -72,7 +72,7 @@ impl<F: Field> Call for Client<F> {
         let deadline_ns = now_ns().saturating_add(timeout_ns);
         let sent = self.client.send_request(F::of(request.bytes()))?;
         loop {
-            // What is refused by the decoder, or belongs to a call that timed out, is passed over.
+            // Ignores replies that cannot be decoded or that belong to calls that timed out.
             match self.client.receive_response() {
                 Ok(Some((id, reply))) if id == sent => {
                     let reply = self.reply.insert(reply);
@@ -119,7 +119,7 @@ fn call_as<F: Field>(kit: &'static Kit) -> Result<(), Error> {
         session.node.create_client::<F, F>(MAPPING, &name, &F::service_type(), qos.clone(), qos)?;
     session.watch(&mut client)?;
     let mut client = Client { client, session, reply: None, waiting: BTreeMap::new() };
-    // Request and reply channels are matched one by one; a reply tells that both are.
+    // Request and reply channels match separately. A reply shows that both have matched.
     kit.probe(&mut client)?;
     client.session.ready(1, "volatile");
     if kit.overlaps() {

@@ -1,4 +1,4 @@
-//! One ROS node: its domain, its discovery, its QoS, what is in force, and its end.
+//! A ROS node with its domain, discovery, QoS, effective settings and shutdown.
 
 use std::net::Ipv4Addr;
 use std::thread::JoinHandle;
@@ -14,7 +14,7 @@ use wattwire_kit::{
     Ready, Value,
 };
 
-/// Which versions were built in: READY tells them.
+/// The versions of the compiled crates, for READY.
 const LOCKED: &str = include_str!("../Cargo.lock");
 
 pub struct Session {
@@ -40,7 +40,7 @@ impl Session {
     pub fn open(kit: &'static Kit) -> Result<Self, Error> {
         for key in ["settings.rmw", "settings.rmw_profile"] {
             if !kit.string(key).is_empty() {
-                let reason = format!("{key}: there is no RMW under ros2-client; leave it empty");
+                let reason = format!("{key}: ros2-client uses no RMW; leave the setting empty");
                 return Err(Error::Unsupported(reason));
             }
         }
@@ -54,10 +54,10 @@ impl Session {
         let name = format!("wattwire_{}_{}", kit.string("role"), kit.integer("node"));
         let name = NodeName::new("/", &name).map_err(|error| failed(format!("{error:?}")))?;
         let mut node = context.new_node(name, NodeOptions::new())?;
-        // The node's own work in the background: discovery and parameter services.
+        // The spinner does the node's background work: discovery and parameter services.
         let spinner = node.spinner()?;
         let spinner = std::thread::spawn(move || {
-            // It ends with the node; what it could not create is missed by whoever waits for it.
+            // The spinner ends with the node. Its errors appear as timeouts of other functions.
             let _ = block_on(spinner.spin());
         });
         Ok(Session {
@@ -76,7 +76,7 @@ impl Session {
         Name::new(&namespace, leaf).map_err(|error| failed(format!("{error:?}")))
     }
 
-    /// The settings as a profile. Services stay volatile, as ROS demands of them.
+    /// Returns the settings as a QoS profile. Services are always volatile, as ROS requires.
     pub fn qos(&self, durability: &str) -> QosProfile {
         let kit = self.kit;
         let keeps_all = kit.string("settings.history") == "keep_all";
@@ -96,32 +96,33 @@ impl Session {
             .durability(durability)
     }
 
-    /// Arrivals at `source` end a wait.
+    /// Makes arrivals at `source` end a wait.
     pub fn watch(&mut self, source: &mut impl Source) -> Result<(), Error> {
         Ok(self.poll.registry().register(source, Token(0), Interest::READABLE)?)
     }
 
-    /// Waits for an arrival; may wait for up to a millisecond more.
+    /// Waits for an arrival. May exceed the timeout by up to 1 ms.
     pub fn wait(&mut self, timeout_ns: i64) {
         let timeout = Duration::from_nanos(timeout_ns.max(0) as u64);
-        // An interrupted wait is a short one.
+        // An interruption only shortens the wait.
         let _ = self.poll.poll(&mut self.events, Some(timeout));
     }
 
-    /// The same for a loop that has a schedule to keep: waits to the nanosecond.
+    /// Like `wait`, but with a timeout in ns resolution for event loops.
     pub fn wait_until(&mut self, timeout_ns: i64) {
         if readable(&Descriptor(&self.poll), timeout_ns) {
             self.wait(0);
         }
     }
 
-    /// Waits for peers.count peers, which `count_now` counts; returns their number.
+    /// Waits until `count_now` reaches peers.count, and returns the number of peers.
     pub fn await_peers(&self, count_now: impl Fn() -> usize) -> Result<usize, Error> {
         self.kit.await_peers(&count_now, |ns| sleep_until_ns(now_ns() + ns))?;
         Ok(count_now())
     }
 
-    /// Waits until the graph shows the clients of the service `leaf`; they probe for the match.
+    /// Waits until the graph lists the clients of the service `leaf`. The clients probe for the
+    /// match.
     pub fn await_clients(&self, leaf: &str) -> Result<usize, Error> {
         let topic = format!("rq/wattwire_{}/{leaf}Request", self.kit.string("run"));
         let participant = self.context.domain_participant();
@@ -132,7 +133,7 @@ impl Session {
         })
     }
 
-    /// READY. RustDDS does not tell what it granted: the QoS is what was asked for.
+    /// Prints READY with the requested QoS, because RustDDS does not report the granted QoS.
     pub fn ready(&self, matched: usize, durability: &str) {
         let kit = self.kit;
         let mut effective = kit.spec().settings();
@@ -155,7 +156,7 @@ impl Session {
                 build: wattwire_kit::COMPILER.into(),
             },
             effective,
-            // RustDDS's readers keep no more than 64 (or `depth`) untaken, also with keep_all.
+            // RustDDS's readers keep at most 64 (or `depth`) untaken samples, even with keep_all.
             guarantee: Guarantee {
                 delivery: "best_effort",
                 ordering: "per_sender",
@@ -171,12 +172,13 @@ struct Descriptor<'a>(&'a Poll);
 impl std::os::fd::AsFd for Descriptor<'_> {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         use std::os::fd::{AsRawFd, BorrowedFd};
-        // SAFETY: the poll keeps its descriptor open for as long as it is borrowed.
+        // SAFETY: the poll keeps its descriptor open while it is borrowed.
         unsafe { BorrowedFd::borrow_raw(self.0.as_raw_fd()) }
     }
 }
 
-/// The spec's domain, or one of 1 … 100 from the run token (FNV-1a: all languages agree).
+/// Returns the spec's domain or, if it is 0, a domain from 1 to 100. The FNV-1a hash of the run
+/// token determines it, so that all languages agree.
 fn domain_of(kit: &Kit) -> u16 {
     match kit.integer("settings.domain") {
         0 => {

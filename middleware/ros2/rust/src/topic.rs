@@ -30,7 +30,8 @@ fn publish_as<F: Field>(kit: &'static Kit) -> Result<(), Error> {
     let matched = session.await_peers(|| publisher.get_subscription_count(&session.node))?;
     session.ready(matched, durability);
     kit.send_all(|message| publisher.publish(F::of(message.bytes())).is_ok())?;
-    // With its publisher a message would be gone, and ros2-client tells of no acknowledgement.
+    // Destroying the publisher would discard its messages. ros2-client reports no acknowledgements,
+    // so the node waits for a fixed time.
     sleep_until_ns(now_ns() + kit.integer("quiet_ms") * 1_000_000);
     Ok(())
 }

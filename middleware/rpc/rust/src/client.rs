@@ -1,4 +1,4 @@
-//! Client and ping: jsonrpsee over HTTP, one call after the other or several at once.
+//! Client and ping: jsonrpsee over HTTP, with sequential or concurrent calls.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,17 +18,17 @@ use wattwire_web::{on_or_off, switch, tls, Tokio};
 
 use crate::{BODY_BYTES_MAX, GUARANTEE, LOCKED};
 
-/// jsonrpsee's own, by its documentation.
+/// jsonrpsee's documented default.
 const NODELAY_BY_ITSELF: bool = true;
 
 type Reply = Result<Option<Buffer>, SendFailed>;
 
-/// What the client itself breaks a call off after.
+/// Returns the timeout of the library's client.
 fn own_timeout(kit: &Kit) -> Duration {
     Duration::from_nanos(kit.integer("timeout_ns") as u64)
 }
 
-/// A client, with `config` over TLS.
+/// Returns a client, which uses TLS if there is a `config`.
 fn open(kit: &Kit, url: &str, config: Option<ClientConfig>) -> Result<HttpClient, CallError> {
     let mut builder = HttpClient::builder()
         .max_request_size(BODY_BYTES_MAX)
@@ -41,7 +41,7 @@ fn open(kit: &Kit, url: &str, config: Option<ClientConfig>) -> Result<HttpClient
     builder.build(url)
 }
 
-/// What a call's end is: a reply, a timeout, or a failed call (C-36).
+/// Awaits a call and returns its reply, a timeout, or a failed call (C-36).
 async fn within<T>(
     kit: &Kit,
     limit: Option<Duration>,
@@ -60,7 +60,7 @@ async fn within<T>(
         Err(CallError::RequestTimeout) => Ok(None),
         Err(CallError::Transport(error)) => Err(kit.not_sent(causes(&*error))),
         Err(CallError::Call(error)) => Err(kit.not_sent(error)),
-        Err(_) => Ok(Some(Buffer::Unreadable)), // no JSON-RPC
+        Err(_) => Ok(Some(Buffer::Unreadable)), // the response is not JSON-RPC
     }
 }
 
@@ -76,7 +76,7 @@ fn exchange(
         text => params.insert(String::from_utf8_lossy(text.bytes())),
     };
     inserted.expect("numbers and strings are JSON");
-    // A call of the schedule ends by the client's own timeout, a probe may before.
+    // The client's timeout ends scheduled calls; a probe may have a shorter timeout.
     let limit = Some(timeout).filter(|&limit| limit < own_timeout(kit));
     if matches!(request, Message::Record(_)) {
         return Box::pin(async move {
@@ -108,8 +108,8 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
         if keeps {
             return exchange(kit, kept.clone(), request, timeout);
         }
-        // A client of its own connects within the call, and closes after it.
-        let lone = open(kit, url, config.clone()).expect("what was built once is built again");
+        // Without keep-alive, a separate client connects within the call and closes after it.
+        let lone = open(kit, url, config.clone()).expect("the same client was built before");
         exchange(kit, Arc::new(lone), request, timeout)
     });
     let discovery_ns = kit.probe(&mut calls)?;

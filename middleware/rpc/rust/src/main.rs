@@ -1,4 +1,4 @@
-//! RPC node: JSON-RPC 2.0 by jsonrpsee; README.md of the middleware has the wire.
+//! RPC node: JSON-RPC 2.0 with jsonrpsee. The middleware's README.md describes the wire format.
 
 mod client;
 mod server;
@@ -6,10 +6,10 @@ mod server;
 use wattwire_kit::{run, Cell, Guarantee, Type};
 
 const LOCKED: &str = include_str!("../Cargo.lock");
-/// The server turns away what comes beside a hundred open calls.
+/// The server rejects calls beyond 100 open calls.
 const GUARANTEE: Guarantee =
     Guarantee { delivery: "reliable", ordering: "none", overload: "drop_newest" };
-/// A body of the longest payload; jsonrpsee takes 10 MB by itself.
+/// Room for the longest payload, which exceeds jsonrpsee's default of 10 MB.
 const BODY_BYTES_MAX: u32 = 1 << 26;
 
 fn main() {

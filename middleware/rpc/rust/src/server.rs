@@ -1,4 +1,4 @@
-//! Server and pong: jsonrpsee with a method for each encoding.
+//! Server and pong: jsonrpsee with a method per encoding.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use wattwire_web::{switch, tls, Tokio};
 
 use crate::{BODY_BYTES_MAX, GUARANTEE, LOCKED};
 
-/// jsonrpsee's own, by its documentation.
+/// jsonrpsee's documented default.
 const NODELAY_BY_ITSELF: bool = true;
 const OF_ANOTHER_RUN: i32 = -32_000;
 
@@ -21,7 +21,7 @@ fn stranger() -> ErrorObjectOwned {
     ErrorObjectOwned::owned(OF_ANOTHER_RUN, "of another run", None::<()>)
 }
 
-/// The params; what they are not is counted as a corrupt request.
+/// Parses the params. Counts invalid params as a corrupt request.
 fn read<'a, T: serde::Deserialize<'a>>(
     kit: &Kit,
     params: &'a Params,
@@ -35,7 +35,7 @@ fn echo(kit: &'static Kit, params: &Params) -> Result<String, ErrorObjectOwned> 
     let text: String = read(kit, params)?;
     let request = kit.serve(text.as_str()).ok_or_else(stranger)?;
     let reply = String::from_utf8_lossy(request.reply().bytes()).into_owned();
-    kit.served(&request); // jsonrpsee takes it with the return
+    kit.served(&request); // jsonrpsee sends the reply after the return
     Ok(reply)
 }
 
@@ -55,7 +55,7 @@ fn methods(kit: &'static Kit) -> Result<Methods, Error> {
     Ok(module.into())
 }
 
-/// Accepts connections until the process ends; returns the address.
+/// Starts a server that runs until the process ends, and returns its address.
 async fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
     let nodelay = switch(kit, "settings.tcp_nodelay");
     let config = ServerConfig::builder()
@@ -72,7 +72,7 @@ async fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
         runtime.spawn(server.start(methods).stopped());
         return Ok(address);
     }
-    // jsonrpsee's server has no TLS of its own: its service is put on connections.
+    // jsonrpsee's server has no TLS, so its service runs on this cell's TLS connections.
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let config = tls::server_config(kit, &["h2", "http/1.1"])?;
     let mut listener =

@@ -1,4 +1,4 @@
-//! Who is connected: a sender's streams, a listener's streams, and READY of both.
+//! The streams of senders and listeners, and their READY.
 
 use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use crate::stream::{wait_any, Frame, Inbox, Stream};
 
 const BACKLOG: i32 = 128;
 
-/// A socket that will connect or listen; buffers count before the handshake.
+/// Opens a socket with the settings. Buffer sizes must be set before connecting or listening.
 fn open_socket(kit: &Kit) -> Result<Socket, Error> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     let (receive, send) = ("settings.receive_buffer_bytes", "settings.send_buffer_bytes");
@@ -26,13 +26,13 @@ fn open_socket(kit: &Kit) -> Result<Socket, Error> {
     Ok(socket)
 }
 
-/// A stream to each of peers.endpoints, in their order; never an empty list.
+/// Returns a stream to each entry of peers.endpoints, in the same order. The list is never empty.
 pub fn connect_all(kit: &Kit) -> Result<Vec<Stream>, Error> {
     let key = "peers.endpoints";
-    let (endpoints, wanted) = (kit.strings(key), kit.integer("peers.count").max(1));
-    if (endpoints.len() as i64) < wanted {
-        let found = format!("{} entries", endpoints.len());
-        return Err(Error::bad_spec(key, found, format!("at least {wanted} HOST:PORT")));
+    let (endpoints, peers) = (kit.strings(key), kit.integer("peers.count").max(1));
+    if (endpoints.len() as i64) < peers {
+        let count = format!("{} entries", endpoints.len());
+        return Err(Error::bad_spec(key, count, format!("at least {peers} HOST:PORT")));
     }
     let limit = Duration::from_millis(kit.integer("ready_timeout_ms") as u64);
     let connected = |endpoint: &&str| {
@@ -64,9 +64,9 @@ impl Listener {
         let address: Ipv4Addr =
             host.parse().map_err(|_| Error::bad_spec(key, host, "an IPv4 address"))?;
         let socket = open_socket(kit)?;
-        let own = SocketAddrV4::new(address, 0);
+        let address = SocketAddrV4::new(address, 0);
         socket
-            .bind(&own.into())
+            .bind(&address.into())
             .and_then(|()| socket.listen(BACKLOG))
             .map_err(|error| failed(format!("listen on {host}: {error}")))?;
         socket.set_nonblocking(true)?;
@@ -75,7 +75,7 @@ impl Listener {
         Ok(Listener { kit, socket, accepted: 0, streams: Vec::new(), waited: Vec::new() })
     }
 
-    /// Polls until peers.count nodes have connected; the nanoseconds that it took.
+    /// Polls until peers.count nodes have connected. Returns the duration in ns.
     pub fn await_peers(&mut self, handle: impl Fn(&Stream, &Frame, &[u8])) -> Result<i64, Error> {
         let (kit, accepted) = (self.kit, Cell::new(0));
         kit.await_peers(
@@ -87,7 +87,7 @@ impl Listener {
         )
     }
 
-    /// Waits for arrivals, accepts who connects, and hands every whole frame and its payload to
+    /// Waits for arrivals, accepts connections, and passes every complete frame with its payload to
     /// `handle`.
     pub fn poll(&mut self, timeout_ns: i64, mut handle: impl FnMut(&Stream, &Frame, &[u8])) {
         let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
@@ -113,7 +113,7 @@ impl Listener {
     }
 
     fn accept(&mut self) {
-        // Who cannot be accepted has left already.
+        // Accepting fails if the peer has already left.
         let Ok((socket, _)) = self.socket.accept() else { return };
         if let Ok(stream) = Stream::new(self.kit, socket) {
             self.streams.push((stream, Inbox::new()));
@@ -122,14 +122,19 @@ impl Listener {
     }
 }
 
-/// READY; `asked` is the socket that is asked what is in force.
-pub fn ready(kit: &Kit, asked: &impl AsFd, matched: usize, discovery_ns: i64) -> Result<(), Error> {
-    let asked = SockRef::from(asked);
+/// Prints READY with the effective options of `socket`.
+pub fn ready(
+    kit: &Kit,
+    socket: &impl AsFd,
+    matched: usize,
+    discovery_ns: i64,
+) -> Result<(), Error> {
+    let socket = SockRef::from(socket);
     let mut effective = kit.spec().settings();
-    effective.insert("tcp_nodelay".into(), asked.tcp_nodelay()?.into());
-    effective.insert("receive_buffer_bytes".into(), asked.recv_buffer_size()?.into());
-    effective.insert("send_buffer_bytes".into(), asked.send_buffer_size()?.into());
-    effective.insert("segment_bytes".into(), asked.tcp_mss()?.into());
+    effective.insert("tcp_nodelay".into(), socket.tcp_nodelay()?.into());
+    effective.insert("receive_buffer_bytes".into(), socket.recv_buffer_size()?.into());
+    effective.insert("send_buffer_bytes".into(), socket.send_buffer_size()?.into());
+    effective.insert("segment_bytes".into(), socket.tcp_mss()?.into());
     effective.insert("transport".into(), "tcp/ipv4".into());
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
     kit.ready(&Ready {

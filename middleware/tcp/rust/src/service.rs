@@ -1,4 +1,4 @@
-//! Client and server, ping and pong: the frame's number pairs a reply with its call.
+//! Client and server, ping and pong. The frame's number matches a reply to its call.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use wattwire_kit::{now_ns, sleep_until_ns, Call, Error, Events, Kit, Message, Se
 use crate::links::{connect_all, ready, Listener};
 use crate::stream::{wait_for, Frame, Inbox, Kind, Stream};
 
-/// How long a full buffer is waited for before replies are looked at again.
+/// Maximum wait for a full buffer between two checks for replies.
 const FULL_WAIT_NS: i64 = 200_000;
 
 struct Client {
@@ -75,7 +75,7 @@ fn handle_reply(
     timeout_ns: i64,
 ) {
     let frame = stream.receive(inbox, timeout_ns);
-    // A closed stream has nothing to wait for, and the loop around must not spin.
+    // Sleeps if the stream is closed, so that the event loop does not spin.
     if !stream.is_open() {
         sleep_until_ns(now_ns() + timeout_ns);
     }
@@ -102,7 +102,7 @@ pub fn server(kit: &'static Kit) -> Result<(), Error> {
     let mut listener = Listener::new(kit)?;
     let answer = |stream: &Stream, frame: &Frame, payload: &[u8]| {
         let Some(request) = kit.serve(payload) else { return };
-        // A client that has left gets no reply; its call is its own record.
+        // Sending fails if the client has left. The server then records no call.
         if stream.send(Kind::Reply, frame.number, request.reply().bytes()).is_ok() {
             kit.served(&request);
         }

@@ -1,4 +1,4 @@
-//! A connection that carries frames: README.md has the bytes and says who waits for whom.
+//! A connection that carries frames. README.md describes the format and the flow control.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -21,7 +21,7 @@ const HEAD_BYTES: usize = 13;
 const PAYLOAD_BYTES_MAX: usize = 67_108_864;
 const READ_BYTES: usize = 65_536;
 
-/// A whole frame; `Inbox::payload` has its bytes until the next read.
+/// A complete frame. `Inbox::payload` returns its bytes until the next read.
 #[derive(Debug, Clone)]
 pub struct Frame {
     kind: u8,
@@ -35,7 +35,8 @@ impl Frame {
     }
 }
 
-/// What was read of a connection. Takes whatever is there, so that a small frame is one call.
+/// The read buffer of a connection. It receives all available data at once, so that a small frame
+/// needs only one system call.
 pub struct Inbox {
     buffer: Vec<u8>,
     begin: usize,
@@ -51,7 +52,7 @@ impl Inbox {
         &self.buffer[frame.place.clone()]
     }
 
-    /// The next whole frame, if there is one; InvalidData where this is no frame.
+    /// Returns the next complete frame, if any. Returns InvalidData for invalid bytes.
     fn take(&mut self) -> io::Result<Option<Frame>> {
         let unread = &self.buffer[self.begin..self.end];
         let Some((head, rest)) = unread.split_first_chunk::<HEAD_BYTES>() else { return Ok(None) };
@@ -70,7 +71,7 @@ impl Inbox {
         Ok(Some(frame))
     }
 
-    /// Where the next bytes are read to.
+    /// Returns the space for the next bytes.
     fn room(&mut self) -> &mut [u8] {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
@@ -81,7 +82,7 @@ impl Inbox {
         &mut self.buffer[self.end..]
     }
 
-    /// Moves what is unread to the beginning, in a buffer that holds that many bytes.
+    /// Moves unread bytes to the beginning of the buffer and ensures its size.
     fn make_room(&mut self, bytes_needed: usize) {
         self.buffer.copy_within(self.begin..self.end, 0);
         (self.begin, self.end) = (0, self.end - self.begin);
@@ -91,7 +92,7 @@ impl Inbox {
     }
 }
 
-/// One connection. Writing needs no `&mut`, so that replies can be handled meanwhile.
+/// A connection. Writing needs no `&mut`, so that a node can handle replies while it writes.
 pub struct Stream {
     pub socket: TcpStream,
     open: Cell<bool>,
@@ -120,14 +121,14 @@ impl Stream {
 
     fn close(&self) {
         if self.open.replace(false) {
-            // It fails where the peer was first.
+            // Fails if the peer has already closed the connection.
             let _ = self.socket.shutdown(Shutdown::Both);
         }
     }
 
-    /// Hands a frame to the kernel; fails where that takes longer than timeout_ns or the peer
-    /// has left, and what was partly sent has then broken the stream. `idle(left_ns)` is called
-    /// while the kernel's buffer is full: two sides that wait for each other would stand still.
+    /// Sends a frame. Fails and closes the stream if the peer has left or if sending takes longer
+    /// than timeout_ns, because a partial frame breaks the stream. Calls `idle(left_ns)` while the
+    /// kernel's buffer is full, because two nodes that only wait would deadlock.
     pub fn send_while(
         &self,
         kind: Kind,
@@ -185,7 +186,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads once what has arrived; an end of the stream or an error closes it.
+    /// Reads the available data once. Closes the stream at its end or after an error.
     pub fn read(&self, inbox: &mut Inbox) {
         match (&self.socket).read(inbox.room()) {
             Ok(count) if count > 0 => {
@@ -198,7 +199,7 @@ impl Stream {
         }
     }
 
-    /// The next whole frame that was read, if there is one; what is no frame closes the stream.
+    /// Returns the next complete frame, if any. Closes the stream after invalid bytes.
     pub fn take(&self, inbox: &mut Inbox) -> Option<Frame> {
         inbox.take().unwrap_or_else(|_| {
             self.close();
@@ -206,7 +207,7 @@ impl Stream {
         })
     }
 
-    /// The next frame; None where it is not whole at the timeout or the stream ended.
+    /// Waits for the next complete frame. Returns None at the timeout or the end of the stream.
     pub fn receive(&self, inbox: &mut Inbox, timeout_ns: i64) -> Option<Frame> {
         let deadline_ns = now_ns().saturating_add(timeout_ns);
         loop {
@@ -225,19 +226,19 @@ impl Stream {
     }
 
     fn acknowledge(&self) {
-        // Linux leaves this mode by itself (tcp(7)), so it is asked for after every read.
+        // Linux may leave this mode at any time (tcp(7)), so the node sets it after every read.
         if self.quickack {
             let _ = SockRef::from(&self.socket).set_tcp_quickack(true);
         }
     }
 }
 
-/// Waits until one of these is ready, at most `timeout_ns`; false where none is.
+/// Waits at most `timeout_ns` until a descriptor is ready. Returns whether one is ready.
 pub fn wait_any(waited: &mut [libc::pollfd], timeout_ns: i64) -> bool {
     let (seconds, rest_ns) = (timeout_ns.max(0) / 1_000_000_000, timeout_ns.max(0) % 1_000_000_000);
     let timeout = libc::timespec { tv_sec: seconds, tv_nsec: rest_ns };
     let count = waited.len() as libc::nfds_t;
-    // SAFETY: `count` entries that outlive the call, and so does the timeout.
+    // SAFETY: `waited` has `count` entries. It and the timeout outlive the call.
     unsafe { libc::ppoll(waited.as_mut_ptr(), count, &timeout, std::ptr::null()) > 0 }
 }
 

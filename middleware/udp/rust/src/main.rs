@@ -1,4 +1,4 @@
-//! UDP node: one datagram per message, blocking sockets.
+//! UDP node: blocking sockets, with one datagram per message.
 
 mod service;
 mod socket;

@@ -1,4 +1,4 @@
-//! Client and server, ping and pong: a request and its reply are one datagram each.
+//! Client and server, ping and pong. Each request and each reply is a datagram.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use wattwire_kit::{Call, Error, Events, Kit, Message, SendFailed, Slot};
 
 use crate::socket::{peer_addresses, Port};
 
-/// The sequence as it stands at the beginning of a request and of its reply.
+/// The encoded sequence at the beginning of a request and of its reply.
 type Header = [u8; 16];
 
 struct Client {
@@ -34,7 +34,7 @@ impl Call for Client {
         timeout_ns: i64,
     ) -> Result<Option<Message<'_>>, SendFailed> {
         self.port.send(request, self.server)?;
-        // The call has just begun: its first wait needs no reading of the clock.
+        // The call has just begun, so its first wait needs no reading of the clock.
         let mut left_ns = timeout_ns;
         while left_ns > 0 {
             if self.port.receive(Some(left_ns)) && self.kit.is_reply(self.port.message()) {
@@ -42,7 +42,7 @@ impl Call for Client {
             }
             left_ns = self.kit.call_left_ns(timeout_ns);
         }
-        // Where nothing in such a reply tells it from a late one, those go to the old port.
+        // If replies carry no sequence, a new port separates them from late replies.
         if !self.kit.carries_seq() || self.kit.string("reply") == "literal" {
             self.port.reopen().map_err(|_| SendFailed)?;
         }
@@ -70,9 +70,9 @@ impl Events for Client {
 }
 
 pub fn client(kit: &'static Kit) -> Result<(), Error> {
-    // A datagram has no number of its call but the sequence.
+    // Only the sequence matches a datagram to its call.
     if kit.overlaps() && (!kit.carries_seq() || kit.string("reply") == "literal") {
-        let reason = "outstanding_max above 1 where a reply carries no sequence";
+        let reason = "outstanding_max above 1, because replies carry no sequence";
         return Err(Error::Unsupported(reason.into()));
     }
     let server = peer_addresses(kit)?.swap_remove(0);
@@ -96,7 +96,7 @@ pub fn server(kit: &'static Kit) -> Result<(), Error> {
             return;
         };
         if let Some(request) = kit.serve(port.message()) {
-            // A client that has left gets no reply; its call is its own record.
+            // Sending fails if the client has left. The server then records no call.
             if port.send(request.reply(), client).is_ok() {
                 kit.served(&request);
             }

@@ -1,4 +1,4 @@
-//! A UDP socket, and what the kernel really granted it.
+//! A UDP socket with its effective options.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
@@ -9,25 +9,25 @@ use wattwire_kit::{failed, readable, Error, Guarantee, Kit, Library, Message, Re
 
 const DATAGRAM_BYTES_MAX: usize = 65_536;
 
-/// A socket and the datagram that it received last.
+/// A socket and its last received datagram.
 pub struct Port {
     kit: &'static Kit,
     socket: UdpSocket,
     own: Ipv4Addr,
-    /// The socket's time limit; None: it waits for ever.
+    /// The socket's timeout; None: no timeout.
     limit_ms: Option<i64>,
     buffer: Vec<u8>,
     length: usize,
 }
 
 impl Port {
-    /// A sender's: a free port on the one interface that leads to all peers.
+    /// Opens a sender's socket on a free port of the interface that leads to all peers.
     pub fn open(kit: &'static Kit, peers: &[SocketAddr]) -> Result<Self, Error> {
         let own = own_address(peers)?;
         Ok(Port { own, ..Port::over(kit, open(kit, SocketAddrV4::new(own, 0))?) })
     }
 
-    /// On settings.bind_address and bind_port (0: a free one); prints LISTENING.
+    /// Binds settings.bind_address and bind_port (0: a free port) and prints LISTENING.
     pub fn listen(kit: &'static Kit) -> Result<Self, Error> {
         let (key, host) = ("settings.bind_address", kit.string("settings.bind_address"));
         let address: Ipv4Addr =
@@ -45,19 +45,19 @@ impl Port {
         Port { kit, socket, own, limit_ms: None, buffer, length: 0 }
     }
 
-    /// A new port: what is still on its way to the old one is lost.
+    /// Binds a new port. Datagrams on their way to the old port are lost.
     pub fn reopen(&mut self) -> Result<(), Error> {
         self.socket = open(self.kit, SocketAddrV4::new(self.own, 0))?;
         self.limit_ms = None;
         Ok(())
     }
 
-    /// READY of a datagram socket: it cannot tell who is there, so `matched` is None.
+    /// Prints READY. A datagram socket does not detect its peers, so `matched` is None.
     pub fn ready(&self, discovery_ns: Option<i64>) -> Result<(), Error> {
         let mut effective = self.kit.spec().settings();
-        let asked = SockRef::from(&self.socket);
-        effective.insert("receive_buffer_bytes".into(), asked.recv_buffer_size()?.into());
-        effective.insert("send_buffer_bytes".into(), asked.send_buffer_size()?.into());
+        let socket = SockRef::from(&self.socket);
+        effective.insert("receive_buffer_bytes".into(), socket.recv_buffer_size()?.into());
+        effective.insert("send_buffer_bytes".into(), socket.send_buffer_size()?.into());
         effective.insert("transport".into(), "udp/ipv4".into());
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
         self.kit.ready(&Ready {
@@ -82,19 +82,19 @@ impl Port {
         self.socket.send_to(message.bytes(), to).map(|_| ())
     }
 
-    /// Whether a datagram came in time. One system call where one comes; may wait for up to a
-    /// millisecond more. Without a timeout it waits until one comes.
+    /// Waits for a datagram with a single system call, without a limit if `timeout_ns` is None.
+    /// Returns whether a datagram arrived. May exceed the timeout by up to 1 ms.
     pub fn receive(&mut self, timeout_ns: Option<i64>) -> bool {
         if !self.limit(timeout_ns) {
             return false;
         }
-        // An error of an earlier send is not an arrival, and neither is an interruption.
+        // Errors of earlier sends and interruptions are not arrivals.
         let Ok(length) = self.socket.recv(&mut self.buffer) else { return false };
         self.length = length;
         true
     }
 
-    /// The same, with the sender.
+    /// Like `receive`, but returns the sender.
     pub fn receive_from(&mut self, timeout_ns: Option<i64>) -> Option<SocketAddr> {
         if !self.limit(timeout_ns) {
             return None;
@@ -104,12 +104,12 @@ impl Port {
         Some(sender)
     }
 
-    /// The same for a loop that has a schedule to keep: waits to the nanosecond.
+    /// Like `receive`, but with a timeout in ns resolution for event loops.
     pub fn receive_until(&mut self, timeout_ns: i64) -> bool {
         readable(&self.socket, timeout_ns) && self.receive(Some(timeout_ns))
     }
 
-    /// Sets the time limit of the next wait; false where the kernel refuses it.
+    /// Sets the timeout of the next wait. Returns false if the kernel rejects it.
     fn limit(&mut self, timeout_ns: Option<i64>) -> bool {
         let limit_ms = timeout_ns.map(|ns| ns / 1_000_000 + 1);
         if limit_ms != self.limit_ms {
@@ -127,18 +127,21 @@ impl Port {
     }
 }
 
-/// This host's address on the way to all peers, any address where they differ. Sends nothing.
+/// Returns the local address of the route to all peers, or UNSPECIFIED if the routes differ. Sends
+/// nothing.
 fn own_address(peers: &[SocketAddr]) -> io::Result<Ipv4Addr> {
-    let mut found = None;
+    let mut common = None;
     for peer in peers {
         let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-        let own = match probe.connect(peer).and_then(|()| probe.local_addr()) {
-            Ok(SocketAddr::V4(own)) if found.unwrap_or(*own.ip()) == *own.ip() => *own.ip(),
+        let local = match probe.connect(peer).and_then(|()| probe.local_addr()) {
+            Ok(SocketAddr::V4(local)) if common.unwrap_or(*local.ip()) == *local.ip() => {
+                *local.ip()
+            }
             _ => return Ok(Ipv4Addr::UNSPECIFIED),
         };
-        found = Some(own);
+        common = Some(local);
     }
-    Ok(found.unwrap_or(Ipv4Addr::UNSPECIFIED))
+    Ok(common.unwrap_or(Ipv4Addr::UNSPECIFIED))
 }
 
 fn open(kit: &Kit, address: SocketAddrV4) -> Result<UdpSocket, Error> {
@@ -154,7 +157,7 @@ fn open(kit: &Kit, address: SocketAddrV4) -> Result<UdpSocket, Error> {
     Ok(socket.into())
 }
 
-/// Where a sender sends to: settings.endpoint_override, or peers.endpoints.
+/// Returns the destinations of a sender: settings.endpoint_override, or peers.endpoints.
 pub fn peer_addresses(kit: &Kit) -> Result<Vec<SocketAddr>, Error> {
     let override_key = "settings.endpoint_override";
     let (key, endpoints) = match kit.string(override_key) {
@@ -166,8 +169,8 @@ pub fn peer_addresses(kit: &Kit) -> Result<Vec<SocketAddr>, Error> {
         return Err(bad("[]"));
     }
     let address = |endpoint: &&str| {
-        let found: Result<SocketAddrV4, _> = endpoint.parse();
-        found.ok().filter(|a| a.port() != 0).map(Into::into).ok_or_else(|| bad(endpoint))
+        let address: Result<SocketAddrV4, _> = endpoint.parse();
+        address.ok().filter(|a| a.port() != 0).map(Into::into).ok_or_else(|| bad(endpoint))
     };
     endpoints.iter().map(address).collect()
 }

@@ -1,4 +1,4 @@
-//! Publisher and subscriber: the publisher sends each message to every subscriber's address.
+//! Publisher and subscriber. The publisher sends each message to every subscriber's address.
 
 use wattwire_kit::{Error, Kit};
 

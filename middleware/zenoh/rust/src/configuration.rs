@@ -1,4 +1,4 @@
-//! What a session is configured with; everything else has Zenoh's default.
+//! The configuration of a session. All other options have Zenoh's defaults.
 
 use std::net::{TcpListener, UdpSocket};
 
@@ -21,7 +21,7 @@ pub fn configuration(kit: &Kit, listen: &[&str], connect: &[&str]) -> zenoh::Res
         ("scouting/multicast/enabled", scouting.into()),
         ("scouting/gossip/enabled", scouting.into()),
         ("transport/shared_memory/enabled", kit.boolean("settings.shared_memory").into()),
-        // Buffers are allocated before READY (C-07), not by the first message that needs them.
+        // Allocates buffers before READY (C-07) instead of at the first message.
         ("transport/shared_memory/mode", if is_shared { "init" } else { "lazy" }.into()),
         ("transport/link/tx/queue/batching/enabled", kit.boolean("settings.batching").into()),
     ] {

@@ -1,4 +1,4 @@
-//! The Zenoh cell in Rust, on the crate zenoh as its documentation shows it.
+//! The Zenoh cell in Rust on the crate zenoh, as in its documentation.
 
 mod configuration;
 mod segments;

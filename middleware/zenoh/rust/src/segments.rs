@@ -1,11 +1,11 @@
-//! Shared memory outlives a process, and the kit leaves with `_exit`.
+//! Removes shared memory, which outlives a process that ends with `_exit`.
 
 use std::fs;
 use std::os::fd::RawFd;
 
-/// Removes the files of shared memory that nobody but this process has.
+/// Removes the shared-memory files that only this process uses.
 ///
-/// Zenoh holds a shared lock on every segment that it uses and would do the same at exit.
+/// Zenoh has a shared lock on every segment that it uses, and removes unused segments at exit.
 pub fn remove_own() {
     let Ok(descriptors) = fs::read_dir("/proc/self/fd") else {
         return;
@@ -18,7 +18,7 @@ pub fn remove_own() {
         let is_segment =
             path.starts_with("/dev/shm") && path.extension().is_some_and(|e| e == "zenoh");
         if let (true, Some(descriptor)) = (is_segment, descriptor) {
-            // SAFETY: a system call on a number; one that was closed meanwhile is an error.
+            // SAFETY: the call returns an error if the descriptor was closed in the meantime.
             if unsafe { libc::flock(descriptor, libc::LOCK_EX | libc::LOCK_NB) } == 0 {
                 let _ = fs::remove_file(path);
             }

@@ -1,4 +1,4 @@
-//! Service and pingpong patterns: a queryable answers, a client gets.
+//! Service and pingpong patterns: a queryable replies to a client's `get`.
 
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::time::Duration;
@@ -71,7 +71,7 @@ impl Call for Client {
                 self.reply = bytes;
                 Message::Bytes(&self.reply)
             })),
-            // Zenoh ends a query early where the server is gone or did not answer.
+            // Zenoh ends a query early if the server has left or sent no reply.
             Err(_) if begin.elapsed() < timeout => Err(SendFailed),
             Err(_) => Ok(None),
         }
@@ -103,7 +103,7 @@ impl Events for Client {
     }
 }
 
-/// Nothing of Zenoh's own error reply, as it makes it at the timeout.
+/// Returns the payload, or None for the error reply that Zenoh creates at a timeout.
 fn bytes_of(reply: &Reply) -> Option<Vec<u8>> {
     reply.result().ok().map(|sample| sample.payload().to_bytes().into_owned())
 }

@@ -1,4 +1,4 @@
-//! One Zenoh session: its configuration, its peers, what is in force, and its end.
+//! A Zenoh session with its configuration, peers, effective settings and shutdown.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -31,14 +31,15 @@ impl Session {
         let transport = kit.string("settings.transport");
         let mut reason = String::new();
         for _ in 0..LISTEN_ATTEMPTS {
-            // Zenoh does not tell the port that it got for 0, so a free one is looked for first.
+            // Zenoh does not report the port that it gets for port 0, so the node selects a free
+            // port.
             let endpoint = format!("{transport}/127.0.0.1:{}", free_port(transport)?);
             match Self::open(kit, &[&endpoint], &[]) {
                 Ok(session) => {
                     kit.listening(&[endpoint]);
                     return Ok(session);
                 }
-                // Another program may have taken it meanwhile.
+                // Another program may have taken the port in the meantime.
                 Err(error) => reason = format!("listen on {endpoint}: {error}"),
             }
         }
@@ -67,7 +68,7 @@ impl Session {
         Ok(Session { kit, zenoh, prefix, created_ns })
     }
 
-    /// The setting; `default` is Zenoh's own for this kind of message.
+    /// Returns the setting. `default` is Zenoh's default for this kind of message.
     pub fn congestion(&self, default: CongestionControl) -> CongestionControl {
         match self.kit.string("settings.congestion_control") {
             "drop" => CongestionControl::Drop,
@@ -76,10 +77,10 @@ impl Session {
         }
     }
 
-    /// Waits for `matched` and peers.count tokens of `others`; returns the tokens' number.
+    /// Waits for `matched` and for peers.count tokens of `others`. Returns the number of tokens.
     ///
-    /// A liveliness token is declared after what it stands for, and a peer learns of both in
-    /// that order: who sees the token has the other's endpoint in its tables.
+    /// A node declares its liveliness token after its endpoint, and peers receive both in this
+    /// order. A peer that has the token therefore knows the endpoint.
     pub fn await_peers(
         &self,
         own: &str,
@@ -98,7 +99,7 @@ impl Session {
                 tokens.lock().expect("no panic").insert(sample.key_expr().to_string());
             })
             .wait();
-        // Both live as long as the session: an end would be told to the peers.
+        // Keeps both until the end of the session, because Zenoh announces their end to the peers.
         std::mem::forget((token.map_err(failed)?, watch.map_err(failed)?));
         let count = || seen.lock().expect("no panic").len();
         let nap = |ns| sleep_until_ns(now_ns() + ns);

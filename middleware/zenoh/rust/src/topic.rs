@@ -1,4 +1,4 @@
-//! Topic pattern: one key expression, its payload is the message.
+//! Topic pattern: the payload of a key expression is the message.
 
 use wattwire_kit::{failed, Error, Kit};
 use zenoh::qos::{CongestionControl, Reliability};
