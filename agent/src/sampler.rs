@@ -21,7 +21,7 @@ const TICK_HZ_MAX: f64 = 1000.0;
 pub struct Sampling {
     path: PathBuf,
     period_ns: i64,
-    wanted: BTreeMap<String, Value>,
+    requested: BTreeMap<String, Value>,
     /// The requested meters that cannot read here, each with its reason.
     pub absent: Vec<Value>,
     stop: AtomicBool,
@@ -72,7 +72,7 @@ impl Sampling {
         let sampling = Arc::new(Sampling {
             path,
             period_ns: (1e9 / request.tick_hz).round() as i64,
-            wanted: request.subjects,
+            requested: request.subjects,
             absent,
             stop: AtomicBool::new(false),
             state: Mutex::new(state),
@@ -106,8 +106,8 @@ impl Sampling {
     }
 
     fn follow_in(&self, state: &mut State, subject: &Arc<Subject>) {
-        let wanted = self.wanted.is_empty() || self.wanted.contains_key(&subject.name);
-        if wanted {
+        let requested = self.requested.is_empty() || self.requested.contains_key(&subject.name);
+        if requested {
             let State { meters, samples, .. } = state;
             for running in meters {
                 samples.declare_for(running.manifest);

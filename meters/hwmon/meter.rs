@@ -198,7 +198,7 @@ impl Chip<'_> {
         let mut opened = Vec::new();
         for file in files {
             let result = self.tree.open(&format!("{}/{file}", self.folder)).and_then(|file| {
-                // The files of some channels open but cannot be read (ENODATA while disabled).
+                // The file of a disabled channel can be opened, but reading fails (ENODATA).
                 file.read(&mut [0u8; 32])?;
                 Ok(file)
             });

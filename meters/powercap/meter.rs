@@ -68,7 +68,7 @@ fn open_zone(tree: &Tree, folder: &str) -> io::Result<Zone> {
     let text = |folder: &str, file: &str| tree.text(&format!("{FOLDER}/{folder}/{file}"));
     let name = text(folder, "name")?;
     let energy = tree.open(&format!("{FOLDER}/{folder}/energy_uj"))?;
-    // The files of zones without a counter open but cannot be read (EIO, ENODATA).
+    // The file of a zone without a counter can be opened, but reading fails (EIO, ENODATA).
     energy.read(&mut [0u8; 32])?;
     let range = text(folder, "max_energy_range_uj").ok().and_then(|text| text.parse().ok());
     let parent = folder.rsplit_once(':').map(|(parent, _)| parent).filter(|p| p.contains(':'));

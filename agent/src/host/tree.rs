@@ -63,7 +63,7 @@ impl Tree {
         Ok(&buffer[..length])
     }
 
-    /// Returns the agent's CPU time in ns. In a replay: the file `clock/agent`.
+    /// Returns the agent's CPU time in ns. A replay reads the file `clock/agent`.
     pub fn own_cpu_ns(&self) -> Option<i64> {
         match self {
             Tree::Live => clock::read_ns(libc::CLOCK_PROCESS_CPUTIME_ID),
@@ -71,7 +71,7 @@ impl Tree {
         }
     }
 
-    /// Returns all descendants of a process. In a replay: the numbers in the file `members/PID`.
+    /// Returns all descendants of a process. A replay reads the numbers in the file `members/PID`.
     pub fn descendants(&self, pid: i32) -> Vec<i32> {
         match self {
             Tree::Live => members::descendants(pid),
@@ -82,7 +82,7 @@ impl Tree {
         }
     }
 
-    /// Returns every process that is visible to this user. In a replay: the folders `proc/PID`.
+    /// Returns every process that is visible to this user. A replay reads the folders `proc/PID`.
     pub fn processes(&self) -> Vec<i32> {
         match self {
             Tree::Live => members::all(),
@@ -93,7 +93,7 @@ impl Tree {
         }
     }
 
-    /// Returns the agent's process id. In a replay: the file `own/pid`.
+    /// Returns the agent's process id. A replay reads the file `own/pid`.
     pub fn own_pid(&self) -> i32 {
         match self {
             Tree::Live => std::process::id() as i32,
@@ -101,7 +101,7 @@ impl Tree {
         }
     }
 
-    /// Describes the processes that `processes` omits; empty if it omits none. In a replay: the
+    /// Describes the processes that `processes` omits; empty if it omits none. A replay reads the
     /// file `own/unseen`.
     pub fn unseen_processes(&self) -> String {
         match self {
@@ -110,8 +110,8 @@ impl Tree {
         }
     }
 
-    /// Returns the text of a user's configuration file in `$XDG_CONFIG_HOME/wattwire`. In a replay:
-    /// the file `config/NAME`.
+    /// Returns the text of a user's configuration file in `$XDG_CONFIG_HOME/wattwire`. A replay
+    /// reads the file `config/NAME`.
     pub fn user_config(&self, name: &str) -> Option<String> {
         match self {
             Tree::Live => fs::read_to_string(user_folder()?.join(name)).ok(),
@@ -119,7 +119,7 @@ impl Tree {
         }
     }
 
-    /// Opens the counter of a PMU's system-wide event on a CPU. In a replay: the file
+    /// Opens the counter of a PMU's system-wide event on a CPU. A replay reads the file
     /// `perf/<pmu>/<config in hex>/cpu<number>`.
     pub fn perf_counter(&self, pmu: u32, config: u64, cpu: u32) -> io::Result<PerfCounter> {
         match self {
@@ -142,7 +142,7 @@ impl Tree {
         }
     }
 
-    /// Returns the CPU time of a process in ns, including ended threads. In a replay: the file
+    /// Returns the CPU time of a process in ns, including ended threads. A replay reads the file
     /// `clock/PID`.
     pub fn process_cpu_ns(&self, pid: i32) -> Option<i64> {
         match self {
