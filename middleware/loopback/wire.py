@@ -1,4 +1,4 @@
-"""A peer of loopback nodes without a kit, for the conformance suite: one datagram a message."""
+"""A peer of loopback nodes without a kit, for the conformance suite: one datagram per message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HANG_S = 20.0
 
 
 class Wire:
-    """A bound socket of the abstract namespace."""
+    """A bound socket in the abstract namespace."""
 
     def __init__(self, token: str) -> None:
         name = f"wattwire-{token}-suite-{os.getpid()}"

@@ -13,10 +13,10 @@ Frame = tuple[int, int, bytes, str]
 
 
 class Wire:
-    """Listens, and connects where it is told to send; a thread reads each connection."""
+    """A listener, with connections to endpoints; a thread reads each connection."""
 
     def __init__(self, token: str) -> None:
-        del token  # an address of its own is name enough (C-18)
+        del token  # the address identifies this peer (C-18)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.endpoint = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self._streams: dict[str, socket.socket] = {}
@@ -24,7 +24,7 @@ class Wire:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # closed
+        with contextlib.suppress(OSError):  # the listener was closed
             while True:
                 stream, (host, port) = self._listener.accept()
                 self._attend(f"{host}:{port}", stream)
@@ -55,5 +55,5 @@ class Wire:
     def close(self) -> None:
         for opened in (self._listener, *self._streams.values()):
             with contextlib.suppress(OSError):
-                opened.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in it
+                opened.shutdown(socket.SHUT_RDWR)  # wakes the reading thread
             opened.close()

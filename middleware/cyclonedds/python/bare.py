@@ -1,8 +1,8 @@
 """A bare pair of Cyclone DDS topics: `pong` or `ping DOMAIN BYTES COUNT`, on loopback.
 
-Request and reply are nested as in the interface definition of the cells, so that the library
-serialises the same. Pong prints its domain and answers until it is ended; ping prints the median
-round trip in ns.
+Request and reply are nested as in the interface definition of the cells, so the library serialises
+the same types. Pong prints its domain and answers until it is killed; ping prints the median round
+trip in ns.
 """
 
 import os
@@ -52,7 +52,7 @@ class BytesCall(IdlStruct, typename="bare.BytesCall"):
 
 
 class Side:
-    """A writer, a reader and what waits for it."""
+    """A writer, a reader and its wait set."""
 
     def __init__(self, domain: int, own: str, other: str) -> None:
         qos = Qos(Policy.Reliability.Reliable(BLOCKING_NS), Policy.History.KeepAll)
@@ -69,12 +69,12 @@ class Side:
     def take(self, timeout_ns: int) -> list[BytesCall]:
         self._waiting.wait(timeout_ns)
         taken = self._reader.take(32, condition=self._unread)
-        # A writer that has gone leaves a sample without data.
+        # A writer that has ended leaves a sample without data.
         return [sample for sample in taken if sample.sample_info.valid_data]
 
 
 def pong() -> None:
-    domain = 101 + os.getpid() % 100  # apart from those of cells
+    domain = 101 + os.getpid() % 100  # no cell uses these domains
     side = Side(domain, "bare_reply", "bare_request")
     print(domain, flush=True)
     threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
@@ -84,7 +84,7 @@ def pong() -> None:
 
 
 def answered(side: Side, number: int, payload: bytes, timeout_ns: int) -> bool:
-    """Return whether the reply to this call came in time."""
+    """Return whether the reply to this call arrived in time."""
     deadline_ns = time.monotonic_ns() + timeout_ns
     side.writer.write(BytesCall(Call(CLIENT, number), Bytes(payload)))
     while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
@@ -97,7 +97,7 @@ def answered(side: Side, number: int, payload: bytes, timeout_ns: int) -> bool:
 def ping(domain: int, length: int, count: int) -> None:
     side = Side(domain, "bare_request", "bare_reply")
     payload, times = bytes(length), []
-    # The other side may not know of this one yet: what is sent before that is never answered.
+    # The other side does not answer until it has discovered this side.
     for number in range(200):
         if answered(side, number, payload, TIMEOUT_NS // 20):
             break

@@ -1,4 +1,4 @@
-"""Keeps this process's sockets to one interface."""
+"""Restricts this process's sockets to one interface."""
 
 import contextlib
 import os
@@ -6,12 +6,12 @@ import socket
 
 
 def stay_on(interface: str) -> None:
-    """Let this process's UDP sockets take datagrams of one interface only, where that is allowed.
+    """Bind this process's UDP sockets to one interface, if the kernel allows it.
 
-    The library binds those that it receives on to all addresses, whatever interface it was given.
+    The library binds its receiving sockets to all addresses, whatever the configured interface.
     """
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as opened:
             if (opened.family, opened.type) == (socket.AF_INET, socket.SOCK_DGRAM):
-                wanted = interface.encode() + b"\0"
-                opened.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, wanted)
+                device = interface.encode() + b"\0"
+                opened.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device)

@@ -1,6 +1,6 @@
-"""The types of ../idl/wattwire.idl as cyclonedds has them, and their way to and from the kit.
+"""The types of ../idl/wattwire.idl for cyclonedds, and their conversion to and from the kit.
 
-Annotations are evaluated: no `from __future__ import annotations` here.
+cyclonedds evaluates annotations, so this file cannot use `from __future__ import annotations`.
 """
 
 from collections.abc import Callable
@@ -114,15 +114,15 @@ CALLS = {"bytes": BytesCall, "text": TextCall, "record": RecordCall}
 
 
 def encoder(kit: Kit) -> Callable[[Any], Any]:
-    """Return what makes the DDS message of the kit's buffer or reply.
+    """Return a function that converts the kit's buffer or reply to a DDS message.
 
-    The encoding is looked up here, not for each message.
+    This looks up the encoding once, not for each message.
     """
     return {"bytes": _encode_bytes, "text": _encode_text, "record": _encode_record}[kit.encoding]
 
 
 def decoder(kit: Kit) -> Callable[[Any], Any]:
-    """Return what makes of an arrival what the kit takes."""
+    """Return a function that converts an arrival to the kit's form."""
     return {"bytes": _decode_bytes, "text": _decode_text, "record": _decode_record}[kit.encoding]
 
 

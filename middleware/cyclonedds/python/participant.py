@@ -1,4 +1,4 @@
-"""One participant: its domain and configuration, QoS, waiting, and what is in force."""
+"""A participant: its domain, configuration, QoS and wait set, and READY."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-# Nothing of the shell's configuration reaches a node, and the wheel's own library is loaded.
+# Ignore the shell's configuration and load the wheel's own library.
 for name in [name for name in os.environ if name.startswith("CYCLONEDDS_")]:
     del os.environ[name]
 
@@ -30,7 +30,7 @@ from cyclonedds.topic import Topic  # noqa: E402
 from interface import stay_on  # noqa: E402
 from wattwire_kit import Kit, MiddlewareFailed, SendFailed  # noqa: E402
 
-# One interface, no multicast, and the run's own tag: participants of other tags do not exist.
+# One interface, no multicast, and the run's own tag, which hides participants with other tags.
 CONFIGURATION = """<CycloneDDS><Domain Id="any">
 <General><Interfaces><NetworkInterface name={interface}/></Interfaces>
 <AllowMulticast>false</AllowMulticast></General>
@@ -40,12 +40,12 @@ CONFIGURATION = """<CycloneDDS><Domain Id="any">
 </Domain></CycloneDDS>"""
 BLOCKING_NS_MAX = 100_000_000  # DDS's default of max_blocking_time
 TAKE_MAX = 32
-# Also what a writer sent that has gone since: its instance is no longer alive.
+# Includes messages of writers that have ended, whose instances are no longer alive.
 UNREAD = SampleState.NotRead | ViewState.Any | InstanceState.Any
 
 
 class Participant:
-    """Open on return; raises MiddlewareFailed where Cyclone DDS does not start."""
+    """An open participant; raises MiddlewareFailed if Cyclone DDS does not start."""
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
@@ -55,7 +55,7 @@ class Participant:
             interface=quoteattr(kit.setting("interface")), tag=kit.spec["run"]
         )
         try:
-            self._domain = Domain(self.domain, configuration)  # lives as long as it is referred to
+            self._domain = Domain(self.domain, configuration)  # exists while it is referenced
             self.participant = DomainParticipant(self.domain)
         except DDSException as error:
             raise MiddlewareFailed(
@@ -89,13 +89,13 @@ class Participant:
         return reader
 
     def take(self, reader: Any, timeout_s: float) -> list[Any]:
-        """Waits for messages, and takes those that are there."""
+        """Wait for messages, and take the available ones."""
         self._waitset.wait(max(1, int(timeout_s * 1e9)))
         taken = reader.take(TAKE_MAX, condition=self._condition)
         return [message for message in taken if message.sample_info.valid_data]
 
     def await_matched(self, writer: Any = None, reader: Any = None) -> int:
-        """Waits until peers.count of the other side are matched by all that is given."""
+        """Wait until the writer and the reader, if given, match peers.count peers."""
 
         def matched() -> int:
             subscriptions = [_length(writer.get_matched_subscriptions)] if writer else []
@@ -137,12 +137,12 @@ class Participant:
 def write(writer: Any, message: Any) -> None:
     try:
         writer.write(message)
-    except DDSException as error:  # a timeout where the readers' acknowledgements did not come
+    except DDSException as error:  # a timeout without the readers' acknowledgements
         raise SendFailed(str(error)) from error
 
 
 def domain_of(kit: Kit) -> int:
-    """The spec's domain, or one of 1 … 100 from the run token (FNV-1a: all languages agree)."""
+    """Return the spec's domain, or 1 … 100 from the run token (FNV-1a in all languages)."""
     if kit.setting("domain"):
         return int(kit.setting("domain"))
     state = 0x811C9DC5
@@ -152,8 +152,11 @@ def domain_of(kit: Kit) -> int:
 
 
 def _length(list_matched: Callable[[], list[int]]) -> int:
-    """How many are matched. The library asks for their number, then for their names: where one
-    more is matched in between, it finds no room for it."""
+    """Return the number of matched peers.
+
+    The library reads the number first and the names later, and raises IndexError if another peer
+    is matched in between.
+    """
     while True:
         with contextlib.suppress(IndexError):
             return len(list_matched())

@@ -1,6 +1,6 @@
-"""Service and pingpong patterns: a topic of requests and one of replies, matched by number.
+"""Service and pingpong patterns: a topic for requests and a topic for replies, matched by number.
 
-Every client reads all replies and drops those of others, as request and reply over DDS do it.
+Every client reads all replies and drops the replies to other clients, as usual over DDS.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ def call(kit: Kit) -> None:
         write(requests, kind(Call(client, number), encode(buffer)))
         return number
 
-    def own(timeout_s: float) -> list[Any]:
-        found = participant.take(replies, timeout_s)
-        return [reply for reply in found if reply.call.client == client]
+    def own_replies(timeout_s: float) -> list[Any]:
+        taken = participant.take(replies, timeout_s)
+        return [reply for reply in taken if reply.call.client == client]
 
     def call_once(buffer: Any, timeout_s: float) -> Any:
         deadline_ns = kit.now() + int(timeout_s * 1e9)
         awaited = send(buffer)
         while (left_ns := deadline_ns - kit.now()) > 0:
-            for reply in own(left_ns / 1e9):
+            for reply in own_replies(left_ns / 1e9):
                 if reply.call.number == awaited:
                     return decode(reply.body)
         return None
@@ -68,7 +68,7 @@ def call(kit: Kit) -> None:
         slots[send(buffer)] = slot
 
     def poll(timeout_s: float) -> None:
-        for reply in own(timeout_s):
+        for reply in own_replies(timeout_s):
             if reply.call.number in slots:
                 kit.complete(slots.pop(reply.call.number), decode(reply.body))
 

@@ -21,14 +21,14 @@ def publish(kit: Kit) -> None:
 
 
 def drain(kit: Kit, writer: Any) -> None:
-    """Keeps the writer until its messages are acknowledged: with it they would be gone.
+    """Keep the writer until its messages are acknowledged; without it they would be lost.
 
-    Of best effort nobody tells, and silence must do.
+    Best effort has no acknowledgements, so this waits for `quiet_ms` instead.
     """
     if kit.setting("reliability") == "best_effort":
         time.sleep(kit.spec["quiet_ms"] / 1000)
         return
-    # Where the time is up cyclonedds 11 trips over its own name for that: an AttributeError.
+    # At a timeout, cyclonedds 11 raises AttributeError because of a wrong name in its code.
     with suppress(AttributeError, DDSException):
         writer.wait_for_acks(kit.spec["linger_ms"] * 1_000_000)
 

@@ -70,7 +70,7 @@ sealed class Client {
         Core.grpc_byte_buffer_destroy(sent);
         if (failed)
             throw new IOException($"gRPC status {status}: {details}");
-        // What cannot be decoded is a payload that nobody sent.
+        // The kit counts a reply that cannot be decoded as corrupt.
         return status == Core.DeadlineExceeded ? null : reply ?? new byte[0];
     }
 }

@@ -1,8 +1,8 @@
 using System;
 using Wattwire;
 
-/// How a run's messages, the kit's nominal bytes, become protobuf and back. Decode returns null
-/// where it is no such message.
+/// Converts the kit's nominal bytes to protobuf and back. Decode returns null if the data is not
+/// such a message.
 sealed class Codec {
     public readonly string Method;
     public readonly Func<byte[], byte[]> Encode, Decode;

@@ -1,12 +1,12 @@
 using System;
 using System.Runtime.InteropServices;
 
-/// What this cell uses of gRPC's C core, version 29 of its binary interface (grpc/grpc.h).
+/// The functions of gRPC's C core that this cell uses (binary interface 29, grpc/grpc.h).
 static class Core {
     const string Library = "libgrpc.so.29";
     public const int Ok = 0, DeadlineExceeded = 4, FailedPrecondition = 9;
 
-    /// grpc_slice: a counter of references, then a pointer and a length or up to 23 bytes in place.
+    /// grpc_slice: a reference counter, then a pointer and a length, or up to 23 bytes in place.
     [StructLayout(LayoutKind.Sequential)]
     public struct Slice {
         public IntPtr References, Word0, Word1, Word2;

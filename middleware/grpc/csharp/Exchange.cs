@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 using System.Text;
 using Wattwire;
 
-/// One call at a time on a completion queue of its own: the memory that the core writes to while a
-/// batch of operations is under way, made once.
+/// Makes one call at a time on its own completion queue. It allocates the memory to which the core
+/// writes during a batch of operations only once.
 sealed unsafe class Exchange {
     public enum Op {
         SendMetadata, SendMessage, SendClose, SendStatus, ReceiveMetadata, ReceiveMessage,
@@ -47,7 +47,7 @@ sealed unsafe class Exchange {
     public Exchange AddSentStatus(int code) =>
         Add(Op.SendStatus, IntPtr.Zero, IntPtr.Zero, (IntPtr)code);
 
-    /// Carries out what was added, and waits for its end.
+    /// Starts the added operations, and waits for their end.
     public void Run(IntPtr call) {
         int error = Core.grpc_call_start_batch(call, ops, (IntPtr)count, Queue, IntPtr.Zero);
         count = 0;
@@ -60,7 +60,7 @@ sealed unsafe class Exchange {
     public bool Wait() =>
         Core.grpc_completion_queue_next(Queue, Core.Time.Never, IntPtr.Zero).Success != 0;
 
-    /// Gives back what the core has put into this memory.
+    /// Releases the objects that the core has written into this memory.
     public void Clear(IntPtr call) {
         Core.grpc_metadata_array_destroy(Metadata);
         Core.grpc_metadata_array_destroy(Trailing);
@@ -72,7 +72,7 @@ sealed unsafe class Exchange {
             *word = IntPtr.Zero;
     }
 
-    /// A buffer of the core with a message.
+    /// Returns a buffer of the core that contains a message.
     public static IntPtr Held(byte[] message) {
         Core.Slice slice = Core.grpc_slice_from_copied_buffer(message, (IntPtr)message.Length);
         IntPtr buffer = Core.grpc_raw_byte_buffer_create(ref slice, (IntPtr)1);
@@ -82,7 +82,7 @@ sealed unsafe class Exchange {
 
     public bool HasMessage => *(IntPtr*)Message != IntPtr.Zero;
 
-    /// The message that was received, whose buffer is given back; null where there is none.
+    /// Returns the received message and releases its buffer, or returns null.
     public byte[] TakeMessage() {
         if (!HasMessage)
             return null;
@@ -98,10 +98,10 @@ sealed unsafe class Exchange {
         return message;
     }
 
-    /// What the library says about a status that was received.
+    /// Returns the library's details of the received status.
     public string TakeDetails() {
         string found = Encoding.UTF8.GetString(Bytes(*(Core.Slice*)details));
-        Marshal.WriteIntPtr(details, IntPtr.Zero); // given back
+        Marshal.WriteIntPtr(details, IntPtr.Zero); // released
         return found;
     }
 

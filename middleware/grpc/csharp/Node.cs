@@ -3,7 +3,7 @@ using System.Collections.Generic;
 using System.Runtime.InteropServices;
 using Wattwire;
 
-/// gRPC node: the C core by P/Invoke, as the library Grpc.Core had it.
+/// gRPC node: the C core by P/Invoke, as in the library Grpc.Core.
 static class Node {
     const long PayloadBytesMax = 4000000, RecordBytesMax = 3000000;
 
@@ -22,7 +22,7 @@ static class Node {
         },
     });
 
-    /// Ends with 3 where the spec asks for what the manifests exclude; starts the library.
+    /// Ends the node with 3 if the manifests exclude the spec; otherwise starts the library.
     public static void Begin(Kit kit) {
         long most = kit.Spec.PayloadEncoding == "record" ? RecordBytesMax : PayloadBytesMax;
         if (kit.Spec.PayloadBytes > most)

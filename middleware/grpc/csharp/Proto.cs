@@ -1,6 +1,6 @@
 using System;
 
-/// Fields of protobuf's wire format, one after the other.
+/// Writes fields of protobuf's wire format.
 sealed class ProtoWriter {
     byte[] data;
     int at;
@@ -14,7 +14,7 @@ sealed class ProtoWriter {
         return data;
     }
 
-    /// Zeros are left out, as protobuf's own writers do.
+    /// Omits zeros, as protobuf's own writers do.
     public void Number(int field, ulong value) {
         if (value == 0)
             return;
@@ -37,7 +37,7 @@ sealed class ProtoWriter {
         at += length;
     }
 
-    /// Begins a message of less than 128 bytes inside this one; End takes what it returns.
+    /// Begins an embedded message of less than 128 bytes; pass the result to End.
     public int Begin(int field) {
         Varint((ulong)field << 3 | 2);
         Varint(0);
@@ -60,7 +60,7 @@ sealed class ProtoWriter {
     }
 }
 
-/// Reads them; a FormatException says that they are none, or of another type.
+/// Reads these fields; throws a FormatException if the data is invalid or has another type.
 sealed class ProtoReader {
     readonly byte[] data;
     readonly int end;

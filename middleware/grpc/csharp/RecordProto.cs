@@ -1,7 +1,7 @@
 using System;
 using System.IO;
 
-/// RecordPayload of ../idl/wattwire.proto from a record's nominal bytes, and back.
+/// Converts a record's nominal bytes to RecordPayload of ../idl/wattwire.proto, and back.
 static class RecordProto {
     const int NominalBytes = 96, NameBytes = 16, SampleBytes = 16;
 
@@ -37,7 +37,7 @@ static class RecordProto {
         return to.Done();
     }
 
-    /// A name of more than 16 bytes shifts all else: it is foreign, or its length is wrong.
+    /// A name of more than 16 bytes shifts the other fields, which makes the record invalid.
     public static byte[] Decoded(byte[] message) {
         ulong seq = 0, sendNs = 0, trailer = 0;
         var name = new byte[0];

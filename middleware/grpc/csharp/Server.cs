@@ -54,7 +54,7 @@ static class Server {
         if (!exchange.Wait())
             return;
         IntPtr call = Marshal.ReadIntPtr(exchange.Call);
-        // A call that has ended before it was taken brings no message.
+        // A call that ended before a thread took it has no message.
         Arrival request = exchange.HasMessage
             ? kit.Serve(codec.Decode(exchange.TakeMessage())) : new Arrival();
         bool isAnswered = request.Reply != null;

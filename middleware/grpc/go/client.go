@@ -17,7 +17,7 @@ import (
 	"wattwire/web"
 )
 
-// called makes a call of one of the methods.
+// called calls one of the methods.
 func called(ctx context.Context, stub pb.CallsClient, name string, message []byte,
 	options ...grpc.CallOption) ([]byte, error) {
 	switch name {
@@ -35,7 +35,7 @@ func called(ctx context.Context, stub pb.CallsClient, name string, message []byt
 	return toBytes(reply), nil
 }
 
-// credential trusts the run's authority alone, or is none.
+// credential trusts only the run's authority, or uses no TLS.
 func credential(spec *wattwire.Spec) credentials.TransportCredentials {
 	if spec.TLSAuthority == "" {
 		return insecure.NewCredentials()
@@ -50,7 +50,7 @@ func client(kit *wattwire.Kit) {
 	endpoint := web.Endpoint(kit.Spec, "HOST:PORT")
 	channel := func() *grpc.ClientConn {
 		opened, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(trust),
-			grpc.WithNoProxy()) // nothing of the environment (C-01)
+			grpc.WithNoProxy()) // ignores the environment (C-01)
 		wattwire.Check(err)
 		return opened
 	}

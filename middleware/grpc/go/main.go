@@ -20,7 +20,7 @@ func main() {
 	)
 }
 
-// method names what payloads of this run are handed to.
+// method returns the name of the method for this run's payloads.
 func method(kit *wattwire.Kit) string { return web.Encoding(kit.Spec, 4_000_000, 3_000_000) }
 
 func ready(kit *wattwire.Kit, discoveryNs *int64, tls string) {

@@ -7,7 +7,7 @@ import (
 
 func toRecord(message []byte) *pb.RecordPayload {
 	from, name := web.ReadRecord(message)
-	samples := make([]pb.Sample, from.Samples()) // in one piece
+	samples := make([]pb.Sample, from.Samples()) // one allocation
 	r := &pb.RecordPayload{
 		Header: &pb.Header{Seq: from.Seq(), SendNs: from.SendNs()},
 		Name:   name,

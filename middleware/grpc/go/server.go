@@ -12,7 +12,7 @@ import (
 	"wattwire"
 )
 
-// calls are the methods. The library sends what a method returns.
+// calls implements the methods. The library sends the value that a method returns.
 type calls struct {
 	pb.UnimplementedCallsServer
 	kit *wattwire.Kit

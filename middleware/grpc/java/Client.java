@@ -20,12 +20,12 @@ import web.Tls;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 
-/** A blocking stub on one channel for all workers; with keep_alive off, a channel a call. */
+/** A blocking stub on one channel for all workers; with keep_alive off, a channel per call. */
 final class Client {
     private final String encoding;
     private final boolean kept;
     private final String endpoint;
-    private final SslContext tls; // null: none
+    private final SslContext tls; // null: no TLS
     private final ManagedChannel channel;
 
     private Client(Kit kit, String endpoint) throws Exception {

@@ -36,12 +36,12 @@ public final class Node {
                         "async_client"));
     }
 
-    /** Ends the node with 3 where this cell cannot do what is asked for. */
+    /** Ends the node with 3 if this cell does not support the spec. */
     static void checkSettings(Kit kit) {
         Cell.limit(kit, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX);
     }
 
-    /** READY; `discoveryNs` is null where nothing was probed. */
+    /** Prints READY; `discoveryNs` is null without probes. */
     static void ready(Kit kit, JsonObject effective, Long discoveryNs) {
         effective.add("tls", Tls.isEnabled(kit) ? "on" : "none").add("transport", "netty");
         String version = GrpcUtil.getGrpcBuildVersion().getImplementationVersion();

@@ -4,7 +4,7 @@ import wattwire.Wattwire;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/** The record of C-32, from and to the kit's, which is its nominal bytes. */
+/** Converts a record's nominal bytes, the kit's form, to protobuf and back (C-32). */
 final class Records {
     private Records() {}
 

@@ -30,7 +30,7 @@ final class Server extends CallsGrpc.CallsImplBase {
         this.kit = kit;
     }
 
-    /** Hands over what `encode` makes of the reply. */
+    /** Hands over the reply, converted by `encode`. */
     private <T> void reply(byte[] message, StreamObserver<T> out, Function<byte[], T> encode) {
         Request request = kit.serve(message);
         if (request.reply() == null) {

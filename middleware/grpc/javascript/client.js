@@ -14,7 +14,7 @@ module.exports = async function client(kit) {
   const credentials = isTls(spec)
     ? grpc.credentials.createSsl(fs.readFileSync(spec.tlsAuthority))
     : grpc.credentials.createInsecure();
-  // A global pool would keep a channel that was closed for the next one to the same address.
+  // A global pool would reuse a closed channel's connection for the next channel.
   const options = { 'grpc.use_local_subchannel_pool': 1 };
   const open = () => new Calls(spec.peersEndpoints[0], credentials, options);
   const isKept = spec.settings.keep_alive !== 'off';

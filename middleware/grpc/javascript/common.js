@@ -1,5 +1,5 @@
 'use strict';
-// What client and server share.
+// Code that client and server share.
 
 const grpc = require('@grpc/grpc-js');
 const { version } = require('@grpc/grpc-js/package.json');
@@ -7,14 +7,14 @@ const protoLoader = require('@grpc/proto-loader');
 const { version: loader } = require('@grpc/proto-loader/package.json');
 const { isTls, ready: tellReady } = require('web');
 
-/** The service; numbers of 64 bits are strings of digits, as in the kit's records. */
+/** The service; 64-bit numbers are strings of digits, as in the kit's records. */
 function calls() {
   const options = { keepCase: true, longs: String, defaults: true };
   const found = protoLoader.loadSync(require.resolve('wattwire.proto'), options);
   return grpc.loadPackageDefinition(found).wattwire.Calls;
 }
 
-/** The method of a run, and how its messages become the kit's and the reverse. */
+/** The method of a run, and the conversion of its messages to and from the kit's. */
 function methodOf(spec) {
   if (spec.payloadEncoding === 'record') {
     const same = (record) => record;
@@ -27,7 +27,7 @@ function methodOf(spec) {
   return { name: 'Bytes', toKit: ({ data }) => data, toWire: (message) => ({ data: message }) };
 }
 
-/** READY. */
+/** Prints READY. */
 function ready(kit, known, discoveryNs) {
   const library = { name: '@grpc/grpc-js', version, build: `proto-loader ${loader}` };
   const tls = isTls(kit.spec) ? 'on' : 'none';

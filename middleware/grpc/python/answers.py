@@ -1,4 +1,4 @@
-"""Server and pong: the thread pool that grpcio's server is given."""
+"""Server and pong: grpcio's server with a thread pool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wattwire_kit import Kit
 
 
 class Calls(stubs.CallsServicer):
-    """Every procedure answers in the same way."""
+    """The procedures; all answer in the same way."""
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
@@ -31,7 +31,7 @@ class Calls(stubs.CallsServicer):
 
 
 def server(kit: Kit) -> None:
-    # ThreadPoolExecutor's own default is what grpcio's users get who name no number.
+    # Users of grpcio who give no number of threads get ThreadPoolExecutor's default.
     pool = ThreadPoolExecutor(kit.setting("server_workers") or None)
     opened = grpc.server(pool)
     stubs.add_CallsServicer_to_server(Calls(kit), opened)

@@ -49,15 +49,15 @@ def _channel(kit: Kit) -> grpc.Channel:
 
 
 def _check_timeout(error: Any) -> None:
-    """Raise SendFailed for a call that failed (C-36); one at its deadline timed out."""
+    """Raise SendFailed if a call failed (C-36); a call that reached its deadline timed out."""
     if error.code() is not TIMED_OUT:
         raise SendFailed(f"{error.code().name}: {error.details()}")
 
 
 def _overlap(kit: Kit, channel: grpc.Channel | None) -> None:
-    """Calls that overlap: grpcio's futures, which a thread of its own completes (C-33).
+    """Make overlapping calls with grpcio's futures, which a thread of grpcio completes (C-33).
 
-    Without `channel` each call has one of its own.
+    Without `channel`, each call has its own channel.
     """
     done = threading.Semaphore(0)
     timeout_s = kit.spec["timeout_ns"] / 1e9

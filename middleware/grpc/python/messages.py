@@ -1,4 +1,4 @@
-"""Payloads as the messages of wattwire.proto, and what both roles say in READY."""
+"""Conversion of payloads to the messages of wattwire.proto, and READY of both roles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIBRARY = ("grpcio", grpc.__version__, f"CPython {sys.version.split()[0]}")
 
 
 def method(kit: Kit) -> str:
-    """The procedure of the run's payloads."""
+    """Return the procedure for the run's payloads."""
     return "Text" if kit.spec["payload.literal"] else kit.encoding.capitalize()
 
 

@@ -59,7 +59,7 @@ def server(kit: Kit) -> None:
             link.send(RESULT, number, kit.result(goal), sender)
             kit.finish_goal(goal)
         except OSError:
-            pass  # the client has left; its goal is its own record
+            pass  # the client has ended; only its own record remains
 
     kit.poll(poll)
     link.close()

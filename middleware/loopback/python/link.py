@@ -1,4 +1,4 @@
-"""What the roles share: the socket, the frame, the planted faults, the timer."""
+"""The part that all roles share: the socket, the frame, the planted faults, the timer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wattwire_kit import BadSpec, Kit, MiddlewareFailed, Record, SendFailed, Slo
 
 Payload = bytes | bytearray | Record
 
-# A frame is the kind and the number of the call it belongs to, then the payload.
+# A frame consists of kind, call number and payload.
 HEAD = Struct("<BQ")
 MESSAGE, REQUEST, REPLY, GOAL, ACCEPT, FEEDBACK, RESULT = range(7)
 GUARANTEE = ("reliable", "per_sender", "block")
@@ -23,15 +23,15 @@ FAULT_MESSAGE = 4
 
 
 class Link:
-    """One bound socket. Names are abstract, so a killed node leaves no file behind."""
+    """A bound socket with an abstract name, so a killed node leaves no file."""
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
         self.name = f"wattwire-{kit.spec['run']}-{kit.spec['node']}"
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        # The longest message must fit; the kernel caps it at net.core.wmem_max.
+        # The longest message must fit; the kernel limits the size to net.core.wmem_max.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 212_992)
-        # A peer that stopped reading must not hold the window for ever (C-12).
+        # A peer that stops reading must not block the window forever (C-12).
         self.timeout_ns: int = kit.spec["timeout_ns"]
         self.socket.settimeout(self.timeout_ns / 1e9)
         try:
@@ -46,8 +46,8 @@ class Link:
         self._delay_s = kit.setting("delay_us") / 1e6
 
     def peers(self) -> list[str]:
-        """Addresses of the peers, from the endpoints `@name`; each must be bound."""
-        found = []
+        """Return the addresses of the endpoints. Raise MiddlewareFailed if one is unbound."""
+        addresses = []
         for endpoint in self.kit.spec["peers.endpoints"]:
             address = "\0" + endpoint.removeprefix("@")
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as trial:
@@ -55,10 +55,11 @@ class Link:
                     trial.connect(address)
                 except OSError as error:
                     raise MiddlewareFailed(f"connect {endpoint}: {error}") from error
-            found.append(address)
-        if len(found) < self.kit.spec["peers.count"]:
-            raise MiddlewareFailed(f"{len(found)} endpoints for {self.kit.spec['peers.count']}")
-        return found
+            addresses.append(address)
+        count = self.kit.spec["peers.count"]
+        if len(addresses) < count:
+            raise MiddlewareFailed(f"found {len(addresses)} endpoints, expected {count}")
+        return addresses
 
     def open(self, listening: bool) -> None:
         if listening:
@@ -76,7 +77,7 @@ class Link:
         self.kit.ready(matched, library, effective, guarantee, discovery_ns)
 
     def fault(self, stage: str) -> None:
-        """Dies or hangs here where the settings say so."""
+        """Kill or hang the node if the settings request it for this stage."""
         if self.kit.setting("fault_role") not in ("any", self.kit.spec["role"]):
             return
         if self.kit.setting("die_at") == stage:
@@ -90,7 +91,7 @@ class Link:
             self.fault("window")
 
     def copies(self, counter: int) -> int:
-        """How often a sender transmits this counter, by the planted faults."""
+        """Return how often a sender sends this counter, by the planted faults."""
         self.count_message()
         if self._delay_s:
             time.sleep(self._delay_s)
@@ -105,8 +106,8 @@ class Link:
         self.socket.sendmsg((HEAD.pack(kind, number), body), (), 0, address)
 
     def receive(self, timeout_s: float) -> tuple[int, int, Payload, str] | None:
-        """(kind, number, payload, sender) or None at the timeout."""
-        # select, because its timeout has microseconds where a socket's has milliseconds
+        """Return (kind, number, payload, sender), or None at the timeout."""
+        # The timeout of select has a resolution of 1 µs, that of a socket 1 ms.
         if not select.select((self.socket,), (), (), timeout_s)[0]:
             return None
         data, address = self.socket.recvfrom(262_144)
@@ -126,13 +127,13 @@ def _counters(kit: Kit) -> frozenset[int]:
         return frozenset(int(item) for item in listed.split(",") if item.strip())
     except ValueError:
         key = "settings.drop_counters"
-        raise BadSpec(key, listed, "integers, separated by commas") from None
+        raise BadSpec(key, listed, "integers separated by commas") from None
 
 
 def send_patiently(
     link: Link, message: tuple[int, int, Payload, str], poll: Callable[[float], object]
 ) -> None:
-    """Sends without blocking: two sides that wait for each other's queue would stand still."""
+    """Send without blocking, because two sides could block each other with full queues."""
     deadline_ns = link.kit.now() + link.timeout_ns
     while True:
         link.socket.setblocking(False)
@@ -149,7 +150,7 @@ def send_patiently(
 def drive_native(
     kit: Kit, begin: Callable[[Slot, Payload], object], poll: Callable[[float], object]
 ) -> None:
-    """This middleware's own timer: periodic from its creation, a late tick does not shift it."""
+    """Run this middleware's own periodic timer; a late tick does not shift later ticks."""
     kit.wait_timer_birth()
     period_ns = kit.period_ns
     tick_ns = kit.now() + period_ns

@@ -1,4 +1,4 @@
-"""Client and server, ping and pong: the frame's number pairs a reply with its call."""
+"""Client and server, ping and pong: the frame's number matches a reply to its call."""
 
 from link import REPLY, REQUEST, Link, Payload, drive_native, send_patiently
 from wattwire_kit import Kit, Slot
@@ -62,7 +62,7 @@ def server(kit: Kit) -> None:
                 link.send(REPLY, number, reply, sender)
                 kit.served()
             except OSError:
-                pass  # the client has left; its call is its own record
+                pass  # the client has ended; only its own record remains
 
     kit.poll(poll)
     link.close()

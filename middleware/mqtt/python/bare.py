@@ -1,6 +1,6 @@
 """A bare MQTT 5 request and response with paho: `pong BROKER` or `ping BROKER BYTES COUNT`.
 
-Pong prints the endpoint for ping and answers until it is ended; ping prints the median round trip
+Pong prints the endpoint for ping and answers until it is killed; ping prints the median round trip
 in ns.
 """
 

@@ -1,4 +1,4 @@
-"""One connection to the broker: paho's network thread, what is in force, and how it may be lost."""
+"""A connection to the broker: paho's network thread, READY, and loss of the broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DELIVERY = ("at_most_once", "at_least_once", "exactly_once")
 
 
 class Connection:
-    """Connected on return; raises MiddlewareFailed where the broker does not take us."""
+    """An open connection. The constructor raises MiddlewareFailed if the broker rejects it."""
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
@@ -84,9 +84,9 @@ class Connection:
     # --- opening ------------------------------------------------------------------------------
 
     def subscribe(self, topic: str, on_message: mqtt.CallbackOnMessage) -> str:
-        """Subscribes and waits for the SUBACK: what is published from now on arrives.
+        """Subscribe and wait for the SUBACK, after which all publications arrive.
 
-        A role has one topic, so that paho need not look for the topic's callback.
+        A role has only one topic, so paho does not have to search for the topic's callback.
         """
         self.client.on_message = on_message
         return self._subscribe(topic)
@@ -101,7 +101,7 @@ class Connection:
         return granted
 
     def _ask_broker_version(self) -> None:
-        """Mosquitto keeps its version as a retained message; another broker may have none."""
+        """Read the broker's version, a retained message of mosquitto; others may have none."""
         answered = threading.Event()
 
         def on_version(_client: Any, _userdata: Any, message: mqtt.MQTTMessage) -> None:
@@ -146,12 +146,12 @@ class Connection:
         return info
 
     def watch(self, timeout_s: float) -> None:
-        """Waits; raises MiddlewareFailed where the broker goes away meanwhile."""
+        """Wait, and raise MiddlewareFailed if the broker is lost."""
         if self.lost.wait(timeout_s):
             raise MiddlewareFailed("the broker was lost")
 
     def close(self, last: mqtt.MQTTMessageInfo | None = None) -> None:
-        """Disconnects once the last message left (QoS 0) or was acknowledged (in linger_ms)."""
+        """Disconnect when the last message is sent (QoS 0) or acknowledged, or at linger_ms."""
         if last is not None:
             last.wait_for_publish(self.kit.spec["linger_ms"] / 1000)
         self.client.disconnect()

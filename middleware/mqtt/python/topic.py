@@ -16,7 +16,7 @@ def publish(kit: Kit) -> None:
 
     def send(buffer: bytearray) -> None:
         nonlocal last
-        # paho keeps a reference until the message is acknowledged: it must not be the buffer.
+        # paho keeps a reference until the message is acknowledged, so it needs a copy.
         payload = buffer.decode("ascii") if kit.text else bytes(buffer)
         last = connection.publish(topic, payload)
 

@@ -3,7 +3,7 @@ using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
 using Wattwire;
 
-/// What a message is as a body of HTTP, and back.
+/// Converts messages to HTTP bodies and back.
 sealed class Bodies {
     readonly string encoding;
     public readonly string ContentType;
@@ -19,7 +19,7 @@ sealed class Bodies {
     public byte[] Body(byte[] message) => encoding == "record"
         ? Encoding.UTF8.GetBytes(JsonConvert.SerializeObject(RecordJson.From(message))) : message;
 
-    /// Null where the body is no message.
+    /// Returns the message, or null if the body is not a message.
     public byte[] Message(byte[] body) {
         if (encoding != "record")
             return body;

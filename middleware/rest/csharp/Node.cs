@@ -3,7 +3,7 @@ using System.Collections.Generic;
 using System.Net;
 using Wattwire;
 
-/// REST node: HttpListener answers, HttpClient asks.
+/// REST node: HttpListener as server, HttpClient as client.
 static class Node {
     static void Main(string[] args) => Kit.Run(args, new Cell {
         Roles = new Dictionary<string, Action<Kit>> {

@@ -14,10 +14,10 @@ import (
 	"wattwire/web"
 )
 
-// transport is the library's own, with what the settings change.
+// transport returns the library's default transport, changed by the settings.
 func transport(kit *wattwire.Kit) *http.Transport {
 	own := http.DefaultTransport.(*http.Transport).Clone()
-	own.Proxy = nil // nothing of the environment (C-01)
+	own.Proxy = nil // ignores the environment (C-01)
 	dial := own.DialContext
 	own.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -65,7 +65,7 @@ func client(kit *wattwire.Kit) {
 		return found, response, err
 	}
 	call := func(message []byte, timeout time.Duration) ([]byte, error) {
-		body := bytes.Clone(message) // the library may read on where a call timed out
+		body := bytes.Clone(message) // the library may still read it after a timeout
 		if isRecord {
 			var err error
 			if body, err = encoded(message); err != nil {
@@ -76,7 +76,7 @@ func client(kit *wattwire.Kit) {
 		if err != nil {
 			return nil, err
 		}
-		if effective["http_version"] == nil { // of the first probe
+		if effective["http_version"] == nil { // set by the first probe
 			effective["http_version"] = map[int]string{1: "1.1", 2: "2"}[response.ProtoMajor]
 			if response.TLS != nil {
 				effective["tls"] = tls.VersionName(response.TLS.Version)
@@ -95,7 +95,7 @@ func client(kit *wattwire.Kit) {
 	kit.Calls(call)
 }
 
-// decodedReply is nil where the body is no record: a reply that the kit counts as corrupt.
+// decodedReply returns nil if the body is not a record; the kit counts such a reply as corrupt.
 func decodedReply(body []byte) []byte {
 	reply, err := decoded(body)
 	if err != nil {

@@ -20,7 +20,7 @@ func main() {
 	)
 }
 
-// bodies says what payloads look like in this run.
+// bodies describes the bodies of this run.
 func bodies(kit *wattwire.Kit) (isRecord bool, contentType string) {
 	encoding := web.Encoding(kit.Spec, 16_777_216, 4_194_304)
 	types := map[string]string{"bytes": "application/octet-stream",
@@ -35,7 +35,7 @@ func ready(kit *wattwire.Kit, discoveryNs *int64, effective map[string]any) {
 	web.Ready(kit, "net/http", runtime.Version(), discoveryNs, effective)
 }
 
-// asksFor tells whether the client asks for a version of HTTP; default is as the library does.
+// asksFor reports whether the setting requests this HTTP version.
 func asksFor(kit *wattwire.Kit, versions ...string) bool {
 	return slices.Contains(versions, kit.Spec.Settings.Text("http_version"))
 }

@@ -7,8 +7,8 @@ import (
 	"wattwire/web"
 )
 
-// record is the JSON of C-32. What has three axes or four is a table, as a table's keys must be
-// spelt as they are, where a struct's need not.
+// record is the JSON of C-32. Position and orientation are maps, because the keys of a map are
+// case-sensitive and the keys of a struct are not.
 type record struct {
 	Header struct {
 		Seq    uint64 `json:"seq,string"`

@@ -17,12 +17,12 @@ func server(kit *wattwire.Kit) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /echo", func(response http.ResponseWriter, r *http.Request) {
 		request, err := io.ReadAll(r.Body)
-		if err != nil { // the client has left: this is no request that arrived
+		if err != nil { // the client closed the connection, so the request has not arrived
 			response.WriteHeader(http.StatusBadRequest)
 			return
 		}
 		if isRecord {
-			request, err = decoded(request) // nil where it is none
+			request, err = decoded(request) // nil if it is not a record
 		}
 		answered := kit.Serve(request, func(reply []byte) error {
 			if isRecord {

@@ -7,7 +7,7 @@ import web.RecordJson;
 
 import java.util.Map;
 
-/** What stands in requests and responses, and its content type. */
+/** The bodies of requests and responses, and their content type. */
 final class Bodies {
     final String type;
     private final boolean record;
@@ -29,7 +29,7 @@ final class Bodies {
         return record ? RecordJson.toJson(message).getBytes(UTF_8) : message;
     }
 
-    /** The kit's message; Payload.UNREADABLE where the body is no record. */
+    /** Returns the kit's message, or Payload.UNREADABLE if the body is not a record. */
     byte[] decode(byte[] body) {
         return record ? RecordJson.fromJson(new String(body, UTF_8)) : body;
     }

@@ -22,8 +22,8 @@ final class Client {
     private volatile String tls = "none";
 
     private Client(Kit kit, URI address) throws Exception {
-        // By itself it would offer HTTP/2 in an Upgrade header, and Grizzly reads the body of a
-        // request that has one to the connection's end.
+        // By default it offers HTTP/2 in an Upgrade header, and Grizzly reads the body of such a
+        // request until the connection ends.
         var builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1);
         if (Tls.isEnabled(kit)) builder.sslContext(Tls.context(kit));
         client = builder.build();
@@ -34,7 +34,7 @@ final class Client {
 
     static void ask(Kit kit) throws Exception {
         Node.checkSettings(kit);
-        // HttpClient refuses this header unless it was named before the class is loaded.
+        // HttpClient rejects this header unless the property names it before the class is loaded.
         System.setProperty("jdk.httpclient.allowRestrictedHeaders", "connection");
         URI address = URI.create(Cell.endpoint(kit, "an address"));
         Client asking = new Client(kit, address);
@@ -58,7 +58,7 @@ final class Client {
                         .POST(HttpRequest.BodyPublishers.ofByteArray(bodies.encode(message)))
                         .build();
         try {
-            // Not sendAsync, which hands every reply to a thread of a pool before it is ours.
+            // Not sendAsync, which passes every reply through a thread of a pool.
             HttpResponse<byte[]> response =
                     client.send(request, HttpResponse.BodyHandlers.ofByteArray());
             if (response.sslSession().isPresent()) tls = response.sslSession().get().getProtocol();

@@ -5,7 +5,7 @@ import web.Cell;
 
 import java.util.Set;
 
-/** REST node: Jersey on Grizzly answers, the JDK's HttpClient asks. */
+/** REST node: Jersey on Grizzly as server, the JDK's HttpClient as client. */
 public final class Node {
     static final int PAYLOAD_BYTES_MAX = 16_777_216;
     static final int RECORD_BYTES_MAX = 4_194_304;
@@ -32,7 +32,7 @@ public final class Node {
                         "async_client"));
     }
 
-    /** Ends the node with 3 where the libraries cannot do what is asked for. */
+    /** Ends the node with 3 if the libraries do not support the spec. */
     static void checkSettings(Kit kit) {
         Cell.limit(kit, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX);
         if (kit.spec.settings.text("http_version").equals("2"))

@@ -42,7 +42,7 @@ public final class Server {
         Request request = kit.serve(message);
         if (request.reply() == null)
             return Response.status(message == Payload.UNREADABLE ? 400 : 409).build();
-        // Grizzly may hold on to what the kit writes over for this thread's next request.
+        // Grizzly may keep a reference to bytes that the kit overwrites for the next request.
         byte[] reply = message == request.reply() ? body : bodies.encode(request.reply().clone());
         Response response = Response.ok(reply, bodies.type).build();
         kit.served(request);

@@ -1,5 +1,5 @@
 'use strict';
-// Client and ping: node:http with an agent, which axios, got and node-fetch stand on, too.
+// Client and ping: node:http with an agent, which axios, got and node-fetch also use.
 
 const http = require('node:http');
 const https = require('node:https');

@@ -1,9 +1,9 @@
 'use strict';
-// What client and server share.
+// Code that client and server share.
 
-const VERSION = '1.1'; // of HTTP: what node:http speaks
+const VERSION = '1.1'; // the HTTP version of node:http
 
-/** What a run's bodies are: bytes, text or record. */
+/** Returns the form of a run's bodies: bytes, text or record. */
 function bodyOf(spec) {
   return spec.payloadLiteral === '' ? spec.payloadEncoding : 'text';
 }

@@ -8,7 +8,7 @@ const { version } = require('express/package.json');
 const { isTls, listen, ready, secrets } = require('web');
 const { bodyOf, VERSION } = require('./common');
 
-const LIMIT_BYTES = 64 * 2 ** 20; // of a body: a record's JSON is longer than the record
+const LIMIT_BYTES = 64 * 2 ** 20; // limit of a body; a record's JSON is longer than the record
 
 function application(kit) {
   const body = bodyOf(kit.spec);
@@ -28,11 +28,11 @@ function application(kit) {
     if (body === 'record') response.json(found.reply);
     else if (body === 'text') response.type('text/plain').send(found.reply.toString());
     else response.type('application/octet-stream').send(found.reply);
-    return kit.served(found); // the response's last byte was written by then
+    return kit.served(found); // the last byte of the response has been written
   });
   // eslint-disable-next-line no-unused-vars -- express knows a handler of errors by its four
   app.use((error, request, response, next) => {
-    // JSON that cannot be read is counted; a request that broke off never arrived.
+    // Invalid JSON is counted; an interrupted request has not arrived.
     if (error.type === 'entity.parse.failed') kit.serve(undefined);
     response.status(400).end();
   });

@@ -21,7 +21,7 @@ def server(kit: Kit) -> None:
         def echo() -> flask.Response:
             body = flask.request.get_data()
             if len(body) < (flask.request.content_length or 0):
-                # The client gave up meanwhile. gunicorn hands over what had come by then.
+                # The client closed the connection; gunicorn passes on the partial body.
                 return flask.Response(status=400)
             request = decoded(kit, body)
             reply = processes.serve(request)

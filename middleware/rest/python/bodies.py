@@ -1,4 +1,4 @@
-"""What a payload is as the body of a request or response (README.md of the middleware)."""
+"""Conversion of payloads to and from HTTP bodies (README.md of the middleware)."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def encoded(payload: Any) -> bytes:
 
 
 def decoded(kit: Kit, body: bytes) -> Any:
-    """The payload, or UNREADABLE for a record that cannot be decoded."""
+    """Return the payload, or UNREADABLE for a record that cannot be decoded."""
     return Record.from_json(body) if kit.encoding == "record" else body

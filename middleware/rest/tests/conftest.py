@@ -1,4 +1,4 @@
-"""A built cell, named by the test's parameter, in the suite's words."""
+"""A fixture that builds the cell named by the test's parameter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A request whose body ends before its length has not arrived: it is no message, nor a corrupt one.
+"""A request whose body is shorter than its declared length has not arrived and is not counted.
 
-That is what a client leaves behind which gives a call up while it is sent, as any may at its
-timeout. Cells of calls over HTTP, REST's and JSON-RPC's, have this in common.
+A client causes such a request if it aborts a call while sending, for example at the timeout. The
+tests cover all cells of calls over HTTP: REST and JSON-RPC.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wattwire.catalog import Catalog
 HANG_S = 120.0
 OVER_HTTP = ("rest", "rpc")
 RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER with which a connection that is closed is reset."""
+"""Value of SO_LINGER with which closing a connection resets it."""
 TYPES = {"bytes": "application/octet-stream", "text": "text/plain", "record": "application/json"}
 CHOSEN = ("rest/python", "rest/javascript")
 CELLS = [
@@ -35,8 +35,8 @@ CELLS = [
 ]
 
 
-def cut_off(url: str, content_type: str, sent: bytes, length: int) -> None:
-    """A POST that says `length` and breaks off after `sent`, in each way there is to."""
+def send_truncated(url: str, content_type: str, sent: bytes, length: int) -> None:
+    """Send a POST that declares `length` and ends after `sent`: by a close and by a reset."""
     parts = urlsplit(url)
     head = (
         f"POST {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
@@ -45,7 +45,7 @@ def cut_off(url: str, content_type: str, sent: bytes, length: int) -> None:
     for linger in (None, RESET):
         connection = socket.create_connection((parts.hostname, parts.port), HANG_S)
         connection.sendall(head.encode() + sent)
-        time.sleep(0.2)  # the server is to begin reading before the end comes
+        time.sleep(0.2)  # lets the server begin to read before the end
         if linger is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         connection.close()
@@ -53,7 +53,7 @@ def cut_off(url: str, content_type: str, sent: bytes, length: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS, indirect=True)
-def test_a_request_that_is_cut_off_is_no_message(cell: CellUnderTest, tmp_path: Path) -> None:
+def test_a_truncated_request_is_not_counted(cell: CellUnderTest, tmp_path: Path) -> None:
     for encoding, content_type in TYPES.items():
         if f"encoding.{encoding}" not in cell.capabilities:
             continue
@@ -61,21 +61,21 @@ def test_a_request_that_is_cut_off_is_no_message(cell: CellUnderTest, tmp_path: 
         with serving(cell, encoding, tmp_path / encoding) as server:
             (url,) = server.fields("LISTENING")["endpoints"]
             for sent in (b"", b'{"' + b"0" * 30):
-                cut_off(url, text, sent, 200)
-            time.sleep(0.5)  # what is counted wrongly is counted by then
+                send_truncated(url, text, sent, 200)
+            time.sleep(0.5)  # time for a wrong count
             server.write(f"GO {time.monotonic_ns() + 500_000_000}\n")
             time.sleep(1.0)
             server.write("STOP\n")
             done = server.wait_line("DONE", HANG_S)
             assert done is not None, server.last_output()
         counts = {name: (done.fields or {})[name] for name in ("received", "corrupt", "foreign")}
-        # Null where a server shares nothing, and only its clients' records count (C-34).
+        # The counts are null for unrecorded servers (C-34).
         assert not any(counts.values()), f"{encoding}: {counts}"
 
 
 @contextlib.contextmanager
 def serving(cell: CellUnderTest, encoding: str, folder: Path) -> Iterator[NodeProcess]:
-    """A server alone, until it is READY."""
+    """Start a server without a client, and wait until it is READY."""
     size = 128 if encoding == "record" else 64
     spec = base_spec(cell, "service", "server", payload__encoding=encoding, payload__bytes=size)
     server = NodeProcess(cell, spec, folder, f"server ({cell.name})")

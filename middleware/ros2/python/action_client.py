@@ -13,11 +13,11 @@ SUCCEEDED = 4
 
 
 def patient_client() -> Any:
-    """An action client that hears all feedback of a goal.
+    """Return a class of action clients that receive all feedback of a goal.
 
-    rclpy forgets a goal's feedback callback when its result is in. A server that is quick has its
-    feedback and its result on the way together: then a part of the feedback is dropped by the
-    library after it arrived. Nothing public keeps the callback.
+    rclpy removes a goal's feedback callback when the result arrives. If a fast server sends
+    feedback and result at the same time, rclpy drops feedback that has already arrived. No public
+    function retains the callback.
     """
     from rclpy.action import ActionClient
 
@@ -34,7 +34,7 @@ def patient_client() -> Any:
 
 
 class GoalSender:
-    """An action client whose goals run through callbacks; several may be open."""
+    """An action client that handles its goals in callbacks; several goals may be open."""
 
     def __init__(self, session: Session) -> None:
         from rclpy.action import ActionClient
@@ -88,7 +88,7 @@ class GoalSender:
         self.client.send_goal_async(goal, listener).add_done_callback(on_response)
 
     def drain(self) -> None:
-        """Takes the feedback that results have overtaken, for quiet_ms at most."""
+        """Take feedback that arrives after its result, for at most quiet_ms."""
         until_ns = self.kit.now() + self.kit.spec["quiet_ms"] * 1_000_000
         while self.keeps_late_feedback and self.missing_feedback > 0:
             left_ns = until_ns - self.kit.now()
@@ -97,7 +97,7 @@ class GoalSender:
             self.session.spin_once(left_ns / 1e9)
 
     def probe(self, buffer: bytearray, timeout_s: float) -> Any:
-        """One goal, waited for; None until the acceptance, every feedback and the result arrive."""
+        """Send one goal and return its result, or None if a message of the goal is missing."""
         spin = self.session.executor.spin_until_future_complete
         feedback_seen = []
         goal = self.kind.Goal(goal=field_of(self.kit, buffer))
@@ -118,7 +118,7 @@ class GoalSender:
 def perform(kit: Kit, session: Session) -> None:
     sender = GoalSender(session)
     kit.await_peers(lambda: int(sender.client.server_is_ready()), session.spin_once)
-    # ROS calls a server ready from its graph; the five channels below are matched one by one.
+    # The graph shows a server before its five channels are matched, so probes follow.
     kit.probe(sender.probe)
     session.ready(1, session.requested_qos())
     session.drive(sender.send)

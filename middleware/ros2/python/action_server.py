@@ -14,7 +14,7 @@ def serve(kit: Kit, session: Session) -> None:
     from rclpy.action import ActionServer, GoalResponse
 
     kind = action_type(kit)
-    # The kit's goal beside ROS's messages: the request object is the same in all callbacks.
+    # Maps ROS's request object, which is the same in all callbacks, to the kit's goal.
     accepted: dict[int, Any] = {}
 
     def on_goal(request: Any) -> Any:

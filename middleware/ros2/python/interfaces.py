@@ -31,5 +31,5 @@ def action_type(kit: Kit) -> Any:
 
 
 def field_of(kit: Kit, data: bytes | bytearray) -> Any:
-    """`data` as what a field holds: uint8[] takes an array whole, other sequences item by item."""
+    """Convert `data` for a field; rclpy copies only arrays to uint8[] as a whole."""
     return data.decode("ascii", "replace") if kit.text else array("B", data)

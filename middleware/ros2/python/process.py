@@ -16,7 +16,7 @@ from pathlib import Path
 
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed
 
-# What a shell may have set for another robot; only the spec configures a node.
+# Variables that a shell may have set for another robot; only the spec configures a node.
 FOREIGN_VARIABLES = (
     "CYCLONEDDS_URI",
     "FASTDDS_BUILTIN_TRANSPORTS",
@@ -38,7 +38,7 @@ SHARED_MEMORY_MAPPING = re.compile(r"/dev/shm/fastdds_", re.MULTILINE)
 
 
 def domain_of(kit: Kit) -> int:
-    """The spec's domain, or one of 1 … 100 from the run token (FNV-1a: all languages agree)."""
+    """Return the spec's domain, or 1 … 100 from the run token (FNV-1a in all languages)."""
     if kit.setting("domain"):
         return kit.setting("domain")
     state = 0x811C9DC5
@@ -48,11 +48,11 @@ def domain_of(kit: Kit) -> int:
 
 
 def configure_process(kit: Kit) -> str:
-    """Sets ROS's environment variables from the spec; returns the RMW profile's sha256 or ""."""
+    """Set ROS's environment variables from the spec; return the RMW profile's sha256 or ""."""
     for name in FOREIGN_VARIABLES:
         os.environ.pop(name, None)
     os.environ["ROS_DOMAIN_ID"] = str(domain_of(kit))
-    # rclpy opens a log file for each process; it belongs to the run, not into the user's home.
+    # rclpy opens a log file for each process, which must be in the run's folder.
     os.environ["ROS_LOG_DIR"] = os.path.abspath(sys.argv[sys.argv.index("--out") + 1])
     if kit.setting("transports") == "udp":
         use_udp_alone(kit)
@@ -73,7 +73,7 @@ def configure_process(kit: Kit) -> str:
 
 
 def limit_discovery(localhost: bool) -> None:
-    """Sets the variable that limits discovery to this host; its name depends on the release."""
+    """Set the variable that limits discovery to this host; its name depends on the release."""
     if os.environ.get("ROS_DISTRO") == "humble":
         os.environ["ROS_LOCALHOST_ONLY"] = str(int(localhost))
     else:
@@ -81,17 +81,17 @@ def limit_discovery(localhost: bool) -> None:
 
 
 def use_udp_alone(kit: Kit) -> None:
-    """Points Fast DDS at our profile without shared memory.
+    """Configure Fast DDS with wattwire's profile, which has no shared memory.
 
-    rmw_fastrtps builds the transports by itself, shared memory among them, where ROS's own
-    variables limit discovery to the host: no profile is asked then. So the range stays at
-    SYSTEM_DEFAULT, and the profile names the interface.
+    If ROS's own variables limit discovery to the host, rmw_fastrtps ignores profiles and creates
+    all transports, including shared memory. The range therefore stays at SYSTEM_DEFAULT, and the
+    profile names the interface.
     """
     if kit.setting("rmw_profile"):
         raise BadSpec(
             "settings.rmw_profile",
             kit.setting("rmw_profile"),
-            "empty where settings.transports is udp: a profile states its transports itself",
+            "empty if settings.transports is udp, because a profile defines its own transports",
         )
     if os.environ.get("ROS_DISTRO") == "humble":
         os.environ["ROS_LOCALHOST_ONLY"] = "0"
@@ -103,10 +103,10 @@ def use_udp_alone(kit: Kit) -> None:
 
 
 def transports_in_use(requested: str, rmw: str) -> str:
-    """The transports that the process's memory map shows, as a level of settings.transports.
+    """Return the transports in the process's memory map, as a level of settings.transports.
 
-    Raises MiddlewareFailed where UDP alone was requested and something else is in use. Only
-    Fast DDS can be observed so: with another RMW the requested level is returned.
+    Raise MiddlewareFailed if only UDP was requested and another transport is in use. For other RMWs
+    than Fast DDS, return the requested level.
     """
     if "fastrtps" not in rmw:
         if requested == "udp":
@@ -126,11 +126,11 @@ def transports_in_use(requested: str, rmw: str) -> str:
 
 
 def select_rmw(name: str) -> None:
-    """Sets RMW_IMPLEMENTATION; raises MiddlewareFailed where this ROS lacks that RMW.
+    """Set RMW_IMPLEMENTATION. Raise MiddlewareFailed if this ROS lacks the RMW.
 
-    rcl's library ends the process (exit 102) where the variable and the loaded RMW differ, so the
-    file is looked for first. Wheels have no loader library and link one RMW: another must come
-    first in the process's symbol scope.
+    rcl ends the process (exit code 102) if the variable and the loaded RMW differ, so this function
+    searches the library first. The wheels have no loader library and link one RMW; another RMW must
+    come first in the process's symbol scope.
     """
     folders = [Path(f) for f in os.environ.get("LD_LIBRARY_PATH", "").split(":") if f]
     library = next((f / f"lib{name}.so" for f in folders if (f / f"lib{name}.so").is_file()), None)
@@ -151,10 +151,10 @@ def select_rmw(name: str) -> None:
 
 
 def remove_dead_memory(folder: Path = SHARED_MEMORY) -> None:
-    """Removes segments of Fast DDS whose locks are free, as `fastdds shm clean` does.
+    """Remove segments of Fast DDS whose locks are free, as `fastdds shm clean` does.
 
-    A living process holds the lock beside its segment. What is fresh stays: its process may be
-    about to lock it. Ports stay: an old one may be opened anew, and not locked yet, right now.
+    A running process holds the lock of its segment. New segments remain, because their processes
+    may be about to lock them. Ports remain, because a process may be about to reopen an old port.
     """
     groups: dict[str, list[Path]] = {}
     for path in folder.glob("*fastdds_*"):
@@ -163,10 +163,10 @@ def remove_dead_memory(folder: Path = SHARED_MEMORY) -> None:
             groups.setdefault(match.group(1), []).append(path)
     for name, files in groups.items():
         locks = [path for path in files if path.name.endswith(("_el", "_sl"))]
-        # A segment without a lock is being made.
+        # A segment without a lock file is being created.
         if not locks or name.startswith("fastdds_port"):
             continue
-        # OSError: somebody holds a lock, or another node removes the same files now.
+        # OSError: a process holds a lock, or another node is removing the same files.
         with ExitStack() as held, suppress(OSError):
             if max(path.stat().st_mtime for path in files) > time.time() - DEAD_AGE_MIN_S:
                 continue
@@ -178,7 +178,7 @@ def remove_dead_memory(folder: Path = SHARED_MEMORY) -> None:
 
 
 def package_version(package: str) -> str:
-    """The version in the manifest of a ROS package on AMENT_PREFIX_PATH."""
+    """Return the version in the manifest of a ROS package on AMENT_PREFIX_PATH."""
     for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(":"):
         manifest = Path(prefix) / "share" / package / "package.xml"
         if manifest.is_file():
@@ -188,7 +188,7 @@ def package_version(package: str) -> str:
 
 
 def loaded_libraries() -> str:
-    """File names, with versions, of the middleware's libraries that this process has mapped."""
+    """Return the file names, with versions, of the middleware's libraries in this process."""
     families = r"rmw_(?!dds_common)\w+_cpp|fastdds|fastrtps|ddsc|zenohc?"
     wanted = re.compile(rf"/(lib(?:{families})\.so[\w.]*)$", re.MULTILINE)
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")

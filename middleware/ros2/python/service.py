@@ -27,7 +27,7 @@ def serve(kit: Kit, session: Session) -> None:
         hand_over(response, header)
         kit.served()
 
-    # The executor hands the reply over after the callback returned: only here it is seen to go.
+    # The executor hands the reply over after the callback returns; only this method sees it.
     service.send_response = send_response
     session.await_clients(f"{session.prefix}/service")
     session.spin_until_end()
@@ -61,7 +61,7 @@ def call(kit: Kit, session: Session) -> None:
         future.add_done_callback(on_reply)
 
     kit.await_peers(lambda: int(client.service_is_ready()), session.spin_once)
-    # The server may see this client's reader later than its writer: first replies are then lost.
+    # The server may discover this client's reader after its writer, and the first replies are lost.
     kit.probe(call_once)
     session.ready(1, session.requested_qos())
     overlapping = kit.spec["loop"] == "open" and kit.spec["outstanding_max"] > 1

@@ -1,4 +1,4 @@
-"""What all roles share: one ROS node with the default executor, and its QoS."""
+"""The part that all roles share: a ROS node with the default executor, and its QoS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wattwire_kit import Kit, MiddlewareFailed
 
 
 class Session:
-    """One ROS node. `close` gives everything back to the middleware."""
+    """A ROS node. `close` releases all its resources."""
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
@@ -43,7 +43,7 @@ class Session:
         self.transports = transports_in_use(kit.setting("transports"), self.rmw)
 
     def qos(self, durability: str = "volatile") -> Any:
-        """The settings as a profile. Services and actions stay volatile, as ROS demands of them."""
+        """Return the QoS profile of the settings; ROS requires volatile services and actions."""
         from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
         setting = self.kit.setting
@@ -58,7 +58,7 @@ class Session:
         self.executor.spin_once(timeout_sec=timeout_s)
 
     def spin_until_end(self) -> None:
-        """Spins until the kit says that the window is over."""
+        """Spin until the kit ends the window."""
         from rclpy.task import Future
 
         over: Future = Future()
@@ -66,7 +66,7 @@ class Session:
         self.executor.spin_until_future_complete(over)
 
     def drive(self, act: Callable[[Any, bytearray], None]) -> None:
-        """Calls `act(slot, buffer)` for each slot, replies run on this executor, until STOP."""
+        """Call `act(slot, buffer)` for each slot, until STOP; replies run on this executor."""
         kit = self.kit
         if kit.spec["pacing"] == "native" and kit.spec["loop"] == "open":
             kit.wait_go()
@@ -76,7 +76,7 @@ class Session:
             kit.drive(act, self.spin_once)
 
     def _spin_native(self, act: Callable[[Any, bytearray], None]) -> None:
-        """A ROS timer gives the ticks and nothing else wakes the executor: no timeouts of ours."""
+        """Spin with ticks of a ROS timer; no timeout of the cell wakes the executor."""
         from rclpy.task import Future
 
         kit = self.kit
@@ -100,14 +100,14 @@ class Session:
         timer.cancel()
 
     def settle(self) -> None:
-        """Ends a native schedule whose last message is resolved."""
+        """End a native schedule when its last message is resolved."""
         if self._over is not None and not self._over.done() and self.kit.finished():
             self._over.set_result(None)
 
     def await_clients(self, service: str) -> None:
-        """READY of a server, once the graph shows its clients; they probe for the match itself."""
+        """Print READY of a server when the graph shows its clients; clients probe for the match."""
         kit = self.kit
-        if not hasattr(self.node, "count_clients"):  # before Jazzy rclpy cannot tell
+        if not hasattr(self.node, "count_clients"):  # rclpy before Jazzy does not report clients
             self.ready(None, self.requested_qos())
             return
 
@@ -118,7 +118,7 @@ class Session:
         self.ready(clients(), self.requested_qos())
 
     def ready(self, matched: int | None, granted: dict[str, Any]) -> None:
-        """READY; `granted` is the QoS in force, `matched` None where ROS cannot tell."""
+        """Print READY with the QoS in force; `matched` is None if ROS does not report it."""
         kit = self.kit
         discovery_ns = None if matched is None else kit.now() - self.created_ns
         reliable = granted["reliability"] == "reliable"
@@ -153,10 +153,10 @@ class Session:
         return {name: self.kit.setting(name) for name in names}
 
     def granted_qos(self, topic: str, publishers: bool) -> dict[str, Any]:
-        """The QoS of this node's endpoint of `topic` as ROS's graph shows it.
+        """Return the QoS of this node's endpoint of `topic` from ROS's graph.
 
-        Discovery carries reliability and durability; where an RMW does not tell history and depth
-        of its own endpoint, the requested ones stand.
+        Discovery carries reliability and durability. If the RMW does not report history and depth
+        of its own endpoint, the requested values are returned.
         """
         node = self.node
         ends = "publishers" if publishers else "subscriptions"
@@ -181,7 +181,7 @@ class Session:
 
 
 def with_session(role: Callable[[Kit, Session], None]) -> Callable[[Kit], None]:
-    """A role with a session that is closed whatever happens: shared memory outlives a process."""
+    """Run a role with a session that is always closed, because shared memory outlives a process."""
 
     def run(kit: Kit) -> None:
         session = Session(kit)

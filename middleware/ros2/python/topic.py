@@ -36,9 +36,9 @@ def publish(kit: Kit, session: Session) -> None:
 
 
 def drain(kit: Kit, publisher: Any) -> None:
-    """Keeps the publisher until its messages are out: with its endpoint they would be gone.
+    """Keep the publisher until its messages are sent; without its endpoint they would be lost.
 
-    Acknowledgement tells it for reliable QoS; of best effort nobody tells, and silence must do.
+    Reliable QoS waits for acknowledgements. Best effort has none, so this waits for `quiet_ms`.
     """
     from rclpy.duration import Duration
 
@@ -59,7 +59,7 @@ def subscribe(kit: Kit, session: Session) -> None:
     subscription = session.node.create_subscription(message_type(kit), topic, on_message, qos)
     if hasattr(subscription, "get_publisher_count"):
         matched = subscription.get_publisher_count
-    else:  # before Jazzy rclpy asks the graph only
+    else:  # rclpy before Jazzy reports only the graph
 
         def matched() -> int:
             return session.node.count_publishers(topic)

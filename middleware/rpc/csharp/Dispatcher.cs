@@ -14,8 +14,8 @@ sealed class Refusal : Exception {
     }
 }
 
-/// JSON-RPC 2.0 (https://www.jsonrpc.org/specification), requests one at a time: finds the
-/// procedure by its name, hands it its parameters, wraps what it returns or why it refused.
+/// JSON-RPC 2.0 (https://www.jsonrpc.org/specification) without batches: finds the procedure by
+/// its name, calls it with the parameters, and wraps its result or error.
 sealed class Dispatcher {
     readonly Dictionary<string, Func<JArray, object>> procedures;
 
@@ -23,7 +23,7 @@ sealed class Dispatcher {
         this.procedures = procedures;
     }
 
-    /// The response; null for a notification, which is carried out and not answered.
+    /// Returns the response, or null for a notification, which is executed but not answered.
     public object Answer(byte[] text) {
         JToken id = JValue.CreateNull();
         try {
@@ -32,7 +32,7 @@ sealed class Dispatcher {
                 && request["method"]?.Type == JTokenType.String;
             id = request["id"];
             if (!wellFormed)
-                throw new Refusal(Refusal.InvalidRequest, "no request object");
+                throw new Refusal(Refusal.InvalidRequest, "not a request object");
             object result = Call((string)request["method"], request["params"]);
             return id == null ? null : new { jsonrpc = "2.0", id, result };
         } catch (Refusal error) {
@@ -53,7 +53,8 @@ sealed class Dispatcher {
         } catch (JsonException error) {
             throw new Refusal(Refusal.ParseError, error.Message);
         }
-        return found as JObject ?? throw new Refusal(Refusal.InvalidRequest, "no request object");
+        return found as JObject
+            ?? throw new Refusal(Refusal.InvalidRequest, "not a request object");
     }
 
     object Call(string name, JToken parameters) {

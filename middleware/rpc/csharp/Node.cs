@@ -7,7 +7,7 @@ using Wattwire;
 
 /// RPC node: JSON-RPC 2.0 on HttpListener and HttpClient.
 static class Node {
-    // A string that looks like a date is to stay a string.
+    // Strings that look like dates must remain strings.
     static readonly JsonSerializerSettings plain =
         new JsonSerializerSettings { DateParseHandling = DateParseHandling.None };
 
@@ -25,15 +25,15 @@ static class Node {
         },
     });
 
-    /// The procedure for messages of this run; literals are text.
+    /// Returns the procedure for messages of this run; literals are text.
     public static string Method(Kit kit) =>
         kit.Spec.PayloadEncoding == "record" ? "echo_record" : "echo";
 
-    /// What a message is among the parameters or as the result.
+    /// Converts a message to a parameter or result.
     public static object ToJson(string method, byte[] message) => method == "echo_record"
         ? RecordJson.From(message) : Encoding.UTF8.GetString(message);
 
-    /// Null where the value is no message for that procedure.
+    /// Returns the message, or null if the value is not a message for this procedure.
     public static byte[] FromJson(string method, JToken value) {
         if (method == "echo_record")
             return RecordJson.Bytes(value);
@@ -43,7 +43,7 @@ static class Node {
     public static byte[] Text(object value) =>
         Encoding.UTF8.GetBytes(JsonConvert.SerializeObject(value));
 
-    /// Raises JsonException where the text is no JSON.
+    /// Parses the text. Throws a JsonException if it is not JSON.
     public static JToken Parse(byte[] text) =>
         JsonConvert.DeserializeObject<JToken>(Encoding.UTF8.GetString(text), plain)
             ?? throw new JsonReaderException("an empty text");

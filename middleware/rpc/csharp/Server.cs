@@ -6,7 +6,7 @@ using Wattwire;
 
 /// Server and pong: JSON-RPC 2.0 over HTTP, one procedure.
 sealed class Server {
-    /// The request that this thread answers.
+    /// The request that this thread is answering.
     [ThreadStatic] static Arrival arrival;
     readonly Kit kit;
     readonly string method;
@@ -36,7 +36,7 @@ sealed class Server {
         if (message == null)
             throw new Refusal(Refusal.InvalidParams, "params must be one message");
         if (arrival.Reply == null)
-            throw new Refusal(Refusal.OtherRun, "the message is of another run");
+            throw new Refusal(Refusal.OtherRun, "the message belongs to another run");
         return Node.ToJson(method, arrival.Reply);
     }
 }

@@ -13,7 +13,7 @@ import (
 	"wattwire/web"
 )
 
-// dialer connects to the server as the settings say, and notes the protocol of TLS.
+// dialer connects to the server by the settings, and stores the version of TLS.
 type dialer struct {
 	spec    *wattwire.Spec
 	address string
@@ -50,7 +50,7 @@ func (d *dialer) dial(timeout time.Duration) (*rpc.Client, error) {
 	return rpc.NewClient(secure), nil
 }
 
-// called waits for the reply until the timeout, which the library does not have.
+// called waits for the reply until the timeout; the library itself has no timeout.
 func called(own *rpc.Client, name string, request, reply any, timeout time.Duration) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -66,7 +66,7 @@ func client(kit *wattwire.Kit) {
 	name, d := procedure(kit), newDialer(kit.Spec)
 	keepsConnection := web.KeepsConnections(kit.Spec)
 	var kept *rpc.Client
-	var mutex sync.Mutex // of kept
+	var mutex sync.Mutex // protects kept
 	connection := func(timeout time.Duration) (*rpc.Client, error) {
 		if !keepsConnection {
 			return d.dial(timeout)

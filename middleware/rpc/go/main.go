@@ -19,7 +19,7 @@ func main() {
 	)
 }
 
-// procedure names what payloads of this run are handed to.
+// procedure returns the name of the procedure for this run's payloads.
 func procedure(kit *wattwire.Kit) string {
 	return map[string]string{"bytes": "Calls.Bytes", "text": "Calls.Text",
 		"record": "Calls.Record"}[web.Encoding(kit.Spec, 16_777_216, 4_194_304)]

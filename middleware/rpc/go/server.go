@@ -12,7 +12,7 @@ import (
 
 var errAnotherRun = errors.New("the request is of another run")
 
-// Calls are the procedures. The library sends what a procedure has put into reply.
+// Calls implements the procedures. The library sends the value that a procedure writes to reply.
 type Calls struct{ kit *wattwire.Kit }
 
 func (c *Calls) serve(request []byte, hand func(reply []byte)) error {

@@ -9,7 +9,7 @@ public interface Calls {
     @WebMethod
     byte[] echoBytes(byte[] data);
 
-    /** Literals travel as text, too. */
+    /** Also for literals. */
     @WebMethod
     String echo(String data);
 

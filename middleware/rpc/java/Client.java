@@ -34,7 +34,7 @@ final class Client {
         ports = new Calls[kit.workers()];
         for (int i = 0; i < ports.length; i++) {
             ports[i] = service.getPort(Calls.class);
-            // The WSDL's address is what the server thinks of itself.
+            // The WSDL contains the server's own view of its address.
             ((BindingProvider) ports[i])
                     .getRequestContext()
                     .put(BindingProvider.ENDPOINT_ADDRESS_PROPERTY, address);

@@ -38,19 +38,19 @@ public final class Node {
                         "async_client"));
     }
 
-    /** Ends the node with 3 where the libraries cannot do what is asked for; else prepares them. */
+    /** Ends the node with 3 if the libraries do not support the spec; otherwise prepares them. */
     static void prepare(Kit kit) {
         Cell.limit(kit, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX);
         if (kit.spec.settings.text("tcp_nodelay").equals("off"))
-            throw NodeException.unsupported("tcp_nodelay off: HttpURLConnection always has it on");
-        // The JDK reads these once, when the classes that they are for are loaded.
+            throw NodeException.unsupported("tcp_nodelay off: HttpURLConnection always sets it");
+        // The JDK reads these properties once, when it loads the classes that use them.
         if (kit.spec.settings.text("tcp_nodelay").equals("on"))
             System.setProperty("sun.net.httpserver.nodelay", "true");
         if (kit.spec.settings.text("keep_alive").equals("off"))
             System.setProperty("http.keepAlive", "false");
     }
 
-    /** READY; `discoveryNs` is null where nothing was probed. */
+    /** Prints READY; `discoveryNs` is null without probes. */
     static void ready(Kit kit, SSLContext tls, JsonObject effective, Long discoveryNs) {
         effective.add("tls", Tls.offered(tls));
         String version = RuntimeVersion.VERSION.toString();

@@ -9,7 +9,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The record of C-32 as JAXB binds it: xs:unsignedLong, of sequences, is BigInteger there. */
+/** The record of C-32 for JAXB, which binds xs:unsignedLong (sequences) to BigInteger. */
 @XmlAccessorType(XmlAccessType.FIELD)
 public class RecordType {
     /** Sequence and send time. */
@@ -19,14 +19,14 @@ public class RecordType {
         public Long send_ns;
     }
 
-    /** Where, and how it is turned. */
+    /** Position and orientation. */
     @XmlAccessorType(XmlAccessType.FIELD)
     public static class Pose {
         public Axes position;
         public Axes orientation;
     }
 
-    /** `w` is absent of a position. */
+    /** Axes; a position has no `w`. */
     @XmlAccessorType(XmlAccessType.FIELD)
     public static class Axes {
         public Double x;
@@ -35,7 +35,7 @@ public class RecordType {
         public Double w;
     }
 
-    /** Unsigned numbers of 32 bits, and a value. */
+    /** Two unsigned 32-bit numbers and a value. */
     @XmlAccessorType(XmlAccessType.FIELD)
     public static class Sample {
         public Long id;
@@ -88,7 +88,7 @@ public class RecordType {
         return axes;
     }
 
-    /** The kit's message, or Payload.UNREADABLE where a field is missing. */
+    /** Returns the kit's message, or Payload.UNREADABLE if a field is missing. */
     static byte[] toMessage(RecordType found) {
         try {
             ByteBuffer data = Payload.record(found.name, found.samples.size());

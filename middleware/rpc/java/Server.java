@@ -53,14 +53,14 @@ public class Server implements Calls {
 
     private byte[] reply(byte[] message) {
         Request request = kit.serve(message);
-        if (request.reply() == null) throw new WebServiceException("not of this run (C-21)");
-        kit.served(request); // returning is handing over
+        if (request.reply() == null) throw new WebServiceException("message of another run (C-21)");
+        kit.served(request); // the return hands the reply over
         return request.reply();
     }
 
     static void answer(Kit kit) throws Exception {
         Node.prepare(kit);
-        // As Endpoint.publish(address) does, which would not tell the port.
+        // Does the same as Endpoint.publish(address), which does not report the port.
         SSLContext tls = Tls.context(kit);
         var address = new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0);
         HttpServer server =

@@ -6,7 +6,7 @@ const { isTls, ready, requestOptions, timed } = require('web');
 const { library } = require('./common');
 
 module.exports = async function client(kit) {
-  // jayson hands its options on to http.request.
+  // jayson passes its options to http.request.
   const server = jayson.client[isTls(kit.spec) ? 'https' : 'http'](requestOptions(kit.spec));
   const isRecord = kit.spec.payloadEncoding === 'record';
   const method = isRecord ? 'echo_record' : 'echo';
@@ -22,7 +22,7 @@ module.exports = async function client(kit) {
     });
   }
 
-  /** The reply in what the library hands over; throws where the call failed (C-36). */
+  /** Returns the reply in the library's response; throws an error if the call failed (C-36). */
   function replyOf(request, error, response) {
     if (typeof error?.code === 'number') throw new Error(`HTTP status ${error.code}`);
     if (error && !(error instanceof SyntaxError)) throw error;
@@ -42,7 +42,7 @@ module.exports = async function client(kit) {
           reject(failure);
         }
       });
-      const sent = last; // what the library made of the statement above
+      const sent = last; // the request that the statement above created
       return () => sent.destroy();
     });
 

@@ -1,5 +1,5 @@
 'use strict';
-// What client and server share.
+// Code that client and server share.
 
 const { version } = require('jayson/package.json');
 

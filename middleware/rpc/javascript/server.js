@@ -8,7 +8,7 @@ const { library } = require('./common');
 const INVALID_PARAMS = -32602;
 const FOREIGN = -32000;
 
-/** The methods of ../README.md; what has the wrong type is counted where it is a record. */
+/** The methods of ../README.md; a record of a wrong type is passed to the kit and counted. */
 function methods(kit) {
   const isRecord = kit.spec.payloadEncoding === 'record';
   const answer = (params, callback) => {
@@ -22,7 +22,7 @@ function methods(kit) {
     }
     if (found.reply === null) return callback({ code: INVALID_PARAMS, message: 'Invalid params' });
     callback(null, isRecord ? found.reply : found.reply.toString());
-    return kit.served(found); // the response was written by then
+    return kit.served(found); // the response has been written
   };
   return { [isRecord ? 'echo_record' : 'echo']: answer };
 }

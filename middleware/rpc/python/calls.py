@@ -33,13 +33,16 @@ def client(kit: Kit) -> None:
 
 
 def _result(response: requests.Response, number: int) -> Any:
-    """The result; None where it is none, or of another call. SendFailed: the reply is an error."""
+    """Return the result, or None if the response is invalid or answers another call.
+
+    Raise SendFailed if the response is an error.
+    """
     try:
-        found = response.json()
+        content = response.json()
     except requests.JSONDecodeError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         return None
-    if found.get("error") is not None:
-        raise SendFailed(f"JSON-RPC error {found['error']}")
-    return found.get("result") if found.get("id") == number else None
+    if content.get("error") is not None:
+        raise SendFailed(f"JSON-RPC error {content['error']}")
+    return content.get("result") if content.get("id") == number else None

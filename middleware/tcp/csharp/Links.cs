@@ -6,7 +6,7 @@ using System.Net.Sockets;
 using System.Threading;
 using Wattwire;
 
-/// A listening socket, and a thread for each connection that it accepts.
+/// A listening socket with a thread for each accepted connection.
 sealed class Listener {
     const int Backlog = 128;
     public readonly Socket Socket;
@@ -41,11 +41,11 @@ sealed class Listener {
             while (true)
                 handle(stream, stream.Receive());
         } catch (System.IO.IOException) {
-            stream.Socket.Close(); // the peer has left
+            stream.Socket.Close(); // the peer closed the connection
         }
     }
 
-    /// A stream to each of peers.endpoints, in their order.
+    /// Returns a stream to each of peers.endpoints, in their order.
     public static List<Stream> ConnectAll(Kit kit) {
         var endpoints = kit.Spec.PeersEndpoints.ToList();
         if (endpoints.Count < Math.Max(1, kit.Spec.PeersCount))

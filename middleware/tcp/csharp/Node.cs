@@ -24,7 +24,7 @@ static class Node {
         },
     });
 
-    /// READY; `asked` is the socket that is asked what is in force.
+    /// Prints READY; `asked` is the socket whose options are reported.
     public static void Ready(Kit kit, Socket asked, int matched, long? discoveryNs) {
         kit.Ready(matched, discoveryNs,
             new { name = "System.Net.Sockets", version = Environment.Version.ToString(),

@@ -3,7 +3,7 @@ using System.IO;
 using System.Threading;
 using Wattwire;
 
-/// Client and server, ping and pong: the frame's number pairs a reply with its call.
+/// Client and server, ping and pong: the frame's number matches a reply to its call.
 static class Service {
     /// A call that waits for the thread that reads all replies.
     sealed class Waiting {
@@ -37,7 +37,7 @@ static class Service {
         Kit.Start(() => ReadReplies(stream, waiting));
         return (message, timeoutNs, worker) => {
             Waiting mine = places[worker];
-            lock (waiting) { // also one frame after the other
+            lock (waiting) { // the lock also serialises frames
                 mine.Reply = null;
                 mine.Number = calls++;
                 waiting[mine.Number] = mine;
@@ -65,7 +65,7 @@ static class Service {
                     }
                 }
             }
-        } catch (IOException) { } // the server has left: calls fail, or end at their timeout
+        } catch (IOException) { } // the server has ended: open calls fail or time out
     }
 
     public static void Server(Kit kit) {

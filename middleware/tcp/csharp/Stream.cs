@@ -13,14 +13,14 @@ sealed class Frame {
     public byte[] Payload;
 }
 
-/// A connection that carries frames: README.md has the bytes and says who waits for whom.
+/// A connection that carries frames; README.md describes the bytes and the delays.
 sealed class Stream {
     public const byte Message = 0, Request = 1, Reply = 2;
     public const int SocketLevel = 1, SendBuffer = 7, ReceiveBuffer = 8;
     public const int TcpLevel = 6, QuickAck = 12;
     const int HeadBytes = 13, PayloadBytesMax = 67108864, ReadBytes = 65536;
 
-    // The class library halves buffers that it is asked for, and has no TCP_QUICKACK.
+    // The class library halves requested buffer sizes, and does not support TCP_QUICKACK.
     [DllImport("libc")]
     static extern int getsockopt(IntPtr socket, int level, int name, out int value, ref int bytes);
     [DllImport("libc")]
@@ -49,7 +49,7 @@ sealed class Stream {
     static void SetOption(Socket socket, int level, int name, int value) =>
         setsockopt(socket.Handle, level, name, ref value, sizeof(int));
 
-    /// A socket that will connect or listen; buffers count before the handshake.
+    /// Returns a configured socket, before it connects or listens.
     public static Socket Prepared(Kit kit) {
         var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         int receive = (int)kit.Spec.Settings.Integer("receive_buffer_bytes");
@@ -62,7 +62,7 @@ sealed class Stream {
         return socket;
     }
 
-    /// A connection to HOST:PORT.
+    /// Connects to HOST:PORT.
     public static Stream Connect(Kit kit, string endpoint) {
         int colon = endpoint.LastIndexOf(':');
         Socket socket = Prepared(kit);
@@ -75,8 +75,8 @@ sealed class Stream {
         return new Stream(kit, socket);
     }
 
-    /// Raises IOException where it takes longer than timeout_ns, or the peer has left; what was
-    /// partly sent has then broken the stream.
+    /// Sends a frame. Throws an IOException if the send takes longer than timeout_ns or the peer
+    /// has closed the connection; a partly sent frame then breaks the stream.
     public void Send(byte kind, ulong number, byte[] payload) {
         var head = new byte[HeadBytes];
         BitConverter.GetBytes(payload.Length).CopyTo(head, 0);
@@ -100,7 +100,7 @@ sealed class Stream {
         int total = parts.Sum(part => part.Length);
         var left = parts.Select(part => new ArraySegment<byte>(part)).ToList();
         while (true) {
-            // Rounded up, because 0 is for ever.
+            // Rounded up, because 0 means no timeout.
             Socket.SendTimeout = (int)Math.Max(1, (deadlineNs - Kit.NowNs() + 999999) / 1000000);
             int taken = Socket.Send(left);
             if ((total -= taken) == 0)
@@ -114,8 +114,8 @@ sealed class Stream {
         }
     }
 
-    /// The next frame, or null where none is whole at the deadline. Raises IOException at the end
-    /// of the stream.
+    /// Returns the next frame, or null if none is complete at the deadline. Throws an IOException
+    /// at the end of the stream.
     public Frame Receive(long deadlineNs = long.MaxValue) {
         try {
             for (Frame frame; ; end += Arrived()) {
@@ -124,7 +124,7 @@ sealed class Stream {
                 long leftNs = deadlineNs - Kit.NowNs();
                 if (leftNs <= 0)
                     return null;
-                // 0 would be no wait; and without a deadline the reading itself waits.
+                // 0 would not wait; without a deadline the read itself waits.
                 int leftUs = (int)Math.Min(1000000, leftNs / 1000 + 1);
                 while (deadlineNs != long.MaxValue && !Socket.Poll(leftUs, SelectMode.SelectRead))
                     if ((leftUs = (int)Math.Min(1000000, (deadlineNs - Kit.NowNs()) / 1000)) <= 0)
@@ -170,7 +170,7 @@ sealed class Stream {
         return frame;
     }
 
-    /// Moves what is unread to the beginning, in a buffer that holds that many bytes.
+    /// Moves unread bytes to the beginning of the buffer, and enlarges it if necessary.
     void MakeRoom(int bytes) {
         byte[] old = buffer;
         if (bytes > buffer.Length)
@@ -181,7 +181,7 @@ sealed class Stream {
     }
 
     void Acknowledge() {
-        if (quickAck) // Linux leaves this mode by itself (tcp(7)): asked for after every read
+        if (quickAck) // Linux resets this mode by itself (tcp(7)), so it is set after every read
             SetOption(Socket, TcpLevel, QuickAck, 1);
     }
 }

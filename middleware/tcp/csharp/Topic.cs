@@ -11,7 +11,7 @@ static class Topic {
         kit.Calls((message, _, __) => {
             int failed = streams.Count(stream => !Took(stream, message));
             if (failed > 0)
-                throw new IOException($"{failed} of {streams.Count} subscribers did not take it");
+                throw new IOException($"{failed} of {streams.Count} sends to subscribers failed");
             return message;
         });
     }

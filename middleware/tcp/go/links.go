@@ -13,7 +13,7 @@ import (
 	"wattwire"
 )
 
-// prepare gives a socket its settings before it connects or listens: buffers count before the
+// prepare configures a socket before it connects or listens, because buffer sizes apply to the
 // handshake.
 func prepare(settings wattwire.Settings) func(string, string, syscall.RawConn) error {
 	return func(_, _ string, raw syscall.RawConn) error {
@@ -42,7 +42,7 @@ func prepare(settings wattwire.Settings) func(string, string, syscall.RawConn) e
 	}
 }
 
-// connect gives a stream to the only server.
+// connect returns a stream to the only server.
 func connect(kit *wattwire.Kit) *stream {
 	endpoints := kit.Spec.PeersEndpoints
 	if len(endpoints) == 0 {
@@ -59,8 +59,8 @@ func connect(kit *wattwire.Kit) *stream {
 	return s
 }
 
-// listen accepts on settings.bind_address, lets serve have each stream, and prints READY once as
-// many clients as are expected are there.
+// listen accepts connections on settings.bind_address, passes each stream to serve, and prints
+// READY when the expected number of clients has connected.
 func listen(kit *wattwire.Kit, serve func(*stream)) {
 	config := net.ListenConfig{Control: prepare(kit.Spec.Settings)}
 	own := net.JoinHostPort(kit.Spec.Settings.Text("bind_address"), "0")
@@ -75,7 +75,7 @@ func listen(kit *wattwire.Kit, serve func(*stream)) {
 			wattwire.Check(err)
 			s, err := newStream(kit, conn.(*net.TCPConn))
 			if err != nil {
-				continue // it has left already
+				continue // the client has already closed the connection
 			}
 			accepted.Add(1)
 			go func() {
@@ -96,7 +96,7 @@ func listen(kit *wattwire.Kit, serve func(*stream)) {
 	ready(kit, raw, accepted.Load(), wattwire.NowNs()-beginNs)
 }
 
-// ready prints READY; the socket is asked what is in force.
+// ready prints READY with the options of the socket.
 func ready(kit *wattwire.Kit, raw syscall.RawConn, matched, discoveryNs int64) {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	wattwire.Check(err)

@@ -19,7 +19,7 @@ func call(kit *wattwire.Kit) {
 	kit.Calls(begin)
 }
 
-// blocking calls wait for their reply; a late one of an earlier call is passed over.
+// blocking makes calls that wait for their reply and skips late replies to earlier calls.
 func blocking(s *stream) wattwire.Call {
 	number := ^uint64(0)
 	return func(request []byte, timeout time.Duration) ([]byte, error) {
@@ -37,16 +37,16 @@ func blocking(s *stream) wattwire.Call {
 	}
 }
 
-// overlapping calls leave one after the other; a goroutine hands each reply to its own call.
+// overlapping makes overlapping calls; a goroutine passes each reply to its call.
 func overlapping(s *stream) wattwire.Call {
-	var sending, mutex sync.Mutex // apart, so that replies are read while a request waits for room
+	var sending, mutex sync.Mutex // separate, so replies are read while a send is blocked
 	waiting, number := map[uint64]chan []byte{}, ^uint64(0)
 	go func() {
 		defer wattwire.Guard()
 		for {
 			f, err := s.receive(time.Time{})
 			if err != nil {
-				s.conn.Close() // what is open times out, what follows is not sent
+				s.conn.Close() // open calls time out, later calls are not sent
 				return
 			}
 			mutex.Lock()
@@ -88,7 +88,7 @@ func serve(kit *wattwire.Kit) {
 		for {
 			f, err := s.receive(time.Time{})
 			if err != nil {
-				s.conn.Close() // the client has left; its call is its own record
+				s.conn.Close() // the client has ended; only its own record remains
 				return
 			}
 			kit.Serve(f.payload, func(reply []byte) error {

@@ -20,25 +20,25 @@ const (
 type frame struct {
 	kind    byte
 	number  uint64
-	payload []byte // until the next one is received
+	payload []byte // valid until the next frame is received
 }
 
-// stream is a connection that carries frames: README.md has the bytes. One goroutine sends and
-// one receives.
+// stream is a connection that carries frames, which README.md describes. One goroutine sends and
+// one goroutine receives.
 type stream struct {
 	conn                *net.TCPConn
 	raw                 syscall.RawConn
 	timeout             time.Duration
 	twoWrites, quickack bool
 	head                [headBytes]byte
-	in                  []byte // reads whatever is there, so that a small frame is one call
+	in                  []byte // each read takes all available bytes, so a small frame is one call
 	begin, end          int
 }
 
 func newStream(kit *wattwire.Kit, conn *net.TCPConn) (*stream, error) {
 	settings := kit.Spec.Settings
 	raw, err := conn.SyscallConn()
-	if err == nil { // Go switches it on by itself
+	if err == nil { // Go sets TCP_NODELAY by default
 		err = conn.SetNoDelay(settings.Flag("tcp_nodelay"))
 	}
 	return &stream{conn: conn, raw: raw, in: make([]byte, headBytes+readBytes),
@@ -47,8 +47,8 @@ func newStream(kit *wattwire.Kit, conn *net.TCPConn) (*stream, error) {
 		quickack:  settings.Flag("tcp_quickack")}, err
 }
 
-// send hands a frame to the kernel. It fails where that takes longer than timeout_ns or the peer
-// has left; what was partly sent has then broken the stream.
+// send passes a frame to the kernel. It fails if the send takes longer than timeout_ns or the peer
+// has closed the connection; a partly sent frame then breaks the stream.
 func (s *stream) send(kind byte, number uint64, payload []byte) error {
 	binary.LittleEndian.PutUint32(s.head[:], uint32(len(payload)))
 	s.head[4] = kind
@@ -65,12 +65,12 @@ func (s *stream) send(kind byte, number uint64, payload []byte) error {
 	}
 	if err != nil {
 		s.conn.Close()
-		return errors.New("not sent: " + err.Error()) // a late write is no late reply
+		return errors.New("not sent: " + err.Error()) // hides that the error is a timeout
 	}
 	return nil
 }
 
-// receive waits for the next frame, until the deadline (zero: for ever).
+// receive waits for the next frame until the deadline (zero: no deadline).
 func (s *stream) receive(deadline time.Time) (frame, error) {
 	if err := s.conn.SetReadDeadline(deadline); err != nil {
 		return frame{}, err
@@ -95,7 +95,7 @@ func (s *stream) receive(deadline time.Time) (frame, error) {
 	}
 }
 
-// read takes what is there, where a frame of so many bytes has room.
+// read reads the available bytes into a buffer with room for a frame of the given size.
 func (s *stream) read(wanted int) error {
 	if s.begin == s.end {
 		s.begin, s.end = 0, 0
@@ -108,7 +108,7 @@ func (s *stream) read(wanted int) error {
 	}
 	count, err := s.conn.Read(s.in[s.end:])
 	s.end += count
-	if err == nil && s.quickack { // Linux leaves this mode by itself (tcp(7))
+	if err == nil && s.quickack { // Linux resets this mode by itself (tcp(7))
 		failed := s.raw.Control(func(fd uintptr) {
 			err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 1)
 		})

@@ -16,9 +16,9 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
-/** Connecting to all peers, or accepting them, with a thread for each. */
+/** Connects to all peers, or accepts their connections, with a thread for each. */
 final class Links {
-    /** Handles one frame, which lies in the stream's fields. */
+    /** Handles one frame, which is in the stream's fields. */
     interface Handler {
         void handle(Stream stream) throws IOException;
     }
@@ -27,7 +27,7 @@ final class Links {
 
     private Links() {}
 
-    /** A stream to each of peers.endpoints, in their order. */
+    /** Returns a stream to each of peers.endpoints, in their order. */
     static List<Stream> connectAll(Kit kit) throws IOException {
         List<Stream> streams = new ArrayList<>();
         for (var endpoint : kit.spec.peersEndpoints) streams.add(connect(kit, endpoint));
@@ -63,7 +63,7 @@ final class Links {
         channel.setOption(StandardSocketOptions.TCP_NODELAY, asked);
     }
 
-    /** Buffers' sizes, which count before the handshake; what listens has none for sending. */
+    /** Sets buffer sizes, which apply to the handshake; listeners have no send buffer. */
     private static void size(Kit kit, NetworkChannel channel, boolean receive, boolean send)
             throws IOException {
         int receiveBytes = (int) kit.spec.settings.integer("receive_buffer_bytes");
@@ -73,7 +73,7 @@ final class Links {
         if (send && sendBytes > 0) channel.setOption(StandardSocketOptions.SO_SNDBUF, sendBytes);
     }
 
-    /** Listens, hands every frame to `handler`, and is READY once peers.count have connected. */
+    /** Listens, passes every frame to `handler`, and is READY when peers.count have connected. */
     static void accept(Kit kit, Handler handler) throws Exception {
         String host = kit.spec.settings.text("bind_address");
         ServerSocketChannel listening = ServerSocketChannel.open();
@@ -93,8 +93,8 @@ final class Links {
                     while (true) {
                         SocketChannel opened = listening.accept();
                         size(kit, opened, false, true);
-                        // Java cannot set this on the listening socket, from which it would be
-                        // inherited.
+                        // Java cannot set this option on the listening socket, from which accepted
+                        // sockets would inherit it.
                         setNoDelay(kit, opened);
                         Stream stream = new Stream(kit, opened);
                         if (first.isEmpty()) first.add(opened);
@@ -137,7 +137,7 @@ final class Links {
         thread.start();
     }
 
-    /** READY; `asked` is the socket that is asked what is in force. */
+    /** Prints READY; `asked` is the socket whose options are reported. */
     static void ready(Kit kit, NetworkChannel asked, int matched, long discoveryNs)
             throws IOException {
         JsonObject effective = new JsonObject().add("transport", "tcp/ipv4");

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Client and server, ping and pong: the frame's number pairs a reply with its call. */
+/** Client and server, ping and pong: the frame's number matches a reply to its call. */
 final class Service {
     private final Stream stream;
     private final AtomicLong calls = new AtomicLong();
@@ -46,7 +46,7 @@ final class Service {
         return null;
     }
 
-    /** As callAlone, while `receiveAll` takes the replies of all workers' calls. */
+    /** Makes a call while `receiveAll` takes the replies of all workers' calls. */
     private byte[] callAmongOthers(int worker, byte[] message, long limitNs) throws IOException {
         long called = calls.getAndIncrement();
         CompletableFuture<byte[]> reply = new CompletableFuture<>();

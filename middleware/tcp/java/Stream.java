@@ -10,7 +10,7 @@ import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.locks.LockSupport;
 
-/** A connection that carries frames: README.md has the bytes and says who waits for whom. */
+/** A connection that carries frames; README.md describes the bytes and the delays. */
 final class Stream {
     static final int MESSAGE = 0;
     static final int REQUEST = 1;
@@ -30,7 +30,7 @@ final class Stream {
             ByteBuffer.allocate(HEAD_BYTES + READ_BYTES).order(ByteOrder.LITTLE_ENDIAN).limit(0);
     volatile boolean open = true;
 
-    /** Of the frame that `receive` took: */
+    /** Fields of the frame that `receive` took. */
     int kind;
 
     long number;
@@ -51,7 +51,7 @@ final class Stream {
         channel.close();
     }
 
-    /** Hands a frame to the kernel; what was partly sent when this fails has broken the stream. */
+    /** Passes a frame to the kernel; if this fails, a partly sent frame breaks the stream. */
     synchronized void send(int kind, long number, byte[] message) throws IOException {
         if (!open) throw new IOException("the connection is closed");
         ByteBuffer[] parts = {head, ByteBuffer.wrap(message)};
@@ -73,7 +73,7 @@ final class Stream {
         LockSupport.parkNanos(50_000);
     }
 
-    /** Takes the next frame into the fields above; false at the timeout (whole ms) or the end. */
+    /** Reads the next frame into the fields above; false at the timeout (in ms) or the end. */
     boolean receive(long limitNs) throws IOException {
         long beginNs = Kit.now();
         while (open && !take()) {
@@ -105,7 +105,7 @@ final class Stream {
         return true;
     }
 
-    /** Reads once what has arrived; an end of the stream or an error closes it. */
+    /** Reads the available bytes once; the end of the stream or an error closes it. */
     private void read() throws IOException {
         in.compact();
         int count = -1;
@@ -120,7 +120,7 @@ final class Stream {
     }
 
     private void acknowledge() throws IOException {
-        // Linux leaves this mode by itself (tcp(7)), so it is asked for after every read.
+        // Linux resets this mode by itself (tcp(7)), so it is set after every read.
         if (quickAck) channel.setOption(ExtendedSocketOptions.TCP_QUICKACK, true);
     }
 }

@@ -18,7 +18,7 @@ final class Topic {
                         try {
                             stream.send(Stream.MESSAGE, 0, message);
                         } catch (IOException error) {
-                            failed = error; // the others shall have it all the same
+                            failed = error; // the other subscribers still get the message
                         }
                     }
                     if (failed != null) throw failed;

@@ -1,5 +1,5 @@
 'use strict';
-// Client and ping: the frame's number pairs a reply with its call.
+// Client and ping: the frame's number matches a reply to its call.
 
 const { connectAll, ready, REQUEST, REPLY } = require('./frames');
 

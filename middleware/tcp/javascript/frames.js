@@ -1,5 +1,5 @@
 'use strict';
-// A connection that carries frames: ../README.md has the bytes and says who waits for whom.
+// A connection that carries frames; ../README.md describes the bytes and the delays.
 
 const net = require('node:net');
 const { once } = require('node:events');
@@ -10,7 +10,7 @@ const HEAD_BYTES = 13;
 const PAYLOAD_BYTES_MAX = 67_108_864;
 
 class Frames {
-  /** `handle(kind, number, payload)` gets every frame; `ended()` hears the connection's end. */
+  /** Calls `handle(kind, number, payload)` for every frame and `ended()` at the end. */
   constructor(kit, socket, handle, ended) {
     this.socket = socket;
     this.handle = handle;
@@ -25,7 +25,7 @@ class Frames {
     socket.on('close', ended);
   }
 
-  /** Resolves once the kernel has the frame; one that it has in part by then breaks the stream. */
+  /** Resolves when the kernel has the frame; a partly sent frame breaks the stream. */
   send(kind, number, payload) {
     const head = Buffer.alloc(HEAD_BYTES);
     head.writeUInt32LE(payload.length, 0);
@@ -47,7 +47,7 @@ class Frames {
     });
   }
 
-  /** What has arrived: parts of frames, or several. */
+  /** Processes arriving data: parts of frames, or several frames. */
   take(chunk) {
     this.chunks.push(chunk);
     this.have += chunk.length;
@@ -72,7 +72,7 @@ class Frames {
   }
 }
 
-/** Frames to each of peers.endpoints, in their order. */
+/** Connects to each of peers.endpoints, in their order. */
 async function connectAll(kit, handle = () => {}, ended = () => {}) {
   const all = [];
   for (const endpoint of kit.spec.peersEndpoints) {
@@ -118,7 +118,7 @@ async function acceptAll(kit, handler) {
   await kit.drain();
 }
 
-/** READY; Node.js cannot be asked what is in force, so `effective` is what was set. */
+/** Prints READY. Node.js cannot query socket options, so `effective` has the requested values. */
 function ready(kit, matched, discoveryNs) {
   const { node: version, uv } = process.versions;
   kit.ready({

@@ -10,7 +10,7 @@ module.exports = async function publish(kit) {
   ready(kit, subscribers.length, now() - beginNs);
   await kit.calls(async (message) => {
     const sent = subscribers.map((frames) => frames.send(MESSAGE, 0, message));
-    // All shall have it, whoever does not take it.
+    // Send to all subscribers, even if a send fails.
     const failed = (await Promise.allSettled(sent)).find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
   });

@@ -7,6 +7,6 @@ module.exports = (kit) =>
   acceptAll(kit, (frames) => (kind, number, payload) => {
     const request = kit.serve(payload);
     if (request.reply === null) return;
-    const left = () => {}; // the client's call is its own record
+    const left = () => {}; // the client has ended; only its own record remains
     frames.send(REPLY, number, request.reply).then(() => kit.served(request), left);
   });

@@ -1,5 +1,6 @@
 'use strict';
-// Takes what every publisher sends.
+// Receives the messages of all publishers.
+
 
 const { acceptAll } = require('./frames');
 

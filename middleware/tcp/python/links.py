@@ -1,4 +1,4 @@
-"""Who is connected: a sender's streams, a listener's streams, and READY of both."""
+"""The streams of senders and listeners, and READY."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BACKLOG = 128
 
 
 def connect_all(kit: Kit) -> list[Stream]:
-    """A stream to each of peers.endpoints, in their order."""
+    """Return a stream to each of peers.endpoints, in their order."""
     endpoints = kit.spec["peers.endpoints"]
     if len(endpoints) < max(1, kit.spec["peers.count"]):
         wanted = f"at least {max(1, kit.spec['peers.count'])} HOST:PORT"
@@ -40,7 +40,7 @@ class Listener:
         kit.listening([f"{host}:{self.socket.getsockname()[1]}"])
 
     def poll(self, timeout_s: float, handle: Callable[[Stream, Frame], object]) -> None:
-        """Waits for arrivals, accepts who connects, and hands every whole frame to `handle`."""
+        """Wait for arrivals, accept connections, and pass every complete frame to `handle`."""
         readable = select.select((self.socket, *self._streams), (), (), timeout_s)[0]
         for ready in readable:
             if not isinstance(ready, Stream):
@@ -56,7 +56,7 @@ class Listener:
         try:
             opened, _ = self.socket.accept()
         except OSError:
-            return  # it has left already
+            return  # the peer has already closed the connection
         self._streams.append(Stream(self._kit, opened))
         self.accepted += 1
 
@@ -67,7 +67,7 @@ class Listener:
 
 
 def ready(kit: Kit, asked: socket.socket, matched: int, discovery_ns: int | None) -> None:
-    """READY; `asked` is the socket that is asked what is in force."""
+    """Print READY; `asked` is the socket whose options are reported."""
     tcp, own = socket.IPPROTO_TCP, socket.SOL_SOCKET
     effective = {
         "tcp_nodelay": bool(asked.getsockopt(tcp, socket.TCP_NODELAY)),

@@ -1,4 +1,4 @@
-"""Client and server, ping and pong: the frame's number pairs a reply with its call."""
+"""Client and server, ping and pong: the frame's number matches a reply to its call."""
 
 from time import sleep
 
@@ -35,7 +35,7 @@ def client(kit: Kit) -> None:
     def poll(timeout_s: float) -> None:
         reply = stream.receive(timeout_s)
         if not stream.open:
-            sleep(timeout_s)  # nothing to wait for, and the loop around must not spin
+            sleep(timeout_s)  # keeps the caller's loop from spinning
         if reply is not None and (slot := waiting.pop(reply[1], None)) is not None:
             kit.complete(slot, reply[2])
 
@@ -58,7 +58,7 @@ def server(kit: Kit) -> None:
             stream.send(REPLY, frame[1], reply)
             kit.served()
         except SendFailed:
-            pass  # the client has left; its call is its own record
+            pass  # the client has ended; only its own record remains
 
     def poll(timeout_s: float) -> None:
         listener.poll(timeout_s, answer)

@@ -1,4 +1,4 @@
-"""A connection that carries frames: README.md has the bytes and says who waits for whom."""
+"""A connection that carries frames; README.md describes the bytes and the delays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Frame = tuple[int, int, bytes]
 
 
 def prepare(kit: Kit, opened: socket.socket) -> socket.socket:
-    """Settings of a socket that will connect or listen; buffers count before the handshake."""
+    """Configure a socket before it connects or listens; buffer sizes apply to the handshake."""
     for name, option in (
         ("receive_buffer_bytes", socket.SO_RCVBUF),
         ("send_buffer_bytes", socket.SO_SNDBUF),
@@ -30,7 +30,7 @@ def prepare(kit: Kit, opened: socket.socket) -> socket.socket:
 
 
 class Stream:
-    """One connection. Reads whatever is there, so that a small frame is one call."""
+    """A connection. Each read takes all available bytes, so a small frame needs one call."""
 
     def __init__(self, kit: Kit, opened: socket.socket) -> None:
         self.socket = opened
@@ -61,11 +61,11 @@ class Stream:
         payload: bytes | bytearray,
         idle: Callable[[float], object] | None = None,
     ) -> None:
-        """Hands a frame to the kernel.
+        """Pass a frame to the kernel.
 
-        `idle(timeout_s)` is called while the kernel's buffer is full: two sides that wait for
-        each other's buffer would stand still. Raises SendFailed where that takes longer than
-        timeout_ns, or the peer has left; what was partly sent has then broken the stream.
+        While the kernel's buffer is full, this calls `idle(timeout_s)`, because two sides could
+        otherwise block each other. Raise SendFailed if the send takes longer than timeout_ns or the
+        peer has closed the connection; a partly sent frame then breaks the stream.
         """
         if not self.open:
             raise SendFailed("the connection is closed")
@@ -113,7 +113,7 @@ class Stream:
     # --- receiving -------------------------------------------------------------------------
 
     def take(self) -> Frame | None:
-        """The next whole frame (kind, number, payload) that was read, if there is one."""
+        """Return the next complete frame (kind, number, payload) that was read, or None."""
         have = self._end - self._begin
         if have < HEAD.size:
             return None
@@ -133,7 +133,7 @@ class Stream:
         return kind, number, payload
 
     def read(self) -> None:
-        """Reads once what has arrived; an end of the stream or an error closes it."""
+        """Read the available bytes once; the end of the stream or an error closes it."""
         if self._end == len(self._buffer):
             self._make_room(self._end - self._begin + READ_BYTES)
         try:
@@ -149,21 +149,21 @@ class Stream:
         self._acknowledge()
 
     def receive(self, timeout_s: float) -> Frame | None:
-        """The next frame, or None where it is not whole at the timeout or the stream ended."""
+        """Return the next frame, or None if it is incomplete at the timeout or the stream's end."""
         deadline_ns = self._kit.now() + int(timeout_s * 1e9)
         while self.open:
             frame = self.take()
             if frame is not None:
                 return frame
             left_ns = deadline_ns - self._kit.now()
-            # select, because its timeout has microseconds where a socket's has milliseconds
+            # The timeout of select has a resolution of 1 µs, that of a socket 1 ms.
             if left_ns <= 0 or not select.select((self,), (), (), left_ns / 1e9)[0]:
                 return None
             self.read()
         return None
 
     def _make_room(self, bytes_needed: int) -> None:
-        """Moves what is unread to the beginning, in a buffer that holds that many bytes."""
+        """Move unread bytes to the beginning of the buffer, and enlarge it if necessary."""
         unread = self._buffer[self._begin : self._end]
         if bytes_needed > len(self._buffer):
             self._buffer = bytearray(bytes_needed + READ_BYTES)
@@ -172,12 +172,12 @@ class Stream:
 
     def _acknowledge(self) -> None:
         if self._quickack:
-            # Linux leaves this mode by itself (tcp(7)), so it is asked for after every read.
+            # Linux resets TCP_QUICKACK by itself (tcp(7)), so it is set after every read.
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
 
 def connect(kit: Kit, endpoint: str) -> Stream:
-    """A connection to HOST:PORT within ready_timeout_ms."""
+    """Connect to HOST:PORT within ready_timeout_ms."""
     host, _, port = endpoint.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65_535:
         raise MiddlewareFailed(f"peers.endpoints: found {endpoint!r}; allowed: HOST:PORT")

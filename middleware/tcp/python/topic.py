@@ -18,7 +18,7 @@ def publish(kit: Kit) -> None:
             except SendFailed:
                 failed += 1
         if failed:
-            raise SendFailed(f"{failed} of {len(streams)} subscribers did not take it")
+            raise SendFailed(f"{failed} of {len(streams)} sends to subscribers failed")
 
     kit.send_all(send)
     for stream in streams:

@@ -19,14 +19,14 @@ def client(kit: Kit) -> None:
             if message is not None and kit.is_reply(message[0]):
                 return message[0]
         if not kit.carries_seq or kit.spec["reply"] == "literal":
-            # Nothing in such a reply tells it from a late one: those go to the old port.
+            # A reply without a sequence may be late; late replies go to the old port.
             opened.close()
             opened = open_sender(kit, [address])
         return None
 
     overlapping = kit.spec["outstanding_max"] > 1 and kit.spec["loop"] == "open"
     if overlapping and (not kit.carries_seq or kit.spec["reply"] == "literal"):
-        raise Unsupported("outstanding_max above 1 where a reply carries no sequence")
+        raise Unsupported("outstanding_max above 1 with replies that carry no sequence")
     ready(kit, opened, kit.probe(call))
     if overlapping:
         overlapping_calls(kit, opened, address)
@@ -36,7 +36,7 @@ def client(kit: Kit) -> None:
 
 
 def overlapping_calls(kit: Kit, opened: socket.socket, address: Address) -> None:
-    """Several calls open at once: a datagram has no number of its call but the sequence."""
+    """Make overlapping calls; only the sequence in a datagram identifies its call."""
     waiting: dict[bytes, Slot] = {}
     length = 16 if kit.text else 8
 

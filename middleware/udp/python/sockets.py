@@ -1,4 +1,4 @@
-"""Opening sockets, and saying what the kernel really granted."""
+"""Opens sockets, and reports the sizes that the kernel granted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_socket(kit: Kit) -> socket.socket:
 
 
 def open_sender(kit: Kit, addresses: list[Address]) -> socket.socket:
-    """A socket with a free port, on the one interface that leads to all addresses."""
+    """Return a socket with a free port, bound to the interface that leads to all addresses."""
     opened = open_socket(kit)
     own = {_own_host(address) for address in addresses}
     try:
@@ -35,7 +35,7 @@ def open_sender(kit: Kit, addresses: list[Address]) -> socket.socket:
 
 
 def _own_host(peer: Address) -> str:
-    """This host's address on the way to a peer; "" where no way is known. Sends nothing."""
+    """Return this host's address on the route to a peer, or "" without a route. Sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(peer)
@@ -45,7 +45,7 @@ def _own_host(peer: Address) -> str:
 
 
 def listen(kit: Kit) -> socket.socket:
-    """A socket on settings.bind_address and bind_port (0: a free one); prints LISTENING."""
+    """Bind settings.bind_address and bind_port (0: a free port), and print LISTENING."""
     opened = open_socket(kit)
     wanted = kit.setting("bind_address"), kit.setting("bind_port")
     try:
@@ -58,7 +58,7 @@ def listen(kit: Kit) -> socket.socket:
 
 
 def peer_addresses(kit: Kit) -> list[Address]:
-    """Where a sender sends to: settings.endpoint_override, or peers.endpoints."""
+    """Return a sender's destinations: settings.endpoint_override, or peers.endpoints."""
     override = kit.setting("endpoint_override")
     key = "settings.endpoint_override" if override else "peers.endpoints"
     endpoints = override.split(",") if override else kit.spec["peers.endpoints"]
@@ -74,7 +74,7 @@ def peer_addresses(kit: Kit) -> list[Address]:
 
 
 def ready(kit: Kit, opened: socket.socket, discovery_ns: int | None = None) -> None:
-    """READY of a datagram socket: it cannot tell who is there, so `matched` is null."""
+    """Print READY; a datagram socket does not know its peers, so `matched` is null."""
     granted = {
         "receive_buffer_bytes": opened.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
         "send_buffer_bytes": opened.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
@@ -88,8 +88,8 @@ def ready(kit: Kit, opened: socket.socket, discovery_ns: int | None = None) -> N
 
 
 def receive(opened: socket.socket, timeout_s: float) -> tuple[bytes, Address] | None:
-    """(data, sender), or None at the timeout. An error of an earlier send is not an arrival."""
-    # select, because its timeout has microseconds where a socket's has milliseconds
+    """Return (data, sender), or None at the timeout or at an error of an earlier send."""
+    # The timeout of select has a resolution of 1 µs, that of a socket 1 ms.
     if not select.select((opened,), (), (), timeout_s)[0]:
         return None
     try:

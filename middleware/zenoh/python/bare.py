@@ -45,9 +45,9 @@ def ping(endpoint: str, length: int, count: int) -> None:
     while len(times) < count:
         begin_ns = time.monotonic_ns()
         try:
-            # The first reply is the only one: what follows it is not waited for.
+            # There is only one reply, so the end of the query is not awaited.
             reply = session.get(key, payload=payload, timeout=TIMEOUT_S).recv()
-        except zenoh.ZError:  # none came: at first the queryable is not known yet
+        except zenoh.ZError:  # no reply: the queryable may not be discovered yet
             time.sleep(0.005)
             continue
         if reply.ok is not None and len(reply.ok.payload.to_bytes()) == length:

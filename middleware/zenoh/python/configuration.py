@@ -1,4 +1,4 @@
-"""What a session is configured with; everything else has Zenoh's default."""
+"""The configuration of a session; all other options have Zenoh's defaults."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def configuration(kit: Kit, listen: list[str], connect: list[str]) -> zenoh.Conf
         "scouting/multicast/enabled": kit.setting("scouting"),
         "scouting/gossip/enabled": kit.setting("scouting"),
         "transport/shared_memory/enabled": kit.setting("shared_memory"),
-        # Buffers are allocated before READY (C-07), not by the first message that needs them.
+        # Allocate buffers before READY (C-07) instead of at the first message that needs them.
         "transport/shared_memory/mode": "init" if is_shared else "lazy",
         "transport/link/tx/queue/batching/enabled": kit.setting("batching"),
     }.items():

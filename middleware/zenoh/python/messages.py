@@ -1,4 +1,4 @@
-"""Payloads of the three encodings, to and from Zenoh's; a record in Zenoh's own serialisation."""
+"""Conversion of payloads to and from Zenoh's; records use Zenoh's own serialisation."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _RECORD = tuple[tuple[UInt64, Int64], str, _POSE, list[_SAMPLE], UInt64]
 
 
 def encoder(kit: Kit) -> Callable[[Any], Any]:
-    """Return what makes Zenoh's payload of the kit's buffer or reply: a copy, as it is rewritten.
+    """Return a function that copies the kit's buffer or reply into Zenoh's payload.
 
-    The encoding is looked up here, not for each message.
+    It copies because the kit rewrites the buffer. This looks up the encoding once.
     """
     return {"bytes": bytes, "text": _encode_text, "record": _encode_record}[kit.encoding]
 
 
 def decoder(kit: Kit) -> Callable[[zenoh.ZBytes], Any]:
-    """Return what makes of an arrival what the kit takes."""
+    """Return a function that converts an arrival to the kit's form."""
     texts = {"bytes": zenoh.ZBytes.to_bytes, "text": zenoh.ZBytes.to_string}
     return texts.get(kit.encoding, _decode_record)
 

@@ -1,4 +1,4 @@
-"""Shared memory outlives a process, and the kit leaves with _exit."""
+"""Removes shared memory, which would remain because the kit ends the process with _exit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ SEGMENT = re.compile(r"/dev/shm/\d+\.zenoh")
 
 
 def remove_own() -> None:
-    """Removes the files of shared memory that nobody but this process has.
+    """Remove the files of shared memory that no other process uses.
 
-    Zenoh holds a shared lock on every segment that it uses and would do the same at exit.
+    Zenoh holds a shared lock on every segment that it uses, and would do the same at exit.
     """
     for link in os.scandir("/proc/self/fd"):
         with suppress(OSError):

@@ -50,11 +50,11 @@ def call(kit: Kit, session: Session) -> None:
             replies = get(key, payload=encode(buffer), timeout=timeout_s, **options)
             answer = replies.recv().ok
         except zenoh.ZError as error:
-            # Zenoh ends a query early where the server is gone or did not answer.
+            # Zenoh ends a query early if the server has ended or did not answer.
             if kit.now() - begin_ns < timeout_s * 1e9:
                 raise SendFailed(str(error)) from error
             return None
-        # Nothing of Zenoh's own error reply, as it makes it at the timeout.
+        # Ignore Zenoh's own error reply, which it creates at the timeout.
         return None if answer is None else decode(answer.payload)
 
     resolved = threading.Event()

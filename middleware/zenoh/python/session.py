@@ -1,4 +1,4 @@
-"""One Zenoh session: its configuration, its peers, what is in force, and its end."""
+"""A Zenoh session: its configuration, its peers, READY, and its end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ENDPOINT = re.compile(r"(tcp|udp)/[^/]+:\d{1,5}")
 
 
 class Session:
-    """Open on return; raises MiddlewareFailed where a peer cannot be reached."""
+    """An open session. The constructor raises MiddlewareFailed if a peer cannot be reached."""
 
     def __init__(self, kit: Kit, listens: bool) -> None:
         self.kit = kit
         self.prefix = f"wattwire/{kit.spec['run']}"
         self.created_ns = kit.now()
         self._tokens: set[str] = set()
-        self._kept: list[Any] = []  # what is declared lives as long as it is referred to
+        self._kept: list[Any] = []  # declarations exist while they are referenced
         self.zenoh = self._listen() if listens else self._connect()
 
     def _open(self, listen: list[str], connect: list[str]) -> Any:
@@ -33,14 +33,14 @@ class Session:
         return zenoh.open(self._config)
 
     def _listen(self) -> Any:
-        """Zenoh does not tell the port that it got for 0, so a free one is looked for first."""
+        """Listen on a free port; Zenoh does not report the port that it takes for 0."""
         transport = self.kit.setting("transport")
         reason = ""
         for _ in range(LISTEN_ATTEMPTS):
             endpoint = f"{transport}/127.0.0.1:{free_port(transport)}"
             try:
                 session = self._open([endpoint], [])
-            except zenoh.ZError as error:  # another program may have taken it meanwhile
+            except zenoh.ZError as error:  # another program may have taken the port
                 reason = f"listen on {endpoint}: {error}"
                 continue
             self.kit.listening([endpoint])
@@ -64,15 +64,15 @@ class Session:
         return declared
 
     def congestion(self, default: zenoh.CongestionControl) -> zenoh.CongestionControl:
-        """The setting; `default` is Zenoh's own for this kind of message."""
-        wanted = self.kit.setting("congestion_control")
-        return default if wanted == "default" else getattr(zenoh.CongestionControl, wanted.upper())
+        """Return the setting's value; `default` is Zenoh's default for this kind of message."""
+        value = self.kit.setting("congestion_control")
+        return default if value == "default" else getattr(zenoh.CongestionControl, value.upper())
 
     def await_peers(self, own: str, others: str, matched: Any = lambda: True) -> int:
-        """Waits for `matched()` and peers.count tokens of `others`; returns the tokens' number.
+        """Wait for `matched()` and peers.count tokens of `others`; return the number of tokens.
 
-        A liveliness token is declared after what it stands for, and a peer learns of both in that
-        order: who sees the token has the other's endpoint in its tables.
+        A node declares its liveliness token after its endpoint, and peers receive both in this
+        order. A node that sees a token therefore knows the peer's endpoint.
         """
         live = self.zenoh.liveliness()
         self.keep(live.declare_token(f"{self.prefix}/live/{own}/{self.kit.spec['node']}"))
@@ -124,7 +124,7 @@ class Session:
 def with_session(
     listens: bool,
 ) -> Callable[[Callable[[Kit, Session], None]], Callable[[Kit], None]]:
-    """A role with a session that is closed whatever happens: shared memory outlives a process."""
+    """Run a role with a session that is always closed, because shared memory outlives a process."""
 
     def decorate(role: Callable[[Kit, Session], None]) -> Callable[[Kit], None]:
         def run(kit: Kit) -> None:
