@@ -16,7 +16,7 @@ require (
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc v1.6.2 // indirect
 )
 
-// The kit lies here as _kit when the cell is built.
+// The build copies the kit to _kit.
 replace wattwire => ./_kit
 
 tool (

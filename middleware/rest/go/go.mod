@@ -4,5 +4,5 @@ go 1.25
 
 require wattwire v0.0.0
 
-// The kit lies here as _kit when the cell is built.
+// The build copies the kit to _kit.
 replace wattwire => ./_kit

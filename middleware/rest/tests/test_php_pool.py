@@ -1,7 +1,7 @@
-"""php-fpm's pool exhausted, with the real nginx and php-fpm: what became of each call is told.
+"""An exhausted php-fpm pool, with the real nginx and php-fpm: the result of each call is reported.
 
-A pool of one process. In one case it is stopped and its backlog filled, so that nginx has nobody to
-hand a request to; in the other more clients call it than it can answer before their timeout.
+The pool has one process. In one case the process is stopped and its backlog is full, so nginx has
+no process for a request. In the other case more clients call it than it can answer in time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.end_to_end.conftest import Cli, marked_processes, tokens_below
 HANG_S = 120.0
 CELLS = ("rest/php", "rpc/php")
 ANSWERED, FAILED, TIMEOUT = 0, 2, 4
-# As long as it takes: the test says STOP.
+# A long timeout, because the test itself sends STOP.
 CALLS = {
     "loop": "open", "period_ns": 20_000_000, "duration_ns": 600_000_000_000, "count": 0,
     "outstanding_max": 1, "settings.server_workers": 1, "record.capacity": 40_000,
@@ -80,7 +80,7 @@ def until(true: Any, what: str) -> None:
 
 
 def pool_socket(server: NodeProcess) -> Path:
-    """Where the pool listens: elsewhere than in the node's folder where that has a long path."""
+    """Return the pool's socket, which is outside the node's folder if the folder's path is long."""
     found = re.search(r"^listen = (.+)$", (server.out / "php-fpm.conf").read_text(), re.MULTILINE)
     assert found
     return Path(found[1].strip())
@@ -88,7 +88,7 @@ def pool_socket(server: NodeProcess) -> Path:
 
 @contextlib.contextmanager
 def exhausted(server: NodeProcess) -> Iterator[None]:
-    """The pool's only process is stopped, and as many wait for it as may."""
+    """Stop the pool's only process, and fill its backlog."""
     (worker,) = children(int((server.out / "php-fpm.pid").read_text()))
     os.kill(worker, signal.SIGSTOP)
     waiting: list[socket.socket] = []
@@ -106,7 +106,7 @@ def exhausted(server: NodeProcess) -> Iterator[None]:
 
 
 def status(url: str) -> int:
-    """Of a GET, which an application that is there refuses by 405."""
+    """Return the status of a GET, which the application answers with 405."""
     try:
         return int(urllib.request.urlopen(url, timeout=HANG_S).status)
     except urllib.error.HTTPError as error:
@@ -118,7 +118,7 @@ def log(node: NodeProcess) -> str:
 
 
 @pytest.mark.parametrize("cell", CELLS, indirect=True)
-def test_a_full_backlog_is_told_by_its_status(cell: CellUnderTest, tmp_path: Path) -> None:
+def test_a_full_backlog_is_reported_by_its_status(cell: CellUnderTest, tmp_path: Path) -> None:
     with Group(tmp_path, "service", pair(cell, cell, "service", CALLS), []) as group:
         group.start()
         client, server = group.node("client"), group.node("server")
@@ -131,7 +131,7 @@ def test_a_full_backlog_is_told_by_its_status(cell: CellUnderTest, tmp_path: Pat
             group.go()
             until(lambda: log(server).count("Resource temporarily unavailable") > told + 5, "502")
         until(lambda: status(url) == 405, "an answer of the pool")
-        time.sleep(2.0)  # the client's calls are answered again
+        time.sleep(2.0)  # the pool answers the client's calls again
         group.finish()
         records, done = group.samples(client).records, client.fields("DONE")
         said, left = log(client), pool_socket(server).exists()

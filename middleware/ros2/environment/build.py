@@ -21,17 +21,17 @@ IDL = HERE.parent / "idl"
 PROFILES = HERE / "profiles"
 PROFILES_VARIABLE = "WATTWIRE_ROS2_PROFILES"
 DISTRIBUTION_VARIABLE = "WATTWIRE_ROS2_DISTRIBUTION"
-"""What nodes report as their release."""
+"""The variable with the release that nodes report."""
 REQUIREMENTS = HERE / "requirements.txt"
 WHEELS_PYTHON = (3, 11)
 WHEELS_DISTRIBUTION = "kilted"
 DISTRIBUTIONS = ("humble", "jazzy", "kilted", "lyrical", "rolling")
-"""The releases whose interfaces the cells are written for; newer ones are accepted with a note."""
+"""The releases that the cells support; newer releases are accepted with a note."""
 TOO_OLD = (
     "ardent", "bouncy", "crystal", "dashing", "eloquent", "foxy", "galactic", "iron",
     "kinetic", "melodic", "noetic",
 )  # fmt: skip
-"""Releases without a support that are known to differ; the last three are ROS 1."""
+"""Unsupported releases with known differences; the last three are ROS 1."""
 NAMED_PACKAGES = ("rcl", "rclcpp", "rclpy", "rmw_fastrtps_cpp")
 PROBE = (
     "import json, sys, sysconfig; v = sysconfig.get_config_var; import platform;"
@@ -43,7 +43,7 @@ PROBE = (
 
 
 class Absent(Exception):
-    """This machine cannot have the environment; the text says why and what to do."""
+    """This machine does not support the environment; the text gives the reason and the remedy."""
 
 
 def main() -> int:
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def run(argv: list[str], env: dict[str, str] | None = None) -> None:
-    """Runs to the end, quietly; a failure prints the output and raises with it."""
+    """Run a command without output; if it fails, print its output and raise CalledProcessError."""
     print(f"$ {' '.join(argv)}", flush=True)
     done = subprocess.run(
         argv, check=False, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -68,7 +68,7 @@ def run(argv: list[str], env: dict[str, str] | None = None) -> None:
 
 
 def clean_environment() -> dict[str, str]:
-    """Without what would lead a fresh interpreter to somebody else's packages or libraries."""
+    """Return the environment without variables that add other packages or libraries."""
     foreign = ("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV")
     return {k: v for k, v in os.environ.items() if k not in foreign}
 
@@ -80,7 +80,7 @@ def probe(python: str) -> dict:
 
 
 def libpython_folder(facts: dict) -> str | None:
-    """Folder of the interpreter's shared library, or None where only a static one is installed."""
+    """Return the folder of the interpreter's shared library, or None if it is not installed."""
     soname = f"libpython{facts['version'][0]}.{facts['version'][1]}.so"
     folders = [facts["libdir"], f"/usr/lib/{facts['multiarch']}", "/usr/lib64"]
     return next((f for f in folders if f and (Path(f) / soname).exists()), None)
@@ -98,7 +98,7 @@ def use_installation(build: Path) -> dict:
     if distribution in TOO_OLD or not re.fullmatch(r"[a-z][a-z0-9_]*", distribution):
         raise Absent(
             f"the sourced ROS distribution is {distribution!r}; known: {', '.join(DISTRIBUTIONS)} "
-            "and newer. Source one of those, or none to use the wheels"
+            "and newer. Source one of these, or no installation to use the wheels"
         )
     python = installation_python()
     prefixes = os.environ["AMENT_PREFIX_PATH"].split(":")
@@ -134,14 +134,14 @@ def use_installation(build: Path) -> dict:
 
 
 def described(distribution: str) -> str:
-    """Return the release's name, with a note where the cells are written for others."""
+    """Return the release's name, with a note if the cells do not support the release."""
     if distribution in DISTRIBUTIONS:
         return distribution
     return f"{distribution} (the cells are written for {', '.join(DISTRIBUTIONS)})"
 
 
 def installation_python() -> str:
-    """The interpreter whose rclpy imports: PATH may lead to another than ROS was built for."""
+    """Return the interpreter that can import rclpy, which may not be the first on PATH."""
     for candidate in ("/usr/bin/python3", shutil.which("python3"), sys.executable):
         if candidate and Path(candidate).exists():
             check = [candidate, "-c", "import rclpy, rosidl_parser"]
@@ -170,7 +170,7 @@ def use_wheels(build: Path) -> dict:
     for name, added in interface_paths(install, facts).items():
         env[name] = joined([*added, *env.get(name, "").split(":")])
     short = "python{}.{}".format(*facts["version"])
-    # Every library of the wheels refers to libpython, also those that a C++ program needs.
+    # Every library of the wheels depends on libpython, also the libraries for C++ programs.
     libpython = libpython_folder(facts)
     extra = ["-Wl,--allow-shlib-undefined", "-Wl,--no-as-needed"]
     extra += [f"-L{libpython}"] if libpython else []
@@ -197,7 +197,7 @@ def use_wheels(build: Path) -> dict:
 
 
 def wheels_python() -> tuple[str, dict]:
-    """An interpreter for which wheels exist, preferably one that has its shared library."""
+    """Return an interpreter that has wheels, preferably with its shared library."""
     found: list[tuple[str, dict]] = []
     name = "python{}.{}".format(*WHEELS_PYTHON)
     for candidate in (sys.executable, shutil.which(name), f"/usr/bin/{name}"):
@@ -224,7 +224,7 @@ def install_wheels(base: str, venv: Path, python: str) -> None:
     try:
         run([*pip, "--disable-pip-version-check", "--no-input", "-r", str(REQUIREMENTS)], clean)
     except subprocess.CalledProcessError as failure:
-        # Only "no such file for this platform" is absence; an unreachable registry is a failure.
+        # Only "no such file for this platform" means absence; an unreachable registry is a failure.
         unreachable = re.search(r"Retrying|ConnectionError|timed out", failure.output)
         if not unreachable and re.search(
             r"No matching distribution|not a supported wheel", failure.output
@@ -238,7 +238,7 @@ def install_wheels(base: str, venv: Path, python: str) -> None:
 
 
 def wheels_env(venv: Path, site: Path, facts: dict) -> dict[str, str]:
-    """What the wheels' own .pth would set, with its guard: python then executes itself once."""
+    """Return the variables that the wheels' .pth would set, with its guard against a restart."""
     libraries = [str(venv / "lib"), *sorted(str(p) for p in site.glob("ros_*.libs"))]
     libpython = libpython_folder(facts)
     return {
@@ -256,7 +256,7 @@ def wheels_env(venv: Path, site: Path, facts: dict) -> dict[str, str]:
 def rewrite_cmake_paths(
     venv: Path, site: Path, facts: dict, python: str, env: dict[str, str]
 ) -> None:
-    """The wheels' CMake exports carry paths of the machine they were built on."""
+    """Correct the CMake exports of the wheels, which contain paths of the build machine."""
     numpy_include = subprocess.check_output(
         [python, "-c", "import numpy; print(numpy.get_include())"],
         env={**clean_environment(), **env},
@@ -280,7 +280,7 @@ def rewrite_cmake_paths(
             file.write_text(after)
 
 
-# ---- our interfaces, and what a compiler needs --------------------------------------------
+# ---- the interfaces, and compiler flags ---------------------------------------------------
 
 
 def build_interfaces(build: Path, install: Path, python: str, env: dict[str, str]) -> None:
@@ -309,7 +309,7 @@ def interface_paths(install: Path, facts: dict) -> dict[str, list[str]]:
 def compile_lists(
     prefixes: list[str], extra_ldflags: list[str], distribution: str
 ) -> dict[str, list[str]]:
-    """Flags for programs on the rcl C API; headers lie in include/ or include/<package>/."""
+    """Return flags for programs on the rcl C API; headers are in include/ or include/<package>/."""
     includes: list[str] = []
     for prefix in prefixes:
         root = Path(prefix) / "include"
@@ -329,7 +329,7 @@ def compile_lists(
 
 
 def cmake_options(prefixes: list[str], python: str) -> list[str]:
-    """What a CMake project needs to find the packages of these prefixes."""
+    """Return the CMake options with which a project finds the packages of these prefixes."""
     return [
         f"-DCMAKE_PREFIX_PATH={';'.join(prefixes)}",
         f"-DPython3_EXECUTABLE={python}",
@@ -342,7 +342,7 @@ def cmake_options(prefixes: list[str], python: str) -> list[str]:
 def missing_packages(
     prefixes: list[str], wanted: dict[str, list[str]]
 ) -> dict[str, dict[str, str]]:
-    """The cells that lack a ROS package here, each with what to install."""
+    """Return the cells with missing ROS packages, each with the packages to install."""
     absent = {}
     for cell, packages in wanted.items():
         lacking = [p for p in packages if package_version(prefixes, p) == "unknown"]
@@ -355,7 +355,7 @@ def missing_packages(
 
 
 def rmw_library(prefixes: list[str]) -> str:
-    """The RMW loader of an installation; the wheels have none and link their one RMW directly."""
+    """Return an installation's RMW loader; the wheels have none and link their RMW directly."""
     for prefix in prefixes:
         if (Path(prefix) / "lib" / "librmw_implementation.so").exists():
             return "-lrmw_implementation"

@@ -1,4 +1,4 @@
-"""The environment of the ROS 2 cells: whose ROS is used, and what a compiler is told."""
+"""The environment of the ROS 2 cells: selection of the ROS installation, and compiler flags."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def package(prefix: Path, name: str, version: str) -> None:
     (folder / "package.xml").write_text(f"<package><version>{version}</version></package>")
 
 
-def test_an_unknown_distribution_is_absence_with_what_to_do(
+def test_an_unknown_distribution_makes_the_cells_absent_with_a_remedy(
     build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROS_DISTRO", "foxy")
@@ -50,7 +50,7 @@ def test_an_unknown_distribution_is_absence_with_what_to_do(
 def sourced(
     build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], dict[str, Any]]:
-    """Exports of the environment with an installation of the given release sourced."""
+    """Return the exports of the environment with a sourced installation of the release."""
 
     def exports(distribution: str) -> dict[str, Any]:
         monkeypatch.setenv("ROS_DISTRO", distribution)
@@ -73,7 +73,7 @@ def test_supported_releases_are_used_without_a_note(
     assert exports["env"]["WATTWIRE_ROS2_DISTRIBUTION"] == distribution
 
 
-def test_a_release_that_is_newer_than_the_cells_is_used_with_a_note(
+def test_a_newer_release_than_the_cells_support_is_used_with_a_note(
     sourced: Callable[[str], dict[str, Any]],
 ) -> None:
     exports = sourced("makoa")
@@ -97,7 +97,7 @@ def test_an_upgraded_installation_is_a_new_environment(tmp_path: Path) -> None:
     assert host_digests(patterns, {}) == {}
 
 
-def test_a_python_without_wheels_is_absence_that_names_the_python_to_install(
+def test_without_a_python_for_the_wheels_the_message_names_the_required_python(
     build: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "WHEELS_PYTHON", (3, 99))
@@ -105,7 +105,9 @@ def test_a_python_without_wheels_is_absence_that_names_the_python_to_install(
         build.wheels_python()
 
 
-def test_the_sourced_installation_wins(build: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sourced_installation_takes_precedence(
+    build: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
     monkeypatch.setenv("AMENT_PREFIX_PATH", "/somewhere")
     assert build.installation_sourced()
@@ -125,7 +127,7 @@ def test_versions_come_from_the_first_prefix_that_has_the_package(
     )  # fmt: skip
 
 
-def test_headers_of_both_layouts_are_found_and_the_loader_is_linked_where_there_is_one(
+def test_both_header_layouts_are_supported_and_an_existing_loader_is_linked(
     build: ModuleType, tmp_path: Path
 ) -> None:
     (tmp_path / "include" / "rcl" / "rcl").mkdir(parents=True)
@@ -143,7 +145,7 @@ def test_headers_of_both_layouts_are_found_and_the_loader_is_linked_where_there_
     assert "-lrmw_implementation" in build.compile_lists([str(tmp_path)], [], "humble")["ldflags"]
 
 
-def test_a_cell_whose_package_is_not_installed_is_absent_with_what_to_install(
+def test_a_cell_with_a_missing_package_is_absent_and_names_the_package(
     build: ModuleType, tmp_path: Path
 ) -> None:
     package(tmp_path, "rclcpp", "28.1.0")
@@ -159,7 +161,7 @@ def test_a_cell_whose_package_is_not_installed_is_absent_with_what_to_install(
     assert build.missing_packages([str(tmp_path)], wanted) == {}
 
 
-def test_a_fresh_interpreter_sees_nobody_elses_packages(
+def test_a_new_interpreter_does_not_see_other_packages(
     build: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", "/theirs")

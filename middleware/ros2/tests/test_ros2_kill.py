@@ -1,4 +1,4 @@
-"""What ROS nodes do with shared memory: they leave none behind, and use none over UDP alone."""
+"""ROS nodes leave no shared memory behind, and use none with UDP only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wattwire.rig.agent import wait_event
 ROOT = Path(__file__).resolve().parents[3]
 SHARED_MEMORY = Path("/dev/shm")
 HANG_S = 120.0
-# Fast DDS derives them from the domain; those below are shared by all domains of the host.
+# Fast DDS derives ports from the domain; all domains of the host share the ports below.
 FIRST_PORT_OF_A_DOMAIN = 7400
 
 
@@ -40,7 +40,7 @@ def spec(role: str, run: str, domain: int, **changed: Any) -> dict[str, Any]:
 
 
 def used_by(pid: int) -> set[str]:
-    """Names in /dev/shm that a process maps or holds open, with what is named after them."""
+    """Return the files in /dev/shm that a process uses, and the files named after them."""
     maps = Path(f"/proc/{pid}/maps").read_text()
     names = {line.partition("/dev/shm/")[2] for line in maps.splitlines() if "/dev/shm/" in line}
     for entry in Path(f"/proc/{pid}/fd").iterdir():
@@ -52,7 +52,7 @@ def used_by(pid: int) -> set[str]:
 
 
 def own(name: str) -> bool:
-    """Whether only this run's processes can have made it."""
+    """Return whether only processes of this run can have created the file."""
     if not name.startswith("fastdds_"):
         return False
     digits = name.removeprefix("fastdds_port").partition("_")[0]
@@ -60,7 +60,7 @@ def own(name: str) -> bool:
 
 
 def free_domain() -> int:
-    """A domain of which no earlier process has left a port."""
+    """Return a domain without ports of earlier processes."""
     taken = {path.name for path in SHARED_MEMORY.glob("fastdds_port*")}
 
     def ports(domain: int) -> set[str]:
@@ -86,7 +86,7 @@ def started(
     domain: int,
     **changed: Any,
 ) -> int:
-    """The pid of a node that has been spawned and is not matched yet."""
+    """Spawn a node and return its pid before it is matched."""
     out = folder / role
     out.mkdir()
     path = out / "spec.json"
@@ -138,7 +138,7 @@ def kill_all(pids: dict[str, int], events: queue.Queue[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("cell", ["ros2/cpp-rcl", "ros2/python"])
 @pytest.mark.parametrize("transports", ["udp", "default"])
-def test_transports_are_what_the_memory_map_shows(
+def test_reported_transports_match_the_memory_map(
     agent: AgentClient, tmp_path: Path, cell: str, transports: str
 ) -> None:
     build = built(agent, cell)

@@ -1,4 +1,4 @@
-"""The process of a ROS 2 cell: its domain, its profile's hash, and shared memory of the dead."""
+"""The process of a ROS 2 cell: its domain, its profile's hash, and orphaned shared memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def kit(run: str, domain: int) -> SimpleNamespace:
     return SimpleNamespace(spec={"run": run}, setting=lambda _name: domain)
 
 
-def test_a_run_has_a_domain_of_its_own_and_never_the_default_one(process: ModuleType) -> None:
+def test_a_run_has_its_own_domain_and_never_the_default_domain(process: ModuleType) -> None:
     domains = [process.domain_of(kit(f"token{n}", 0)) for n in range(1000)]
     assert min(domains) >= 1
     assert max(domains) <= 100
@@ -90,7 +90,7 @@ def names(folder: Path) -> set[str]:
 def remove_dead(
     request: pytest.FixtureRequest, process: ModuleType, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[Path], None]:
-    """Both cells' way of removing the memory of the dead from a folder."""
+    """Return the function of the Python or C++ cells that removes orphaned shared memory."""
     if request.param == "python":
         return process.remove_dead_memory
     folder = tmp_path_factory.mktemp("cleaner")
@@ -98,20 +98,20 @@ def remove_dead(
     return lambda memory: subprocess.run([program, str(memory)], check=True) and None
 
 
-def test_what_dead_processes_had_goes_and_foreign_files_stay(
+def test_orphaned_files_are_removed_and_other_files_remain(
     remove_dead: Callable[[Path], None], memory: Path
 ) -> None:
     for name in ("fastdds_notes.txt", "sem.other_mutex"):
         (memory / name).touch()
         age(memory / name)
-    # A segment without its lock is being made.
+    # A segment without a lock file is being created.
     (memory / "fastdds_ffff").touch()
     age(memory / "fastdds_ffff")
     remove_dead(memory)
     assert names(memory) == {"fastdds_notes.txt", "sem.other_mutex", "fastdds_ffff", *PORTS}
 
 
-def test_what_a_living_process_holds_stays(
+def test_files_of_a_running_process_remain(
     remove_dead: Callable[[Path], None], memory: Path
 ) -> None:
     with (memory / "fastdds_0a1b_el").open("r+b") as file:
@@ -120,13 +120,13 @@ def test_what_a_living_process_holds_stays(
     assert names(memory) == set(FAST_DDS_FILES)
 
 
-def test_what_is_fresh_stays(remove_dead: Callable[[Path], None], memory: Path) -> None:
+def test_new_files_remain(remove_dead: Callable[[Path], None], memory: Path) -> None:
     os.utime(memory / "fastdds_0a1b_el")
     remove_dead(memory)
     assert names(memory) == {"fastdds_0a1b", "fastdds_0a1b_el", *PORTS}
 
 
-def test_another_rmw_that_is_not_there_is_named_with_what_is(
+def test_a_missing_rmw_is_reported_with_the_available_ones(
     process: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "librmw_fastrtps_cpp.so").touch()

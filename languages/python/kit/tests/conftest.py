@@ -1,4 +1,4 @@
-"""Makes the kit and the pair runner importable for the tests of this folder."""
+"""Adds the kit and the pair runner to the import path of the tests in this folder."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs nodes of a cell against each other as the harness does, for the tests of the kits."""
+"""Runs pairs of nodes for the tests of the kits, as the harness does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _built: dict[Path, Path] = {}
 
 
 def spec(pattern: str, role: str, node: int, peers: list[int], **changes: Any) -> dict[str, Any]:
-    """A complete specification; changes use `__` for the dot."""
+    """Return a complete spec; keys in `changes` have `__` in place of the dot."""
     values: dict[str, Any] = {
         "contract": 2, "run": "test0", "cell": "loopback/python", "pattern": pattern,
         "role": role, "node": node, "index": 0, "peers.nodes": peers,
@@ -54,7 +54,7 @@ def spec(pattern: str, role: str, node: int, peers: list[int], **changes: Any) -
 
 
 def settings(middleware: str, **changes: Any) -> dict[str, Any]:
-    """All settings of a middleware at their defaults, with changes."""
+    """Return the settings of a middleware: its defaults, with `changes`."""
     try:
         import tomllib
     except ModuleNotFoundError:  # Python 3.10
@@ -65,7 +65,7 @@ def settings(middleware: str, **changes: Any) -> dict[str, Any]:
 
 
 def command(cell: str) -> list[str]:
-    """The argv of a cell's node, built once for this process where it must be."""
+    """Return the command of a cell's node; compiled nodes are built once per process."""
     source = ROOT / "middleware" / cell
     if cell.endswith("/python"):
         return [sys.executable, str(source / "node.py")]
@@ -99,8 +99,8 @@ class Node:
 
     def expect(self, keyword: str) -> dict[str, Any]:
         line = self.process.stdout.readline()  # type: ignore[union-attr]
-        found, _, fields = line.partition(" ")
-        if found != keyword:
+        line_keyword, _, fields = line.partition(" ")
+        if line_keyword != keyword:
             self.errors.seek(0)
             raise AssertionError(f"expected {keyword}, found {line!r}; {self.errors.read()}")
         return json.loads(fields)
@@ -139,18 +139,18 @@ def run_pair(
     middleware: str, languages: tuple[str, str], pattern: str, folder: Path,
     planted: dict[str, Any] | None = None, **changes: Any,
 ) -> Outcome:  # fmt: skip
-    """Runs (listener, sender); node 1 listens, node 2 sends. All lists in that order."""
+    """Run a listener (node 1) and a sender (node 2); all lists of the result have this order."""
     result = Outcome()
     token = f"t{os.getpid()}x{time.monotonic_ns() % 10**9}"
-    given = {"run": token, **changes}
+    common = {"run": token, **changes}
     listening, sending = LISTENERS[pattern]
     nodes: list[Node] = []
     try:
-        values = settings(middleware) | spec(pattern, listening, 1, [2], **given)
+        values = settings(middleware) | spec(pattern, listening, 1, [2], **common)
         nodes.append(Node(f"{middleware}/{languages[0]}", values, folder / "listener"))
         endpoints = nodes[0].expect("LISTENING")["endpoints"]
         result.ready.append(nodes[0].expect("READY"))
-        values = spec(pattern, sending, 2, [1], **given) | settings(middleware, **(planted or {}))
+        values = spec(pattern, sending, 2, [1], **common) | settings(middleware, **(planted or {}))
         values["peers.endpoints"] = endpoints
         nodes.append(Node(f"{middleware}/{languages[1]}", values, folder / "sender"))
         result.ready.append(nodes[1].expect("READY"))

@@ -1,4 +1,4 @@
-"""Feedback of payloads that carry no sequence belongs to the goal that the cell names."""
+"""Feedback without a sequence is assigned to the goal that the cell names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes of both kits, really run: pairs across languages, faults, exits."""
+"""Runs of nodes of the Python and C++ kits: pairs of languages, faults, exit codes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "text": {"payload__encoding": "text", "action__feedback": 2},
     "empty": {"payload__bytes": 0},
     "short": {"payload__bytes": 5, "reply": "ack"},
-    # Slowly: a socket's buffer holds three of them, and its reader may wait for a core.
+    # A long period, because a socket's buffer holds only three of these messages.
     "long": {"payload__bytes": 60_000, "period_ns": 20_000_000, "duration_ns": 1_000_000_000},
     "literal": {"payload__literal": "hello", "reply": "literal", "reply__literal": "hi"},
     "header": {"verify": "header", "reply": "ack", "spin_ns": 100_000},
@@ -65,7 +65,7 @@ def test_pair(
     middleware: str, pattern: str, pair: tuple[str, str], shape: str, tmp_path: Path
 ) -> None:
     changes = SHAPES[shape]
-    if middleware == "udp":  # room for all of a run where the host leaves the reader no core
+    if middleware == "udp":  # the buffer must hold a whole run if the reader gets no CPU time
         changes = {**changes, "settings__receive_buffer_bytes": 4_000_000}
     found = run_pair(middleware, pair, pattern, tmp_path, **changes)
     assert found.codes == [0, 0]
@@ -113,7 +113,7 @@ def test_native_pacing_takes_each_slot_once(language: str, pattern: str, tmp_pat
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_planted_loss_is_exactly_what_is_missing(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_exactly_the_planted_losses_are_missing(pair: tuple[str, str], tmp_path: Path) -> None:
     planted = {"drop_every": 7, "drop_counters": "0,20", "duplicate_every": 10}
     found = run_pair("loopback", pair, "topic", tmp_path, planted)
     lost = {c for c in range(50) if c % 7 == 6} | {0, 20}
@@ -224,7 +224,7 @@ def test_a_bad_spec_is_refused(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_stop_breaks_a_schedule_off(language: str, tmp_path: Path) -> None:
+def test_stop_ends_a_schedule_early(language: str, tmp_path: Path) -> None:
     values = spec("topic", "publisher", 2, [1], run=f"stop{language}", duration_ns=10**11)
     values |= settings("udp") | {"peers.endpoints": ["127.0.0.1:9"]}
     node = Node(f"udp/{language}", values, tmp_path)
@@ -240,7 +240,7 @@ def test_stop_breaks_a_schedule_off(language: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_peer_that_is_gone_gives_failed_sends(language: str, tmp_path: Path) -> None:
+def test_sends_to_a_peer_that_has_ended_fail(language: str, tmp_path: Path) -> None:
     token = f"gone{language}"
     listener = start("python", tmp_path / "listener", run=token)
     endpoints = listener.expect("LISTENING")["endpoints"]
@@ -277,8 +277,10 @@ def test_strangers_are_counted_and_not_recorded(language: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("shape", ["bytes", "literal"])
-def test_a_late_reply_is_not_taken_for_the_next(language: str, shape: str, tmp_path: Path) -> None:
-    """A server of this test answers call 2 only when call 3 has come."""
+def test_a_late_reply_does_not_answer_the_next_call(
+    language: str, shape: str, tmp_path: Path
+) -> None:
+    """The server of this test answers call 2 only after call 3 has arrived."""
     changes = SHAPES[shape] | {"timeout_ns": 50_000_000, "loop": "closed", "count": 6}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))

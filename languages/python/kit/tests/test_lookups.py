@@ -1,4 +1,4 @@
-"""A message costs no look-up in the specification and no JSON, in the kit and in a cell (C-31)."""
+"""Neither the kit nor a cell reads the spec or uses JSON for each message (C-31)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOOPS: dict[str, dict[str, Any]] = {
 
 
 class CountedSpec(Mapping[str, Any]):
-    """A specification that counts how often a key is looked up."""
+    """A spec that counts look-ups of its keys."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self._values, self.lookups = values, 0
@@ -45,7 +45,7 @@ class CountedSpec(Mapping[str, Any]):
 
 
 class Lines:
-    """Stands in for the dialogue: keeps the lines, and says GO and STOP when it is told."""
+    """A fake dialogue that stores the lines; tests call `go` and `end`."""
 
     def __init__(self) -> None:
         self.start_ns: int | None = None
@@ -90,7 +90,7 @@ class Node:
 
 @pytest.fixture
 def roles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Returns the function of a cell's role; its modules are gone after the test."""
+    """Return a function that finds a cell's role; remove the cell's modules after the test."""
     cell = ROOT / "middleware" / request.param / "python"
     before = set(sys.modules)
     monkeypatch.syspath_prepend(str(cell))
@@ -112,19 +112,19 @@ def roles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 def lookups(
     roles: Any, middleware: str, pattern: str, out: Path, count: int, changes: dict[str, Any]
 ) -> tuple[int, int]:
-    """How often a run of `count` messages looked into each side's specification."""
+    """Return the numbers of spec look-ups of both sides in a run of `count` messages."""
     listening, sending = LISTENERS[pattern]
     window = {"period_ns": 1_000_000, "duration_ns": count * 1_000_000, "action__feedback": 2}
-    given = {**window, "run": f"look{time.monotonic_ns()}", "timeout_ns": 10**10, **changes}
-    values = spec(pattern, listening, 1, [2], **given) | settings(middleware)
+    common = {**window, "run": f"look{time.monotonic_ns()}", "timeout_ns": 10**10, **changes}
+    values = spec(pattern, listening, 1, [2], **common) | settings(middleware)
     receiver = Node(roles(pattern, listening), values, out / "receiver")
     endpoints = receiver.lines.expect("LISTENING")["endpoints"]
-    values = spec(pattern, sending, 2, [1], **given) | settings(middleware)
+    values = spec(pattern, sending, 2, [1], **common) | settings(middleware)
     sender = Node(roles(pattern, sending), values | {"peers.endpoints": endpoints}, out / "sender")
     nodes = (receiver, sender)
     for node in nodes:
         node.lines.expect("READY")
-        node.spec.lookups = 0  # waiting for peers looks as often as it has to
+        node.spec.lookups = 0  # excludes look-ups before READY
     start_ns = time.monotonic_ns() + 100_000_000
     for node in nodes:
         node.lines.go(start_ns)
@@ -143,7 +143,7 @@ def lookups(
 @pytest.mark.parametrize(
     ("roles", "pattern"), CELLS, indirect=["roles"], ids=[f"{m}-{p}" for m, p in CELLS]
 )
-def test_twice_the_messages_take_as_many_lookups(
+def test_the_number_of_lookups_does_not_depend_on_the_number_of_messages(
     roles: Any, pattern: str, loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the tests' own helper leaves behind: nothing."""
+"""The pair runner removes the nodes that it built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[4]
 COMPILER = '#!/bin/sh\nfor word in "$@"; do target=$word; done\ntouch "$target"\n'
 
 
-def test_a_node_that_was_built_for_the_tests_goes_with_them(tmp_path):
+def test_a_built_node_is_removed_at_exit(tmp_path):
     compiler, temporary = tmp_path / "bin" / "g++", tmp_path / "tmp"
     for folder in (compiler.parent, temporary):
         folder.mkdir()
@@ -24,5 +24,5 @@ def test_a_node_that_was_built_for_the_tests_goes_with_them(tmp_path):
         env={**os.environ, "TMPDIR": str(temporary),
              "PATH": f"{compiler.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
     ).stdout.strip()  # fmt: skip
-    assert Path(built).is_relative_to(temporary), "it was built where this test looks"
+    assert Path(built).is_relative_to(temporary), "the node is outside the temporary folder"
     assert list(temporary.iterdir()) == []

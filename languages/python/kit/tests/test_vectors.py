@@ -1,4 +1,4 @@
-"""The Python kit against the golden vectors of the contract."""
+"""The Python kit agrees with the golden vectors of the contract."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shape(case: dict[str, Any], nodes: list[int], verify: str = "full") -> Paylo
 @pytest.mark.parametrize("case", vectors("payload"), ids=lambda c: f"{c['encoding']}-{c['bytes']}")
 def test_a_stamped_payload_has_the_golden_bytes(case: dict[str, Any]) -> None:
     payload = shape(case, [case["seq"] >> 48])
-    payload.stamp(1, 2)  # a buffer is reused: what stood before must not shine through
+    payload.stamp(1, 2)  # the next stamp must overwrite this one
     payload.stamp(case["seq"], case["begin_ns"])
     assert hashlib.sha256(payload.buffer).hexdigest() == case["sha256"]
     verdict, seq, begin_ns = payload.check(bytes(payload.buffer))
@@ -52,9 +52,9 @@ def test_an_arrival_gets_the_golden_verdict(case: dict[str, Any], verify: str) -
 @pytest.mark.parametrize("case", vectors("short"), ids=lambda c: f"{c['encoding']}-{c['bytes']}")
 def test_short_payloads_are_completed(case: dict[str, Any]) -> None:
     payload = shape(case, [case["node"]])
-    found = [payload.check(bytes.fromhex(data)) for data in case["arrivals_hex"]]
-    assert [seq for _, seq, _ in found] == [case["node"] << 48 | c for c in case["counters"]]
-    assert {verdict for verdict, _, _ in found} == {OK}
+    checks = [payload.check(bytes.fromhex(data)) for data in case["arrivals_hex"]]
+    assert [seq for _, seq, _ in checks] == [case["node"] << 48 | c for c in case["counters"]]
+    assert {verdict for verdict, _, _ in checks} == {OK}
 
 
 def record_shape(case: dict[str, Any], nodes: list[int], verify: str = "full") -> RecordPayload:
@@ -82,7 +82,7 @@ def test_a_record_gets_the_golden_verdict(case: dict[str, Any], verify: str) -> 
     assert (verdict, seq) == (VERDICTS[case[verify]], case["seq"])
 
 
-def test_answers_are_the_golden_ones() -> None:
+def test_replies_are_the_golden_replies() -> None:
     echo, *others = vectors("record")["replies"]
     request = Record.from_dict(echo["record"])
     for case in (echo, *others):
@@ -92,16 +92,16 @@ def test_answers_are_the_golden_ones() -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "5", '{"header": 1}', "[" * 100_000, '{"header": {"seq": 1e400}}']
 )
-def test_what_is_no_record_is_unreadable(text: str) -> None:
+def test_an_invalid_record_is_unreadable(text: str) -> None:
     assert Record.from_json(text) is UNREADABLE
 
 
-def test_a_number_that_no_field_can_hold_is_unreadable() -> None:
-    found = vectors("record")["made"][0]["record"]
+def test_a_record_with_a_field_out_of_range_is_unreadable() -> None:
+    record = vectors("record")["made"][0]["record"]
     for header in ({"seq": 2**64, "send_ns": 0}, {"seq": -1, "send_ns": 0}, {"seq": 0.0}):
-        text = json.dumps({**found, "header": {"send_ns": 0, **header}})
+        text = json.dumps({**record, "header": {"send_ns": 0, **header}})
         assert Record.from_json(text) is UNREADABLE
-    assert Record.from_json(json.dumps({**found, "name": None})) is UNREADABLE
+    assert Record.from_json(json.dumps({**record, "name": None})) is UNREADABLE
 
 
 @pytest.mark.parametrize("case", vectors("samples"), ids=lambda c: f"{len(c['records'])}-records")
@@ -130,7 +130,7 @@ def test_an_invalid_spec_names_its_key(case: dict[str, Any], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("case", vectors("spec")["texts"], ids=lambda c: c["name"])
-def test_a_file_that_is_no_spec_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_spec_is_rejected(case: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(case["text"])
     with pytest.raises(BadSpec) as caught:
         read_spec(str(tmp_path / "spec.json"), {})
