@@ -116,7 +116,7 @@ class Evidence:
     def planned(self) -> list[dict[str, Any]]:
         """Plan entries to execute.
 
-        Excluded are blocks skipped by a stop by width, runs that count system calls, and settling
+        The list omits blocks after a stop by width, runs that count system calls, and settling
         runs.
         """
         kept = [entry for entry in self.plan if entry.get("control") not in (TRACED, SETTLING)]

@@ -130,7 +130,7 @@ def _role(process: str) -> str:
 
 
 def differing(best: Traced, worst: Traced) -> list[tuple[str, tuple[float, float]]]:
-    """Return the calls whose number per message differs most: name, (best's, worst's)."""
+    """Return the calls with the largest difference per message, as name, (best, worst)."""
     best_calls, worst_calls = best.merged(), worst.merged()
     pairs = {
         name: (best_calls.get(name, 0.0), worst_calls.get(name, 0.0))

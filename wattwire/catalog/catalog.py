@@ -196,7 +196,7 @@ class Catalog:
         }
 
     def _glob(self, pattern: str) -> Iterator[Path]:
-        # Reversed, so that the first root's entry comes last and wins in a dict of these.
+        # In reverse order, the first root's entry comes last and takes precedence in a dict.
         for root in reversed(self.roots):
             yield from sorted(root.glob(pattern))
 
@@ -261,7 +261,7 @@ class Catalog:
         }
 
     def cell(self, name: str) -> Cell:
-        """Return the cell `name` with merged manifests. Raises UsageError for an unknown one."""
+        """Return the cell `name` with merged manifests. Raises UsageError for an unknown name."""
         path = self._cell_paths.get(name)
         if path is None:
             raise unknown("cell", "cell", name, self._cell_paths)
@@ -298,9 +298,9 @@ class Catalog:
         return [self.cell(name) for name in chosen]
 
     def of_variant(self, name: str, root: str) -> Catalog:
-        """Return a variant's catalogue, in which `root` precedes the roots of this one.
+        """Return a variant's catalogue, in which `root` precedes this catalogue's roots.
 
-        Raises UsageError if `root` has neither middleware/ nor languages/.
+        Raises UsageError if `root` lacks both middleware/ and languages/.
         """
         folder = Path(root)
         kinds = [kind for kind in ("middleware", "languages") if (folder / kind).is_dir()]

@@ -99,7 +99,7 @@ class Comparison:
         return text + (simultaneous if self.family > 1 else "") + "."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the comparison as values; a reason represents an answer without a number."""
+        """Return the comparison as values; an answer without a number has its reason instead."""
         rows = []
         for row in self.rows:
             ratio = row.ratio.interval if isinstance(row.ratio, stats.Ratio) else row.ratio

@@ -26,7 +26,7 @@ PROVENANCE: dict[str, pl.DataType] = {
 
 
 class Match(str, Enum):
-    """Agreement of a computed value with the published one."""
+    """Agreement of a computed value with the published value."""
 
     EXACT = "exact"
     BY_SEARCH = "exact by search"
@@ -61,7 +61,7 @@ class Check:
 
 @dataclass(frozen=True)
 class SetAside:
-    """An excluded file, or excluded rows of one. `rows` is 0 for a whole file."""
+    """An excluded file, or excluded rows of a file. `rows` is 0 for a whole file."""
 
     path: str
     rows: int

@@ -84,7 +84,7 @@ def load(folder: Path) -> Reader:
     path = folder / FILE
     recipes, function = getattr(module, "RECIPES", None), getattr(module, "read", None)
     if not isinstance(recipes, Mapping) or not recipes:
-        raise UsageError(f"{path}: RECIPES: found {recipes!r}; allowed: name -> what it does")
+        raise UsageError(f"{path}: RECIPES: found {recipes!r}; allowed: name -> description")
     if not callable(function):
         raise UsageError(f"{path}: the function read(source, recipe) is missing")
     return Reader(folder.name, folder, recipes, function)

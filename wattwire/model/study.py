@@ -194,7 +194,7 @@ class Study:
 
     @property
     def held(self) -> dict[str, Level]:
-        """Return the level of every key that is not varied: the stated one, else the default."""
+        """Return the level of every fixed key: the stated level, else the default."""
         levels = {**DEFAULT_LEVELS, **self.fixed}
         if not {"interval_s", "rate_hz"} & {*self.factors, *self.fixed}:
             levels["rate_hz"] = DEFAULT_RATE_HZ

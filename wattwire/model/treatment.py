@@ -23,14 +23,14 @@ SENDING_ROLES = frozenset({"publisher", "client", "action_client", "ping"})
 
 @dataclass(frozen=True)
 class Treatment:
-    """One treatment: the levels of the varied factors, and all `levels` with the fixed ones."""
+    """A treatment: the levels of the varied factors, and all `levels` including fixed levels."""
 
     varied: tuple[tuple[str, Level], ...]
     levels: tuple[tuple[str, Level], ...]
 
     @staticmethod
     def of(varied: Mapping[str, Level], fixed: Mapping[str, Level]) -> Treatment:
-        """Return the treatment with these levels; a varied level replaces a fixed one."""
+        """Return the treatment with these levels; varied levels replace fixed levels."""
         return Treatment(tuple(varied.items()), tuple(sorted({**fixed, **varied}.items())))
 
     def __getitem__(self, key: str) -> Level:

@@ -46,7 +46,7 @@ def harness_cost(build_key: str) -> HarnessCost | None:
 
 
 def note_harness_cost(build_key: str, cost: HarnessCost) -> None:
-    """Store the cost of a build in place of an earlier one."""
+    """Store the cost of a build, and replace an earlier cost."""
     path = _path(build_key)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:

@@ -89,6 +89,6 @@ def clock_step_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int
 
 def _gap(triples: list[dict[str, int]], clock: str) -> int:
     """Return a clock's offset (ns) from MONOTONIC, from the least disturbed reading."""
-    # The reading with the narrowest bracket is the least disturbed one.
+    # The reading with the narrowest bracket is the least disturbed.
     best = min(triples, key=lambda t: t["monotonic_after_ns"] - t["monotonic_ns"])
     return best[clock] - (best["monotonic_ns"] + best["monotonic_after_ns"]) // 2

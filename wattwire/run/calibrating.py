@@ -98,7 +98,7 @@ class LoadSteps:
 
     @property
     def levels(self) -> list[float]:
-        """Return the loads in cores: half of one, one, all."""
+        """Return the loads in cores: half a core, one core, all cores."""
         return sorted({0.5, 1.0, float(self._cores)})
 
     @property

@@ -60,7 +60,7 @@ class Options:
     accept: tuple[str, ...] = ()
     """Fingerprint keys whose change is accepted on resume."""
     choose: Callable[[Treatment], bool] | None = None
-    """Selects the requested treatments; the others are neither built nor listed."""
+    """Selects the requested treatments. The others are not built or listed."""
     only: str = ""
     """The option that excluded the other treatments, as typed, for the page."""
 

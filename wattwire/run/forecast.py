@@ -199,7 +199,7 @@ def _basis(study: Study, planned: Iterable[PlannedRun], expected: Mapping[str, E
     phrases = [window, f"baselines {2 * plan.baseline_s:g} s", f"drain {plan.quiet_ms / 1000:g} s"]
     if any(map(_closed, treatments)) and plan.warmup_calls:
         calls = expected_warm_up_calls(study)
-        guess = " (a guess, until settling runs have found it)"
+        guess = " (a guess, until settling runs determine it)"
         phrases.append(f"a warm-up of {calls:,} calls{guess if plan.warmup_calls == AUTO else ''}")
     phrases += [f"cool-down {plan.cooldown_s:g} s"] if plan.cooldown_s else []
     start = f"{_range((e.start_s for e in estimates), '{:.2g}')} s for starting and ending"

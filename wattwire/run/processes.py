@@ -196,7 +196,7 @@ class RunProcesses:
         return f"{how} ({reason})" if reason else how
 
     def end_all(self) -> list[str]:
-        """Kill and forget all remaining processes of this run; return the killed ones."""
+        """Kill and forget all remaining processes of this run; return the killed processes."""
         alive = [p for p, s in self.states.items() if s.exit is None and s.pid is not None]
         for process in alive:
             with contextlib.suppress(AgentError):  # it ended by itself meanwhile

@@ -33,7 +33,7 @@ DELTA_RUNS_MIN = 5
 EXACT_PAIRS_MAX = 10_000
 """Pairs of values above which the normal approximation of the rank sum is practically exact."""
 BISECTIONS = 60
-TOO_LARGE = "the difference exceeds the range of a number"
+TOO_LARGE = "the difference exceeds the range of floating-point numbers"
 
 
 @lru_cache(maxsize=256)

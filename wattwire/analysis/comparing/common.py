@@ -183,7 +183,7 @@ def single_level(family: int, looks: int) -> float:
 
 
 def margin_of(wanted: Wanted, sides: Sequence[Evidence]) -> MarginNote:
-    """Return the margin: the requested one, else the one that all studies share, else MARGIN."""
+    """Return the requested margin, else the common margin of all studies, else MARGIN."""
     if wanted.margin is not None:
         return MarginNote(wanted.margin, MarginSource.REQUEST)
     margins = {side.study.answers.margin for side in sides}

@@ -338,7 +338,7 @@ def _unchanged_notes(
 
 
 def _builds(identity: Mapping[str, Any], variant: str) -> dict[str, Any]:
-    """Return the builds that a variant uses, by cell: its own, else the shared one."""
+    """Return the builds that a variant uses, by cell: its specific build, else the shared build."""
     prefix = f"cell {variant}: "
     own_builds = {
         key.removeprefix(prefix): build for key, build in identity.items() if key.startswith(prefix)

@@ -66,7 +66,7 @@ def test_a_closed_loop_lasts_its_calls_and_says_so_instead_of_seconds():
     basis = forecast(one, runs_of(one)).basis
     assert "a window of 2,000 calls one after the other (2 s at 1 ms a call, a guess)," in basis
     assert "7 s" not in basis
-    assert "a warm-up of 1,000 calls (a guess, until settling runs have found it)" in basis
+    assert "a warm-up of 1,000 calls (a guess, until settling runs determine it)" in basis
 
 
 def test_settling_runs_and_the_warm_up_are_in_a_plans_time():

@@ -231,7 +231,7 @@ def _print_meters(
     windows: Mapping[str, MeterWindow | None],
     present: Sequence[Mapping[str, Any]] | None,
 ) -> None:
-    """Print the window that each readable meter needs; name the unreadable ones."""
+    """Print the window that each readable meter needs, and name the unreadable meters."""
     present_names = None if present is None else {meter["name"] for meter in present}
     needed = [
         window

@@ -78,7 +78,7 @@ def test_an_unknown_study_is_named_with_those_that_can_be_read(tmp_path) -> None
 @pytest.mark.parametrize(
     ("reader", "words"),
     [
-        ("RECIPES = {}\ndef read(a, b): ...", "RECIPES: found {}; allowed: name -> what it does"),
+        ("RECIPES = {}\ndef read(a, b): ...", "RECIPES: found {}; allowed: name -> description"),
         ("RECIPES = {'a': 'b'}", "the function read"),
         ("1 / 0", "cannot be loaded .ZeroDivisionError"),
         ("def read(:", "cannot be loaded .SyntaxError"),

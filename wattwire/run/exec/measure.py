@@ -237,7 +237,7 @@ class OneExecution:
             self._agent.request("write", process=COMMAND, close=True)
 
     def _members(self, name: str) -> dict[str, Any]:
-        """Return the agent's table of a subject's processes; empty for short-lived ones."""
+        """Return the agent's table of a subject's processes; empty for short-lived processes."""
         try:
             return self._agent.request("members", process=name, period_ms=LOOK_MS)
         except AgentError:

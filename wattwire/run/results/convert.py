@@ -103,7 +103,7 @@ def messages_frame(
 def message_batches(
     run: str, pattern: str, host: str, samples: Mapping[int, Sequence[Samples]]
 ) -> Iterator[pl.DataFrame]:
-    """Yield all records of a run in batches, ordered by node, end (unknown ones last) and counter.
+    """Yield all records of a run in batches, by node, end (unknown ends last) and counter.
 
     Only two columns of one node, and one batch of its records, are in memory at a time.
     """
