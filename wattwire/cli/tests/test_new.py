@@ -51,7 +51,7 @@ def test_what_is_there_stays_as_it_is(tmp_path, capsys):
     path.write_text("kept")
     assert main(["new", str(path)]) == 2
     assert path.read_text() == "kept"
-    assert "this file exists already" in capsys.readouterr().err
+    assert "this file already exists" in capsys.readouterr().err
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path, capsys):

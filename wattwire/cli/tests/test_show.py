@@ -52,5 +52,5 @@ def test_a_run_whose_folder_is_gone_is_told_from_journal_and_summary(tmp_path, c
     for options in ([], ["--commands"]):
         assert main(["show", str(tmp_path / "c"), "b01-p001", *options]) == 1
         said = " ".join(capsys.readouterr().out.split())
-        assert "attempt 1: timed out; verdict valid" in said and "is gone" in said
+        assert "attempt 1: timed out; verdict valid" in said and "is missing" in said
         assert "clients 3" in said and "1 234" in said

@@ -247,8 +247,7 @@ def _print_meters(
         short = " (longer)" if window.window_s > shortest_s else ""
         print(f"    {window.meter:<14} {window.window_s:>4.3g} s{short:9}  {window.because}")
     if present_names is None:
-        _say("it is unknown which of these meters can read here, because the agent is missing "
-             "(see wattwire doctor)")  # fmt: skip
+        _say("the readable meters are unknown, because the agent is missing (see wattwire doctor)")
     absent = [name for name in windows if present_names is not None and name not in present_names]
     if absent:
         _say(f"absent here (see wattwire doctor): {', '.join(absent)}")
