@@ -149,9 +149,9 @@ impl Sampling {
             "missed": state.missed, "ticks": state.ticks, "busy_ns": state.busy_ns,
             "period_ns": self.period_ns, "absent": self.absent, "marks": state.marks,
             "series": state.samples.describe()});
-        let beside = with_suffix(&self.path, ".json");
-        std::fs::write(&beside, format!("{description}\n"))
-            .map_err(|error| Problem::io("writing", &beside, &error))?;
+        let description_path = with_suffix(&self.path, ".json");
+        std::fs::write(&description_path, format!("{description}\n"))
+            .map_err(|error| Problem::io("writing", &description_path, &error))?;
         Ok(description)
     }
 

@@ -71,9 +71,9 @@ class ActionClient {
     auto add = [this](rcl_wait_set_t* set) { add_to(set); };
     for (int64_t left_ns; (left_ns = deadline_ns - wattwire::now_ns()) > 0;) {
       take(session_.wait(left_ns, add));
-      const auto found = goals_.find(id);
-      if (found == goals_.end()) return std::nullopt;  // rejected
-      if (found->second.ended && found->second.missing <= 0) return view(result_field());
+      const auto entry = goals_.find(id);
+      if (entry == goals_.end()) return std::nullopt;  // rejected
+      if (entry->second.ended && entry->second.missing <= 0) return view(result_field());
     }
     return std::nullopt;
   }
@@ -114,10 +114,10 @@ class ActionClient {
 
   // Returns the goal of a request's number, and removes the number.
   typename Goals::iterator goal_of(std::map<int64_t, GoalId>& numbers, int64_t number) {
-    const auto found = numbers.find(number);
-    if (found == numbers.end()) return goals_.end();
-    const auto goal = goals_.find(found->second);
-    numbers.erase(found);
+    const auto entry = numbers.find(number);
+    if (entry == numbers.end()) return goals_.end();
+    const auto goal = goals_.find(entry->second);
+    numbers.erase(entry);
     return goal;
   }
 

@@ -48,7 +48,7 @@ class ActionServer {
   struct Accepted {
     rcl_action_goal_handle_t handle;
     wattwire::Goal goal;
-    bool given = false;
+    bool result_sent = false;
   };
 
   void take_goal() {
@@ -93,16 +93,17 @@ class ActionServer {
     if (rcl_action_take_result_request(&server_, &header, &asked_.message) != RCL_RET_OK) {
       return rcl_reset_error();
     }
-    const auto found = goals_.find(id_of(asked_.message.goal_id));
-    const bool known = found != goals_.end();
+    const auto entry = goals_.find(id_of(asked_.message.goal_id));
+    const bool known = entry != goals_.end();
     result_.message.status = action_msgs__msg__GoalStatus__STATUS_UNKNOWN;
     if (known) result_.message.status = action_msgs__msg__GoalStatus__STATUS_SUCCEEDED;
     assign(result_.message.result.result,
-           known ? kit_.result(found->second.goal) : wattwire::Bytes());
+           known ? kit_.result(entry->second.goal) : wattwire::Bytes());
     if (rcl_action_send_result_response(&server_, &header, &result_.message) != RCL_RET_OK) {
       return rcl_reset_error();
     }
-    if (known && !std::exchange(found->second.given, true)) kit_.finish_goal(found->second.goal);
+    if (known && !std::exchange(entry->second.result_sent, true))
+      kit_.finish_goal(entry->second.goal);
   }
 
   void refuse_cancel() {
@@ -119,10 +120,10 @@ class ActionServer {
     size_t count = 0;
     do {
       check(rcl_action_expire_goals(&server_, &info, 1, &count), "rcl_action_expire_goals");
-      const auto found = count == 0 ? goals_.end() : goals_.find(id_of(info.goal_id));
-      if (found == goals_.end()) continue;
-      ignore(rcl_action_goal_handle_fini(&found->second.handle));
-      goals_.erase(found);
+      const auto entry = count == 0 ? goals_.end() : goals_.find(id_of(info.goal_id));
+      if (entry == goals_.end()) continue;
+      ignore(rcl_action_goal_handle_fini(&entry->second.handle));
+      goals_.erase(entry);
     } while (count != 0);
   }
 

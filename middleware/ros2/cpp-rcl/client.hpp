@@ -107,10 +107,10 @@ void call_as(wattwire::Kit& kit) {
   };
   auto take = [&](const rcl_wait_set_t* set) {
     const std::optional<int64_t> number = client.take(set);
-    const auto found = number ? open.find(*number) : open.end();
-    if (found == open.end()) return;
-    kit.complete(found->second, client.reply());
-    open.erase(found);
+    const auto entry = number ? open.find(*number) : open.end();
+    if (entry == open.end()) return;
+    kit.complete(entry->second, client.reply());
+    open.erase(entry);
   };
   if (native) {
     drive_native(session, act, add, take);

@@ -27,8 +27,8 @@ void serve_goals_as(wattwire::Kit& kit) {
   };
   auto on_cancel = [](std::shared_ptr<Handle>) { return rclcpp_action::CancelResponse::REJECT; };
   auto on_accepted = [&](std::shared_ptr<Handle> handle) {
-    auto found = accepted.extract(handle->get_goal_id());
-    wattwire::Goal& goal = found.mapped();
+    auto entry = accepted.extract(handle->get_goal_id());
+    wattwire::Goal& goal = entry.mapped();
     kit.accept(goal);
     auto feedback = std::make_shared<typename Action::Feedback>();
     for (int64_t count = kit.feedback_count(); count > 0; --count) {
@@ -101,10 +101,10 @@ class GoalSender {
         node->get_node_logging_interface(), session.name("action"), options);
     patient_->on_feedback([this](const rclcpp_action::GoalUUID& id, wattwire::Bytes data) {
       // Every client of a server receives the feedback of all clients.
-      const auto found = awaited_.find(id);
-      if (found == awaited_.end()) return;
-      found->second.told(data);
-      if (--found->second.missing == 0) awaited_.erase(found);
+      const auto entry = awaited_.find(id);
+      if (entry == awaited_.end()) return;
+      entry->second.on_feedback(data);
+      if (--entry->second.missing == 0) awaited_.erase(entry);
     });
     node->get_node_waitables_interface()->add_waitable(patient_, nullptr);
     client_ = patient_;
@@ -124,9 +124,9 @@ class GoalSender {
       handle ? kit_.accepted(slot) : kit_.fail(slot);
       session_.settle();
     };
-    options.result_callback = [this, slot](const typename Handle::WrappedResult& told) {
-      const bool succeeded = told.code == rclcpp_action::ResultCode::SUCCEEDED;
-      succeeded ? kit_.complete(slot, view(told.result->result)) : kit_.fail(slot);
+    options.result_callback = [this, slot](const typename Handle::WrappedResult& wrapped) {
+      const bool succeeded = wrapped.code == rclcpp_action::ResultCode::SUCCEEDED;
+      succeeded ? kit_.complete(slot, view(wrapped.result->result)) : kit_.fail(slot);
       session_.settle();
     };
     submit(buffer, options, [this, slot](wattwire::Bytes data) { kit_.feedback(data, slot); });
@@ -145,42 +145,45 @@ class GoalSender {
   std::optional<wattwire::Bytes> probe(wattwire::Bytes buffer, int64_t timeout_ns) {
     const int64_t deadline_ns = wattwire::now_ns() + timeout_ns;
     // Shared, because responses may arrive after the timeout.
-    struct Told {
+    struct Responses {
       int64_t feedback = 0;
       std::shared_ptr<typename Action::Result> result;
     };
-    auto told = std::make_shared<Told>();
+    auto responses = std::make_shared<Responses>();
     Options options;
-    options.result_callback = [told](const typename Handle::WrappedResult& wrapped) {
-      told->result = wrapped.result;
+    options.result_callback = [responses](const typename Handle::WrappedResult& wrapped) {
+      responses->result = wrapped.result;
     };
-    submit(buffer, options, [told](wattwire::Bytes) { ++told->feedback; });
+    submit(buffer, options, [responses](wattwire::Bytes) { ++responses->feedback; });
     for (int64_t left_ns; (left_ns = deadline_ns - wattwire::now_ns()) > 0;) {
       session_.spin_once(left_ns);
-      if (told->result == nullptr || told->feedback < kit_.feedback_count()) continue;
-      probed_ = told->result;
+      if (responses->result == nullptr || responses->feedback < kit_.feedback_count()) continue;
+      probed_ = responses->result;
       return view(probed_->result);
     }
     return std::nullopt;
   }
 
  private:
-  using Told = std::function<void(wattwire::Bytes)>;
+  using OnFeedback = std::function<void(wattwire::Bytes)>;
   struct Awaited {
-    Told told;
+    OnFeedback on_feedback;
     int64_t missing;
   };
 
-  void submit(wattwire::Bytes buffer, Options& options, Told told) {
+  void submit(wattwire::Bytes buffer, Options& options, OnFeedback on_feedback) {
     typename Action::Goal goal;
     assign(goal.goal, buffer);
     const int64_t missing = kit_.feedback_count();
     if (patient_ == nullptr && missing > 0) {
-      options.feedback_callback = [told](auto, auto message) { told(view(message->feedback)); };
+      options.feedback_callback = [on_feedback](auto, auto message) {
+        on_feedback(view(message->feedback));
+      };
     }
     try {
       client_->async_send_goal(goal, options);
-      if (patient_ != nullptr && missing > 0) awaited_[patient_->last_id()] = {told, missing};
+      if (patient_ != nullptr && missing > 0)
+        awaited_[patient_->last_id()] = {on_feedback, missing};
     } catch (const rclcpp::exceptions::RCLError& error) {
       throw wattwire::SendFailed(error.what());
     }

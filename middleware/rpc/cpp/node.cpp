@@ -67,16 +67,16 @@ void call(Kit& kit) {
   std::deque<Caller> callers;
   for (size_t at = 0; at < kit.workers(); ++at) callers.emplace_back(kit, endpoints[0]);
   auto send = [&](size_t worker, Bytes buffer, int64_t timeout_ns) -> std::optional<Bytes> {
-    Caller& own = callers[worker];
-    const uint64_t id = own.calls++;
+    Caller& caller = callers[worker];
+    const uint64_t id = caller.calls++;
     const std::string text = rpc::request(id, procedure(kit), Json::array({value_of(buffer)}));
-    const auto body = own.client.post(text, "application/json", timeout_ns);
+    const auto body = caller.client.post(text, "application/json", timeout_ns);
     if (!body) return std::nullopt;
     rpc::Response response = rpc::response_to(id, body->view());
     if (!response.ours) return std::nullopt;  // the connection carries no further response
     if (!response.error.empty()) throw wattwire::SendFailed("JSON-RPC error " + response.error);
-    own.result = std::move(response.result);
-    return own.result ? payload_of(kit, *own.result, &own.record) : Bytes();
+    caller.result = std::move(response.result);
+    return caller.result ? payload_of(kit, *caller.result, &caller.record) : Bytes();
   };
   const int64_t discovery_ns =
       kit.probe([&](Bytes buffer, int64_t timeout_ns) { return send(0, buffer, timeout_ns); });

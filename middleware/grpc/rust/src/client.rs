@@ -25,7 +25,7 @@ enum Outgoing {
 impl Outgoing {
     fn new(method: Method, message: Message) -> Self {
         match (method, message) {
-            (_, Message::Record(found)) => Outgoing::Record(record::to_wire(found)),
+            (_, Message::Record(record)) => Outgoing::Record(record::to_wire(record)),
             (Method::Bytes, other) => {
                 Outgoing::Bytes(BytesPayload { data: Bytes::copy_from_slice(other.bytes()) })
             }

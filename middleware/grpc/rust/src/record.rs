@@ -20,19 +20,19 @@ pub fn to_wire(record: &Record) -> wire::RecordPayload {
 }
 
 /// Missing fields are zero, as always in protobuf.
-pub fn from_wire(found: wire::RecordPayload) -> Record {
-    let header = found.header.unwrap_or_default();
-    let pose = found.pose.unwrap_or_default();
+pub fn from_wire(message: wire::RecordPayload) -> Record {
+    let header = message.header.unwrap_or_default();
+    let pose = message.pose.unwrap_or_default();
     let position = pose.position.unwrap_or_default();
     let orientation = pose.orientation.unwrap_or_default();
     let sample = |s: &wire::Sample| Sample { id: s.id, state: s.state, value: s.value };
     Record {
         seq: header.seq,
         send_ns: header.send_ns,
-        name: found.name,
+        name: message.name,
         position: [position.x, position.y, position.z],
         orientation: [orientation.x, orientation.y, orientation.z, orientation.w],
-        samples: found.samples.iter().map(sample).collect(),
-        trailer_seq: found.trailer.unwrap_or_default().seq,
+        samples: message.samples.iter().map(sample).collect(),
+        trailer_seq: message.trailer.unwrap_or_default().seq,
     }
 }

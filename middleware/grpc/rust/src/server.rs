@@ -24,11 +24,11 @@ impl Service {
     /// Handles a request. `response` converts the reply to a response.
     fn answer<T>(
         &self,
-        found: Message,
+        message: Message,
         response: impl FnOnce(Message) -> T,
     ) -> Result<Response<T>, Status> {
         let stranger = || Status::failed_precondition("of another run");
-        let request = self.kit.serve(found).ok_or_else(stranger)?;
+        let request = self.kit.serve(message).ok_or_else(stranger)?;
         let reply = response(request.reply());
         self.kit.served(&request); // tonic sends the reply after the return
         Ok(Response::new(reply))
@@ -57,8 +57,8 @@ impl Calls for Service {
         &self,
         call: Request<RecordPayload>,
     ) -> Result<Response<RecordPayload>, Status> {
-        let found = record::from_wire(call.into_inner());
-        self.answer(Message::from(&found), |reply| match reply {
+        let record = record::from_wire(call.into_inner());
+        self.answer(Message::from(&record), |reply| match reply {
             Message::Record(reply) => record::to_wire(reply),
             _ => record::to_wire(&Record::default()),
         })

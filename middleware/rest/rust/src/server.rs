@@ -21,8 +21,8 @@ const NODELAY: &str = "settings.tcp_nodelay";
 async fn echo(State(kit): State<&'static Kit>, body: Bytes) -> Response {
     if kit.encoding() == "record" {
         let record = json::read(&body);
-        let found = record.as_ref().map_or(Message::Unreadable, Message::Record);
-        return answer(kit, found, body_of);
+        let message = record.as_ref().map_or(Message::Unreadable, Message::Record);
+        return answer(kit, message, body_of);
     }
     // An echo shares the request's memory, as is usual with axum.
     let is_echo = kit.string("reply") == "echo";
@@ -38,11 +38,11 @@ async fn echo(State(kit): State<&'static Kit>, body: Bytes) -> Response {
 /// Returns the response to a message. `body` converts the reply to a body.
 fn answer<B: Into<axum::body::Body>>(
     kit: &'static Kit,
-    found: Message,
+    message: Message,
     body: impl FnOnce(Message) -> B,
 ) -> Response {
-    let Some(request) = kit.serve(found) else {
-        let strange = found.is_readable();
+    let Some(request) = kit.serve(message) else {
+        let strange = message.is_readable();
         let status = if strange { StatusCode::CONFLICT } else { StatusCode::BAD_REQUEST };
         return status.into_response();
     };

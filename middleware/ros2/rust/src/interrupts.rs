@@ -19,14 +19,14 @@ pub unsafe extern "C" fn epoll_wait(
 ) -> c_int {
     let no_mask = std::ptr::null::<libc::sigset_t>();
     // SAFETY: the caller guarantees the buffer. Without a mask its size has no effect.
-    let found = unsafe {
+    let count_ready = unsafe {
         libc::syscall(libc::SYS_epoll_pwait, epoll, events, count, timeout_ms, no_mask, 8usize)
     } as c_int;
-    let is_interrupted =
-        found < 0 && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
+    let is_interrupted = count_ready < 0
+        && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
     if is_interrupted {
         0
     } else {
-        found
+        count_ready
     }
 }
