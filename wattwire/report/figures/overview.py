@@ -91,7 +91,7 @@ def drawn(
     if evidence.imported or first not in (CPU, LATENCY_P50):
         chart = figures.order_chart(points, tones, tone, value, scale)
         charts.append(("order", f"{_capital(first.title)} in the order of execution", chart))
-    missing = evidence.usable.height - sum(point["used"] == "usable" for point in points)
+    missing = evidence.usable.height - sum(point["used"] == "valid" for point in points)
     missing_note = f" Without this value: {words.plural(missing, 'valid run')}." if missing else ""
     name = re.sub(r"[^a-z0-9]+", "-", first.column.lower()).strip("-")
     notes = {kind: missing_note for kind, _, _ in charts}
@@ -194,7 +194,7 @@ def _points(
             "run": run,
             "order": position_of[run],
             "edge": first_of_block - 0.5 if first_of_block > 1 else None,
-            "used": "usable",
+            "used": "valid",
             "treatment": evidence.treatment_title(levels),
             "value": figures.rounded(float(value)),
             "x": figures.rounded(float(second_value)) if math.isfinite(second_value) else None,

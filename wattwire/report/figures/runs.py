@@ -258,7 +258,7 @@ def order_chart(
         "scale": {"nice": False, "zero": False, "padding": 6},
         "axis": {"tickMinStep": 1, "format": "d", "grid": False},
     }
-    verdict = {"domain": ["usable", "excluded"], "range": [0.75, 0]}
+    verdict = {"domain": ["valid", "excluded"], "range": [0.75, 0]}
     edges = {
         "transform": [
             {"filter": "isValid(datum.edge)"},

@@ -100,7 +100,7 @@ def _order_figure(evidence: Evidence) -> Figure | None:
                 "run": run,
                 "edge": edge,
                 "treatment": evidence.treatment_title(treatment),
-                "used": "usable" if run in usable else "excluded",
+                "used": "valid" if run in usable else "excluded",
                 "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
             }
         )

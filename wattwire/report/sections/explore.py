@@ -261,7 +261,7 @@ def _runs(
     """
     positions = {entry["run"]: index for index, entry in enumerate(evidence.planned, start=1)}
     columns: dict[str, list[Any]] = {}
-    for frame, used in ((evidence.usable, "usable"), (evidence.excluded, "excluded")):
+    for frame, used in ((evidence.usable, "valid"), (evidence.excluded, "excluded")):
         runs = frame["run"].to_list()
         treatments = [all_levels(evidence.runs[run]) for run in runs]
         frame_columns: dict[str, list[Any]] = {

@@ -45,7 +45,7 @@ def points(runs: int = 24) -> list[dict[str, Any]]:
                             "across": interval, "down": level, "panel": panel,
                             "order": len(found) + 1, "edge": 18 * block + 0.5, "run": "r",
                             "treatment": f"{level} {interval} {panel}",
-                            "used": "excluded" if len(found) % 9 == 0 else "usable",
+                            "used": "excluded" if len(found) % 9 == 0 else "valid",
                         }
                     )  # fmt: skip
     return found

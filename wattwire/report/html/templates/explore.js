@@ -42,7 +42,7 @@ function update(page) {
   const levels = data.factors.map(() => new Set());
   for (const { box, factor, level } of boxes) if (box.checked) levels[factor].add(level);
   const all = withSetAside !== null && withSetAside.checked;
-  const counted = page.runs.filter((run) => all || run.used === "usable");
+  const counted = page.runs.filter((run) => all || run.used === "valid");
   const shown = counted.filter((run) => levels.every((kept, at) => kept.has(run[`f${at}`])));
   const told = `${shown.length} of ${counted.length} ${all ? "runs" : "valid runs"} shown`;
   document.getElementById("shown").textContent = told;
