@@ -83,7 +83,7 @@ def answered_with_errors(bench: Bench) -> list[Problem]:
     bench.need("loop.closed")
     changes: dict[str, Any] = {"loop": "closed", "count": CALLS, "period_ns": 0, "duration_ns": 0}
     if "keep_alive" in cell.settings and cell.excluded.get("keep_alive") != "off":
-        changes["settings__keep_alive"] = "off"  # the relay closes connections that are kept
+        changes["settings__keep_alive"] = "off"  # the relay closes kept connections
     own_server = bench.single(bench.lone_spec("service", "server"))
     foreign_peer = {"peers__nodes": [SENDER_NODE + 1]}
     foreign_server = bench.single(bench.lone_spec("service", "server", **foreign_peer))

@@ -64,7 +64,7 @@ def served_bytes(kind: str, encoding: str) -> Scenario:
         done_counts = {name: done.get(name) for name in counts}
         if done_counts != counts or len(records) != 2:
             text = f"{node.label}: DONE reports {done_counts} and the file has {len(records)} "
-            text += f"records; expected {counts} and 2"
+            text += f"records; expected {counts} and 2 records"
             clause = "C-17" if done.get("probes") != 1 else "C-18"
             problems.append(Problem(clause, text))
         return problems + file_problems

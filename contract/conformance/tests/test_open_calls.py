@@ -29,7 +29,7 @@ def timed_out(*begins_ms: int) -> list[Record]:
         ((551, 600), 2),  # both began after the pause
     ],
 )
-def test_a_call_without_an_end_is_open_until_its_timeout_or_the_servers_resumption(
+def test_a_call_without_an_end_is_open_until_its_timeout_or_the_server_resumes(
     begins_ms: tuple[int, ...], open_max: int
 ) -> None:
     calls = timed_out(*begins_ms)

@@ -81,7 +81,7 @@ KEYS: dict[str, object] = {
     "tls.key": str,
 }
 
-# The words of a guarantee: delivery, ordering, overload (C-07).
+# The allowed values of a guarantee: delivery, ordering, overload (C-07).
 GUARANTEES = (
     ("best_effort", "at_most_once", "at_least_once", "exactly_once", "reliable"),
     ("none", "per_sender", "total"),
