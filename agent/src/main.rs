@@ -1,5 +1,5 @@
 //! wattwire-agent runs once per host. It starts the measured processes, samples them and removes
-//! everything that they leave. `PROTOCOL.md` describes its complete interface.
+//! everything that they leave behind. `PROTOCOL.md` describes its complete interface.
 
 mod builder;
 mod cache;

@@ -103,11 +103,11 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     let kept = runtime.block_on(async { endpoint.connect_lazy() });
     let mut calls = Futures::new(kit, runtime, move |request: Message, timeout: Duration| {
         let message = Outgoing::new(method, request);
-        let (kept, own) = (kept.clone(), (!keeps).then(|| endpoint.clone()));
+        let (kept, separate) = (kept.clone(), (!keeps).then(|| endpoint.clone()));
         async move {
             // Without keep-alive, a separate channel connects within the call and closes after it.
-            let channel = own.map_or(kept, |endpoint| endpoint.connect_lazy());
-            // tonic's deadline starts after the connection, so this timeout covers both.
+            let channel = separate.map_or(kept, |endpoint| endpoint.connect_lazy());
+            // The timeout starts together with the channel's connection.
             let ended = tokio::time::timeout(timeout, exchange(channel, message, timeout));
             ended.await.map_or(Ok(None), |ended| outcome(kit, ended))
         }
