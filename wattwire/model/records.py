@@ -229,7 +229,7 @@ def _check_header(path: Path, header: np.void, seed: int | None) -> None:
 def read_readings(path: Path) -> npt.NDArray[np.void]:
     """Return the readings of a sampler file, shape (n,), dtype READING_RECORD.
 
-    Raises SampleFileError where the file is foreign or its last record is incomplete.
+    Raises SampleFileError if the file has another format or an incomplete last record.
     """
     data = path.read_bytes()
     if len(data) < HEADER_BYTES or data[:8] != b"WWSAMPLE":

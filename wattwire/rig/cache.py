@@ -107,7 +107,7 @@ def _locked(path: Path) -> Iterator[bool]:
 
 
 def agents_using(place: Path, proc: Path = Path("/proc")) -> list[int]:
-    """Return the ids of agents that may use the cache at `place`, unreadable ones included."""
+    """Return the ids of agents that may use the cache at `place`, including unreadable agents."""
     pids = []
     for directory in proc.glob("[0-9]*"):
         with contextlib.suppress(OSError):

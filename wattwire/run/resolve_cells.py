@@ -225,7 +225,7 @@ def _sequence_bytes(treatment: Treatment) -> int:
 
 
 def _reply_match_gap(treatment: Treatment, cell: Cell) -> str | None:
-    """Return why replies of overlapping calls cannot be distinguished (C-33), else None."""
+    """Return the reason that overlapping calls' replies are indistinguishable (C-33), or None."""
     matched_by = cell.middleware.replies_told_by(str(treatment["pattern"]))
     is_record = treatment["payload_encoding"] == "record"
     if matched_by != "sequence" or is_record or "async_client" not in needs(treatment):

@@ -295,7 +295,7 @@ def _replacements(frame: pl.DataFrame, redactor: Redactor) -> dict[str, dict[str
 
 
 def _json(value: Any, redactor: Redactor) -> Any:
-    """Return JSON without names in keys or values, escaped ones included."""
+    """Return JSON without names in keys or values, even in escaped form."""
     if isinstance(value, dict):
         return {redactor.text(key): _json(item, redactor) for key, item in value.items()}
     if isinstance(value, list):

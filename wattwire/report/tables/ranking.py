@@ -49,7 +49,7 @@ HERE, PRINTED = "product_here", "product_printed"
 def parts(
     evidence: Evidence, printed: Printed, spec: ShownRanking, number: int
 ) -> list[Text | Table]:
-    """Return our ranking and the published one; without ours, a warning gives the reason.
+    """Return our ranking and the published ranking; if ours is missing, a warning says why.
 
     Estimates are never ranked, because they are not responses.
     """
