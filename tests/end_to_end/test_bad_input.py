@@ -105,8 +105,8 @@ def test_a_node_that_is_never_ready_is_a_result_that_says_so(cli, mini, tmp_path
         cli, mini, tmp_path / "c", "--set", "fixed.middleware=shell", "--set",
         "plan.ready_timeout_s=0.5", "--only", "pattern=topic", **environment,
     )  # fmt: skip
-    assert "timed_out: publisher-0 printed no READY in time" in result.out
-    told = "The only run timed out before READY: publisher-0 printed no READY in time."
+    assert "timed_out: publisher-0 did not print READY in time" in result.out
+    told = "The only run timed out before READY: publisher-0 did not print READY in time."
     assert told in " ".join(result.out.split())
     assert result.code == 4 and "0 of 1 design run is valid" in result.out
     campaign = Campaign(tmp_path / "c")
@@ -142,7 +142,7 @@ def test_a_truncated_sample_file_fails_the_run_and_names_the_file(cli, mini, tmp
         "--only", "pattern=topic", **silent_cell(tmp_path, body),
     )  # fmt: skip
     assert "failed" in result.out
-    assert "samples.bin: 8 bytes; the header alone has 64" in result.out
+    assert "samples.bin: 8 bytes; a header has 64 bytes" in result.out
     assert result.code == 4
 
 

@@ -128,7 +128,7 @@ def test_the_same_campaign_gives_the_same_archive(cli, campaign, tmp_path):
         digests.add(hashlib.sha256((tmp_path / name).read_bytes()).hexdigest())
     assert len(digests) == 1
     again = cli("bundle", campaign, "-o", tmp_path / "a.zip")
-    assert again.code == 2 and "this file exists already" in again.err
+    assert again.code == 2 and "this file already exists" in again.err
     unnamed = cli("bundle", campaign, "-o", tmp_path / "c.zip", "--author", "Nobody")
     assert unnamed.code == 2 and 'allowed: "Family, Given"' in unnamed.err
     nothing = cli("bundle", tmp_path)

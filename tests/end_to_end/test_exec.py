@@ -263,8 +263,8 @@ def test_what_cannot_be_started_is_said_in_words(cli, tmp_path):
     refused = cli(*quick, tmp_path / "b", "--", plain)
     assert refused.code == 3 and "permission denied" in refused.err
     for arguments, word in (
-        (["--attach", "pid:4194304999"], "no process"),
-        (["--attach", "cgroup:no/such/group"], "no cgroup"),
+        (["--attach", "pid:4194304999"], "is not running here"),
+        (["--attach", "cgroup:no/such/group"], "this cgroup does not exist"),
         (["--attach", "nonsense"], "allowed: pid:NUMBER"),
         (["--count-from", "(", "--", "true"], "regular expression"),
         ([], "nothing to measure"),
@@ -272,7 +272,7 @@ def test_what_cannot_be_started_is_said_in_words(cli, tmp_path):
         wrong = cli("exec", "--out", tmp_path / "c", *arguments)
         assert wrong.code == 2 and word in wrong.err, wrong.err
     without = cli("exec", "--out", tmp_path / "d", "--attach", "unit:x", PATH=str(tmp_path))
-    assert without.code == 3 and "no systemd here" in without.err
+    assert without.code == 3 and "systemd is missing" in without.err
 
 
 def test_a_command_that_ends_at_once_or_fails_has_its_row(cli, measured):

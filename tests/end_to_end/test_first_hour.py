@@ -192,7 +192,7 @@ def test_a_meter_that_the_agent_was_built_without_is_refused_before_a_run(cli, m
     result = cli("run", mini, "--campaign", tmp_path / "c", "--set", 'meters.use=["elsewhere"]',
                  "--plain", WATTWIRE_PATH=str(tmp_path / "more"))  # fmt: skip
     assert result.code == 3
-    assert "the agent does not have elsewhere" in result.err and "make agent" in result.err
+    assert "the agent lacks the meter elsewhere" in result.err and "make agent" in result.err
     assert not (tmp_path / "c").exists()
 
 

@@ -219,7 +219,7 @@ class Catalog:
         for name, table in document.get("settings", {}).items():
             if table.get("type") not in SETTING_TYPES or "default" not in table:
                 raise UsageError(
-                    f"{path}: settings.{name}: needs a default and a type; allowed types: "
+                    f"{path}: settings.{name}: set a default and a type; allowed types: "
                     + ", ".join(SETTING_TYPES)
                 )
             _check_purpose(f"{path}: settings.{name}", table)
@@ -269,7 +269,7 @@ class Catalog:
         manifest.check_keys(node_document, manifest.NODE_KEYS, str(path))
         parent = path.parent.parent.name
         if parent not in self.middleware:
-            raise UsageError(f"{path}: its middleware has no middleware.toml in {path.parents[1]}")
+            raise UsageError(f"{path}: the middleware has no middleware.toml in {path.parents[1]}")
         middleware = self.middleware[parent]
         language = node_document.get("language", path.parent.name)
         if language not in self.languages:
@@ -306,8 +306,8 @@ class Catalog:
         kinds = [kind for kind in ("middleware", "languages") if (folder / kind).is_dir()]
         if not kinds:
             raise UsageError(
-                f"variant {name}: {root}: found no folder middleware/ or languages/ in it; "
-                "allowed: the root of a checkout, or a folder of the same shape"
+                f"variant {name}: {root}: this folder has no middleware/ or languages/; "
+                "allowed: the root of a checkout, or a folder with the same structure"
             )
         return Catalog([folder, *self.roots], name)
 

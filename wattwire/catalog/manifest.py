@@ -72,7 +72,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
+        raise UsageError(f"{path}: this file does not exist") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or a number too long
@@ -105,5 +105,5 @@ def _is_allowed(value: Any, kind: Any) -> bool:
 
 def _describe(kind: Any) -> str:
     if isinstance(kind, list):
-        return f"a list, each: {_describe(kind[0])}"
+        return f"a list; each item: {_describe(kind[0])}"
     return KIND_WORDS[kind]

@@ -41,7 +41,7 @@ def damage_named(campaign: Path | str) -> Iterator[None]:
         reason = str(error).partition("\n")[0] or "no details"
         raise UsageError(
             f"{campaign}: cannot be read: {type(error).__name__}: {reason} (at "
-            f"{Path(where.filename).name}:{where.lineno}). Either a file of the campaign was "
-            "changed or damaged after wattwire wrote it; restore it from a copy. Or this is a "
-            f"bug in wattwire; {DEBUG}=1 shows its traceback."
+            f"{Path(where.filename).name}:{where.lineno}). If a file of the campaign was "
+            "changed or damaged, restore it from a copy. Otherwise, this is a bug in wattwire; "
+            f"{DEBUG}=1 shows the traceback."
         ) from error

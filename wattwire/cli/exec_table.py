@@ -76,19 +76,19 @@ def _request(options: argparse.Namespace) -> Request:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command and not options.attach:
         raise UsageError(
-            "exec: nothing to measure; give a command after --, or --attach pid:NUMBER. "
-            "See `wattwire exec --help`"
+            "exec: nothing to measure. Add a command after --, or use --attach pid:NUMBER; "
+            "see `wattwire exec --help`."
         )
     if options.repeat < 1:
         raise UsageError(f"--repeat: found {options.repeat}; allowed: 1 or more")
     if options.messages is not None and options.messages <= 0:
-        raise UsageError(f"--messages: found {options.messages:g}; allowed: above 0")
+        raise UsageError(f"--messages: found {options.messages:g}; allowed: a number above 0")
     if options.count_from is not None:
         MessageCounter(options.count_from)  # reject an invalid expression before anything runs
         if not command:
             raise UsageError(
                 "--count-from reads the output of a command that `exec` starts; for attached "
-                "processes, give --messages N"
+                "processes, use --messages N"
             )
     length_s = duration_s(options.length, "--for") if options.length else None
     if length_s is None and not command:
@@ -114,8 +114,8 @@ def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
         if first is not target:
             also = "" if first.label == text else f" (it is {first.label})"
             raise UsageError(
-                f"--attach {text}: already attached{also}, so it would be counted twice; give it "
-                "once"
+                f"--attach {text}: already attached{also}, so it would be counted twice. Use this "
+                "option only once."
             )
     return tuple(targets.values())
 

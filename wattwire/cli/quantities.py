@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?) *(?P<unit>[A-Za-zµ]*)")
 
 def size_bytes(text: str, option: str) -> int:
     """Parse `64`, `64k` or `1.5Mi`, with an optional trailing B, as bytes. Raises UsageError."""
-    allowed = "bytes, as 64, 64k (64 000) or 64Ki (65 536); also m, g, Mi, Gi"
+    allowed = "a size in bytes, such as 64, 64k (64 000) or 64Ki (65 536); also m, g, Mi, Gi"
     match = _NUMBER.fullmatch(text.strip())
     unit = match["unit"].lower().removesuffix("b") if match else "?"
     if match is None or unit not in SIZE_UNITS:
@@ -38,7 +38,7 @@ def duration_s(text: str, option: str) -> float:
         )
     seconds = float(match["number"]) * DURATION_UNITS[unit]
     if not 0 < seconds < math.inf:
-        raise UsageError(f"{option}: found {text!r}; allowed: above 0")
+        raise UsageError(f"{option}: found {text!r}; allowed: a time above 0")
     return seconds
 
 
@@ -51,8 +51,8 @@ def share(text: str, option: str) -> float:
         value = -1.0
     if not 0.0 < value < 1.0:
         raise UsageError(
-            f"{option}: found {text!r}; allowed: between 0 and 1, such as 0.05, or above 0 and "
-            "below 100 %, such as 5%"
+            f"{option}: found {text!r}; allowed: a fraction above 0 and below 1, such as 0.05, or "
+            "a percentage above 0% and below 100%, such as 5%"
         )
     return value
 

@@ -41,7 +41,7 @@ def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes
         records = group.samples(group.node("ping")).records
     times = [record.end_ns - record.begin_ns for record in records if not record.flags]
     if len(times) < 0.9 * count:
-        raise RuntimeError(f"{subject.name}: only {len(times)} of {count} calls were answered")
+        raise RuntimeError(f"{subject.name}: only {len(times)} of {count} calls received a reply")
     return float(statistics.median(times))
 
 

@@ -47,7 +47,7 @@ MEANT = {
 
 def add_options(verb: argparse.ArgumentParser) -> None:
     """Add STUDY and the options that change it."""
-    verb.add_argument("study", nargs="?", metavar="STUDY", help="a study's name, folder or file")
+    verb.add_argument("study", nargs="?", metavar="STUDY", help="name, folder or file of a study")
     verb.add_argument("--preset", metavar="P", help="a preset of the study")
     verb.add_argument(
         "--set",
@@ -70,8 +70,8 @@ def add_look(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--look",
         action="store_true",
-        help="exclude no run because of the machine's state (disables all validity limits, as "
-        "page and terminal report)",
+        help="disable all validity limits: no run is excluded because of the machine's state, and "
+        "page and terminal report this",
     )
 
 
@@ -99,8 +99,8 @@ def warm_up_changes(text: str | None) -> list[str]:
         seconds = duration_s(word, "--warmup")
     except UsageError as error:
         raise UsageError(
-            f"--warmup: found {text!r}; allowed: auto, none, a number of calls (200), or a time "
-            "(2s, 500ms)"
+            f"--warmup: found {text!r}; allowed: auto, none, a number of calls, such as 200, or a "
+            "time, such as 2s or 500ms"
         ) from error
     return ["plan.warmup_calls=0", f"plan.warmup_s={seconds:g}"]
 
@@ -112,7 +112,7 @@ def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
     if text and text.strip().isdecimal() and int(text) and "closed" not in loops:
         raise UsageError(
             f"--warmup {text}: a number of calls needs a closed loop, and this study's loop is "
-            "open; give a time, such as --warmup 2s"
+            "open. Use a time, such as --warmup 2s."
         )
 
 
@@ -141,7 +141,7 @@ def load(
     keys = [text.partition("=")[0] for text in changes]
     for key, text in zip(keys, changes, strict=True):
         if keys.count(key) > 1:
-            raise UsageError(f"--set {text}: {key} is set {keys.count(key)} times; give it once")
+            raise UsageError(f"--set {text}: {key} is set {keys.count(key)} times; set it once")
         stages.append(with_flat_settings(change(stages[-1], text, settings), str(path)))
         if key.partition(".")[0] == "answers":
             presets = {**full_document.get("presets", {}), preset or "none": document}

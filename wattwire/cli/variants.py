@@ -22,9 +22,9 @@ from wattwire.rig.git_trees import tree_of
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 ALLOWED = (
-    "NAME=FOLDER (a root with middleware/ or languages/ in it), NAME=git:REVISION, "
-    "NAME=KEY=LEVEL,… (such as settings.NAME=LEVEL), separated by commas, or NAME= for the study "
-    "unchanged"
+    "NAME=FOLDER (a folder that contains middleware/ or languages/), NAME=git:REVISION, "
+    "NAME=KEY=LEVEL (such as head=settings.NAME=LEVEL; several with commas), or NAME= for the "
+    "unchanged study"
 )
 ASKED = ("cpu_us_per_message", "wire_bytes_per_message")
 LOOKS = 2
@@ -35,7 +35,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     """Add --variant and --confirm, and the options of the comparison at the end."""
     verb.add_argument(
         "--variant", action="append", default=[], metavar="NAME=WHAT", dest="variants",
-        help="measure the study in variants, within every block, and compare each variant with "
+        help="measure all variants of the study in every block, and compare each variant with "
              "the first; WHAT is a folder of cells (another checkout), git:REVISION, KEY=LEVEL, "
              "or nothing",
     )  # fmt: skip
@@ -60,8 +60,8 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     names = list(tables)
     if len(names) != len(options.variants):
         raise UsageError(
-            f"--variant: {' '.join(options.variants)} contain a name twice; give each variant a "
-            "different name"
+            f"--variant: {' '.join(options.variants)} contain a name twice. Use a different "
+            "name for each variant."
         )
     if len(names) < 2:
         raise UsageError(
@@ -76,8 +76,8 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     if options.confirm:
         if document.get("plan", {}).get("stop_width"):
             raise UsageError(
-                "--confirm: cannot be combined with a study that stops by width "
-                "(plan.stop_width); leave out --confirm, or add --set plan.stop_width=0"
+                "--confirm cannot be combined with a study that stops by width "
+                "(plan.stop_width). Leave out --confirm, or add --set plan.stop_width=0."
             )
         answers["looks"] = LOOKS
     left_out = [str(question.get("id") or "one") for question in document.get("question", [])]
@@ -104,13 +104,13 @@ def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
         return
     given = {"--confirm": options.confirm, "--margin": options.margin is not None}
     given["--response"] = bool(options.response)
-    belongs = "needs a comparison: add --variant NAME=WHAT twice"
+    belongs = "needs a comparison. Add --variant NAME=WHAT twice"
     if not document.get("limit"):
         given["--junit"], given["--markdown"] = bool(options.junit), bool(options.markdown)
     for option, is_given in given.items():
         if is_given:
-            limits = ", or [[limit]] to the study" if option in ("--junit", "--markdown") else ""
-            raise UsageError(f"{option} {belongs}{limits}; or leave it out")
+            limits = ", add a [[limit]] to the study" if option in ("--junit", "--markdown") else ""
+            raise UsageError(f"{option} {belongs}{limits}, or leave out the option.")
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any]]:

@@ -21,7 +21,7 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
     if count * study.plan.blocks > RUNS_MAX:
         raise UsageError(
             f"study {study.name}: {count:,} treatments × {study.plan.blocks:,} blocks; "
-            f"allowed: at most {RUNS_MAX:,} runs. Take fewer levels, factors or blocks."
+            f"allowed: at most {RUNS_MAX:,} runs. Use fewer levels, factors or blocks."
         )
     held = study.held
     pairs = []

@@ -37,7 +37,9 @@ class Reader:
         if recipe_name not in self.recipes:
             raise unknown(f"study {self.study}", "recipe", recipe_name, self.recipes)
         if not source.exists():
-            raise UsageError(f"{source}: not found; give the folder with the authors' data")
+            raise UsageError(
+                f"{source}: this folder does not exist; name the folder with the authors' data"
+            )
         imported = self.function(source, recipe_name)
         if not isinstance(imported, Imported):
             raise UsageError(f"{self.folder / FILE}: read() must return an Imported object")
@@ -84,7 +86,9 @@ def load(folder: Path) -> Reader:
     path = folder / FILE
     recipes, function = getattr(module, "RECIPES", None), getattr(module, "read", None)
     if not isinstance(recipes, Mapping) or not recipes:
-        raise UsageError(f"{path}: RECIPES: found {recipes!r}; allowed: name -> description")
+        raise UsageError(
+            f"{path}: RECIPES: found {recipes!r}; allowed: a dict of names and descriptions"
+        )
     if not callable(function):
         raise UsageError(f"{path}: the function read(source, recipe) is missing")
     return Reader(folder.name, folder, recipes, function)

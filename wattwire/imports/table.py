@@ -92,9 +92,9 @@ def column(name: str) -> str:
 def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """Return the header, and each row with its line number in the file."""
     if path.is_dir():
-        raise UsageError(f"{path}: a folder; give a CSV file with a header line")
+        raise UsageError(f"{path}: this is a folder; name a CSV file with a header line")
     if not path.is_file():
-        raise UsageError(f"{path}: this file does not exist; give a CSV file with a header line")
+        raise UsageError(f"{path}: this file does not exist; name a CSV file with a header line")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -116,7 +116,7 @@ def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str
         raise UsageError(f"{path}: the file is empty; its first line must name the columns")
     repeated = [name for index, name in enumerate(header) if name in header[:index]]
     if repeated:
-        raise UsageError(f'{path}: line 1: found two columns "{repeated[0]}"; rename one')
+        raise UsageError(f'{path}: line 1: found two columns "{repeated[0]}"; rename one of them')
     rows = []
     for cells in reader:
         if not any(cell.strip() for cell in cells):
@@ -129,7 +129,7 @@ def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str
         named_cells = zip(header, cells, strict=True)
         rows.append((line, {name: cell.strip() for name, cell in named_cells}))
     if not rows:
-        raise UsageError(f"{path}: found a header without rows; allowed: one row or more")
+        raise UsageError(f"{path}: the file has a header but no rows; add at least one row")
     return header, rows
 
 
@@ -148,7 +148,9 @@ def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> No
     option_of: dict[str, str] = {}
     for option, name in options:
         if name in option_of:
-            raise UsageError(f"{path}: column {name}: given for {option_of[name]} and for {option}")
+            raise UsageError(
+                f"{path}: column {name}: named twice, in {option_of[name]} and in {option}"
+            )
         option_of[name] = option
     response_columns = [column(name) for name, _ in request.responses]
     if len(set(response_columns)) < len(response_columns):
@@ -241,7 +243,7 @@ def _check_repeated(path: Path, records: Sequence[dict[str, Any]], request: Tabl
     treatments = [tuple(record[f"factor.{name}"] for name in request.factors) for record in records]
     if len(set(treatments)) == len(treatments):
         raise UsageError(
-            f"{path}: no repeated runs: each of the {len(treatments)} combinations of "
+            f"{path}: there are no repeated runs. Each of the {len(treatments)} combinations of "
             f"{', '.join(request.factors)} has one run, so effects cannot be separated from "
             "chance. Name fewer factors, or add runs"
             + (f"; rows that share {request.run} are one run" if request.run else "")

@@ -33,9 +33,9 @@ def _check_question(study: Study, question: Question, place: str) -> None:
     for name in question.factors:
         if name not in study.factors and name not in study.fixed:
             raise UsageError(
-                f"{place}: factors: {name} has no level in [factors] or [fixed], so the question "
-                "cannot be answered for this factor. Add its levels to [factors], or remove it "
-                "from the question."
+                f"{place}: factors: {name} has no level in [factors] or [fixed], so the study "
+                "cannot answer the question for this factor. Add its levels to [factors], or "
+                "remove it from the question."
             )
     for name in question.responses:
         place_of = f"{place}: responses"

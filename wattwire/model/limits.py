@@ -51,7 +51,7 @@ def _parse_limit(
     limit = read_table(Limit, item, place)
     high, low, response = limit.max, limit.min, limit.response
     if high is None and low is None:
-        raise UsageError(f"{place}: {response}: found no max or min; give at least one of them")
+        raise UsageError(f"{place}: {response}: found no max or min; set at least one of them")
     if high is not None and low is not None and low > high:
         raise UsageError(
             f"{place}: {response}: min {low:g} is above max {high:g}; no value can meet both"
@@ -66,8 +66,8 @@ def _check_where(
     for key, level in table.items():
         if key == VARIANT and key not in factors:
             raise UsageError(
-                f"{place}: where.{key}: this study has no variants; give two, such as --variant "
-                "base= --variant head=FOLDER"
+                f"{place}: where.{key}: this study has no variants. Add two, for example "
+                "with --variant base= --variant head=FOLDER."
             )
         if key not in factors:
             raise unknown(f"{place}: where", "factor", key, factors)

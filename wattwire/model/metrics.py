@@ -625,14 +625,14 @@ def check_response(name: str, place: str) -> Metric:
     metric = check_name(name, place)
     if metric.needs == SYSTEM_CALLS:
         raise UsageError(
-            f"{place}: {name} has a value only in {SYSTEM_CALLS}, which are not used for answers. "
-            "Name it under `beside` of a question, or in a [[table]]."
+            f"{place}: only {SYSTEM_CALLS} measure {name}, and answers do not use these runs. "
+            f"Put {name} in a question's `beside` or in a [[table]]."
         )
     if metric.of == NODE and "." not in name:
         raise UsageError(
-            f"{place}: {name} is a metric of each node, not of a run; name the node, as "
-            f"{name}.{ROLES[0]}.0, or the metric under `beside` of a question or in a [[table]], "
-            "where it is the sum over the nodes"
+            f"{place}: {name} has a value per node, not per run. Add the node, for example "
+            f"{name}.{ROLES[0]}.0. To use the sum over the nodes, put {name} in a question's "
+            "`beside` or in a [[table]]."
         )
     return metric
 

@@ -148,8 +148,8 @@ def _read(
 def _check_table(table: ShownTable, has_published: bool, place: str) -> None:
     if table.columns == table.rows:
         raise UsageError(
-            f"{place}: {table.rows} is both rows and columns; name another factor, or leave out "
-            "columns"
+            f"{place}: rows and columns are both {table.rows}. Set columns to another factor, or "
+            "delete it."
         )
     has_columns = any(value.published or value.ratio for value in table.values)
     _check_published(bool(table.published), has_columns, has_published, place)
@@ -169,12 +169,12 @@ def _check_published(has_table: bool, has_columns: bool, has_published: bool, pl
     """
     if has_table and not has_published:
         raise UsageError(
-            f"{place}: published: the study has no published numbers; name the file at the "
-            'top of the study, as published = "published.csv"'
+            f"{place}: published: the study has no published numbers. Name their file at the "
+            'top of the study, for example published = "published.csv".'
         )
     if has_table != has_columns:
         missing = "no value names its column" if has_table else "no table is named"
         raise UsageError(
-            f"{place}: published: {missing}; give both the tables and, for each value, the "
-            "column, or neither"
+            f"{place}: published: {missing}. Set the published tables and the column of each "
+            "value, or delete both."
         )

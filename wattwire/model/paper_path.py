@@ -19,7 +19,9 @@ class Walk:
     """
 
     response: str = needed('a name, as "power_w"')
-    by: tuple[str, ...] = names("a list of factors, as ['language']", needed=True, word="factor")
+    by: tuple[str, ...] = names(
+        "a list of factors, such as ['language']", needed=True, word="factor"
+    )
     where: dict[str, tuple[Level, ...]] = given("{factor = level}", {})
 
 
@@ -70,7 +72,7 @@ def _levels(
         raise unknown(place, "factor", name, known_levels)
     levels = value if isinstance(value, list) else [value]
     if not levels:
-        raise UsageError(f"{place}.{name}: the list is empty; allowed: a level, or several")
+        raise UsageError(f"{place}.{name}: the list is empty; allowed: one level or more")
     checked = []
     for level in levels:
         valid = check_level(name, level, f"{place}.{name}")

@@ -177,21 +177,21 @@ def open_samples(
         data = file.read(HEADER_BYTES)
     if len(data) < HEADER_BYTES:
         raise SampleFileError(
-            f"{path}: {len(data)} bytes; the header alone has {HEADER_BYTES}. The node did not "
-            "finish writing, so the run cannot be used."
+            f"{path}: {len(data)} bytes; a header has {HEADER_BYTES} bytes. The node "
+            "did not finish writing, so the run cannot be used."
         )
     header = np.frombuffer(data, MESSAGE_HEADER)[0]
     _check_header(path, header, seed)
     identity = ROLES[int(header["role"])], int(header["node"])
     if identity != (role or identity[0], identity[1] if node is None else node):
         raise SampleFileError(
-            f"{path}: found the records of {identity[0]} {identity[1]}; expected: {role} {node}"
+            f"{path}: found records of {identity[0]} {identity[1]}; expected: {role} {node}"
         )
     count, due_bytes = int(header["count"]), HEADER_BYTES + RECORD_BYTES * int(header["count"])
     if file_bytes != due_bytes:
         raise SampleFileError(
-            f"{path}: {file_bytes} bytes; the header states {count} records: {due_bytes} bytes. "
-            "The file is truncated or was appended to: the run cannot be used."
+            f"{path}: {file_bytes} bytes; a file of {count} records, as in its header, has "
+            f"{due_bytes} bytes. The file was truncated or extended, so the run cannot be used."
         )
     return SampleFile(path, *identity, int(header["overflow"]), count)
 
@@ -219,7 +219,7 @@ def _check_header(path: Path, header: np.void, seed: int | None) -> None:
         if int(header[key]) != value:
             raise SampleFileError(f"{path}: {key} is {int(header[key])}; allowed: {value}")
     if int(header["pad16"]) or int(header["pad32"]) or any(bytes(header["reserved"])):
-        raise SampleFileError(f"{path}: damaged: reserved bytes of the header are not 0")
+        raise SampleFileError(f"{path}: damaged; reserved bytes of the header are not 0")
     if int(header["role"]) >= len(ROLES):
         raise SampleFileError(f"{path}: role {int(header['role'])}; allowed: 0 to {len(ROLES) - 1}")
     if seed is not None and int(header["seed"]) != seed:
@@ -233,17 +233,20 @@ def read_readings(path: Path) -> npt.NDArray[np.void]:
     """
     data = path.read_bytes()
     if len(data) < HEADER_BYTES or data[:8] != b"WWSAMPLE":
-        raise SampleFileError(f"{path}: {len(data)} bytes, begins {data[:8]!r}; not a sampler file")
+        raise SampleFileError(
+            f"{path}: not a sampler file; it has {len(data)} bytes and begins with {data[:8]!r}"
+        )
     version, record_bytes = np.frombuffer(data[8:12], "<u2")
     if (version, record_bytes) != (1, READING_RECORD.itemsize) or any(data[12:HEADER_BYTES]):
         raise SampleFileError(
-            f"{path}: version {version}, {record_bytes} bytes per record; allowed: 1 and 24, "
-            "followed by zeros"
+            f"{path}: found version {version} with {record_bytes} bytes per record; allowed: "
+            "version 1 with 24 bytes per record and zeros in the rest of the header"
         )
     records_bytes = len(data) - HEADER_BYTES
     if records_bytes % READING_RECORD.itemsize:
         raise SampleFileError(
-            f"{path}: {records_bytes} bytes of records; not a multiple of 24: truncated"
+            f"{path}: {records_bytes} bytes of records, not a multiple of the record size "
+            f"({READING_RECORD.itemsize} bytes): the file is truncated"
         )
     readings = np.frombuffer(data, READING_RECORD, offset=HEADER_BYTES)
     if not np.isfinite(readings["value"]).all():

@@ -69,7 +69,7 @@ def stored_study(document: Mapping[str, Any], where: str) -> StoredStudy:
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(
-            f"{where}: {PART}, titles or comparable: not as wattwire wrote them ({error}). "
+            f"{where}: {PART}, titles or comparable are damaged ({error}). "
             "Restore the file from a copy."
         ) from error
 

@@ -144,7 +144,7 @@ class AnswerRules:
     """Factor → baseline level; by default a factor's first level."""
     family: str = ""
     """The answers whose intervals hold simultaneously, in words."""
-    margin: float | None = number("between 0 and 1", lambda value: 0 < value < 1)
+    margin: float | None = number("a number above 0 and below 1", lambda value: 0 < value < 1)
     """Relative difference within which two levels are equivalent; None: nothing is equivalent."""
     looks: int = given("1 or 2", 1, allows=(1, 2).__contains__)
     """Number of looks at a comparison; with 2, a worse result is measured again."""
@@ -255,8 +255,8 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
     if contradicting:
         key = min(contradicting)
         raise UsageError(
-            f"{where}: presets.{preset}: {key} is in both factors and fixed, which contradict "
-            "each other. A key is varied (factors) or held (fixed): delete one of the two."
+            f"{where}: presets.{preset}: {key} is set in both [factors] and [fixed]; it can only "
+            "be varied or held constant. Delete one of the two."
         )
     merged = merge(base, overlay)
     for key in overlay.get("fixed", {}):  # holding a factor in a preset takes it out of the design
@@ -415,7 +415,7 @@ def _factors(
         if not isinstance(levels, list):
             raise UsageError(
                 f"{where}: factors.{key}: found {levels!r}; allowed: a list of levels. "
-                f"To hold it at one level write it under [fixed]."
+                f"To hold it constant, set it in [fixed]."
             )
     return {
         key: tuple(check(key, level, f"{where}: factors.{key}") for level in levels)
@@ -429,7 +429,7 @@ def _check_factors(study: Study, where: str) -> None:
         if not levels:
             raise UsageError(
                 f"{where}: factors.{key}: the list is empty; allowed: at least one level. "
-                "Delete the factor or give it levels."
+                "Delete the factor or add levels."
             )
         if len(set(levels)) != len(levels):
             stated = study.document["factors"][key]
@@ -443,25 +443,25 @@ def _check_held(study: Study, where: str) -> None:
     for key in study.fixed:
         if key in study.factors:
             raise UsageError(
-                f"{where}: {key} is in both factors and fixed, which contradict each other. "
-                "Delete one of the two."
+                f"{where}: {key} is set in both [factors] and [fixed]; it can only be varied or "
+                "held constant. Delete one of the two."
             )
     keys = {*study.factors, *study.fixed}
     if {"interval_s", "rate_hz"} <= keys:
-        raise UsageError(f"{where}: both interval_s and rate_hz are given; delete one")
+        raise UsageError(f"{where}: both interval_s and rate_hz are set; delete one of the two")
     if "pattern" not in keys:
-        raise UsageError(f"{where}: no pattern; allowed: {', '.join(PATTERN_ROLES)}")
+        raise UsageError(f"{where}: the study sets no pattern; allowed: {', '.join(PATTERN_ROLES)}")
     if "cell" not in keys and not {"middleware", "language"} <= keys:
         raise UsageError(
-            f"{where}: the study does not name cells; give middleware and language, or cell"
+            f"{where}: the study names no cells. Set middleware and language, or cell."
         )
     # A literal replaces the payload (C-22), so the summary would give wrong sizes.
     literals = study.factors.get("literal", (study.fixed.get("literal", ""),))
     literal = next(filter(None, literals), None)
     if literal and "payload_bytes" in study.factors:
         raise UsageError(
-            f"{where}: literal {literal!r} is the whole payload, so the levels of the factor "
-            "payload_bytes would all send the same message. Delete the literal or the factor."
+            f"{where}: literal {literal!r} replaces the payload, so all levels of the factor "
+            "payload_bytes would send the same message. Delete the literal or the factor."
         )
 
 
@@ -482,9 +482,9 @@ def check_level(key: str, level: Any, where: str) -> Level:
     if key in ALLOWED_LEVELS and level not in ALLOWED_LEVELS[key]:
         raise unknown(where, "level", str(level), ALLOWED_LEVELS[key])
     if key in MINIMUM_LEVELS and level < MINIMUM_LEVELS[key]:
-        raise UsageError(f"{where}: found {level!r}; allowed: at least {MINIMUM_LEVELS[key]:,}")
+        raise UsageError(f"{where}: found {level!r}; allowed: {MINIMUM_LEVELS[key]:,} or more")
     if key in MAXIMUM_LEVELS and level > MAXIMUM_LEVELS[key]:
-        raise UsageError(f"{where}: found {level!r}; allowed: at most {MAXIMUM_LEVELS[key]:,}")
+        raise UsageError(f"{where}: found {level!r}; allowed: {MAXIMUM_LEVELS[key]:,} or less")
     return level
 
 
@@ -494,7 +494,7 @@ def _plan_values(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     if isinstance(calls, str) and calls != AUTO_WORD:
         raise UsageError(
             f'{where}: plan.warmup_calls: found {calls!r}; allowed: "{AUTO_WORD}", or the number '
-            "of warm-up calls of each client (0: none)"
+            "of warm-up calls per client (0 for none)"
         )
     # A study that gives a warm-up in seconds has no other warm-up.
     no_calls = {"warmup_calls": 0} if table.get("warmup_s") and calls is None else {}
@@ -514,14 +514,17 @@ def _check_plan(study: Study, where: str) -> None:
     if plan.primary and plan.primary not in study.factors:
         raise unknown(f"{where}: plan.primary", "factor", plan.primary, study.factors)
     if plan.blocks < 1:
-        raise UsageError(f"{where}: plan.blocks: found {plan.blocks}; allowed: at least 1")
+        raise UsageError(f"{where}: plan.blocks: found {plan.blocks}; allowed: 1 or more blocks")
     if tick_hz <= 0 or tick_hz > TICK_HZ_MAX:
         raise UsageError(
-            f"{where}: meters.tick_hz: found {tick_hz:g}; allowed: above 0, at most {TICK_HZ_MAX:g}"
+            f"{where}: meters.tick_hz: found {tick_hz:g}; allowed: a rate above 0 Hz and at most "
+            f"{TICK_HZ_MAX:g} Hz"
         )
     _check_stop(plan, where)
     if plan.duration_s <= 0:
-        raise UsageError(f"{where}: plan.duration_s: found {plan.duration_s}; allowed: above 0")
+        raise UsageError(
+            f"{where}: plan.duration_s: found {plan.duration_s}; allowed: a number above 0"
+        )
     if plan.warmup_s >= plan.duration_s:
         raise UsageError(
             f"{where}: plan.warmup_s ({plan.warmup_s:g}) covers all of plan.duration_s "
@@ -533,24 +536,24 @@ def _check_stop(plan: Plan, where: str) -> None:
     """Raise UsageError for a stopping rule whose confidence intervals would lose their coverage."""
     if plan.stop_width >= 1:
         raise UsageError(
-            f"{where}: plan.stop_width: found {plan.stop_width:g}; allowed: above 0, below 1 "
-            "(0.05 for ± 5 %), or 0 to run all blocks"
+            f"{where}: plan.stop_width: found {plan.stop_width:g}; allowed: a number above 0 "
+            "and below 1 (0.05 for ± 5 %), or 0 to run all blocks"
         )
     if plan.blocks_min < STOP_BLOCKS_MIN:
         raise UsageError(
-            f"{where}: plan.blocks_min: found {plan.blocks_min}; allowed: at least "
-            f"{STOP_BLOCKS_MIN}. With fewer blocks the intervals of a study that stops by "
-            "width cover the true value too rarely; leave out stop_width and fix the blocks instead"
+            f"{where}: plan.blocks_min: found {plan.blocks_min}; allowed: "
+            f"{STOP_BLOCKS_MIN} or more. With fewer blocks, the intervals of a study that stops "
+            "by width cover the true value too rarely. To run fewer blocks, delete stop_width."
         )
     if not plan.stop_width:
         return
     if plan.blocks < plan.blocks_min:
         raise UsageError(
-            f"{where}: plan.blocks: found {plan.blocks}; allowed with stop_width: at least "
-            f"blocks_min ({plan.blocks_min}), because it is the maximum"
+            f"{where}: plan.blocks: found {plan.blocks}; with stop_width, this is the maximum "
+            f"number of blocks; allowed: blocks_min ({plan.blocks_min}) or more"
         )
     if not plan.primary:
         raise UsageError(
-            f"{where}: plan.stop_width: needs plan.primary, whose ratio decides when to "
-            "stop; name the factor"
+            f"{where}: plan.stop_width: the study stops by the ratios of its primary "
+            "factor. Set plan.primary to a factor."
         )

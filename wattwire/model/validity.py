@@ -41,14 +41,20 @@ class ValidityLimits:
 OTHER_LOAD, STEAL, MISSED_TICKS = "other_load_share", "steal_share", "missed_ticks_share"
 """Conditions that are shares; the other conditions are in the unit of their limit."""
 _SHARES = (
-    (STEAL, "steal_max", "steal", "the host stole {:.1f} % of the CPU"),
-    (OTHER_LOAD, "other_load_max", "other_load", "other processes wanted {:.1f} % of the cores"),
+    (STEAL, "steal_max", "steal", "the host stole {:.1f} % of the CPU time"),
+    (OTHER_LOAD, "other_load_max", "other_load", "other processes demanded {:.1f} % of the cores"),
     (MISSED_TICKS, "missed_ticks_max", "missed_ticks", "the sampler missed {:.1f} % of its ticks"),
 )
 _AMOUNTS = (
     ("temperature_celsius", "temperature_max_celsius", "temperature", "{:.0f} °C", "°C"),
     ("stall_ms_max", "stall_max_ms", "stall", "the machine stalled for {:.0f} ms", "ms"),
-    ("clock_step_ms", "clock_step_max_ms", "clock_step", "the clock was set by {:.0f} ms", "ms"),
+    (
+        "clock_step_ms",
+        "clock_step_max_ms",
+        "clock_step",
+        "the clock was adjusted by {:.0f} ms",
+        "ms",
+    ),
 )
 SHARE_LIMITS = tuple(key for _, key, *_ in _SHARES)
 """Keys of limits on shares: 0.5 is 50 %; 1 or more disables the limit."""
@@ -132,7 +138,7 @@ def _rename(table: dict[str, Any], former: str, current: str, where: str) -> Non
         return
     if current in table:
         raise UsageError(
-            f"{where}: both {former} and {current} are given; {former} is the former name of "
+            f"{where}: both {former} and {current} are set; {former} is the former name of "
             f"{current}. Delete {former}."
         )
     table[current] = table.pop(former)

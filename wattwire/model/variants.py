@@ -63,7 +63,7 @@ def check_variants(
         if name not in variants:
             raise UsageError(
                 f"{where}: factors.variant names {name!r}, but there is no [variants.{name}]; "
-                "write one (it may be empty), with root = a folder of cells or levels = {…}"
+                "add this table; it may be empty or set root (a folder of cells) or levels"
             )
     changes = ((name, key) for name, variant in variants.items() for key in variant.levels)
     for name, key in changes:
@@ -71,8 +71,8 @@ def check_variants(
         if key == FACTOR or varied:
             raise UsageError(
                 f"{where}: variants.{name}: levels.{key}: {min(varied, default=key)} is a factor "
-                "of the study, so every variant has all its levels; vary it there, or hold it at "
-                "one level in [fixed] (--set fixed.KEY=LEVEL) and change it here"
+                "of the study, so every variant has all its levels. Delete it from the variant, "
+                "or set a single level in [fixed] (--set fixed.KEY=LEVEL)."
             )
 
 

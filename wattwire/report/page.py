@@ -52,8 +52,8 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         campaign = open_campaign(Path(campaign))
     if not (campaign.path / "plan.json").is_file():
         raise UsageError(
-            f"{campaign.path}: this campaign ended before its plan was written, so there is "
-            "nothing to report. Run the study again."
+            f"{campaign.path}: this campaign ended before its plan was written, so it has no "
+            "results. Run the study again."
         )
     folder = campaign.path / "report"
     refuse_links(campaign.path)

@@ -47,8 +47,8 @@ def find_agent() -> Path:
                 _warn_if_older(built)
             return Path(candidate)
     raise MissingError(
-        f"no wattwire-agent in WATTWIRE_AGENT ({named or 'unset'}), {built} or PATH; build it "
-        "with `make setup` (needs cargo)"
+        f"no wattwire-agent in WATTWIRE_AGENT ({named or 'unset'}), {built} or PATH. Build it "
+        "with `make setup`, which needs cargo."
     )
 
 
@@ -97,14 +97,16 @@ class AgentClient:
         line = json.dumps({"id": number, "op": operation, **arguments}) + "\n"
         with self._lock:
             if self.lost.is_set():
-                raise AgentLostError(f"agent: {operation}: the agent is gone")
+                raise AgentLostError(f"agent: {operation}: the agent has ended")
             self._waiting[number] = future
             try:
                 assert self._process.stdin is not None
                 self._process.stdin.write(line.encode())
                 self._process.stdin.flush()
             except OSError as error:
-                raise AgentLostError(f"agent: {operation}: its pipe broke ({error})") from error
+                raise AgentLostError(
+                    f"agent: {operation}: the pipe to the agent broke ({error})"
+                ) from error
         return future
 
     def request(
@@ -114,7 +116,9 @@ class AgentClient:
         try:
             reply = self.submit(operation, **arguments).result(reply_timeout_s)
         except FutureTimeoutError:
-            raise AgentLostError(f"agent: {operation}: no reply in {reply_timeout_s:g} s") from None
+            raise AgentLostError(
+                f"agent: {operation}: no reply within {reply_timeout_s:g} s"
+            ) from None
         if not reply.get("ok"):
             error = reply.get("error", {})
             raise AgentError(operation, error.get("kind", "failed"), error.get("message", "?"))

@@ -34,7 +34,7 @@ def parse_target(text: str) -> Target:
     kind, _, value = text.partition(":")
     if kind == "pid" and value.isdecimal():
         if not Path(f"/proc/{value}").exists():
-            raise UsageError(f"--attach {text}: no process {value} is running here; see `ps -e`")
+            raise UsageError(f"--attach {text}: process {value} is not running here; see `ps -e`")
         return Target(text, pid=int(value))
     if kind == "cgroup" and value:
         return Target(text, cgroup=_cgroup(text, Path(value)))
@@ -51,8 +51,8 @@ def _cgroup(text: str, path: Path) -> Path:
     if cgroup is None:
         searched = ", ".join(map(str, candidates))
         raise UsageError(
-            f"--attach {text}: no cgroup there (looked for cgroup.procs in {searched}); "
-            "`systemd-cgls` or /proc/PID/cgroup list the cgroups"
+            f"--attach {text}: this cgroup does not exist (looked for cgroup.procs in "
+            f"{searched}). `systemd-cgls` lists the cgroups."
         )
     return cgroup
 
@@ -80,8 +80,8 @@ def unit_cgroup(name: str) -> Path:
     """
     if shutil.which("systemctl") is None:
         raise MissingError(
-            f"--attach unit:{name}: there is no systemd here (no systemctl on PATH); "
-            "give the process or its cgroup instead: pid:NUMBER or cgroup:PATH"
+            f"--attach unit:{name}: systemd is missing (no systemctl on PATH). "
+            "Use pid:NUMBER or cgroup:PATH instead."
         )
     answers = [_control_group(name, scope) for scope in ([], ["--user"])]
     for path, _ in answers:
@@ -95,10 +95,10 @@ def unit_cgroup(name: str) -> Path:
     complaint = next((text for _, text in answers if text), "")
     if complaint:
         raise MissingError(
-            f"--attach unit:{name}: systemd does not answer ({complaint}); "
-            "give the process or its cgroup instead: pid:NUMBER or cgroup:PATH"
+            f"--attach unit:{name}: systemd does not respond ({complaint}). "
+            "Use pid:NUMBER or cgroup:PATH instead."
         )
-    raise UsageError(f"--attach unit:{name}: no such unit is running; see `systemctl list-units`")
+    raise UsageError(f"--attach unit:{name}: this unit is not running; see `systemctl list-units`")
 
 
 def _control_group(name: str, scope: list[str]) -> tuple[str, str]:

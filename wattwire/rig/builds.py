@@ -240,7 +240,7 @@ class Builder:
                 raise NotBuiltError(name, str(heavy or ""), expected_build_s(name, table))
             if heavy and os.environ.get("WATTWIRE_HEAVY") == "skip":
                 raise MissingError(
-                    f"{name} is not built yet, and WATTWIRE_HEAVY=skip leaves out its build, "
+                    f"{name} is not built yet, and WATTWIRE_HEAVY=skip skips its build, "
                     f"which takes {heavy}. `wattwire build {name}` builds it."
                 )
             return self._build_now(name, key, files, commands, table, env)
@@ -249,11 +249,11 @@ class Builder:
             if error.kind in {"permission", "io"} and not cache.writable(folder):
                 raise MissingError(
                     f"{name} is not built yet, and the cache folder {folder} cannot be written. "
-                    "Make it writable, or name another: WATTWIRE_CACHE=FOLDER."
+                    "Make it writable, or choose another with WATTWIRE_CACHE=FOLDER."
                 ) from error
             raise MissingError(
-                f"{name} could not be built: {error}. Fix the cause in the log and try again; "
-                f"`wattwire build {name}` repeats only this."
+                f"{name} could not be built: {error}. Fix the cause that the log shows, and try "
+                f"again with `wattwire build {name}`."
             ) from error
 
     def _build_now(

@@ -48,7 +48,7 @@ def known() -> list[dict[str, Any]]:
     calibrations = document.get("calibrations") if isinstance(document, dict) else None
     if not isinstance(calibrations, list) or document.get("version") != VERSION:
         raise UsageError(
-            f"{file}: not a file of calibrations; allowed: version {VERSION} with a list of "
+            f"{file}: not a calibration file; allowed: version {VERSION} with a list of "
             "calibrations. Move it away and calibrate again."
         )
     return calibrations

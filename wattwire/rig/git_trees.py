@@ -38,7 +38,7 @@ def tree_of(revision: str, start: Path | None = None) -> tuple[Path, str]:
     if not folders:
         raise UsageError(
             f"git:{revision}: commit {commit[:12]} of {top} has no folder middleware/ or "
-            "languages/ in its top folder; allowed: a commit that holds cells"
+            "languages/ in its top folder; allowed: a commit that contains cells"
         )
     tree = cache.folder() / cache.TREES / commit
     if not (tree / cache.MARKER).exists():
@@ -74,7 +74,9 @@ def _run(argv: list[str], program: str) -> str:
     except FileNotFoundError as error:
         raise MissingError(f"{program} is not on PATH; a variant git:REVISION needs it") from error
     except subprocess.TimeoutExpired as error:
-        raise MissingError(f"{program} did not end within {GIT_S:g} s: {' '.join(argv)}") from error
+        raise MissingError(
+            f"{program} did not finish within {GIT_S:g} s: {' '.join(argv)}"
+        ) from error
     if result.returncode != 0:
         complaint = result.stderr.strip().splitlines()
         raise UsageError(f"{' '.join(argv)}: {complaint[0] if complaint else 'failed'}")

@@ -116,7 +116,7 @@ def _positive(value: Any) -> float:
     """Return a value as plausible seconds. Raises ValueError for another."""
     number = float(value)
     if not 0.0 <= number < 1e9:
-        raise ValueError(f"found {value!r}; allowed: seconds")
+        raise ValueError(f"found {value!r}; allowed: a number of seconds")
     return number
 
 

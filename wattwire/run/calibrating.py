@@ -69,8 +69,9 @@ def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]
         lines = [f"  {m['name']}: {m['reason']}" for m in candidates]
         lines += [f"  to grant it: {m['grant']}" for m in candidates if m["grant"]]
         raise MissingError(
-            "calibrate: no energy counter can be read here, so there is nothing to calibrate "
-            "against:\n" + "\n".join(lines) + "\nThe estimate keeps its default range."
+            "calibrate: no energy counter can be read here, so calibration has no reference:\n"
+            + "\n".join(lines)
+            + "\nThe estimate keeps its default range."
         )
     return present
 
@@ -172,8 +173,9 @@ class LoadSteps:
         watts = power.mean_w(readings, source, span)
         if busy_ns_per_s is None or watts is None:
             raise MissingError(
-                "calibrate: no counter could be read throughout (a battery was charging, or a "
-                "device disappeared); nothing was written. Fix the cause and calibrate again."
+                "calibrate: no counter could be read throughout (for example, a battery was "
+                "charging or a device disappeared). Nothing was written. "
+                "Fix the cause and calibrate again."
             )
         rates = [readings.rate("cpu_time", "process", name, *span) for name in names]
         load_ns_per_s = sum(rate for rate in rates if rate is not None)

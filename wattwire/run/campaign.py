@@ -127,8 +127,8 @@ class CampaignRunner:
             changed = sorted(k for k in {*document, *current} if document.get(k) != current.get(k))
             raise UsageError(
                 f"{campaign.path}: the study has changed since this campaign began "
-                f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign with it; "
-                "without STUDY, --resume uses the stored study, including its --set values."
+                f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign. "
+                "Without STUDY, --resume uses the stored study, including its --set values."
             )
         study = parse_frozen_study(name, current, source)
         study = self._with_recorded_warm_up(study)
@@ -155,14 +155,14 @@ class CampaignRunner:
         for name in study.meters.use:
             if name in self.catalog.meters and name not in compiled_in:
                 raise MissingError(
-                    f"study {study.name}: meters.use: the agent does not have {name}, which is in "
+                    f"study {study.name}: meters.use: the agent lacks the meter {name} of "
                     f"{self.catalog.meters[name]}. Meters with a meter.rs are compiled in: build "
                     "the agent again (`make agent`) with the same WATTWIRE_PATH."
                 )
         if study.plan.syscall_runs and not (way := syscalls.choose(agent.hello)).name:
             raise MissingError(
                 f"study {study.name}: plan.syscall_runs: system calls cannot be counted here: "
-                f"{way.because}. Install strace, or leave those runs out: "
+                f"{way.because}. Install strace, or leave out those runs: "
                 "--set plan.syscall_runs=0"
             )
         self._builder = Builder(

@@ -137,7 +137,7 @@ class RunProcesses:
             if event is None:
                 if strict:
                     raise NodeEndedError(
-                        waiting[0], f"printed no {expected} in time", timed_out=True
+                        waiting[0], f"did not print {expected} in time", timed_out=True
                     )
                 return unanswered()
             self._take(event)
@@ -272,11 +272,11 @@ def _wait_service(
     while True:
         processes.drain()
         if processes.states[process].exit is not None:
-            raise NodeEndedError(process, processes.describe_exit(process) + " before it served")
+            raise NodeEndedError(process, processes.describe_exit(process) + " before it was ready")
         if _serves(process, ready, words, folder):
             return
         if time.monotonic() > deadline_s:
-            raise NodeEndedError(process, f"did not serve within {timeout_s:g} s", timed_out=True)
+            raise NodeEndedError(process, f"was not ready within {timeout_s:g} s", timed_out=True)
         time.sleep(0.005)  # the period of a bounded poll, because a port has no event
 
 
@@ -302,4 +302,4 @@ def _tail(folder: Path, process: str) -> str:
     lines: list[str] = []
     for path in sorted((folder / "logs").glob(f"{process}.*")):
         lines += path.read_text(errors="replace").strip().splitlines()[-2:]
-    return f" — it said: {' / '.join(lines)}" if lines else ""
+    return f" — end of its logs: {' / '.join(lines)}" if lines else ""

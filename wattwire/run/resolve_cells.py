@@ -54,8 +54,8 @@ def prepare(
         if counts_system_calls(catalog, name):
             raise UsageError(
                 f"study {study.name}: meters.use: {name} counts system calls, which slows down "
-                "the measured processes, so timed runs never read it. Leave it out here and set "
-                "plan.syscall_runs = 1: each treatment then has a separate run for it."
+                "the measured processes, so timed runs never read it. Remove it here, and set "
+                "plan.syscall_runs = 1 for a separate run of each treatment."
             )
     treatments: list[Treatment] = []
     cells: dict[str, dict[str, Cell]] = {}

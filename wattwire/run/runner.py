@@ -359,7 +359,9 @@ class OneRun:
         record.clocks["end"] = self._agent.request("clock", count=3)["triples"]
         if record.leftovers:
             record.reasons.append(
-                Reason(Verdict.INVALID, "leftovers", "had to end: " + ", ".join(record.leftovers))
+                Reason(
+                    Verdict.INVALID, "leftovers", "killed processes: " + ", ".join(record.leftovers)
+                )
             )
         self._enter("converting")
 

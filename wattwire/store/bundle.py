@@ -145,7 +145,7 @@ def bundle(
     Raises UsageError if `folder` is neither or `target` exists.
     """
     if target.exists():
-        raise UsageError(f"{target}: this file exists already; choose another name with -o FILE")
+        raise UsageError(f"{target}: this file already exists; choose another name with -o FILE")
     is_exec = (folder / DOCUMENT).exists()
     if not is_exec:
         open_campaign(folder).close()  # raises an error that names the missing file
@@ -229,7 +229,7 @@ def _archive_name(path: Path, redactor: Redactor) -> str:
     except UnicodeEncodeError:
         raise LeaveOut("its name is not UTF-8") from None
     if not text.isprintable() or "\\" in text:
-        raise LeaveOut("its name holds control characters or a backslash")
+        raise LeaveOut("its name contains control characters or a backslash")
     return redactor.text(text)
 
 

@@ -55,7 +55,7 @@ class Campaign:
             refuse_link(self.path / name)
         if not (self.path / "journal.sqlite").exists():
             raise UsageError(
-                f"{self.path}: no campaign here (no journal.sqlite); give the directory that "
+                f"{self.path}: no campaign here (no journal.sqlite); use the directory that "
                 "`wattwire run` printed"
             )
         self._lock: int | None = None
@@ -72,8 +72,8 @@ class Campaign:
             )
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(
-                f"{path}: this directory is not empty; a campaign needs an empty or new directory. "
-                "Choose it with --campaign DIR"
+                f"{path}: this directory is not empty; use --campaign with an empty or new "
+                "directory"
             )
         try:
             (path / "runs").mkdir(parents=True, exist_ok=True)
@@ -93,9 +93,9 @@ class Campaign:
             handle = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise MissingError(
-                f"{lock_path}: cannot be written ({error.strerror}); running a campaign and "
-                "writing its page need a writable folder: copy the campaign, or change its "
-                "permissions"
+                f"{lock_path}: cannot be written ({error.strerror}). To run a campaign or "
+                "write its page, its folder must be writable. Copy the campaign, or change its "
+                "permissions."
             ) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -155,11 +155,13 @@ class Campaign:
         Raises UsageError for a link, and for a name that is a path or reserved by the campaign.
         """
         if not is_plain_name(name) or name == "summary.csv" or (self.path / name).exists():
-            raise UsageError(f"{source}: {name}: not a name for a study's file in a campaign")
+            raise UsageError(
+                f"{source}: {name}: a campaign cannot store a study's file with this name"
+            )
         if source.is_symlink():
             raise UsageError(
-                f"{source}: a symbolic link, whose target is not part of the study; put a "
-                "copy of the file there"
+                f"{source}: this is a symbolic link, and its target is not part of the study. "
+                "Replace it with a copy of the file."
             )
         if not source.is_file():
             raise UsageError(f"{source}: the study names this file, but it does not exist")

@@ -31,7 +31,7 @@ class Execution:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         if not (self.path / DOCUMENT).exists():
-            raise UsageError(f"{self.path}: no measurement by `wattwire exec` here (no {DOCUMENT})")
+            raise UsageError(f"{self.path}: not a folder of `wattwire exec` (it has no {DOCUMENT})")
 
     @classmethod
     def create(cls, path: Path, document: Mapping[str, Any]) -> Execution:
@@ -39,7 +39,7 @@ class Execution:
         path = Path(path)
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(
-                f"{path}: this directory is not empty; give an empty or a new one: --out"
+                f"{path}: this directory is not empty; use --out with an empty or new directory"
             )
         try:
             (path / "runs").mkdir(parents=True, exist_ok=True)

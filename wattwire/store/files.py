@@ -37,8 +37,8 @@ def refuse_link(path: Path) -> None:
     """Raise UsageError if `path` is a symbolic link, because the write would go elsewhere."""
     if path.is_symlink():
         raise UsageError(
-            f"{path}: a symbolic link; wattwire writes only inside the campaign's folder. Replace "
-            "the link with the file or folder that it points to."
+            f"{path}: this is a symbolic link; wattwire writes only inside the campaign's folder. "
+            "Replace the link with the file or folder that it points to."
         )
 
 

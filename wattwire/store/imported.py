@@ -205,7 +205,7 @@ def refuse_used(path: Path) -> None:
     if path.exists() or path.is_symlink():
         content = "an imported campaign" if (path / DOCUMENT).exists() else "something"
         raise UsageError(
-            f"{path}: there is {content} here already; choose an empty or a "
+            f"{path}: there is already {content} here; choose an empty or a "
             "new directory with --campaign DIR"
         )
 
@@ -219,5 +219,5 @@ def open_campaign(path: Path) -> Campaign | ImportedCampaign:
     if (path / DOCUMENT).exists():
         return ImportedCampaign(path)
     if (path / EXEC_DOCUMENT).exists() and not (path / "journal.sqlite").exists():
-        raise UsageError(f"{path}: this folder is a measurement by `wattwire exec`, not a campaign")
+        raise UsageError(f"{path}: this is a folder of `wattwire exec`, not a campaign")
     return Campaign(path)

@@ -118,7 +118,7 @@ class Journal:
             ) from error
         except sqlite3.DatabaseError as error:
             raise UsageError(
-                f"{path}: not a journal, or a damaged one ({error}). Restore it from a copy."
+                f"{path}: not a journal, or damaged ({error}). Restore it from a copy."
             ) from error
 
     def _check_version(self) -> None:

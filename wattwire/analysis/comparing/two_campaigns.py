@@ -178,8 +178,8 @@ def _refuse_machines(base: Source, head: Source, across: bool) -> AcrossMachines
         return machines
     raise UsageError(
         f"{base.name} and {head.name} were not measured on the same machine in the same state "
-        f"({_machines_text(machines)}), which could cause a difference. Measure both on one "
-        "machine (best: run --variant), or compare them anyway with --across-machines."
+        f"({_machines_text(machines)}), which could cause a difference. Measure both on the "
+        "same machine (preferably with run --variant), or use --across-machines."
     )
 
 

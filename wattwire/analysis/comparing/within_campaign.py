@@ -94,15 +94,15 @@ def compare_inside(
     names = [str(level) for level in evidence.factors.get(FACTOR, ())]
     if len(names) < 2:
         raise UsageError(
-            f"{evidence.reader.path}: this campaign has no variants to compare with each other. "
-            "Give a second campaign, or measure with `run STUDY --variant base=… --variant head=…`."
+            f"{evidence.reader.path}: this campaign has no variants to compare. Name a "
+            "second campaign, or measure with `run STUDY --variant base=… --variant head=…`."
         )
     base = str(planned_baseline(evidence, FACTOR))
     heads = tuple(name for name in names if name != base)
     pairings = _pairings(evidence, base, heads)
     if not pairings:
         raise UsageError(
-            f"{evidence.reader.path}: no treatment is planned as both {base} and another "
+            f"{evidence.reader.path}: no treatment is planned for both {base} and another "
             "variant; plan.json lists skipped treatments with their reasons"
         )
     requested = chosen_responses([evidence], wanted, _variant_responses(evidence) or DEFAULTS)

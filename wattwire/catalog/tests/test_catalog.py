@@ -144,7 +144,9 @@ def test_a_variants_root_goes_before_the_others_and_its_cells_say_whose_they_are
     assert other.folder == theirs / "middleware/mmm/lang" != cell.folder
     assert (cell.known_as, other.known_as) == ("mmm/lang", "head: mmm/lang")
     assert cell.name == other.name and other.language_folder == cell.language_folder
-    with pytest.raises(UsageError, match="variant head: .*no folder middleware/ or languages/"):
+    with pytest.raises(
+        UsageError, match="variant head: .*this folder has no middleware/ or languages/"
+    ):
         here.of_variant("head", str(tmp_path / "nothing"))
 
 

@@ -61,7 +61,7 @@ def test_what_a_cell_guarantees_is_what_its_nodes_said_last(capsys, monkeypatch,
     [
         (["show", "cell"], "show cell: no CELL given; `wattwire list cells` lists the cells"),
         (["show", "cell", "ros2/pyton"], 'Did you mean "ros2/python"?'),
-        (["show", "cell", "ros2/python", "--commands"], "--commands is for a run"),
+        (["show", "cell", "ros2/python", "--commands"], "--commands needs a run"),
     ],
 )
 def test_a_cell_that_cannot_be_shown_is_told_why(capsys, typed, words):

@@ -13,8 +13,12 @@ from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_USAGE
 @pytest.mark.parametrize(
     ("program", "code", "words"),
     [
-        ("no-such-program-here", EXIT_USAGE, "no-such-program-here: cannot be started (there is"),
-        ("./gone", EXIT_USAGE, "./gone: cannot be started (there is no such program in"),
+        (
+            "no-such-program-here",
+            EXIT_USAGE,
+            "no-such-program-here: cannot be started (the program does not exist",
+        ),
+        ("./gone", EXIT_USAGE, "./gone: cannot be started (the program does not exist in"),
         ("./plain.txt", EXIT_ENVIRONMENT, "./plain.txt: permission denied"),
         (".", EXIT_USAGE, "cannot be started"),
     ],

@@ -66,7 +66,7 @@ def test_another_recipe_is_used_and_told(root, capsys) -> None:
     [
         (["import", "tinny", "."], 'unknown study with a reader "tinny"'),
         (["import", "tiny"], "no DIR given"),
-        (["import", "tiny", "/nowhere-at-all"], "not found; give the folder"),
+        (["import", "tiny", "/nowhere-at-all"], "this folder does not exist; name the folder"),
         (["import", "tiny", ".", "--recipe", "x"], 'unknown recipe "x"; known: right, theirs'),
         (["import", "tiny", ".", "--factor", "a"], "--factor: allowed only with `import csv FILE`"),
         (
@@ -84,7 +84,7 @@ def test_what_cannot_be_imported_is_said(root, capsys, typed, words: str) -> Non
 def test_a_second_import_into_one_folder_is_refused_before_reading(root, capsys) -> None:
     assert main(brought(root)) == EXIT_OK
     assert main(brought(root)) == EXIT_USAGE
-    assert "an imported campaign here already" in capsys.readouterr().err
+    assert "already an imported campaign here" in capsys.readouterr().err
 
 
 def test_without_arguments_it_lists_what_can_be_read(root, capsys) -> None:

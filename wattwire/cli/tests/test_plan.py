@@ -236,7 +236,7 @@ def test_a_width_is_a_share_or_per_cent(word):
 
 @pytest.mark.parametrize("word", ["5", "0", "-1%", "wide", "nan"])
 def test_a_width_that_is_no_share_is_refused(word):
-    with pytest.raises(UsageError, match="between 0 and 1"):
+    with pytest.raises(UsageError, match="above 0 and below 1"):
         quantities.share(word, "--width")
 
 

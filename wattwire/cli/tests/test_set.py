@@ -31,7 +31,7 @@ def refused(tmp_path: Path, text: str, *changes: str) -> str:
 
 def test_the_change_that_breaks_a_study_is_named(tmp_path: Path) -> None:
     said = refused(tmp_path, GOOD, "plan.blocks=2", "factors.clients=[0]", "plan.seed=3")
-    assert said == ("--set factors.clients=[0]: factors.clients: found 0; allowed: at least 1")
+    assert said == ("--set factors.clients=[0]: factors.clients: found 0; allowed: 1 or more")
     assert refused(tmp_path, GOOD, "plan.bocks=2").startswith(
         '--set plan.bocks=2: plan: unknown key "bocks"'
     )
@@ -90,7 +90,7 @@ def test_a_setting_and_a_key_of_the_plan_are_offered_with_their_table(tmp_path: 
 
 def test_a_key_that_is_set_twice_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, GOOD, "plan.blocks=2", "plan.blocks=3") == (
-        "--set plan.blocks=2: plan.blocks is set 2 times; give it once"
+        "--set plan.blocks=2: plan.blocks is set 2 times; set it once"
     )
 
 
@@ -125,7 +125,9 @@ def test_a_payload_takes_the_suffixes_that_try_takes(typed: str, levels: object)
 
 def test_a_payload_that_is_no_size_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     said = refused(tmp_path, GOOD, "payload_bytes=1q")
-    assert said.startswith("--set payload_bytes: found '1q'; allowed: bytes, as 64, 64k")
+    assert said.startswith(
+        "--set payload_bytes: found '1q'; allowed: a size in bytes, such as 64, 64k"
+    )
 
 
 @pytest.mark.parametrize(

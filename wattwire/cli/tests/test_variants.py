@@ -79,9 +79,9 @@ def test_variants_stand_next_to_each_other_and_blocks_can_be_added_for_some():
 def test_without_variants_a_study_stays_as_it_is():
     assert applied() is DOCUMENT
     for option, value in {"confirm": True, "margin": "5%", "response": ["lost"]}.items():
-        with pytest.raises(UsageError, match=f"--{option} needs a comparison: add --variant"):
+        with pytest.raises(UsageError, match=f"--{option} needs a comparison. Add --variant"):
             applied(**{option: value})
-    with pytest.raises(UsageError, match=r"--junit needs .*, or \[\[limit\]\] to the study"):
+    with pytest.raises(UsageError, match=r"--junit needs .*, add a \[\[limit\]\] to the study"):
         applied(junit="out.xml")
 
 
@@ -118,12 +118,12 @@ def test_a_variant_that_is_none_is_refused(given, says):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--variant", "head=."), "no folder middleware/ or languages/"),
+        (("--variant", "head=."), "this folder has no middleware/ or languages/"),
         (("--variant", "head=settings.delai_us=1"), 'unknown setting "delai_us"'),
         (("--variant", "head=pattern=topic"), "pattern is a factor of the study"),
         (("--variant", "head=variant=x"), "variant is a factor of the study"),
         (("--variant", "head=clients=0"), "variants.head: levels.clients: found 0"),
-        (("--variant", "head=", "--margin", "5x"), "above 0 and below 100 %"),
+        (("--variant", "head=", "--margin", "5x"), "above 0% and below 100%"),
         (("--variant", "head=", "--json", "--markdown", "-"), "both write to the terminal"),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_margin_is_per_cent_or_a_share(text, value):
 
 @pytest.mark.parametrize("text", ["0", "100%", "-1%", "5", "nan", "inf%", "", "%"])
 def test_other_margins_are_refused(text):
-    with pytest.raises(UsageError, match="above 0 and below 100 %"):
+    with pytest.raises(UsageError, match="above 0% and below 100%"):
         quantities.share(text, "--margin")
 
 

@@ -36,9 +36,11 @@ def add_to(verbs: Any) -> None:
         "this user.",
     )
     verb.add_argument("--meter", metavar="NAME", help="calibrate with this meter only")
-    verb.add_argument("--blocks", type=int, default=BLOCKS_DEFAULT, help="repeats of all loads (5)")
     verb.add_argument(
-        "--seconds", type=float, default=STEP_S_DEFAULT, help="length of one load (5)"
+        "--blocks", type=int, default=BLOCKS_DEFAULT, help="number of repeats of all loads (5)"
+    )
+    verb.add_argument(
+        "--seconds", type=float, default=STEP_S_DEFAULT, help="duration of each load (5)"
     )
     verb.set_defaults(call=calibrate)
 

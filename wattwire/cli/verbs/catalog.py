@@ -34,7 +34,7 @@ def add_to(verbs: Any) -> None:
     verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters"])
     verb.add_argument(
         "names", nargs="*", metavar="NAME",
-        help="only these: a name, its beginning or a pattern, as MIDDLEWARE or '*/LANGUAGE'",
+        help="list only these: a name, its beginning or a pattern, such as '*/LANGUAGE'",
     )  # fmt: skip
     verb.set_defaults(call=list_things)
 
@@ -44,7 +44,10 @@ def add_to(verbs: Any) -> None:
 
     verb = add_verb(verbs, "check")
     verb.add_argument(
-        "cells", nargs="*", metavar="CELL", help="name, path or 'MIDDLEWARE/*'; all if none"
+        "cells",
+        nargs="*",
+        metavar="CELL",
+        help="a name, a path or 'MIDDLEWARE/*' (default: all cells)",
     )
     verb.add_argument(
         "--clause",
@@ -56,9 +59,9 @@ def add_to(verbs: Any) -> None:
     which.add_argument(
         "--pairs",
         choices=[choice.value for choice in Pairs],
-        help="the pairs to test: all (each with each; the default), cross (a ring, and a star "
-        "around the first named cell), none; several CELLs are paired with each other, one CELL "
-        "with the others of its middleware",
+        help="the pairs to test: all (each cell with each, the default), cross (a ring, and a star "
+        "around the first named cell) or none; several CELLs are paired with each other, a "
+        "single CELL with the other cells of its middleware",
     )
     which.add_argument(
         "--no-pairs",
@@ -156,7 +159,7 @@ def check(options: argparse.Namespace) -> int:
     if options.cost:
         if options.clause or options.pairs:
             raise UsageError(
-                "--cost: cannot be combined with --clause or --pairs; leave out one of the options"
+                "--cost cannot be combined with --clause or --pairs; leave out one of the options"
             )
         return EXIT_BAD_RESULT if measure_costs(options.cells) else EXIT_OK
     failures = check_cells(options.cells, options.clause, Pairs(options.pairs or "all"))

@@ -28,14 +28,14 @@ def add_to(verbs: Any) -> None:
         description="List processes, cgroups and shared memory of runs whose agent has ended, "
         "and remove them after confirmation. Running campaigns are not affected.",
     )
-    verb.add_argument("--yes", action="store_true", help="remove without asking")
+    verb.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     verb.add_argument(
         "--cache",
         nargs="?",
         type=float,
         const=DAYS_DEFAULT,
         metavar="DAYS",
-        help=f"also remove builds unused for DAYS ({DAYS_DEFAULT:g}; 0: all of them)",
+        help=f"also remove builds unused for DAYS days ({DAYS_DEFAULT:g}); 0 removes all builds",
     )
     verb.set_defaults(call=clean)
 
@@ -114,9 +114,9 @@ def _refuse_used(folder: Path, own_pid: int) -> None:
     users = [pid for pid in cache.agents_using(folder) if pid != own_pid]
     if users:
         raise UsageError(
-            f"{folder}: agents are using this cache (process {', '.join(map(str, users))}); their "
-            "runs may need these builds. Nothing was removed; wait until they are "
-            "done (`wattwire status DIR`)"
+            f"{folder}: agents are using this cache (process {', '.join(map(str, users))}), and "
+            "their runs may need these builds. Nothing was removed. Wait until these runs have "
+            "finished (`wattwire status DIR`)."
         )
 
 

@@ -46,7 +46,7 @@ def add_to(verbs: Any) -> None:
         "--across-machines", action="store_true",
         help="also compare campaigns of different machines, and report the difference",
     )  # fmt: skip
-    verb.add_argument("--json", action="store_true", help="the comparison as one JSON object")
+    verb.add_argument("--json", action="store_true", help="print the comparison as a JSON object")
     verb.set_defaults(call=compare)
 
 
@@ -58,14 +58,14 @@ def add_options(verb: argparse.ArgumentParser) -> None:
              "messages and failed calls are always compared",
     )  # fmt: skip
     verb.add_argument(
-        "--margin", metavar="P", help="relative increase beyond which B is worse: 5%%"
+        "--margin", metavar="P", help="relative increase beyond which B is worse, such as 5%%"
     )
     verb.add_argument(
         "--on-unclear", choices=["pass", "fail"], default="pass",
         help="exit code of an unclear verdict (default: pass)",
     )  # fmt: skip
     verb.add_argument(
-        "--markdown", metavar="FILE", help=("also write Markdown to FILE; - is the terminal")
+        "--markdown", metavar="FILE", help=("also write Markdown to FILE (- for the terminal)")
     )
     verb.add_argument("--junit", metavar="FILE", help="also write JUnit XML to FILE")
 
@@ -92,7 +92,7 @@ def refuse_outputs(options: argparse.Namespace) -> None:
     """Raise UsageError for two documents on standard output, or for an unwritable file."""
     if options.json and options.markdown == STDOUT:
         raise UsageError(
-            "--json and --markdown - both write to the terminal; give one of them a FILE"
+            "--json and --markdown - both write to the terminal. Use --markdown with a FILE."
         )
     for name in ("markdown", "junit"):
         path = getattr(options, name)
@@ -109,7 +109,7 @@ def _refuse_unwritable(path: Path, given: str) -> None:
         if not existed:
             path.unlink()
     except OSError as error:
-        raise UsageError(f"{given}: {error.strerror}; give a file that can be written") from error
+        raise UsageError(f"{given}: {error.strerror}; use a file that can be written") from error
 
 
 def wanted_of(options: argparse.Namespace) -> Any:
@@ -144,7 +144,7 @@ def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
     if names[0] == names[1]:
         names = [str(campaign.path) for campaign in campaigns]
     if campaigns[0].path.resolve() == campaigns[1].path.resolve():
-        raise UsageError(f"{campaigns[0].path}: A and B are the same campaign; give two campaigns")
+        raise UsageError(f"{campaigns[0].path}: A and B are the same campaign; name two campaigns")
     sources = [
         Source(name, campaign, identity_of(campaign))
         for name, campaign in zip(names, campaigns, strict=True)

@@ -60,9 +60,11 @@ class Health:
 def add_to(verbs: Any) -> None:
     """Register the verb."""
     verb = add_verb(verbs, "doctor")
-    verb.add_argument("--json", action="store_true", help="the same as JSON")
+    verb.add_argument("--json", action="store_true", help="print the results as JSON")
     verb.add_argument(
-        "--print-udev", action="store_true", help="permanent rights for meters, as udev rules"
+        "--print-udev",
+        action="store_true",
+        help="print udev rules that permanently grant access to meters",
     )
     verb.set_defaults(call=doctor)
 

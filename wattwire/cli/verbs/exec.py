@@ -28,7 +28,9 @@ def add_to(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EPILOGUE,
     )
-    verb.add_argument("--for", metavar="TIME", dest="length", help="window, such as 60s or 2m")
+    verb.add_argument(
+        "--for", metavar="TIME", dest="length", help="length of the window, such as 60s or 2m"
+    )
     verb.add_argument("--repeat", type=int, default=1, metavar="N", help="measure N times")
     verb.add_argument(
         "--attach",
@@ -42,20 +44,22 @@ def add_to(verbs: Any) -> None:
     count.add_argument(
         "--count-from",
         metavar="REGEX",
-        help="count messages in the command's output: each match, or the last (?P<n>…) as a "
-        "running total, or the sum of all (?P<add>…)",
+        help="count messages in the command's output: the number of matches, the last value of "
+        "(?P<n>…), or the sum of all values of (?P<add>…)",
     )
     verb.add_argument(
         "--baseline",
         metavar="TIME",
-        help="total time of measuring the machine without the command, before and after it",
+        help="total time of measurements without the command, before and after it",
     )
     verb.add_argument("--out", "-o", metavar="DIR", help="folder for the data")
     verb.add_argument(
         "--energy-estimate", action="store_true",
         help="add a modelled range of energy if no counter can be read",
     )  # fmt: skip
-    verb.add_argument("--json", action="store_true", help="the table as JSON on standard output")
+    verb.add_argument(
+        "--json", action="store_true", help="print the table as JSON to standard output"
+    )
     verb.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …")
     verb.set_defaults(call=execute)
 

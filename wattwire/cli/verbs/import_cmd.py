@@ -35,9 +35,16 @@ def add_to(verbs: Any) -> None:
         "`import csv FILE --response COL:UNIT --factor COL` reads any table with a row per run. "
         "Without arguments: list the readable studies and their recipes.",
     )
-    verb.add_argument("study", nargs="?", metavar="STUDY", help="a study with a reader, or csv")
-    verb.add_argument("source", nargs="?", metavar="DIR", help="the authors' data; csv: the table")
-    verb.add_argument("--recipe", metavar="NAME", help="how to read (default: the study's first)")
+    verb.add_argument("study", nargs="?", metavar="STUDY", help="a study that has a reader, or csv")
+    verb.add_argument(
+        "source",
+        nargs="?",
+        metavar="DIR",
+        help="folder with the authors' data; for csv: the CSV file",
+    )
+    verb.add_argument(
+        "--recipe", metavar="NAME", help="the recipe of the reader (default: its first recipe)"
+    )
     verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
     verb.add_argument("--no-report", action="store_true", help="do not write the page")
     csv_options = verb.add_argument_group("for csv")

@@ -36,7 +36,7 @@ def new(options: argparse.Namespace) -> int:
     if path.suffix != ".toml":
         path = path / "study.toml"
     if path.exists() or path.is_symlink():
-        raise UsageError(f"{path}: this file already exists; name another")
+        raise UsageError(f"{path}: this file already exists; choose another name")
     cells = [cell.name for cell in Catalog().cells_like(options.cells)] if options.cells else []
     text = study_text(cells)
     try:

@@ -74,8 +74,8 @@ def add_to(verbs: Any) -> None:
     )
     verb.add_argument(
         "--width", metavar="SHARE", default=None,
-        help="with --pilot: the desired ± width of a ratio's interval, as 5%% or 0.05 (default: "
-             "the study's stop_width, else 5%%)",
+        help="with --pilot: the desired ± width of a ratio's interval, such as 5%% or 0.05 "
+             "(default: the study's stop_width, else 5%%)",
     )  # fmt: skip
     verb.set_defaults(call=plan)
 
@@ -126,7 +126,7 @@ def plan(options: argparse.Namespace) -> int:
     if options.pilot:
         _print_pilot(study, Path(options.pilot), options.width)
     elif options.width is not None:
-        raise UsageError("--width requires a pilot; name one with --pilot DIR")
+        raise UsageError("--width requires --pilot DIR")
     for caution in cautions(study, kept):
         _say(f"caution: {caution}")
     if options.table:
@@ -275,7 +275,7 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
         if absent:
             raise UsageError(
                 f"--pilot {pilot}: its study ({evidence.study.name}) does not have the "
-                f"factor {', '.join(absent)} of {study.name}; take a campaign of the same study"
+                f"factor {', '.join(absent)} of {study.name}; use a campaign of the same study"
             )
         width_share = share(width, "--width") if width else study.plan.stop_width or WIDTH_SHARE
         margin = study.answers.margin

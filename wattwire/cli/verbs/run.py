@@ -48,15 +48,19 @@ def add_to(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="KEY",
-        help="on resume: accept a change of this fact about the machine",
+        help="with --resume: accept a change of this fact about the machine",
     )
     studies.add_look(verb)
     verb.add_argument(
         "--yes", action="store_true", help=("do not ask for confirmation of a long plan")
     )
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
-    verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
-    verb.add_argument("--json", action="store_true", help="progress as JSON lines, for machines")
+    verb.add_argument(
+        "--plain", action="store_true", help="print progress as plain lines, for logs"
+    )
+    verb.add_argument(
+        "--json", action="store_true", help="print progress as JSON lines, for programs"
+    )
     verb.set_defaults(call=run)
 
     verb = add_verb(verbs, "status")
@@ -169,7 +173,7 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
 
 def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
     if options.campaign:
-        raise UsageError("--resume DIR names the campaign already; leave out --campaign")
+        raise UsageError("--resume DIR already names the campaign; leave out --campaign")
     document = None
     if options.study:
         _, _, document = _loaded(options, catalog, options.preset)
@@ -177,7 +181,7 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
               options.confirm, options.look)):  # fmt: skip
         raise UsageError(
             "--resume uses the frozen study: --preset, --set, --only, --warmup, --variant, "
-            "--confirm and --look belong to a new campaign"
+            "--confirm and --look are allowed only for a new campaign"
         )
     runner = CampaignRunner(Campaign(Path(options.resume)), catalog, progress)
     try:

@@ -36,9 +36,11 @@ def add_to(verbs: Any) -> None:
         "and defaults, guarantees, versions of libraries.",
     )
     verb.add_argument(
-        "campaign", metavar="DIR", help="a campaign, or a run's folder in it; or the word cell"
+        "campaign", metavar="DIR", help="a campaign, the folder of a run in it, or the word cell"
     )
-    verb.add_argument("run", nargs="?", metavar="RUN", help="name or number, see `status`; or CELL")
+    verb.add_argument(
+        "run", nargs="?", metavar="RUN", help="name or number of a run (see `status`), or a CELL"
+    )
     verb.add_argument(
         "--commands",
         action="store_true",
@@ -79,7 +81,7 @@ def show(options: argparse.Namespace) -> int:
 
 def _show_cell(options: argparse.Namespace) -> int:
     if options.commands:
-        raise UsageError("--commands is for a run: wattwire show DIR RUN --commands")
+        raise UsageError("--commands needs a run: wattwire show DIR RUN --commands")
     for title, pairs in cell_facts.cell_blocks(Catalog(), options.run):
         print("\n".join(_pairs(title, pairs)))
     return EXIT_OK
@@ -105,7 +107,7 @@ def _folder(campaign: Campaign, run: str) -> Path:
     attempts = campaign.journal.attempts()
     folders = {a.folder for a in attempts if a.state == "done" and a.folder}
     if run in planned and run not in {a.run for a in attempts if a.state == "done"}:
-        raise UsageError(f"{campaign.path}: run {run} is planned and not done yet")
+        raise UsageError(f"{campaign.path}: run {run} has not been run yet")
     if run not in planned and run not in folders:
         hint = nearest(run, [*planned, *folders])
         raise UsageError(f'{campaign.path}: no run "{run}".{hint} {_known_runs(campaign)}')

@@ -58,20 +58,26 @@ def add_to(verbs: Any) -> None:
         description="Compare cells: every block measures each of them, in random order. Sizes: "
         "64, 64k (64 000 bytes), 64Ki (65 536). Times: 10s, 500ms, 2m.",
     )
-    verb.add_argument("cells", nargs="+", metavar="CELL", help="such as those of `list cells`")
+    verb.add_argument(
+        "cells", nargs="+", metavar="CELL", help="name of a cell; `wattwire list cells` lists them"
+    )
     verb.add_argument("--pattern", default="pingpong", help=", ".join(PATTERN_ROLES))
-    verb.add_argument("--payload", default="64", metavar="SIZES", help="bytes, as 64,1m")
-    verb.add_argument("--rate", type=float, default=100.0, metavar="HZ", help="messages a second")
-    verb.add_argument("--for", default="2s", dest="length", metavar="TIME", help="of each run")
+    verb.add_argument(
+        "--payload", default="64", metavar="SIZES", help="payload sizes in bytes, such as 64,1m"
+    )
+    verb.add_argument("--rate", type=float, default=100.0, metavar="HZ", help="messages per second")
+    verb.add_argument(
+        "--for", default="2s", dest="length", metavar="TIME", help="duration of each run"
+    )
     verb.add_argument("--blocks", type=int, default=5, help="number of measurements of each cell")
-    verb.add_argument("--clients", type=int, default=1, help="subscribers, or clients")
+    verb.add_argument("--clients", type=int, default=1, help="number of subscribers or clients")
     verb.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
         dest="changes",
-        help="a setting of the middleware, or a study's key, as reply=ack or plan.seed=2",
+        help="a setting of the middleware, or a key of a study, such as reply=ack or plan.seed=2",
     )
     add_look(verb)
     add_warm_up(verb)
@@ -80,8 +86,10 @@ def add_to(verbs: Any) -> None:
         "--yes", action="store_true", help=("do not ask for confirmation of a long trial")
     )
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
-    verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
-    verb.add_argument("--json", action="store_true", help="progress and result as JSON lines")
+    verb.add_argument(
+        "--plain", action="store_true", help="print progress as plain lines, for logs"
+    )
+    verb.add_argument("--json", action="store_true", help="print progress and result as JSON lines")
     verb.set_defaults(call=try_cells)
 
 
@@ -229,8 +237,8 @@ def _study_key(text: str, cells: Sequence[Cell]) -> str:
     lacking = [cell.name for cell in cells if key not in cell.middleware.settings]
     if lacking:
         raise UsageError(
-            f"--set {key}: no such setting in {', '.join(lacking)}; compare cells that have it, "
-            "or write a study (wattwire new FILE)"
+            f"--set {key}: {', '.join(lacking)} lack this setting. Compare cells that have it, "
+            "or write a study (wattwire new FILE)."
         )
     return f"fixed.settings.{key}={value}"
 

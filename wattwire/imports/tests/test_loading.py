@@ -78,7 +78,10 @@ def test_an_unknown_study_is_named_with_those_that_can_be_read(tmp_path) -> None
 @pytest.mark.parametrize(
     ("reader", "words"),
     [
-        ("RECIPES = {}\ndef read(a, b): ...", "RECIPES: found {}; allowed: name -> description"),
+        (
+            "RECIPES = {}\ndef read(a, b): ...",
+            "RECIPES: found {}; allowed: a dict of names and descriptions",
+        ),
         ("RECIPES = {'a': 'b'}", "the function read"),
         ("1 / 0", "cannot be loaded .ZeroDivisionError"),
         ("def read(:", "cannot be loaded .SyntaxError"),
@@ -98,7 +101,7 @@ def test_a_study_without_a_reader_says_what_else_there_is(tmp_path) -> None:
 
 def test_what_is_not_there_cannot_be_read(tmp_path) -> None:
     study(tmp_path)
-    with pytest.raises(UsageError, match="not found; give the folder"):
+    with pytest.raises(UsageError, match="this folder does not exist; name the folder"):
         imports.find("tiny", [tmp_path]).read(tmp_path / "no")
 
 

@@ -78,7 +78,7 @@ def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
     ("text", "wanted", "words"),
     [
         ("", request(), "the file is empty"),
-        ("lang,power\n", request(), "a header without rows"),
+        ("lang,power\n", request(), "a header but no rows"),
         (PLAIN, request("langg"), 'unknown column "langg"; known: day, lang, power, size.*"lang"'),
         (PLAIN, request("lang", responses="pow"), "--response: unknown column"),
         (PLAIN, request("lang", block="week"), "--block: unknown column"),
@@ -88,8 +88,8 @@ def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
         (PLAIN.replace("c,1,tue", ",1,tue"), request(), "line 3: lang: found nothing"),
         (PLAIN.replace("mon,1.5", "mon"), request(), "line 2: found 3 cells; the header has 4"),
         ("lang,lang\n1,2\n", request(), 'two columns "lang"'),
-        (PLAIN, request("lang", "size", "day"), "no repeated runs: each of the 4 combinations"),
-        (PLAIN, request("lang", "lang"), "column lang: given for --factor and for --factor"),
+        (PLAIN, request("lang", "size", "day"), "no repeated runs. Each of the 4 combinations"),
+        (PLAIN, request("lang", "lang"), "column lang: named twice, in --factor and in --factor"),
         (PLAIN, request("lang", run="day"), "line 4: run mon has lang py, in line 2 it has c"),
         (b"lang,power\n\xff\xfe,1\n", request(), "not text in UTF-8"),
         (f"lang,power\nc,{'1' * 200_000}\n", request(), "line 2: not a table .field larger"),
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, text, wanted, words: str
 def test_a_file_that_is_not_there(tmp_path) -> None:
     with pytest.raises(UsageError, match="this file does not exist"):
         table.read(tmp_path / "no.csv", request())
-    with pytest.raises(UsageError, match="a folder; give a CSV file"):
+    with pytest.raises(UsageError, match="a folder; name a CSV file"):
         table.read(tmp_path, request())
 
 

@@ -92,11 +92,11 @@ def test_the_counts_stand_in_the_document(tmp_path) -> None:
 
 def test_a_folder_with_anything_in_it_stays_as_it_is(tmp_path) -> None:
     written(tmp_path / "c")
-    with pytest.raises(UsageError, match="an imported campaign here already"):
+    with pytest.raises(UsageError, match="already an imported campaign here"):
         written(tmp_path / "c")
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "note").write_text("mine")
-    with pytest.raises(UsageError, match="something here already"):
+    with pytest.raises(UsageError, match="already something here"):
         written(tmp_path / "d")
     assert (tmp_path / "d" / "note").read_text() == "mine"
     (tmp_path / "e").mkdir()

@@ -89,4 +89,7 @@ def test_a_limit_on_a_variant_of_a_study_without_any_says_how_to_give_them():
         variants={},
         limit=[{"response": "latency_p50_us", "max": 1, "where": {"variant": "head"}}],
     )
-    assert "where.variant: this study has no variants; give two, such as --variant base=" in told
+    assert (
+        "where.variant: this study has no variants. Add two, for example with --variant base="
+        in told
+    )

@@ -65,7 +65,7 @@ def test_what_is_no_number_of_a_run_or_node_is_no_response(word):
 
 def test_a_metric_of_nodes_asks_for_the_node_and_one_of_system_calls_for_another_place():
     assert "cpu_share.publisher.0" in refused(check_response, "cpu_share")
-    assert "not used for answers" in refused(check_response, "syscalls_per_message")
+    assert "answers do not use these runs" in refused(check_response, "syscalls_per_message")
     assert check_name("syscalls_per_message", "here").unit == ""
 
 

@@ -46,7 +46,7 @@ def test_a_fixed_factor_is_known_for_a_preset_may_have_fixed_it():
     ("walk", "message"),
     [
         ({"response": "cpu", "by": ["langage"]}, 'unknown factor "langage"'),
-        ({"response": "cpu", "by": "language"}, "allowed: a list of factors, as ['language']"),
+        ({"response": "cpu", "by": "language"}, "allowed: a list of factors, such as ['language']"),
         ({"response": "cpu"}, "by: found nothing; allowed: a list of factors"),
         ({"response": "cpu", "by": ["language", "language"]}, "found a factor twice"),
         ({"by": ["language"]}, 'response: found nothing; allowed: a name, as "power_w"'),

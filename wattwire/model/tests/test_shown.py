@@ -59,7 +59,7 @@ def test_figures_and_rankings_name_their_responses():
     [
         ({"rows": "langage"}, 'table 1: rows: unknown factor "langage"'),
         ({"rows": ""}, "table 1: rows: found nothing; allowed: a factor: "),
-        ({"columns": "language"}, "language is both rows and columns"),
+        ({"columns": "language"}, "rows and columns are both language"),
         ({"values": []}, "table 1: values: found []; allowed: a list of tables"),
         ({"values": [{"response": "lost", "role": "client"}]}, 'values 1: unknown key "role"'),
         ({"values": [{"response": "lost", "roles": ["clint"]}]}, 'Did you mean "client"?'),

@@ -70,7 +70,7 @@ def check_program(request: Request) -> None:
     if path is not None and path.is_file():
         raise _refusal(program, {"kind": "permission", "message": "it is not executable"})
     where = f"in {Path(request.cwd).resolve()}" if path else f"on PATH ({os.environ.get('PATH')})"
-    raise _refusal(program, {"message": f"there is no such program {where}"})
+    raise _refusal(program, {"message": f"the program does not exist {where}"})
 
 
 def attached_name(index: int) -> str:
@@ -355,7 +355,7 @@ def _refusal(program: str, error: Mapping[str, Any]) -> UsageError | MissingErro
     message = error.get("message", "?")
     if error.get("kind") == "permission":
         return MissingError(
-            f"{program}: permission denied ({message}). It must be executable for you: "
-            "`chmod +x` it, or give its interpreter first."
+            f"{program}: permission denied ({message}). Make it executable with `chmod +x`, "
+            "or run it with its interpreter."
         )
     return UsageError(f"{program}: cannot be started ({message}). Check its name and PATH.")

@@ -59,14 +59,14 @@ def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int
     lines, spawned_ns = state.lines, state.spawned_ns
     ready, sent, done = (lines.get(keyword) for keyword in ("READY", "SENT", "DONE"))
     if "LISTENING" in lines and not node.listens:
-        yield f"C-06: a {node.role} printed LISTENING, which no one is to connect to"
+        yield f"C-06: a {node.role} printed LISTENING, but no node connects to it"
     if ready is not None:
         age_ns = ready["seen_ns"] - spawned_ns
         for key in ("startup_ns", "discovery_ns"):
             if (ready[key] or 0) > age_ns:
                 yield f"C-07: READY: {key} is {ready[key]}, but the process was {age_ns} ns old"
     if "COUNTED" in lines and not node.spec["count_beyond"]:
-        yield "C-11: it printed COUNTED, which count_beyond = 0 leaves no room for"
+        yield "C-11: it printed COUNTED, which is not allowed with count_beyond = 0"
     if sent is not None:
         yield from _sent_faults(node, sent, spawned_ns, start_ns)
     if done is not None and stop_ns and done["seen_ns"] < stop_ns:
@@ -79,7 +79,7 @@ def count_faults(done: dict[str, Any] | None, parts: Sequence[Samples]) -> Itera
     """Yield each mismatch of dropped records between DONE and the file headers (C-26)."""
     overflow = sum(part.overflow for part in parts)
     if done is not None and parts and done["overflow"] != overflow:
-        yield f"C-26: DONE says overflow {done['overflow']}; its files say {overflow}"
+        yield f"C-26: overflow is {done['overflow']} in DONE and {overflow} in its files"
 
 
 def _sent_faults(
@@ -93,12 +93,12 @@ def _sent_faults(
         yield "C-14: SENT came before the window began"
     demanded = scheduled(node.spec)
     if sent["scheduled"] != demanded:
-        yield f"C-14: SENT: scheduled is {sent['scheduled']}; the spec demands {demanded}"
+        yield f"C-14: SENT: scheduled is {sent['scheduled']}; the spec requires {demanded}"
     elif sent["sent"] + sent["skipped"] > demanded + node.spec["count_beyond"]:
         yield f"C-14: SENT: sent {sent['sent']} and skipped {sent['skipped']} of {demanded}"
     for key in ("begin_ns", "end_ns"):
         if sent[key] is not None and not spawned_ns <= sent[key] <= sent["seen_ns"]:
-            yield f"C-14: SENT: {key} is {sent[key]}, outside the life of the process"
+            yield f"C-14: SENT: {key} is {sent[key]}, outside the lifetime of the process"
 
 
 def record_faults(node: NodePlan, samples: Samples, first_ns: int, last_ns: int) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _wrong_records(
     known_senders = {node.node} if node.sends else {*node.spec["peers.nodes"]}
     if not _carries_sequence(node.spec):
         known_senders.add(UNKNOWN_PEER)
-    yield "C-17", "are of a sender that is not in the run", ~np.isin(senders, sorted(known_senders))
+    yield "C-17", "have a sender that is not in the run", ~np.isin(senders, sorted(known_senders))
     counters = records["seq"] & np.uint64(PROBE_COUNTER)
     probes = counters == np.uint64(PROBE_COUNTER)
     yield "C-17", "are probes, which are not recorded", probes
@@ -145,7 +145,7 @@ def _wrong_records(
     for name, mask in (("intended_ns", True), ("begin_ns", sound), ("end_ns", True)):
         times = records[name]
         outside = (times < first_ns) | (times > last_ns)
-        text = f"have {name} outside the life of the run's processes"
+        text = f"have {name} outside the lifetime of the run's processes"
         yield "C-27", text, (times != UNKNOWN_NS) & outside & mask
     begins, ends = records["begin_ns"], records["end_ns"]
     both_known = (begins != UNKNOWN_NS) & (ends != UNKNOWN_NS) & sound
@@ -153,10 +153,10 @@ def _wrong_records(
     latest_begins = np.clip(ends, -(2**62), 2**62) + CLOCK_TOLERANCE_NS
     yield "C-27", "end before they begin", both_known & (latest_begins < begins)
     flagged = (flags & (FLAG_TIMEOUT | FLAG_FAILED)) != 0
-    yield "C-27", "have neither an end nor a flag that says why", (ends == UNKNOWN_NS) & ~flagged
+    yield "C-27", "have no end and no flag that explains it", (ends == UNKNOWN_NS) & ~flagged
     lengths = _lengths(node.spec)
     checked = sound & ~flagged & (kinds != KINDS.index("accept"))
-    text = f"have another length than {' or '.join(map(str, lengths))} bytes"
+    text = f"do not have a length of {' or '.join(map(str, lengths))} bytes"
     yield "C-25", text, checked & ~np.isin(records["bytes"], lengths)
 
 
@@ -209,7 +209,7 @@ def sequence_faults(
             if len(unsent):
                 yield (
                     f"{node.process} broke C-21: it recorded {len(unsent):,} messages that were "
-                    f"never sent, the first of counter {int(unsent[0]) & PROBE_COUNTER}"
+                    f"never sent; the first has counter {int(unsent[0]) & PROBE_COUNTER}"
                 )
 
 

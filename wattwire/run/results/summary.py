@@ -343,13 +343,13 @@ class Collected:
         if row["received_unique"] + row["failed"] + row["lost"] != row["expected"]:
             text = (
                 f"received {row['received_unique']} + failed {row['failed']} + lost "
-                f"{row['lost']} is not the {row['expected']} expected"
+                f"{row['lost']} does not equal expected {row['expected']}"
             )
             reasons.append(Reason(Verdict.INVALID, "sums", text))
         if evidence.is_complete(record.outcome):
             recorded = sum(int(d["recorded"]) for d in done)
             if recorded != self.messages.count:
-                text = f"nodes say {recorded} records; their files hold {self.messages.count}"
+                text = f"nodes reported {recorded} records; their files have {self.messages.count}"
                 reasons.append(Reason(Verdict.INVALID, "sums", text))
             sent = sum(
                 int(s.lines["SENT"]["sent"])
@@ -358,7 +358,7 @@ class Collected:
             )
             # A settling run ends by time, so its clients need not report how many they sent.
             if sent != row["sent"] and self.planned.control != SETTLING:
-                text = f"senders say {sent} sent; their records hold {row['sent']}"
+                text = f"senders reported {sent} sent messages; their records have {row['sent']}"
                 reasons.append(Reason(Verdict.INVALID, "sums", text))
         return reasons
 

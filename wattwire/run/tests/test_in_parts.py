@@ -159,7 +159,7 @@ def test_files_read_in_pieces_give_the_same_table_and_the_same_faults(tmp_path, 
     by = ("node", "end_ns", "counter")
     assert whole.equals(whole.sort(*by, nulls_last=True, maintain_order=True))
     assert any("C-21" in fault for fault in faults)
-    assert any("outside the life" in fault for fault in faults)
+    assert any("outside the lifetime" in fault for fault in faults)
     monkeypatch.setattr(records, "CHUNK_RECORDS", 7)
     monkeypatch.setattr(convert, "CHUNK_RECORDS", 7)
     pieces, faults_of_pieces = converted(tmp_path, nodes)

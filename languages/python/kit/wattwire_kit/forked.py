@@ -60,7 +60,9 @@ class Processes:
     def enter(self, number: int) -> None:
         """Begin to serve as child `number` (from 0). The child ends with its parent."""
         if number >= PROCESSES_MAX:
-            raise MiddlewareFailed(f"process {number}: a run may have at most {PROCESSES_MAX}")
+            raise MiddlewareFailed(
+                f"process {number}: a run may have at most {PROCESSES_MAX} processes"
+            )
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != self._parent:
             os._exit(5)  # the parent ended before prctl took effect
