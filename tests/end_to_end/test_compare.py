@@ -140,7 +140,7 @@ def again_and_across(cli, folder: Path) -> None:
     refused = cli("compare", "both", "copy")
     assert refused.code == 2 and "cpu_name" in refused.err and "--across-machines" in refused.err
     across = cli("compare", "both", "copy", "--across-machines", "--markdown", "-")
-    assert across.out.startswith("**Across machines (cpu")
+    assert across.out.startswith("**The comparison is across machines (cpu")
 
 
 def test_every_input_of_the_action_reaches_its_script_and_the_guide_uses_them_right():

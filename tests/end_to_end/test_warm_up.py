@@ -94,7 +94,7 @@ def test_the_planted_beginning_is_found_and_left_out_of_time_and_cost_alike(cli,
     calls_of_each = f"{plural(found['calls'], 'call')} of each client"
     assert calls_of_each in done.out
     page = (tmp_path / "c" / "report" / "index.html").read_text(encoding="utf-8")
-    assert f"The discarded warm-up is {calls_of_each}" in page
+    assert f"The discarded warm-up consists of {calls_of_each}" in page
     latency, cpu = (medians(campaign, name) for name in ("latency_p50_us", "cpu_us_per_message"))
     whole = medians(campaign, "cpu_us_per_message", "settling")
     # A call in three of these was slow without a warm-up: more than 600 µs of CPU time a message.

@@ -24,7 +24,7 @@ def skipped_lines(prepared: Prepared) -> list[str]:
     for reason, treatments in by_reason.items():
         labels = f" ({'; '.join(t.label() for t in treatments)})"
         few = len(treatments) <= NAMED_MAX
-        lines.append(f"skipped, {plural(len(treatments), 'treatment')}{labels * few}: {reason}")
+        lines.append(f"skipped {plural(len(treatments), 'treatment')}{labels * few}: {reason}")
     return lines
 
 

@@ -28,10 +28,10 @@ def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
     )
     if campaign.study.comparable is not None:  # an imported table whose factors have one level each
         columns = ", ".join(campaign.study.comparable)
-        column_hint = f", as in: {columns}" if columns else ""
+        column_hint = f", for example {columns}" if columns else ""
         yield wrapped(
-            "Nothing to compare: each factor has one level. Import again with --factor COLUMN "
-            f"for a column in which runs differ{column_hint}.",
+            "There is nothing to compare, because each factor has one level. Import again with "
+            f"--factor COLUMN for a column in which runs differ{column_hint}.",
             width,
         )
     if about["recipe"]:
@@ -100,5 +100,5 @@ def _origin(entry: dict[str, Any]) -> str:
     files = entry["files"]
     file_names = ", ".join(files[:FILES_MAX])
     more = f" and {plural(len(files) - FILES_MAX, 'more file')}" if len(files) > FILES_MAX else ""
-    left_out = f", {count(entry['rows_left_out'])} left out" if entry["rows_left_out"] else ""
+    left_out = f", {count(entry['rows_left_out'])} excluded" if entry["rows_left_out"] else ""
     return f"{entry['how']}: {plural(entry['rows_used'], 'row')}{left_out} of {file_names}{more}"

@@ -235,7 +235,7 @@ def _notes(evidence: Evidence) -> list[str]:
     left_out = {
         f"{_treatment_name(entry['treatment'])}: {entry['skipped']}" for entry in evidence.skipped
     }
-    notes += [f"Left out: {text}." for text in sorted(left_out)]
+    notes += [f"Skipped: {text}." for text in sorted(left_out)]
     guarantees: dict[str, str] = {}
     for run in evidence.runs.values():
         ready = run["nodes"][-1].get("ready") or {}
@@ -244,7 +244,10 @@ def _notes(evidence: Evidence) -> list[str]:
             guarantees[str(run["levels"].get(FACTOR))] = delivery.replace("_", " ")
     if len(set(guarantees.values())) > 1:
         listed = ", ".join(f"{cell} {delivery}" for cell, delivery in sorted(guarantees.items()))
-        notes.append(f"Not like for like: the cells promise different delivery ({listed}).")
+        notes.append(
+            "The comparison is not like for like, because the cells promise different delivery "
+            f"({listed})."
+        )
     if evidence.excluded.height:
         reasons: dict[str, list[str]] = {}
         for run in evidence.excluded["run"].to_list():

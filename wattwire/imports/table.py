@@ -316,15 +316,17 @@ def _odd_values(
         if missing:
             yield Remark(
                 f"Rows without {name}",
-                f"{len(missing)} of {plural(len(rows), 'row')} of {path.name} have no number in "
-                f"{name} ({_lines(missing)}): answers about it exclude them.",
+                f"{path.name} has no number for {name} in {len(missing)} of "
+                f"{plural(len(rows), 'row')} ({_lines(missing)}). Answers about {name} "
+                "exclude such rows.",
             )
         negative = [line for line, row in rows if _is_negative(row[name])]
         if negative:
             yield Remark(
                 f"Negative values of {name}",
-                f"{len(negative)} of {plural(len(rows), 'row')} of {path.name} have a negative "
-                f"{name} ({_lines(negative)}). Ratios are undefined, so answers are differences.",
+                f"{path.name} has a negative {name} in {len(negative)} of "
+                f"{plural(len(rows), 'row')} ({_lines(negative)}). Ratios are undefined, "
+                "so answers are differences.",
             )
 
 

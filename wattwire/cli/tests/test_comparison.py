@@ -194,7 +194,7 @@ def test_different_promises_and_what_was_left_out_are_said():
                 delivery={"a": "best_effort"}, outcome="saturated")  # fmt: skip
     text = " ".join(" ".join(compare(made).lines()).split())
     assert "promise different delivery (a best effort, b reliable)." in text
-    assert "Left out: c at 64 B: c has no pingpong." in text
+    assert "Skipped: c at 64 B: c has no pingpong." in text
     assert "Outcome: a saturated: why." in text
 
 

@@ -37,11 +37,11 @@ def test_few_treatments_are_named_with_their_reason_and_many_are_counted():
     found = treatments(study())
     few = Prepared([], {}, [(t, "b/x: protoc is not on PATH") for t in found[3:5]], {})
     assert skipped_lines(few) == [
-        "skipped, 2 treatments (cell=b/x payload_bytes=1; cell=b/x payload_bytes=2): b/x: protoc "
+        "skipped 2 treatments (cell=b/x payload_bytes=1; cell=b/x payload_bytes=2): b/x: protoc "
         "is not on PATH"
     ]
     many = Prepared([], {}, [(t, "why") for t in found], {})
-    assert skipped_lines(many) == ["skipped, 6 treatments: why"]
+    assert skipped_lines(many) == ["skipped 6 treatments: why"]
 
 
 def test_a_factor_with_one_level_left_answers_nothing():

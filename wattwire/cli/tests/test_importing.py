@@ -149,10 +149,10 @@ def test_a_table_with_one_level_says_what_to_compare_by(tmp_path, capsys) -> Non
     typed = ["import", "csv", str(tmp_path / "one.csv"), "--response", "w:W", "--factor", "lang"]
     assert main([*typed, "--campaign", str(tmp_path / "c"), "--no-report"]) == EXIT_OK
     told = " ".join(capsys.readouterr().out.split())
-    assert "Nothing to compare: each factor has one level." in told
-    assert "with --factor COLUMN for a column in which runs differ, as in: day." in told
+    assert "There is nothing to compare, because each factor has one level." in told
+    assert "with --factor COLUMN for a column in which runs differ, for example day." in told
     with contextlib.closing(open_campaign(tmp_path / "c")) as campaign:
         evidence = gather(campaign)
         first = headline(evidence, answer_all(evidence))
-    assert first.startswith("4 runs measured, all with lang c, so there is nothing to compare.")
+    assert first.startswith("4 runs were measured, all with lang c, so there is nothing")
     assert first.endswith("--factor COLUMN for a column in which runs differ: day.")

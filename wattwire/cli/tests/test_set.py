@@ -237,10 +237,10 @@ def test_a_validity_limit_on_a_share_may_be_written_in_percent(tmp_path: Path) -
 def test_a_share_of_one_or_more_is_said_to_open_its_limit() -> None:
     assert disabled(ValidityLimits(steal_max=0.99)) == []
     assert disabled(ValidityLimits(steal_max=1)) == [
-        "steal_max=1 disables this limit: it excludes no run."
+        "steal_max=1 disables this limit, so it excludes no run."
     ]
     (told,) = disabled(ValidityLimits(other_load_max=50))
     assert told == (
-        "other_load_max=50 disables this limit (50 % is written 0.5 or 50%; 50 is 5,000 %): it "
+        "other_load_max=50 disables this limit (50 % is written 0.5 or 50%; 50 is 5,000 %), so it "
         "excludes no run."
     )

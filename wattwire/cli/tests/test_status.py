@@ -77,5 +77,5 @@ def test_runs_that_ended_before_anything_was_sent_are_not_usable_and_a_look_is_c
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert told[:2] == [
         "2 of 4 runs are done, 0 of them valid.",
-        "A look: no run is excluded for the machine's state.",
+        "This is a look, so no run is excluded for the machine's state.",
     ]

@@ -330,7 +330,7 @@ def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
     yield f"{done_count} of {len(counted)} runs are done, {usable} of them valid."
     has_study = (campaign.path / "study.json").exists()
     if has_study and campaign.study.validity.look:
-        yield "A look: no run is excluded for the machine's state."
+        yield "This is a look, so no run is excluded for the machine's state."
 
 
 def status(options: argparse.Namespace) -> int:

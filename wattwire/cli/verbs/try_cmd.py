@@ -121,7 +121,7 @@ def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared
     builds = builds_ahead(prepared.cells)
     headline += f" {build_words(builds)}." if builds else ""
     skipped = prepared.skipped
-    reasons = (f"Left out: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
+    reasons = (f"Skipped: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
     closed = "In closed loop --for does not apply: a run ends after its calls (--set count=CALLS)."
     notes = [closed] if study.held.get("loop") == "closed" else []
     for text in (headline, *reasons, *notes):

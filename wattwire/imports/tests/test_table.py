@@ -144,6 +144,7 @@ def test_missing_and_negative_values_are_named_with_their_lines(tmp_path) -> Non
     imported = read(tmp_path, text, request("lang", responses="power:W t:s"))
     found = {one.title: one.text for one in imported.remarks}
     assert set(found) == {"Rows without power", "Negative values of power", "Rows without t"}
-    assert "1 of 4 rows of mine.csv have no number in power (line 3)" in found["Rows without power"]
+    expected = "mine.csv has no number for power in 1 of 4 rows (line 3)."
+    assert expected in found["Rows without power"]
     assert "(line 4). Ratios are undefined" in found["Negative values of power"]
     assert "(line 5)" in found["Rows without t"]

@@ -136,7 +136,7 @@ def _matched(
     titles = words.listed([words.factor_title(name) for name in others])
     left_out = len(points) - len(kept)
     note = f" Means are over the levels of {titles} that every cell has"
-    note += f"; {words.plural(left_out, 'other run')} left out." if left_out else "."
+    note += f"; {words.plural(left_out, 'other run')} omitted." if left_out else "."
     return kept, note
 
 

@@ -45,10 +45,12 @@ PHRASES = Phrases(
         "centres": "{lowest:number} to {highest:number}",
         "common": "Common to these treatments: {levels}.",
         "excluded": (
-            "{excluded:count} of these {runs:plural run} are excluded from the answers because "
-            "of the machine's state, which does not cause this mode."
+            "The answers exclude {excluded:count} of these {runs:plural run} because of the "
+            "machine's state, which does not cause this mode."
         ),
-        "only_excluded": "Only excluded runs show the mode in: {treatments:listed}.",
+        "only_excluded": (
+            "In these treatments, only excluded runs show the mode: {treatments:listed}."
+        ),
         "only_treatment": "the only treatment",
         "more": "{more} more",
         "settings": "The nodes of these runs reported: {setting} {values:listed}.",
@@ -76,7 +78,7 @@ PHRASES = Phrases(
             "the mode”: messages in the bands that adjoin the more populated of these ranges and "
             "have the same width on the log scale; the table shows the more populated band."
         ),
-        "silent": "No latency mode at 40 or 80 ms that TCP could cause was detected.",
+        "silent": ("No latency mode at 40 or 80 ms with TCP as a possible cause was detected."),
     },
 )
 

@@ -27,8 +27,9 @@ PHRASES = Phrases(
         ),
         "summary": (
             "In {falling} of {groups:plural group} of runs that differ only in the rate, the "
-            "median at {slow} is {ratios} times that at {fast} ({runs:plural run}; simultaneous "
-            "{confidence:confidence} intervals over blocks exclude 1, see the table)."
+            "median latency at {slow} is {ratios} times the median at {fast} ("
+            "{runs:plural run}; simultaneous {confidence:confidence} intervals over blocks "
+            "exclude 1; see the table)."
         ),
         "ratio": "{lowest:number}",
         "ratios": "{lowest:number} to {highest:number}",

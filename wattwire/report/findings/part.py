@@ -18,7 +18,7 @@ from wattwire.report.words.phrases import Phrase, Phrases
 PHRASES = Phrases(
     "all_findings",
     {
-        "in_short": "Found: {findings:listed}.",
+        "in_short": "Findings: {findings:listed}.",
         "finding": "{title:lower} ({standing})",
         "no_latencies": "No valid run has latencies to analyse.",
     },

@@ -66,12 +66,14 @@ PHRASES = Phrases(
         "fragment": "the fragmentation threshold of the middleware ({granted:count} B granted)",
         # Evidence.
         "summary": (
-            "In {steps} of {groups:plural group} of runs that differ only in the payload, {jump} "
-            "({pairs:plural pair} of runs in the same blocks; simultaneous {confidence:confidence} "
-            "intervals, see the table)."
+            "In {steps} of {groups:plural group} of runs that differ only in the payload, "
+            "{jump} ({pairs:plural pair} of runs in the same blocks; simultaneous "
+            "{confidence:confidence} intervals; see the table)."
         ),
         "rise": "the median is {ratios} times the value expected from the neighbouring sizes",
-        "fall": "the median at the smaller payload is {ratios} times that at the larger",
+        "fall": (
+            "the median at the smaller payload is {ratios} times the median at the larger payload"
+        ),
         "loss": (
             "the share of lost messages is up to {share:percent} above its trend with the payload "
             "size"
@@ -83,9 +85,9 @@ PHRASES = Phrases(
             "With only {setting} at another level, {compared} of {groups:plural group} had no "
             "step; in {clear}, the difference within blocks is significant."
         ),
-        "confirm": "To confirm: also measure {sizes}, to narrow the step down.",
+        "confirm": "To confirm: also measure {sizes} to narrow the step down.",
         "confirm_with_buffers": (
-            "To confirm: also measure {sizes}, to narrow the step down, and vary {buffers}: a "
+            "To confirm: also measure {sizes} to narrow the step down, and vary {buffers}. A "
             "step caused by a buffer moves with the buffer size."
         ),
         # Table and figure.

@@ -26,16 +26,17 @@ from wattwire.report.words.phrases import Phrase, Phrases
 PHRASES = Phrases(
     "comparison",
     {
-        "completed": "Every run completed: {runs:plural run}.",
+        "completed": "All runs completed ({runs:plural run}).",
         "completed_in_some": (
-            "Every run completed in {completed:count} of {treatments:plural treatment} "
-            "({runs:plural run})."
+            "In {completed:count} of {treatments:plural treatment}, all runs completed ("
+            "{runs:plural run})."
         ),
         "basis": (
-            "Ratios are of geometric means, head over base; {method}. Intervals are simultaneous "
-            "at {confidence:confidence} over {answers:plural answer}{looks} (Bonferroni: each at "
-            "{level:confidence}). “Worse”: the whole interval is beyond the margin. “Not worse”: "
-            "no part of the interval is."
+            "Each ratio is the geometric mean of head divided by the geometric mean of base ("
+            "{method}). Intervals are simultaneous at {confidence:confidence} over "
+            "{answers:plural answer}{looks} (Bonferroni: each at {level:confidence}). "
+            "“Worse”: the whole interval is beyond the margin. “Not worse”: no part of the "
+            "interval is beyond the margin."
         ),
         "looks": " and {looks} looks",
         "limit": "Limit {limit}",

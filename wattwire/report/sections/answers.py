@@ -56,7 +56,9 @@ PHRASES = Phrases(
             "{baseline}, the first level without such runs."
         ),
         "question": "{id}  {text}",
-        "not_answered": "Not answered: this campaign holds the question's factors at one level.",
+        "not_answered": (
+            "Not answered, because this campaign holds the question's factors at one level."
+        ),
         "level": "{claim}: {outcome}.",
         "other_levels": (
             "The {response} of the other {levels:plural level} of {factor} ranges from "
@@ -69,7 +71,9 @@ PHRASES = Phrases(
             ", the first level, because the study names no baseline (answers.baseline)"
         ),
         "no_number": "{response:capital}: {reason}.",
-        "more_without_number": "{more} more have no number; see the table.",
+        "more_without_number": (
+            "{more:plural more answer has/more answers have} no number; see the table."
+        ),
         # The figure of ratios.
         "figure": "Ratios with their intervals",
         "caption": (
@@ -99,7 +103,10 @@ PHRASES = Phrases(
         "exploratory_import": (
             "These questions were chosen after the data were recorded, so they are exploratory"
         ),
-        "exploratory_edit": "{edits:listed} afterwards, so exploratory",
+        "exploratory_edit": (
+            "These answers are exploratory because of changes after the measurement ("
+            "{edits:listed})"
+        ),
         "edited": "{files:listed} edited",
         "limits_changed": "validity limits changed",
         # Ratios at each level of the other factors.
@@ -378,7 +385,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
     ]
     if answers.block_count >= RANK_BLOCKS_MIN:
         columns.append(Column("by_ranks", "Hodges–Lehmann by ranks", "measured"))
-        columns.append(Column("rank_level", "its exact level"))
+        columns.append(Column("rank_level", "exact confidence level"))
     if evidence.excluded.height:
         columns.append(Column("with_all", "with the excluded runs", "measured"))
     note = PHRASES(

@@ -27,11 +27,11 @@ PHRASES = Phrases(
         "title": "Audit trail",
         "order": "Runs in order of execution",
         "order_caption": (
-            "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate blocks. "
-            "Hollow marks are excluded runs."
+            "Drift appears as a slope, and a disturbance appears as a cluster. Dashed lines "
+            "separate blocks. Hollow marks are excluded runs."
         ),
         "no_attempt": "No run was attempted.",
-        "excluded": "{excluded:count} of {runs:plural run} excluded.",
+        "excluded": "Excluded: {excluded:count} of {runs:plural run}.",
         "excluded_by": "By {factor}: {levels}{test}.",
         "excluded_level": "{level} {excluded} of {runs}",
         "excluded_equally": (

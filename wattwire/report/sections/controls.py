@@ -39,8 +39,8 @@ PHRASES = Phrases(
             "difference {mean:number}{unit}"
         ),
         "note": (
-            "Geometric mean over blocks, with a {confidence:confidence} t interval from {pairs} "
-            "pairs on. Without the sampler, CPU time is read only at the start and the end of "
+            "Geometric mean over blocks; with at least {pairs} pairs, also a {confidence} t "
+            "interval. Without the sampler, CPU time is read only at the start and the end of "
             "the window."
         ),
     },

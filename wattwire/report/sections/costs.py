@@ -44,20 +44,21 @@ PHRASES = Phrases(
         # CPU and memory.
         "by_role": "CPU and memory by cell and role",
         "by_role_note": (
-            "A value is the mean over the nodes of the role. The middle value is the geometric "
-            "mean over the valid runs of the row{pooled}. The range spans the runs and is not a "
-            "confidence interval."
+            "Each value is the mean over the nodes of the role. The middle value is the "
+            "geometric mean over the valid runs of the row{pooled}. The range spans the runs "
+            "and is not a confidence interval."
         ),
         "pooled": ", which pool {factors:listed}",
         # Energy.
-        "no_energy": "No energy results: no meter measured energy. {absent}",
+        "no_energy": ("There are no energy results, because no meter measured energy. {absent}"),
         "absent": "Absent: {meters}.",
         "energy": "Measured energy",
         "energy_note": (
-            "Standing energy = (silent power − machine power) × window length; message energy = "
-            "(power in the window − silent power) × window length; the total is their sum. "
-            "Joules per message are paired within blocks, with a 95 % t interval from three "
-            "blocks on. Below the resolution, the table gives only an upper limit."
+            "Standing energy = (silent power − machine power) × window length; message energy "
+            "= (power in the window − silent power) × window length; the total is their sum. "
+            "Joules per message are paired within blocks. With three or more blocks, they "
+            "have a 95 % t interval. Below the resolution, the table gives only an upper "
+            "limit."
         ),
         "estimate": "Modelled energy: an estimate, not a measurement",
         "estimate_warning": (

@@ -46,15 +46,15 @@ PHRASES = Phrases(
         # Kinds of charts, each with its caption.
         "box": "runs and boxes",
         "box_caption": (
-            "Each row is a treatment, each dot a run. With {runs_min} or more runs, a box shows "
-            "the quartiles and the median, and its whiskers extend to the lowest and the highest "
-            "run."
+            "Each row is a treatment, and each dot is a run. With {runs_min} or more runs, a "
+            "box shows the quartiles and the median, and its whiskers extend to the lowest "
+            "and the highest run."
         ),
         "violin": "violins",
         "violin_caption": (
-            "Each row is a treatment, each dot a run. With {runs_min} or more runs, a violin "
-            "shows their density, estimated with Scott's bandwidth. All violins have the same "
-            "width."
+            "Each row is a treatment, and each dot is a run. With {runs_min} or more runs, a "
+            "violin shows their density, estimated with Scott's bandwidth. All violins have "
+            "the same width."
         ),
         "ecdf": "cumulative share of runs",
         "ecdf_caption": (
@@ -76,8 +76,8 @@ PHRASES = Phrases(
         ),
         "order": "runs in order of execution",
         "order_caption": (
-            "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate blocks. "
-            "Hollow marks are excluded runs."
+            "Drift appears as a slope, and a disturbance appears as a cluster. Dashed lines "
+            "separate blocks. Hollow marks are excluded runs."
         ),
     },
 )

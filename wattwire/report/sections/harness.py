@@ -23,9 +23,11 @@ PHRASES = Phrases(
         "unit_of_shares": "share of all cores",
         "phases": "Duration of a run's phases",
         "round_trips": "Harness cost per round trip: a cell's kit compared with a bare client",
-        "round_trips_note": "Interleaved pairs compared the cell's ping-pong with a bare client "
-        "of the same library ({bytes} B, on one core of this machine, before "
-        "the campaign). Latencies of the campaign include this cost.",
+        "round_trips_note": (
+            "The cell's round trips were compared with those of a bare client of the same "
+            "library, in interleaved pairs of runs before the campaign ({bytes} B, on one "
+            "core of this machine). Latencies of the campaign include this cost."
+        ),
         "not_measured": "Harness cost per round trip: not measured here{which}. `wattwire check "
         "CELL --cost` measures it for cells with a bare client.",
         "none": "No run recorded the cost of the harness.",
@@ -132,7 +134,7 @@ def _wide_table(table_id: str, title: str, rows: list[dict[str, Any]]) -> Table:
         table_id,
         title,
         [
-            Column("what", "what"),
+            Column("what", "quantity"),
             Column("unit", "unit"),
             Column("median", "median run", "measured"),
             Column("highest", "highest run", "measured"),

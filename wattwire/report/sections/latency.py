@@ -65,8 +65,8 @@ PHRASES = Phrases(
             "of a run is infinite."
         ),
         "undated": (
-            "{losses:plural lost message} without a recorded send time: the quantiles include "
-            "them, and the series has them at its end."
+            "{losses:plural lost message has/lost messages have} no recorded send time. The "
+            "quantiles include such messages, and the time series places them at its end."
         ),
     },
 )

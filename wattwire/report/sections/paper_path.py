@@ -74,25 +74,27 @@ PHRASES = Phrases(
         # Simulated error rates.
         "rates": "False-positive rate of this procedure",
         "rates_note": (
-            "Each row simulates {trials:count} campaigns with the sizes nearest to those above, "
-            "for the test over all groups, without pairwise tests."
+            "Each row simulates {trials:count} campaigns with the group sizes nearest to "
+            "those above. The rates are those of the test over all groups, without pairwise "
+            "tests."
         ),
         "aligned": "Interactions by aligned ranks",
         "aligned_note": (
-            "Each effect is aligned and ranked separately (type III), with runs as unpaired. "
-            "This is not a test of ratios: in every simulated trial, it reports two "
-            "multiplicative factors (×3 and ×5) as an interaction. For ratios, see the answers."
+            "Each effect is aligned and ranked separately (type III), and runs are treated as "
+            "unpaired. This is not a test of ratios: in every simulated trial, it reports two "
+            "multiplicative factors (×3 and ×5) as an interaction. For ratios, see the "
+            "answers."
         ),
         # The steps of one analysis.
         "walk": "{response} by {groups}",
         "pooled": "The groups pool {factors:listed}, whose effects count as scatter.",
-        "omitted": "{runs:plural run} without this response omitted.",
+        "omitted": "Omitted: {runs:plural run} without this response.",
         "steps": "Steps: {walk}",
         "fences": "fences {low:number} to {high:number}",
-        "nothing_decided": "nothing decided",
+        "nothing_decided": "no verdict",
         "differs": "differs ({method})",
         "no_difference": "no difference detected ({method})",
-        "powerless": "cannot reject at these sizes with any data ({method})",
+        "powerless": "cannot reject at these sizes, whatever the data ({method})",
         "pairs": "Pairs: {walk}",
     },
 )
@@ -171,7 +173,7 @@ def _summary(evidence: Evidence, results: Sequence[Walked]) -> Table:
         PHRASES("summary"),
         [
             Column("response", "response"),
-            Column("by", "groups by"),
+            Column("by", "grouped by"),
             Column("groups", "groups", "measured"),
             Column("runs", "runs", "measured"),
             Column("test", "test", group="all runs"),
@@ -275,7 +277,7 @@ def _rates_table(results: Sequence[Walked]) -> Table:
         PHRASES("rates"),
         [
             Column("groups", "groups", "measured"),
-            Column("runs", "runs in each", "measured"),
+            Column("runs", "runs per group", "measured"),
             Column("model", "data"),
             Column("with_all", "all runs", "text", group="false positives at 5 %"),
             Column("without", "outliers removed", "text", group="false positives at 5 %"),

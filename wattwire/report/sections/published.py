@@ -147,7 +147,7 @@ def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, st
     ]
     columns.append(Column("runs", "runs", "measured"))
     if any("because" in row for row in table_rows):
-        columns.append(Column("because", "not measured because"))
+        columns.append(Column("because", "reason not measured"))
     for key in quantities:
         title, unit = QUANTITIES[key]
         estimated = key in ("power_w", "energy_j") and not measured_energy

@@ -34,7 +34,7 @@ PHRASES = Phrases(
         "legend": (
             "✓: matches the printed digits, rounded or truncated. (✓): the same, but a weak "
             "match, because few digits are printed. ✓ˢ: matches the printed digits after a "
-            "search over other choices, whose number is given. ≈: within 1 %. ✗: differs. –: "
+            "search over other choices (their number is given). ≈: within 1 %. ✗: differs. –: "
             "cannot be computed from these data. Hover over a number for its recipe."
         ),
         "folded": "{title}: {numbers:plural number}, {counts}",
@@ -420,7 +420,7 @@ def _provenance(reader: ImportedCampaign) -> list[Any]:
         Column("files", "files", "measured"),
         Column("used", "rows used", "measured"),
         Column("left", "rows excluded", "measured"),
-        Column("how", "how"),
+        Column("how", "derivation"),
     ]
     table = Table("provenance", PHRASES("by_response"), columns, rows)
     many_ways = [name for name, *_, ways in by_response.iter_rows() if len(ways) > WAYS_MAX]
@@ -436,7 +436,7 @@ def _ways(used: pl.DataFrame) -> Fold:
     )
     columns = [
         Column("column", "response"),
-        Column("how", "how"),
+        Column("how", "derivation"),
         Column("values", "values", "measured"),
         Column("run", "as in run"),
     ]
@@ -456,7 +456,7 @@ def _excluded_table(reader: ImportedCampaign) -> Table:
         for why, count in file_counts.most_common()
     ]
     columns = [
-        Column("why", "why"),
+        Column("why", "reason"),
         Column("places", "files", "measured"),
         Column("rows", "rows", "measured"),
     ]

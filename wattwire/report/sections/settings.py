@@ -17,13 +17,14 @@ PHRASES = Phrases(
         "title": "Settings in force",
         "none": "No node reported its settings.",
         "guarantees": (
-            "Not like for like: {pattern} ran with {kinds} different guarantees: {guarantees}."
+            "The comparison is not like for like, because {pattern} ran with {kinds} "
+            "different guarantees: {guarantees}."
         ),
         "any_pattern": "the nodes",
         "table": "Settings reported by each node",
         "note": (
             "Each node reports its library's settings at READY, if the library provides them. "
-            "The nodes of a row have equal settings, except where a setting has several values."
+            "The nodes of a row have equal settings, unless a setting lists several values."
         ),
         "several": "{values} different values",
     },
@@ -74,7 +75,11 @@ def section(evidence: Evidence) -> Section:
                 Column("cell", "cell"),
                 Column("pattern", "pattern"),
                 Column("role", "role"),
-                *([Column("varied", "varied")] if any(row["varied"] for row in rows) else []),
+                *(
+                    [Column("varied", "varied settings")]
+                    if any(row["varied"] for row in rows)
+                    else []
+                ),
                 Column("library", "library"),
                 Column("effective", "in force"),
                 Column("guarantee", "guarantee"),

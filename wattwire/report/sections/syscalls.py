@@ -26,9 +26,9 @@ PHRASES = Phrases(
     {
         "title": "System calls",
         "what": (
-            "{runs:plural separate run} after all others counted system calls; no other number "
-            "on this page comes from these runs. Calls are divided by the number of messages "
-            "sent. {method}"
+            "After all other runs, {runs:plural separate run} counted system calls. No other "
+            "number on this page comes from runs of this kind. Calls are divided by the "
+            "number of messages sent. {method}"
         ),
         "strace": (
             "strace -c -f counted all system calls of each process. Start-up and exit are "
@@ -36,15 +36,17 @@ PHRASES = Phrases(
             "its CPU time in the kernel as reported by strace, including tracing."
         ),
         "ebpf": (
-            "The kernel (eBPF) counted the system calls from the end of the silent baseline to "
-            "the end of the window. The time of a call is from entry to return, including "
+            "The kernel (eBPF) counted the system calls from the end of the silent baseline "
+            "to the end of the window. The time of a call is from entry to return, including "
             "waiting. Calls that wait (futex, epoll_wait, poll and similar) use no CPU while "
             "they wait and are listed separately; of the other calls, reads from a socket may "
-            "also wait. CPU time in the kernel is that of the process tree, in steps of the "
-            "kernel's clock tick."
+            "also wait. CPU time in the kernel covers the process tree and has the resolution "
+            "of the kernel's clock tick."
         ),
         "instead": "strace was used instead of counting in the kernel: {reason}.",
-        "uncounted": "{calls:plural call} not counted, because the tables were full.",
+        "uncounted": (
+            "{calls:plural call was/calls were} not counted, because the tables were full."
+        ),
         "none_valid": "No run that counts system calls is valid.",
         "one_treatment": "the treatment",
         "table": "System calls and kernel time",
@@ -184,7 +186,7 @@ def _every_call(evidence: Evidence, treatments: Sequence[Traced]) -> Table:
         Column("call", "call"),
         Column("calls", "per message", "measured"),
         Column("us", "time per message, µs", "measured"),
-        Column("us_each", "time of one, µs", "measured"),
+        Column("us_each", "time per call, µs", "measured"),
     ]
     rows: list[dict[str, Any]] = []
     for treatment in treatments:

@@ -34,17 +34,17 @@ PHRASES = Phrases(
         "are": "are",
         "title": "Answers as differences",
         "note": (
-            "This table has shares, and responses that are zero or negative in some runs. The "
-            "estimand is the typical difference (Hodges–Lehmann) of runs that differ in that "
-            "factor alone: in pairs within blocks, or as two samples if nothing else varies. "
-            "With too few pairs for the confidence level, it is the mean over the pairs, with a "
-            "t interval. Differences are in the response's unit and belong to the same family as "
-            "the ratios. “Different”: the interval excludes 0. A relative margin does not apply "
-            "to a difference, so no result here is equivalent. A typical difference does not "
-            "show whether small and large treatments differ by different amounts. The table also "
-            "gives the difference of arithmetic means within blocks, with a t interval. Outliers "
-            "shift this difference, and its pooled error assumes that small and large levels "
-            "have equal variance."
+            "This table contains shares, and responses that are zero or negative in some "
+            "runs. The estimand is the typical difference (Hodges–Lehmann) of runs that "
+            "differ only in the factor: in pairs within blocks, or as two samples if nothing "
+            "else varies. With too few pairs for the confidence level, it is the mean over "
+            "the pairs, with a t interval. Differences are in the response's unit and belong "
+            "to the same family as the ratios. “Different”: the interval excludes 0. A "
+            "relative margin does not apply to a difference, so no result here is equivalent. "
+            "A typical difference does not show whether small and large treatments differ by "
+            "different amounts. The table also gives the difference of arithmetic means "
+            "within blocks, with a t interval. Outliers shift this difference, and its pooled "
+            "error assumes that small and large levels have equal variance."
         ),
         "ranks_of_pairs": "ranks of {pairs} pairs",
         "ranks_of_samples": "ranks of two samples",
@@ -97,7 +97,7 @@ def table(evidence: Evidence, answers: Answers) -> Table:
             Column("difference", "difference [interval]", "measured"),
             Column("unit", "unit"),
             Column("outcome", "outcome"),
-            Column("how", "how"),
+            Column("how", "method"),
             Column("level_exact", "exact level"),
             Column("of_means", "means: difference [interval]", "measured"),
             Column("degrees", "df, means", "measured"),

@@ -22,10 +22,12 @@ PHRASES = Phrases(
     "ranking",
     {
         "no_energy": (
-            "No ranking: no meter measured energy. A ranking by estimated energy would only rank "
-            "CPU time."
+            "There is no ranking, because no meter measured energy. A ranking by estimated "
+            "energy would only rank CPU time."
         ),
-        "not_measured": "No ranking: the campaign did not measure {responses:listed}.",
+        "not_measured": (
+            "There is no ranking, because the campaign did not measure {responses:listed}."
+        ),
         "agreement_unknown": "The agreement of the two rankings is unknown: {reason}.",
         "agreement": (
             "Agreement of the two rankings: Spearman's ρ {rho:number} over the "
@@ -33,8 +35,8 @@ PHRASES = Phrases(
         ),
         "interval": ", 95 % interval {low:number} to {high:number}",
         "note_here": (
-            "Here: geometric mean over runs, with a 95 % t interval from three runs on. The "
-            "order of neighbours with overlapping intervals is uncertain."
+            "Here: geometric mean over runs, with a 95 % t interval if there are three or "
+            "more runs. The order of neighbours with overlapping intervals is uncertain."
         ),
         "note_published": (
             "Published: the product of the printed {columns:listed}, each summed over the roles "

@@ -50,14 +50,14 @@ PHRASES = Phrases(
         "by_ranks": "By ranks",
         "by_ranks_note": (
             "Each block and level contributes one value: the mean log response over the "
-            "combinations of other factors that have every level in the block. Hodges–Lehmann: "
-            "paired by block from {blocks_min} blocks on; with fewer blocks, from two unpaired "
-            "samples, whose interval includes the differences between blocks. Cliff's δ: the "
-            "probability that a block at the first level is above a block at the second, minus "
-            "the probability that it is below (Newcombe's method 5, unpaired). Friedman and "
-            "Quade: tests of whether any level of the factor differs, by permutation within "
-            "blocks. Each interval holds separately at {confidence:confidence}. The answers are "
-            "the ratios above."
+            "combinations of other factors that have every level in the block. "
+            "Hodges–Lehmann: paired by block with at least {blocks_min} blocks; with fewer "
+            "blocks, from two unpaired samples, whose interval includes the differences "
+            "between blocks. Cliff's δ: the probability that a block at the first level is "
+            "above a block at the second, minus the probability that it is below (Newcombe's "
+            "method 5, unpaired). Friedman and Quade: tests of whether any level of the "
+            "factor differs, by permutation within blocks. Each interval applies separately "
+            "at {confidence:confidence}. The answers are the ratios above."
         ),
         "effects": "Effects on each response",
         "effects_note": (
@@ -78,7 +78,7 @@ PHRASES = Phrases(
         "no_sign": "no sign that {interaction}",
         "other_scale": "; on the {scale} scale {verdict} ({p:p})",
         "no_sign_there": "there is no sign that {interaction}",
-        "undecided": ". The two p values on that scale disagree: the result is undecided",
+        "undecided": (". The two p values on that scale disagree, so the result is undecided"),
         "identical_labels": (
             "Over all responses, two identical labels differed by more than the "
             "{confidence:confidence} error limit in {alarms} of {pairs:plural pair}; "
@@ -154,8 +154,8 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
             Column("contrast", "contrast"),
             Column("ratio", "ratio", "measured"),
             Column("ranked", "Hodges–Lehmann ratio [interval]", "measured"),
-            Column("how", "how"),
-            Column("level", "its exact level"),
+            Column("how", "method"),
+            Column("level", "exact confidence level"),
             Column("delta", "Cliff's δ [interval]", "measured"),
             Column("friedman", "Friedman, p", "measured", digits=2),
             Column("quade", "Quade, p", "measured", digits=2),

@@ -83,12 +83,12 @@ def test_runs_of_the_design_control_runs_and_unusable_ones_are_counted_apart(tmp
     facts = facts_of(page)
     assert facts["measured runs of the design"] == ("8: 6 valid, 1 excluded, 1 not tried yet")
     assert facts["control runs"] == "6: 6 valid, 0 not valid"
-    assert words.heading.startswith("Incomplete: 7 of 8 runs of the design so far. ")
+    assert words.heading.startswith("Incomplete: the campaign has 7 of 8 runs of the design")
 
 
 def test_control_runs_are_in_no_count_of_runs_set_aside(tmp_path):
     words, _ = built(tmp_path / "campaign", Shape(**SMALL, b_over_a=1.0, unknown_runs=(1,)))
-    assert "1 of 8 runs excluded. By language: " in words.text
+    assert "Excluded: 1 of 8 runs. By language: " in words.text
     tallies = words.text.split("By language: ")[1].split(" (")[0]
     assert sorted(part.split(" of ")[1] for part in tallies.split("; ")) == ["4", "4"]
 

@@ -169,7 +169,7 @@ def test_another_machine_is_refused_by_its_facts_or_said_first(tmp_path):
     with pytest.raises(UsageError, match=r"cores: 4 against 2.*--across-machines"):
         two(base, head)
     told = first_line(two(base, head, across_machines=True))
-    assert told.startswith("Across machines (cores: 4 against 2), so the machine may")
+    assert told.startswith("The comparison is across machines (cores: 4 against 2), so")
 
 
 def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
@@ -193,9 +193,9 @@ def test_a_look_is_said_of_the_side_that_was_one(tmp_path):
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, **look))
     looks = [note.campaign for note in found.notes if isinstance(note, ValidityNote)]
     assert looks == ["head"]
-    assert "head: A look: no run is excluded" in " ".join(notes(found))
+    assert "head: This is a look, so no run is excluded" in " ".join(notes(found))
     inside = comparing.compare_variants(of_variants(tmp_path / "variants", **look), Wanted())
-    assert any(note.startswith("A look: ") for note in notes(inside))
+    assert any(note.startswith("This is a look") for note in notes(inside))
 
 
 def warmed(campaign: Campaign, calls: int | None, found: int | None = None) -> Campaign:
@@ -245,7 +245,7 @@ def test_the_common_part_is_compared_and_the_rest_is_named(tmp_path):
     of_base, of_head = [note for note in found.notes if isinstance(note, Unmatched)]
     assert (of_base.counterpart, of_head.counterpart) == ("head", "base")
     assert "1 client" in of_base.treatments[0] and "3 clients" in of_head.treatments[0]
-    assert "Skipped, because head does not have it" in " ".join(notes(found))
+    assert "Skipped treatments of base, which head does not have: " in " ".join(notes(found))
 
 
 def test_occasions_noise_and_what_was_changed_are_said(tmp_path):
@@ -256,12 +256,12 @@ def test_occasions_noise_and_what_was_changed_are_said(tmp_path):
     assert all(isinstance(item.why, WithinNoise) for item in found.items if item.response == CPU)
     assert Occasions(same_boot=None) in found.notes and Changes(("cell x",)) in found.notes
     told = "\n".join(notes(found))
-    assert "Measured on two occasions" in told and "run STUDY --variant" in told
-    assert "Changed between the two: cell x." in told
+    assert "measured on two occasions" in told and "run STUDY --variant" in told
+    assert "Changes between the two campaigns: cell x." in told
     bare = two(made(tmp_path / "x", 1), made(tmp_path / "y", 2))
     (noise,) = [note for note in bare.notes if isinstance(note, NoiseNote)]
     assert [side.floor for side in noise.sides] == [None, None]
-    assert "unknown, neither campaign has control runs" in "\n".join(notes(bare))
+    assert "unknown, because neither campaign has control runs" in "\n".join(notes(bare))
 
 
 def test_a_response_is_asked_for_by_name_and_an_unknown_one_is_refused(tmp_path):
@@ -289,7 +289,7 @@ def test_a_head_that_does_not_work_is_worse_though_it_costs_nothing(tmp_path):
     found = two(base, dead, "latency_p50_us")
     ends = [item for item in found.items if item.response.column == "completed"]
     assert {item.verdict for item in ends} == {WORSE}
-    assert "0 of 5 completed, of base 5 of 5" in first_line(found)
+    assert "0 of 5 runs completed, compared with 5 of 5 of base" in first_line(found)
 
 
 def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
@@ -321,9 +321,9 @@ def test_the_sentence_counts_the_rows_that_the_reader_sees(tmp_path):
     found = two(base, head, "latency_p50_us", margin=0.0)
     rows = [line for line in comparison.markdown(found).splitlines() if " ❔ " in line]
     assert len(rows) == 5 and sum("runs completed" in row for row in rows) == 1
-    assert "5 of 5 comparisons unclear (margin 0 %)." in first_line(found)
+    assert "5 of 5 comparisons could not be decided (margin 0 %)." in first_line(found)
     told = comparison.text_lines(found)
-    assert "Every run completed in 3 of 4 treatments (30 runs)." in told
+    assert "In 3 of 4 treatments, all runs completed (30 runs)." in told
 
 
 # -- variants ------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def test_a_run_without_its_neighbour_is_left_out_and_counted(tmp_path):
     ratio = next(item.ratio for item in found.items if item.response == CPU)
     assert isinstance(ratio, stats.Interval) and ratio.count == 4
     assert UnpairedRuns(1) in found.notes
-    assert "Runs without their neighbour in the block, excluded from ratios: 1." in notes(found)
+    assert "1 run has no neighbour in the block; the ratios exclude such runs." in notes(found)
 
 
 def test_too_few_blocks_and_no_variants_are_said(tmp_path):
@@ -373,7 +373,9 @@ def test_a_head_that_is_the_base_again_is_told(tmp_path):
         identity = {key.replace("_", ": ").replace("C", "cell "): of for key, of in cells.items()}
         compared = comparing.compare_variants(campaign, Wanted(), identity)
         is_unchanged = UnchangedHead(SLOW, FAST) in compared.notes
-        assert is_unchanged == (f"{SLOW} is identical to {FAST}" in " ".join(notes(compared)))
+        assert is_unchanged == (
+            f"{SLOW} and {FAST} have the same cells" in " ".join(notes(compared))
+        )
         return is_unchanged
 
     assert said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "1"})
@@ -386,7 +388,7 @@ def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp
     part = section.section(gather(of_variants(tmp_path / "c")))
     assert part is not None and part.parts[0].tone == "warning"
     assert part.parts[0].words.startswith(f"{SLOW} is worse than {FAST} in 1 of 1 comparison ")
-    assert part.parts[1].words == "Every run completed: 10 runs."
+    assert part.parts[1].words == "All runs completed (10 runs)."
     assert [(row["response"], row["verdict"]) for row in part.parts[2].rows] == [(CPU.title, WORSE)]
     evidence = gather(of_variants(tmp_path / "f"))
     words = " ".join(methods(evidence, answer_all(evidence)))
@@ -451,7 +453,7 @@ def test_losses_that_both_sides_have_or_that_are_few_are_not_worse_and_are_named
     assert verdicts(comparing.compare_variants(erratic, Wanted()), "loss_share") == {UNCLEAR}
     none = comparing.compare_variants(of_variants(tmp_path / "d"), Wanted())
     assert SharesNote(None) in none.notes
-    assert "No message was lost and no call failed in the runs compared." in notes(none)
+    assert "No message was lost and no call failed in the compared runs." in notes(none)
     assert not verdicts(none, "loss_share")
 
 
@@ -573,7 +575,7 @@ def gate(**options: Any) -> Any:
 def test_without_a_valid_run_nothing_is_compared_and_no_answer_is_green(tmp_path):
     found = comparing.compare_variants(of_variants(tmp_path / "c", unknown_runs=ALL), Wanted())
     assert found.nothing_usable and detectable(found) == ""
-    assert first_line(found).startswith("No comparison: no treatment has valid runs")
+    assert first_line(found).startswith("No comparison is possible, because no treatment has")
     root = ElementTree.fromstring(comparison.junit(found))
     assert sum(int(suite.get("errors", 0)) for suite in root) == 1
     assert root.find(".//error[@type='no valid run']") is not None
@@ -622,9 +624,10 @@ def test_the_smallest_change_that_would_have_been_worse_is_at_the_verdict_s_edge
 def test_a_gate_tells_what_it_could_have_detected_in_every_form(tmp_path):
     found = comparing.compare_variants(of_variants(tmp_path / "c"), Wanted())
     told = detectable(found)
-    assert told.startswith("Detectable changes: an increase of CPU time per message by ≥ ")
+    assert told.startswith("Detectable changes, given the margin of 5 % and the widths of the")
+    assert "intervals: an increase of CPU time per message by ≥ " in told
     assert told in comparison.text_lines(found)
-    assert "Detectable changes: " in comparison.markdown(found)
+    assert "Detectable changes, given the margin of " in comparison.markdown(found)
     suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
     assert told in (suite.find("system-out").text or "")
     assert min(comparison.json_document(found)["detectable"]["cpu_us_per_message"]) > 0.05

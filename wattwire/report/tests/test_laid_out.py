@@ -186,7 +186,7 @@ def test_measured_energy_is_ranked_beside_the_published_product(tmp_path) -> Non
     assert printed[(SLOW, "1")] == pytest.approx((99 + 105.8) * 28)  # client and server together
     assert printed[(FAST, "1")] == pytest.approx(28.2 * 3)
     assert printed[(SLOW, "2")] is None
-    assert "No ranking: " not in texts(part)
+    assert "There is no ranking" not in texts(part)
     scatter = figures_of(part.parts)[1]
     assert (scatter.title, "not measured" in scatter.caption) == ("Both", False)
 
@@ -195,7 +195,7 @@ def test_an_estimate_is_never_ranked_and_the_published_ranking_stands_alone(tmp_
     evidence = evidence_of(tmp_path)
     assert any("energy_estimate" in name for name in evidence.usable.columns)
     part = requested_tables.section(evidence)
-    assert "No ranking: no meter measured energy." in texts(part)
+    assert "There is no ranking, because no meter measured energy." in texts(part)
     table = tables(part)["ranking-1"]
     assert [row["rank_printed"] for row in table.rows] == [1, 2]
     assert not any(column.kind == "measured" for column in table.columns)
@@ -330,7 +330,9 @@ def test_a_page_with_such_a_question_says_it_under_the_question(tmp_path) -> Non
     (at / "study.json").write_text(json.dumps(study))
     page = build_report(Campaign(at)).read_text("utf-8")
     assert "Does it correlate?" in page and "CPU time per message correlates positively" in page
-    assert "Not answered: this campaign holds the question's factors at one level" not in page
+    assert (
+        "Not answered, because this campaign holds the question's factors at one level" not in page
+    )
 
 
 def test_figures_hold_a_point_a_treatment_and_a_run(tmp_path) -> None:

@@ -37,14 +37,14 @@ def test_a_combination_that_one_cell_lacks_is_in_no_mean(tmp_path: Any) -> None:
     levels = {run["run"]: run["treatment"][other] for run in evidence.designed if run["run"]}
     gone = {levels[point["run"]] for point in points if point not in kept}
     assert gone == {2 if other == "clients" else 0.5}
-    assert f"; {len(points) - len(kept)} other runs left out." in note
+    assert f"; {len(points) - len(kept)} other runs omitted." in note
 
 
 def test_a_whole_factorial_loses_no_run(tmp_path: Any) -> None:
     shape = Shape(blocks=2, patterns=("topic",), clients=(1, 2), duration_s=4.0)
     evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
     points, kept, note = matched(evidence)
-    assert kept == points and "left out" not in note
+    assert kept == points and "omitted" not in note
     assert {figure.id.split("-")[0] for figure in drawn(evidence, (LATENCY_P50,), KINDS)} >= {
         "interaction", "heat",
     }  # fmt: skip

@@ -82,7 +82,7 @@ def test_the_first_sentence_answers_with_ratio_interval_blocks_and_runs(ordinary
     words, _ = ordinary
     found = re.fullmatch(
         r"Swift used ([\d.]+) times the CPU time per message of Python \(simultaneous 95 % "
-        r"interval ([\d.]+) to ([\d.]+), 3 blocks, 65 runs\)\. Swift, action, .*: skipped, the "
+        r"interval ([\d.]+) to ([\d.]+), 3 blocks, 65 runs\)\. Skipped Swift, action, .*: the "
         r"cell has no such capability\.",
         words.heading.strip(),
     )
@@ -252,7 +252,7 @@ def test_percentiles_that_the_data_do_not_carry_are_words(ordinary) -> None:
 def test_one_block_has_main_effects_and_no_interval_per_treatment(tmp_path) -> None:
     words, page = built(tmp_path / "campaign", Shape(blocks=1))
     assert words.heading.startswith(
-        "One block, so only main effects and no interval per treatment: "
+        "One block gives only main effects and no interval per treatment. "
     )
     assert "One block gives no interval per treatment" in words.text
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
@@ -297,7 +297,9 @@ def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> N
 
 def test_an_incomplete_campaign_says_so_first_and_answers_from_what_is_there(tmp_path) -> None:
     words, _ = built(tmp_path / "campaign", Shape(drop_runs=tuple(range(50, 72))))
-    assert words.heading.startswith("Incomplete: 50 of 72 runs of the design so far. Swift used 0.")
+    assert words.heading.startswith(
+        "Incomplete: the campaign has 50 of 72 runs of the design so far. Swift used 0."
+    )
 
 
 def test_a_run_that_died_is_a_result_and_its_absence_from_a_ratio_is_said(tmp_path) -> None:

@@ -185,7 +185,7 @@ def test_other_load_that_nothing_read_is_among_the_threats(tmp_path):
 
     def told(one):
         every = threats(one, answer_all(one))
-        return [text for _, text in every if "so it excluded no run" in text]
+        return [text for _, text in every if "so this load excluded no run" in text]
 
     assert told(evidence) == []
     assert len(told(unread)) == 1

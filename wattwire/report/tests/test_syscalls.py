@@ -57,7 +57,7 @@ def test_calls_per_message_and_the_kernels_share_stand_beside_each_treatment(tmp
     each = {row["call"]: row for row in rows_of(page, SLOW, "syscalls_each")}
     assert float(each["futex"]["calls"]) == 6.0
     assert float(each["futex"]["us_each"]) == PER_CALL_NS / 1000
-    assert "no other number on this page comes from these runs" in words.text
+    assert "No other number on this page comes from runs of this kind" in words.text
 
 
 def test_the_dearest_and_the_cheapest_are_set_side_by_side_with_the_calls_that_differ(tmp_path):

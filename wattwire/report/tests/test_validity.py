@@ -64,8 +64,8 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
     (told,) = sentences(gather(changed))
     assert told.startswith(JUDGED_AGAIN)
     assert told == (
-        "Judged again after the measurement, with other_load_max=0.5: 8 of 8 runs are valid; "
-        "as measured, 6 of 8 runs are valid. Its answers are exploratory."
+        "Judged again after the measurement, with other_load_max=0.5: 8 of 8 runs are valid "
+        "(as measured: 6 of 8 runs are valid). The answers are exploratory."
     )
 
 
@@ -79,7 +79,9 @@ def test_a_share_in_percent_by_mistake_is_said_to_open_the_limit(busy):
 def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
     shape = Shape(**SMALL, drop_runs=tuple(range(100)), study={"validity": {"look": True}})
     campaign = Campaign(write_campaign(tmp_path / "c", shape))
-    assert sentences(gather(campaign)) == ["A look: no run is excluded for the machine's state."]
+    assert sentences(gather(campaign)) == [
+        "This is a look, so no run is excluded for the machine's state."
+    ]
 
 
 def test_answers_under_limits_that_were_changed_afterwards_are_not_called_registered(busy):
@@ -92,7 +94,7 @@ def test_answers_under_limits_that_were_changed_afterwards_are_not_called_regist
     changed = Rejudged(busy, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
     assert "The study registered these questions" in note(busy)
     assert "Registered" not in note(changed)
-    assert "validity limits changed afterwards, so exploratory" in note(changed)
+    assert "because of changes after the measurement (validity limits changed)" in note(changed)
     evidence = gather(changed)
     told = " ".join(words for _, words in threats(evidence, answer_all(evidence)))
     assert "Validity limits were changed after the measurement (other_load_max=0.5)" in told
@@ -108,12 +110,12 @@ def test_the_stamp_counts_the_same_runs_before_and_after(busy):
     campaign = Campaign(busy.path)
     changed = Rejudged(campaign, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
     (told,) = sentences(gather(changed))
-    assert "7 of 7 runs are valid; as measured, 5 of 7 runs are valid." in told
+    assert "7 of 7 runs are valid (as measured: 5 of 7 runs are valid)." in told
 
 
 def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
     look = Rejudged(busy, ValidityLimits(look=True), "look=true")
     assert next(notices(gather(look))) == Look(8, 2, (("other_load", 2),))
     told = sentences(gather(look))[0]
-    assert told.startswith("A look: no run is excluded for the machine's state.")
+    assert told.startswith("This is a look, so no run is excluded for the machine's state.")
     assert told.endswith("would have excluded 2 of 8 runs (25 %): other load 2.")

@@ -29,13 +29,13 @@ PHRASES = Phrases(
         ),
         "side_means": ", {level_mean:number} against {baseline_mean:number}{unit}",
         "difference": (
-            "The {response} of {level} {verb} {amount:number}{unit} {place} that of {baseline} "
-            "({name} {low:number} to {high:number}{unit}, {basis}{means})"
+            "The {response} {verb} {amount:number}{unit} {place} for {level} than for "
+            "{baseline} ({name} {low:number} to {high:number}{unit}, {basis}{means})"
         ),
         "typically": "is typically",
         "on_average": "is on average",
-        "above": "above",
-        "below": "below",
+        "above": "higher",
+        "below": "lower",
         "percentage_points": " percentage points",
         "side_shares": ", mean {level_mean:percent} against {baseline_mean:percent}",
         "simultaneous": "simultaneous {confidence:confidence} interval",
@@ -56,12 +56,15 @@ PHRASES = Phrases(
             "differences."
         ),
         # The first sentence of the page, and sentences before and after it.
-        "incomplete": "Incomplete: {tried} of {runs} runs of the design so far.",
-        "one_block": "One block, so only main effects and no interval per treatment: {answer}",
-        "within_noise": ("The effect is not larger than the A/A noise: no difference is claimed."),
-        "no_difference": "No difference detected: the interval includes {no_effect}.",
+        "incomplete": ("Incomplete: the campaign has {tried} of {runs} runs of the design so far."),
+        "one_block": ("One block gives only main effects and no interval per treatment. {answer}"),
+        "within_noise": (
+            "The effect is not larger than the A/A noise, so no difference is claimed."
+        ),
+        "no_difference": ("No difference was detected, because the interval includes {no_effect}."),
         "depends": (
-            "By {other}: {lowest:number} at {lowest_level} and {highest:number} at {highest_level}."
+            "The result depends on {other}: {lowest:number} at {lowest_level} and "
+            "{highest:number} at {highest_level}."
         ),
         "too_few_runs": (
             "The estimate is imprecise: the error has only {degrees:plural degree} of freedom."
@@ -90,12 +93,13 @@ PHRASES = Phrases(
         ),
         "no_numeric_answer": "No question has a numeric answer: {reason}.",
         "nothing_to_compare": (
-            "{runs:plural run} measured, all with {held:listed}, so there is nothing to compare."
+            "{runs:plural run was/runs were} measured, all with {held:listed}, so there is "
+            "nothing to compare."
         ),
-        "add_levels": "Give one of these factors two or more levels.",
+        "add_levels": "Specify two or more levels for one of these factors.",
         "no_comparison": (
-            "{runs:plural run} measured; the study requests no comparison. Add a [[question]] with "
-            "the factors to compare."
+            "{runs:plural run was/runs were} measured, but the study requests no comparison. "
+            "Add a [[question]] with the factors to compare."
         ),
         "import_again": "Import again with --factor COLUMN for a column in which runs differ.",
         "import_again_with": (

@@ -34,7 +34,7 @@ PHRASES = Phrases(
         "not_higher": "not significantly higher: {titles:listed}",
         "times": "times as much: {alternatives:listed}",
         "ratio_of": "{title} {ratio:number}",
-        "every_other": "every other: {ratios} times as much",
+        "every_other": "all others: {ratios} times as much",
         "others_higher": "{alternatives} more: {ratios} times as much",
         "ratio": "{ratio:number}",
         "more": "{more} more",

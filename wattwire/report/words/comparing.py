@@ -24,18 +24,24 @@ PHRASES = Phrases(
     "comparing",
     {
         # The first line.
-        "across": "Across machines ({reason}), so the machine may cause the difference: ",
+        "across": (
+            "The comparison is across machines ({reason}), so the machine may cause the "
+            "difference. "
+        ),
         "no_record": "no machine record of {campaigns:listed}",
         "fact": "{key}: {base} against {head}",
         "none": "none",
-        "nothing_usable": "No comparison: no treatment has valid runs of {base} and {heads:listed}",
+        "nothing_usable": (
+            "No comparison is possible, because no treatment has valid runs of {base} and "
+            "{heads:listed}"
+        ),
         "worse": (
             "{heads:listed} {verb} worse than {base} in {worse} of {items:plural comparison} "
             "(margin {margin:margin}): {named}{rest}"
         ),
         "undecided": (
             "It is undecided whether {heads:listed} {verb} worse than {base}: {unclear} of "
-            "{items:plural comparison} unclear{rest} (margin {margin:margin})"
+            "{items:plural comparison} could not be decided{rest} (margin {margin:margin})"
         ),
         "not_worse": (
             "{heads:listed} {verb} not worse than {base} in any of {items:plural comparison} "
@@ -44,7 +50,7 @@ PHRASES = Phrases(
         "is": "is",
         "are": "are",
         "more": "; and {more} more",
-        "none_worse": ", none is worse",
+        "none_worse": " and none is worse",
         "sentence": "{before}{result}.",
         "increased": "{item:capital}.",
         # An item.
@@ -59,25 +65,26 @@ PHRASES = Phrases(
         "result_with_reason": "{result}; {reason}",
         # Reasons for a verdict.
         "reason": "{reason}",
-        "no_scatter": "the same in every run of a side: no interval",
+        "no_scatter": ("there is no interval, because all runs of one side have the same value"),
         "includes_margin": "the interval includes the margin",
         "within_noise": (
-            "not larger than the A/A noise ({noise:factor} times): no difference is claimed"
+            "no difference is claimed, because the result is not larger than the A/A noise ("
+            "{noise:factor} times)"
         ),
         "within_noise_share": (
-            "not larger than the A/A noise ({points:.2g} percentage points): no difference is "
-            "claimed"
+            "no difference is claimed, because the result is not larger than the A/A noise ("
+            "{points:.2g} percentage points)"
         ),
         "completions": (
-            "{head_completed} of {head_runs} completed, of {base} {base_completed} of "
-            "{base_runs}{first_incomplete}"
+            "{head_completed} of {head_runs:plural run} completed, compared with "
+            "{base_completed} of {base_runs} of {base}{first_incomplete}"
         ),
         "first_incomplete": "; first incomplete run: {outcome}",
         "first_incomplete_detail": "; first incomplete run: {outcome}, {detail}",
         # Changes that the comparison detects.
         "detectable": (
-            "Detectable changes: {changes:listed} (the margin of {margin:margin} and the "
-            "interval's width; more blocks detect smaller changes)."
+            "Detectable changes, given the margin of {margin:margin} and the widths of the "
+            "intervals: {changes:listed}. More blocks detect smaller changes."
         ),
         "no_change": "no change of {response}",
         "increase": "an increase of {response} by ≥ {change:number 2} {unit}{range}",
@@ -86,11 +93,12 @@ PHRASES = Phrases(
         "at_least": "≥ {change:number 2} {unit}",
         # Methods.
         "paired_blocks": (
-            "t interval on the log ratios of neighbours, one a block, their error pooled over "
-            "treatments unless these scatter differently"
+            "t intervals on the log ratios of neighbouring runs, one pair per block, with the "
+            "error pooled over treatments unless their scatter differs"
         ),
         "two_occasions": (
-            "Welch's t on the logarithms of run summaries, runs of two occasions, not paired"
+            "Welch's t intervals on the logarithms of run summaries, with unpaired runs of "
+            "two occasions"
         ),
     },
 )

@@ -31,75 +31,92 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "comparing_notes",
     {
-        "margin_given": "The margin of {margin:margin} was given.",
-        "margin_of_study": "The margin of {margin:margin} is the study's own.",
-        "margin_default": ("The margin of {margin:margin} is the default; --margin gives another."),
-        "no_losses": "No message was lost and no call failed in the runs compared.",
+        "margin_given": "The requested margin is {margin:margin}.",
+        "margin_of_study": "The study specifies a margin of {margin:margin}.",
+        "margin_default": (
+            "The margin of {margin:margin} is the default. Use --margin to change it."
+        ),
+        "no_losses": "No message was lost and no call failed in the compared runs.",
         "shares_one": (
-            "Shares of messages lost and of calls failed are compared by their difference, with a "
-            "margin of 1 percentage point."
+            "Shares of lost messages and of failed calls are compared by their difference, "
+            "with a margin of 1 percentage point."
         ),
         "shares": (
-            "Shares of messages lost and of calls failed are compared by their difference, with a "
-            "margin of {points:.4g} percentage points."
+            "Shares of lost messages and of failed calls are compared by their difference, "
+            "with a margin of {points:.4g} percentage points."
         ),
         # Variants of one campaign.
         "side_by_side": (
-            "Measured side by side in {blocks:plural block} of one occasion: the result does not "
-            "cover another boot or machine."
+            "The variants were measured side by side in {blocks:plural block} on one "
+            "occasion. The result does not extend to other boots or machines."
         ),
         "noise_unknown": (
-            "Noise floor of {response}: unknown, there were no pairs of identical labels "
-            "(plan.controls)."
+            "The noise floor of {response} is unknown, because there were no pairs of "
+            "identical labels (plan.controls)."
         ),
         "noise": (
-            "Noise floor of {response}: two identical labels may differ by up to {noise:percent} "
-            "in the controls ({pairs} pairs); no effect of {noise:percent} or less is claimed."
+            "Noise floor of {response}: two identical labels may differ by up to "
+            "{noise:percent} in the controls ({pairs:plural pair}). No effect of "
+            "{noise:percent} or less is claimed."
         ),
         "two_looks": (
-            "Two looks: comparisons that were worse after {first} blocks {again} Each look uses "
-            "half the error (Bonferroni), so both together keep it."
+            "Comparisons that were worse after {first:plural block} {again} Each of the two "
+            "looks uses half of the error probability (Bonferroni)."
         ),
-        "looked_again": "were measured in {added} more; all their runs count.",
-        "not_looked_again": "would have been measured again; there were none.",
-        "unpaired": "Runs without their neighbour in the block, excluded from ratios: {runs}.",
-        "not_measured": "{runs:plural planned run} not made.",
-        "excluded": "{runs:plural run} excluded on evidence independent of their numbers.",
+        "looked_again": (
+            "were measured in {added:plural more block}. The results include all of their runs."
+        ),
+        "not_looked_again": "would have been measured again, but there were none.",
+        "unpaired": (
+            "{runs:plural run has/runs have} no neighbour in the block; the ratios exclude "
+            "such runs."
+        ),
+        "not_measured": ("{runs:plural planned run was/planned runs were} not executed."),
+        "excluded": (
+            "{runs:plural run was/runs were} excluded on evidence independent of the measured "
+            "values."
+        ),
         "unchanged_head": (
-            "{head} is identical to {base}: cells, kits and levels are the same, so the measured "
-            "programs are unchanged."
+            "{head} and {base} have the same cells, kits and levels, so the measured programs "
+            "are unchanged."
         ),
         # Two campaigns.
         "occasions": (
-            "Measured on {occasions}. The intervals cover the scatter of runs within each "
-            "occasion, not other differences between the two (temperature, other load, memory "
-            "layout). A difference is one between these two occasions; its cause is not proven. "
-            "`wattwire run STUDY --variant base=… --variant head=…` measures both side by side."
+            "The two campaigns were measured on {occasions}. The intervals cover the scatter "
+            "of runs within each occasion, but not other differences between the occasions "
+            "(temperature, other load, memory layout), so the cause of a difference is not "
+            "proven. Use `wattwire run STUDY --variant base=… --variant head=…` to measure "
+            "both side by side."
         ),
-        "boot_unknown": "two occasions (whether of one boot is not known)",
-        "one_boot": "two occasions of one boot",
-        "two_boots": "two boots",
+        "boot_unknown": "two occasions (possibly of different boots)",
+        "one_boot": "two occasions of the same boot",
+        "two_boots": "two occasions of different boots",
         "noise_unknown_both": (
-            "Noise floor of {response}: unknown, neither campaign has control runs (plan.controls)."
+            "The noise floor of {response} is unknown, because neither campaign has control "
+            "runs (plan.controls)."
         ),
         "noise_both": (
-            "Noise floor of {response}, the outer limit of the interval of two identical labels: "
-            "{sides}. No effect of {noise:percent} or less is claimed."
+            "Noise floor of {response} (far end of the interval between two identical "
+            "labels): {sides}. No effect of {noise:percent} or less is claimed."
         ),
-        "side_noise": "up to {noise:percent} in {campaign} ({pairs} pairs)",
+        "side_noise": "up to {noise:percent} in {campaign} ({pairs:plural pair})",
         "no_pairs": "{campaign} has no pair of identical labels",
-        "changes_unknown": "The changes between the two are not recorded.",
+        "changes_unknown": "The changes between the two campaigns are not recorded.",
         "no_changes": (
-            "Cells, kits and agent are identical in both: the measured programs are unchanged."
+            "Both campaigns have the same cells, kits and agent, so the measured programs are "
+            "unchanged."
         ),
-        "changes": "Changed between the two: {changed:listed}.",
-        "agent_changed": ("The agent performs the measurement and may cause part of a difference."),
+        "changes": "Changes between the two campaigns: {changed:listed}.",
+        "agent_changed": (
+            "The agent performs the measurement, so this change may cause part of a difference."
+        ),
         "unmatched": (
-            "Skipped, because {counterpart} does not have it: {treatments}{more} of {campaign}."
+            "Skipped treatments of {campaign}, which {counterpart} does not have: {treatments}"
+            "{more}."
         ),
         "more": " and {more} more",
-        "not_measured_of": "{runs:plural planned run} of {campaign} not made.",
-        "excluded_of": "Runs excluded on evidence independent of their numbers: {counts}.",
+        "not_measured_of": ("Planned runs of {campaign} that were not executed: {runs:count}."),
+        "excluded_of": ("Runs excluded on evidence independent of the measured values: {counts}."),
         "count": "{runs} of {campaign}",
         "of_campaign": "{campaign}: {note}",
     },

@@ -37,8 +37,8 @@ PHRASES = Phrases(
         "no_energy_meter": "not available: no meter measured energy",
         "correlates_not_measured": "{correlates:capital}: not measured.",
         "correlates_not_counted": (
-            "{correlates:capital}: not measured; plan.syscall_runs = 1 counts system calls, in "
-            "separate runs."
+            "{correlates:capital}: not measured. Set plan.syscall_runs = 1 to count system "
+            "calls in separate runs."
         ),
         "how_to_read": (
             "Points are treatment medians. Each interval is a separate 95 % confidence interval "

@@ -27,7 +27,8 @@ PHRASES = Phrases(
         "broken_limit": "{limit}: {value}",
         "more": "; and {more} more",
         "undecided": (
-            "None of {limits:plural limit} is shown to be broken; {unclear} cannot be decided."
+            "No limit is shown to be broken, but {unclear} of {limits:plural limit} cannot be "
+            "decided."
         ),
         "all_hold": "All {limits:plural limit} of the study hold.",
         "one_holds": "The study's limit holds.",

@@ -127,17 +127,17 @@ PHRASES = Phrases(
             "The experimental unit is the run: messages within a run add no degrees of freedom."
         ),
         "model": (
-            "Least squares modelled the logarithm of each run's {responses:listed}, with fixed "
-            "effects of blocks and {terms} and a pooled error. Ratios are of geometric means, "
-            "with t intervals."
+            "The logarithm of each run's {responses:listed} was modelled by least squares, "
+            "with fixed effects of blocks and {terms} and a pooled error. Ratios are of "
+            "geometric means, with t intervals."
         ),
         "terms_treatments": "treatments",
         "terms_main_effects": "the factors' main effects",
         "differences": (
-            "If runs were zero or negative ({responses:listed}), levels were compared by the "
-            "Hodges–Lehmann difference of runs matched within blocks, with limits by inversion "
-            "of the rank test. With too few such runs, levels were compared by the difference of "
-            "means."
+            "For responses with zero or negative values ({responses:listed}), levels were "
+            "compared by the Hodges–Lehmann difference of runs matched within blocks, with "
+            "limits by inversion of the rank test. With too few such runs, levels were "
+            "compared by the difference of means."
         ),
         "simultaneous": (
             "Intervals are simultaneous at {confidence:confidence} over the family of {family} "
@@ -164,7 +164,7 @@ PHRASES = Phrases(
             "probability is split over two looks."
         ),
         "limit": "Limit {when}: {response} {bounds}{unit}{where}.",
-        "limit_where": " where {levels}",
+        "limit_where": " for {levels}",
         "limit_before": "stated before the runs",
         "limit_edited": "of the edited study",
         # Variants.

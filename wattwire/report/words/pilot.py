@@ -23,10 +23,12 @@ from wattwire.stats import planning
 PHRASES = Phrases(
     "pilot",
     {
-        "no_answer": ("the pilot has no numeric answer: the number of blocks cannot be predicted"),
+        "no_answer": (
+            "the number of blocks cannot be predicted, because the pilot has no numeric answer"
+        ),
         "level": (
-            "each interval at {level:confidence}, so that {answers:plural answer} hold jointly at "
-            "{confidence:confidence}"
+            "each interval is at {level:confidence}, for a joint level of "
+            "{confidence:confidence} over {answers:plural answer}"
         ),
         "contrast": "{response}, {level} / {baseline}",
         "needs_ratios": ("{contrast}: cannot be planned, because planning needs ratios ({reason})"),

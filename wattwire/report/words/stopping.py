@@ -11,13 +11,14 @@ PHRASES = Phrases(
     "stopping",
     {
         "reached": (
-            "Stopped by width after {after} of {blocks:plural block}: {widest}{finished_early}."
+            "Measurement stopped after {after} of {blocks:plural block}, because {widest}"
+            "{finished_early}."
         ),
         "not_reached": (
-            "Target width not reached in {blocks:plural block}, the maximum: "
-            "{widest}{finished_early}."
+            "Target width not reached after {blocks:plural block} (the maximum): {widest}"
+            "{finished_early}."
         ),
-        "so_far": "After {after} of {blocks:plural block} {widest}{finished_early}.",
+        "so_far": ("After {after} of {blocks:plural block}, {widest}{finished_early}."),
         "widest": (
             "the widest primary interval in {response} is ± {width:percent} (target: ± "
             "{target:percent})"
@@ -26,16 +27,17 @@ PHRASES = Phrases(
             "the widest primary interval in {response} is unknown (target: ± {target:percent})"
         ),
         "finished_early": (
-            "; later blocks omit levels with sufficiently precise ratios: {levels:listed}"
+            ". Later blocks omit levels with sufficiently precise ratios: {levels:listed}"
         ),
         "finished_level": "{level} after {after}",
         "unchecked": (
-            "This campaign stops by width (± {target:percent}). The width has not been checked yet."
+            "This campaign stops when its intervals reach a target width (± {target:percent}"
+            "). The width has not been checked yet."
         ),
         "price": (
             "The answers are computed at {computed_at:confidence} and reported as "
-            "{reported_as:confidence}, because the width was checked after every block from block "
-            "{first_checked} on."
+            "{reported_as:confidence}, because the width was checked after every block, "
+            "starting with block {first_checked}."
         ),
     },
 )

@@ -29,8 +29,8 @@ PHRASES = Phrases(
     {
         "construct": "Do the numbers measure what their names claim?",
         "construct_imported": (
-            "Others recorded these data: only their documentation describes the clocks, meters "
-            "and nodes."
+            "Others recorded these data, and only their documentation describes the clocks, "
+            "meters and nodes."
         ),
         "energy_attributed": (
             "Energy is measured for the whole machine and attributed by CPU time above the "
@@ -43,8 +43,8 @@ PHRASES = Phrases(
         "absent_meter": "{meter}: {reason}",
         "no_reason": "no reason given",
         "estimates": (
-            "; values marked as estimates are CPU time times a constant and add no information "
-            "to CPU time"
+            ". Values marked as estimates are CPU time multiplied by a constant and add no "
+            "information to CPU time"
         ),
         "failed_calls": (
             "{failed} Costs per message include answered and failed calls. They are not compared "
@@ -84,15 +84,17 @@ PHRASES = Phrases(
             "The meters cannot read some processes of this machine ({processes}), so the "
             "validity limits ignore their load."
         ),
-        "load_unmeasured": ("No meter measured the load of other programs, so it excluded no run."),
+        "load_unmeasured": (
+            "No meter measured the load of other programs, so this load excluded no run."
+        ),
         "no_controls": (
             "There are no A/A control runs, so the difference that chance and drift alone "
             "produce is unknown."
         ),
         "warm_up_calls": (
-            "The discarded warm-up is {calls:plural call} of each client, and every call that "
-            "began before the last client had made as many. These results do not describe a "
-            "stack's first calls."
+            "The discarded warm-up consists of {calls:plural call} of each client and of "
+            "every call that began before the last client had made as many. These results do "
+            "not describe a stack's first calls."
         ),
         "unsettled": (
             "In the settling runs, {cells:listed} had not reached steady state after that number "
@@ -140,8 +142,9 @@ PHRASES = Phrases(
             "variance than the others gets an interval that is too narrow."
         ),
         "differences": (
-            "Differences compare {responses:listed}, because some runs are zero or negative. One "
-            "number then represents treatments that may differ by different amounts."
+            "Comparisons of {responses:listed} use differences, because some runs are zero or "
+            "negative. One number then represents treatments that may differ by different "
+            "amounts."
         ),
         "no_number": "No question of the study has a numeric answer; all results are exploratory.",
         "undecided": (
@@ -164,10 +167,10 @@ PHRASES = Phrases(
             "Messages within a run are not independent and add no degrees of freedom. The "
             "experimental unit is the run."
         ),
-        "external": "Do the results hold elsewhere?",
+        "external": "Do the results apply elsewhere?",
         "external_imported": (
-            "The data do not record the number of machines, boots and builds, so it is unknown "
-            "whether the results hold elsewhere."
+            "The data do not record the number of machines, boots and builds, so it is "
+            "unknown whether the results apply elsewhere."
         ),
         "one_machine": (
             "All results come from one machine, {occasions} and one build. They do not extend to "

@@ -32,18 +32,17 @@ PHRASES = Phrases(
         # In the page's first lines.
         "requested_lost": ("This page lacks requested answers and gives no reason ({requested})."),
         "requested": "question {question}: {response} by {factor}",
-        "skipped": "{treatments:listed}: skipped, {reason}.",
-        "no_answer": "{treatments:listed}: no answer, {reason}.",
+        "skipped": "Skipped {treatments:listed}: {reason}.",
+        "no_answer": "No answer for {treatments:listed}: {reason}.",
         "causes": "{causes:listed}",
         "cause": "{cause} in {runs:count} of {tried:plural run}",
         "only_treatment": "the only treatment",
         "others": (
-            "{treatments:plural treatment} of the design without an answer: see “Without an "
-            "answer”."
+            "{treatments:plural treatment has/treatments have} no answer; see “Without an answer”."
         ),
         "more": (
-            "{treatments:plural more treatment} of the design without an answer: see “Without an "
-            "answer”."
+            "{treatments:plural more treatment has/more treatments have} no answer; see "
+            "“Without an answer”."
         ),
         "question": "question {question}",
         "no_answer_about": "No answer to {question} about {factor}: {reason}.",

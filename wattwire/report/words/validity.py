@@ -10,20 +10,22 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "validity",
     {
-        "look": "A look: no run is excluded for the machine's state.",
-        "look_excluded_none": ("The default limits would have excluded none of {runs:plural run}."),
+        "look": ("This is a look, so no run is excluded for the machine's state."),
+        "look_excluded_none": (
+            "The default limits would not have excluded any run ({runs:plural run})."
+        ),
         "look_excluded": (
             "The default limits would have excluded {excluded} of {runs:plural run} "
             "({share:percent}): {codes}."
         ),
         "code": "{code} {runs}",
         "judged_again": (
-            "Judged again after the measurement, with {changes}: {now}; as measured, "
-            "{as_measured}. Its answers are exploratory."
+            "Judged again after the measurement, with {changes}: {now} (as measured: "
+            "{as_measured}). The answers are exploratory."
         ),
         "valid_one": "{valid} of {runs:plural run} is valid",
         "valid": "{valid} of {runs:plural run} are valid",
-        "disabled": "{key}={limit:g} disables this limit{hint}: it excludes no run.",
+        "disabled": ("{key}={limit:g} disables this limit{hint}, so it excludes no run."),
         "disabled_hint": " (50 % is written 0.5 or 50%; {limit:g} is {percent:,g} %)",
     },
 )

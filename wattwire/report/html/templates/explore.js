@@ -67,7 +67,7 @@ function draw(page, kind, shown, levels) {
   if (!picked.points.length) {
     page.latest = null;
     stage.replaceChildren();
-    says.textContent = "No run to show: tick a level of each factor.";
+    says.textContent = "No run to show. Select at least one level of each factor.";
     return;
   }
   says.textContent = words.join(" ");
@@ -130,7 +130,7 @@ function chosen(data, choice, levels, shown) {
   const scale = (field) => (wanted && positive(field) ? "log" : "linear");
   const title = (response, field) => response.title.replace(/\)?$/, (end) =>
     scale(field) !== "log" ? end : end ? ", log scale)" : " (log scale)");
-  const why = "The scale is linear: some values are zero or negative.";
+  const why = "The scale is linear because some values are zero or negative.";
   const linear = wanted && scale("value") === "linear" ? why : "";
   const present = new Set(points.map((point) => point.panel));
   const rows = rowsInOrder(points, rowFactors);
