@@ -158,8 +158,8 @@ def _check_versions(where: str, versions: Mapping[str, Mapping[str, Any]]) -> No
         minimum = table.get("minimum", "nothing")
         if not re.fullmatch(r"\d+(\.\d+)*", minimum):
             raise UsageError(
-                f"{where}: versions.{program}.minimum: found {minimum!r}; allowed: numbers with "
-                'dots between them, such as "1.25"'
+                f"{where}: versions.{program}.minimum: found {minimum!r}; allowed: numbers "
+                'separated by dots, such as "1.25"'
             )
 
 

@@ -89,7 +89,9 @@ def _known_run(campaign: ImportedCampaign, run: str | None) -> str:
         raise UsageError(f"{campaign.path}: no RUN given. {known_runs}")
     if run.isdigit() and run not in runs:
         if not 1 <= int(run) <= len(runs):
-            raise UsageError(f"{campaign.path}: run {run}: allowed: 1 to {len(runs)}")
+            raise UsageError(
+                f"{campaign.path}: run {run} does not exist; allowed: 1 to {len(runs)}"
+            )
         return str(runs[int(run) - 1])
     if run not in runs and run.rpartition("-")[0] not in runs:
         raise UsageError(f'{campaign.path}: no run "{run}".{nearest(run, runs)} {known_runs}')

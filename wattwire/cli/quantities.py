@@ -61,7 +61,7 @@ def share_of_all(text: str, option: str) -> float:
     """Parse `50%` as 0.5, from 0 % on. Raises UsageError."""
     number = text.strip().removesuffix("%").strip()
     if not re.fullmatch(r"\d+(\.\d+)?", number):
-        raise UsageError(f"{option}: found {text!r}; allowed: a share, such as 0.05 or 5%")
+        raise UsageError(f"{option}: found {text!r}; allowed: a percentage, such as 5%")
     return float(number) / 100.0
 
 

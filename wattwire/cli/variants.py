@@ -42,8 +42,8 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--confirm", action="store_true",
         help=(
-            "measure each worse result again in as many blocks, and report worse only if "
-            "confirmed"
+            "measure each worse result again in the same number of blocks, and report only "
+            "confirmed results as worse"
         ),
     )  # fmt: skip
     compare.add_options(verb)

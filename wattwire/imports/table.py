@@ -99,7 +99,7 @@ def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(
-            f"{path}: not text in UTF-8 ({error.reason}); save it as CSV in UTF-8"
+            f"{path}: not UTF-8 text ({error.reason}); save it as CSV in UTF-8"
         ) from error
     first = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first.count)
@@ -107,7 +107,9 @@ def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     try:
         return _cells(path, reader)
     except csv.Error as error:
-        raise UsageError(f"{path}: line {reader.line_num}: not a table ({error})") from error
+        raise UsageError(
+            f"{path}: line {reader.line_num}: cannot be read as CSV ({error})"
+        ) from error
 
 
 def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
@@ -155,7 +157,7 @@ def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> No
     response_columns = [column(name) for name, _ in request.responses]
     if len(set(response_columns)) < len(response_columns):
         raise UsageError(
-            f"{path}: responses would have the same name in the summary: {response_columns}"
+            f"{path}: several responses would have the same name in the summary: {response_columns}"
         )
 
 
@@ -180,9 +182,9 @@ def _by_run(
                 )
             if members and members[0][1][column_name] != row[column_name]:
                 raise UsageError(
-                    f"{path}: line {line}: run {run} has {column_name} {row[column_name]}, in line "
-                    f"{members[0][0]} it has {members[0][1][column_name]}; "
-                    "the rows of a run need the same value"
+                    f"{path}: line {line}: found {column_name} {row[column_name]} for run {run}; "
+                    f"line {members[0][0]} has {members[0][1][column_name]}. All rows of a run "
+                    "need the same value."
                 )
         members.append((line, row))
     return rows_by_run
@@ -230,7 +232,7 @@ def _number(path: Path, line: int, name: str, text: str) -> float | None:
             hint = ". If the comma is a decimal comma, save the table with decimal points"
         raise UsageError(
             f'{path}: line {line}: {name}: found "{text}"; allowed: a number such as 1.5, or '
-            f"nothing where it is missing{hint}"
+            f"an empty cell for a missing value{hint}"
         )
     value = float(text)
     if not math.isfinite(value):

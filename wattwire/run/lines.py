@@ -57,16 +57,16 @@ def parse_line(text: str, seen: Collection[str]) -> tuple[str, dict[str, Any]]:
     # Two threads of a node may both report its end.
     if keyword != "ERROR" and any(name in seen for name in later):
         raise BadLineError(
-            f"C-05: {keyword} after {', '.join(seen)}; each line is printed once, in the order "
+            f"C-05: found {keyword} after {', '.join(seen)}; allowed: each line once, in the order "
             f"{' '.join(LINE_ORDER)}"
         )
     try:
         fields = json.loads(match[2], parse_constant=_refuse_constant, parse_float=_finite)
         problem = _problem_in(fields, DEPTH_MAX)
     except RecursionError:
-        problem = f"nested more than {DEPTH_MAX} deep"
+        problem = f"nested more than {DEPTH_MAX} levels deep"
     except ValueError as error:
-        problem = f"no JSON object ({error})"
+        problem = f"not a JSON object ({error})"
     problem = problem or _schema_problem(keyword, fields) or _limit_problem(fields)
     if problem:
         raise BadLineError(f"{clause}: {keyword}: {problem}; the line is {excerpt(text)}")
@@ -98,7 +98,7 @@ def _finite(word: str) -> float:
 def _problem_in(value: Any, depth: int) -> str:
     """Return a problem that no field of any line may have at any depth, or ""."""
     if depth < 0:
-        return f"nested more than {DEPTH_MAX} deep"
+        return f"nested more than {DEPTH_MAX} levels deep"
     if isinstance(value, str):
         if len(value) > STRING_CHARACTERS_MAX:
             return f"a string of {len(value):,} characters; allowed: {STRING_CHARACTERS_MAX:,}"

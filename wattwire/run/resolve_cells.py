@@ -82,14 +82,14 @@ def prepare(
         cells[treatment.key] = chosen
     if not treatments and not skipped:
         raise UsageError(
-            f"study {study.name}: --only leaves none of its {unasked} treatments: no treatment of "
-            "the design has these levels together"
+            f"study {study.name}: --only selects none of its {unasked} treatments; no treatment "
+            "of the design combines these levels"
         )
     if not treatments:
         reasons = sorted({reason for _, reason in skipped})
         raise MissingError(
             f"study {study.name}: none of {'its' if not unasked else 'the'} {len(skipped)} "
-            f"treatments{' that --only leaves' if unasked else ''} can be run here: "
+            f"treatments{' that --only selects' if unasked else ''} can be run here: "
             + "; ".join(reasons)
         )
     return Prepared(treatments, cells, skipped, builds, unasked)

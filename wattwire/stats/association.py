@@ -122,7 +122,7 @@ def within_groups(
     first, second = _arrays(x, y)
     if len(groups) != first.size:
         raise ValueError(
-            f"found {len(groups)} groups for {first.size} points; allowed: one per point"
+            f"found {len(groups)} groups for {first.size} points; allowed: one group per point"
         )
     group_number = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     count = first.size - max(0, len(group_number) - 1)
@@ -156,7 +156,7 @@ def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unans
     if not isinstance(pair, tuple):
         return pair
     if (pair[0] <= 0).any() or (pair[1] <= 0).any():
-        return NotComputable("a value is zero or negative: no logarithm")
+        return NotComputable("a value is zero or negative, so it has no logarithm")
     first, second = np.log(pair[0]), np.log(pair[1])
     if float(np.ptp(first)) <= ROUNDING:
         return NotComputable("all values of one quantity are equal")
@@ -197,7 +197,7 @@ def _arrays(x: Values, y: Values) -> tuple[FloatArray, FloatArray]:
     second = np.asarray(y, dtype=np.float64).ravel()
     if first.shape != second.shape:
         raise ValueError(
-            f"found {first.size} and {second.size} values; allowed: one of each per point"
+            f"found {first.size} and {second.size} values; allowed: the same number of both"
         )
     return first, second
 

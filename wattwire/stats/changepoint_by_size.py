@@ -42,8 +42,8 @@ def step_logs(
         or (np.diff(size_array) <= 0).any()
     ):
         raise ValueError(
-            f"sizes: found {size_array.size} sizes for {measured.size} values; allowed: a size "
-            f"per value, {SIZES_MIN} or more, in ascending order"
+            f"sizes: found {size_array.size} sizes for {measured.size} values; allowed: one "
+            f"size per value, at least {SIZES_MIN} sizes, in ascending order"
         )
     spans, rises = np.diff(size_array), np.diff(measured)
     expected = measured[1:].copy()

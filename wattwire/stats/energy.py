@@ -32,7 +32,8 @@ def joules_per_message(
     rates_hz = np.asarray(rate_hz, dtype=np.float64)
     if power_w.shape != rates_hz.shape:
         raise ValueError(
-            f"found {power_w.size} powers and {rates_hz.size} rates; allowed: one of each per block"
+            f"found {power_w.size} powers and {rates_hz.size} rates; "
+            "allowed: the same number of both"
         )
     if power_w.size < 3:
         return TooFew(power_w.size, 3, "blocks with measured power")
@@ -67,8 +68,8 @@ def additivity(
     lone_costs = np.asarray(alone_sums, dtype=np.float64)
     if joint_costs.shape != lone_costs.shape:
         raise ValueError(
-            f"found {joint_costs.size} joint and {lone_costs.size} separate costs; allowed: one "
-            "of each per block"
+            f"found {joint_costs.size} joint and {lone_costs.size} separate costs; "
+            "allowed: the same number of both"
         )
     if (joint_costs <= 0).any() or (lone_costs <= 0).any():
         return NotComputable("a cost is zero or negative")

@@ -79,7 +79,7 @@ def half_width(pilot: Pilot, blocks: int, confidence: float) -> float:
 def blocks_for_width(pilot: Pilot, width: float, confidence: float = 0.95) -> int | NotComputable:
     """Return the fewest blocks whose half width is at most `width` (a share of the ratio)."""
     if not width > 0:
-        raise ValueError(f"width: found {width}; allowed: above 0")
+        raise ValueError(f"width: found {width}; allowed: a number above 0")
     return _fewest(lambda blocks: half_width(pilot, blocks, confidence) <= width)
 
 
@@ -102,7 +102,7 @@ def blocks_for_equivalence(
 ) -> int | NotComputable:
     """Return the fewest blocks that show equivalence with probability `power` at a ratio of 1."""
     if not margin > 0:
-        raise ValueError(f"margin: found {margin}; allowed: above 0")
+        raise ValueError(f"margin: found {margin}; allowed: a number above 0")
     return _fewest(lambda blocks: equivalence_power(pilot, margin, blocks, confidence) >= power)
 
 

@@ -73,7 +73,8 @@ def paired_shift_by_ranks(
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     if above.shape != below.shape:
         raise ValueError(
-            f"found {above.size} upper and {below.size} lower values; allowed: one pair per block"
+            f"found {above.size} upper and {below.size} lower values; "
+            "allowed: the same number of both"
         )
     if above.size < PAIRS_MIN:
         return TooFew(above.size, PAIRS_MIN, "blocks for a rank interval")

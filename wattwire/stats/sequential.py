@@ -50,7 +50,7 @@ def look(
     Raises ValueError for a target that is not positive or a `blocks_min` below BLOCKS_MIN.
     """
     if not target > 0:
-        raise ValueError(f"target: found {target}; allowed: above 0")
+        raise ValueError(f"target: found {target}; allowed: a number above 0")
     if blocks_min < BLOCKS_MIN:
         raise ValueError(f"blocks_min: found {blocks_min}; allowed: at least {BLOCKS_MIN}")
     values = np.asarray(log_ratios, dtype=np.float64)

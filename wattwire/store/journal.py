@@ -94,8 +94,8 @@ def connected_to_read(path: Path) -> sqlite3.Connection:
     wal_path = path.with_name(f"{path.name}-wal")
     if wal_path.is_file() and wal_path.stat().st_size:
         raise MissingError(
-            f"{wal_path}: this file holds the latest entries, and reading them needs write access "
-            "to the folder. Copy the campaign to a writable folder."
+            f"{wal_path}: this file contains the latest entries, and reading them needs write "
+            "access to the folder. Copy the campaign to a writable folder."
         )
     address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     return sqlite3.connect(address, uri=True, isolation_level=None)

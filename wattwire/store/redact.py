@@ -120,7 +120,7 @@ def names_noted(folder: Path) -> Names | None:
         else:
             valid = isinstance(values, list) and all(map(_is_name, values))
         if not valid:
-            raise UsageError(f"{folder / NOTE}: {member.name}: damaged: found {values!r}")
+            raise UsageError(f"{folder / NOTE}: {member.name}: damaged; found {values!r}")
         names[member.name] = tuple(values)
     return Names(**names)
 

@@ -246,8 +246,8 @@ def _refusal(base: FloatArray, head: FloatArray, response: Response) -> Estimate
     not_positive = int((values <= 0).sum())
     if not_positive:
         return stats.NotComputable(
-            f"zero or negative in {not_positive} of {values.size} runs: no ratio to compare with "
-            "the margin"
+            f"zero or negative in {not_positive} of {values.size} runs, so no ratio can be "
+            "compared with the margin"
         )
     return None
 

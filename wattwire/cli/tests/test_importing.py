@@ -114,7 +114,7 @@ def test_show_tells_a_run_s_values_and_files(root, capsys, run: str) -> None:
     ("typed", "words"),
     [
         (["bb"], 'no run "bb"'),
-        (["9"], "run 9: allowed: 1 to 2"),
+        (["9"], "run 9 does not exist; allowed: 1 to 2"),
         ([], "no RUN given"),
         (["b", "--commands"], "its data contain no commands"),
     ],

@@ -230,7 +230,7 @@ def test_a_validity_limit_on_a_share_may_be_written_in_percent(tmp_path: Path) -
     path.write_text(GOOD)
     document = load(Catalog([]), str(path), None, ["validity.other_load_max=50%"])[2]
     assert document["validity"] == {"other_load_max": 0.5}
-    assert "allowed: a share" in refused(tmp_path, GOOD, "validity.steal_max=x%")
+    assert "allowed: a percentage" in refused(tmp_path, GOOD, "validity.steal_max=x%")
     assert "found '50%'" in refused(tmp_path, GOOD, "validity.stall_max_ms=50%")
 
 

@@ -66,7 +66,7 @@ def add_to(verbs: Any) -> None:
     verb = add_verb(verbs, "plan")
     studies.add_options(verb)
     variants.add_options(verb)
-    verb.add_argument("--table", action="store_true", help="print every run in its order")
+    verb.add_argument("--table", action="store_true", help="print all runs in their order")
     verb.add_argument(
         "--pilot",
         metavar="DIR",

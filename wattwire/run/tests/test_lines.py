@@ -54,7 +54,7 @@ def test_a_whole_number_that_is_written_as_a_float_is_a_whole_number() -> None:
         (line("READY", {**READY, "effective": {"\udfff": 1}}), "C-07.*lone surrogate"),
         (line("READY", {**READY, "effective": {"a": 2**64}}), "C-07.*more than 64 bits"),
         ('READY {"a":' + "[" * 40_000 + "]" * 10 + "}", "C-07: READY: .*"),
-        (line("READY", {**READY, "effective": {"a": [[[[[[[[1]]]]]]]]}}), "C-07.*8 deep"),
+        (line("READY", {**READY, "effective": {"a": [[[[[[[[1]]]]]]]]}}), "C-07.*8 levels deep"),
         ("READY {" + "x" * 70_000 + "}", "C-07: a line of more than 60,000 characters"),
         (line("READY", {**READY, "effective": {"a": "x" * 9_000}}), "C-07.*9,000 characters"),
         (line("SENT", {**SENT, "sent": None}), "C-14.*None is not of type 'integer'"),
@@ -71,7 +71,7 @@ def test_a_bad_line_is_refused_by_its_clause(text: str, told: str) -> None:
 
 def test_lines_come_once_and_in_order() -> None:
     for seen in (["READY"], ["SENT"], ["READY", "DONE"]):
-        with pytest.raises(BadLineError, match="^C-05: READY after"):
+        with pytest.raises(BadLineError, match="^C-05: found READY after"):
             parse_line(line("READY", READY), seen)
     error = {"code": 4, "key": None, "reason": "two threads say so"}
     assert parse_line(line("ERROR", error), ["READY", "ERROR"]) == ("ERROR", error)

@@ -214,9 +214,9 @@ def test_what_was_asked_for_and_cannot_be_built_is_left_out_with_its_reason(tmp_
 
 
 def test_a_part_that_holds_nothing_is_refused_apart_from_one_that_cannot_be_run(tmp_path):
-    with pytest.raises(UsageError, match="--only leaves none of its 3 treatments"):
+    with pytest.raises(UsageError, match="--only selects none of its 3 treatments"):
         part_of_three(tmp_path, [], Builder())
-    with pytest.raises(MissingError, match="the 1 treatments that --only leaves can be run here"):
+    with pytest.raises(MissingError, match="the 1 treatments that --only selects can be run here"):
         part_of_three(tmp_path, ["mute"], Builder(lacking=["mute"]))
 
 

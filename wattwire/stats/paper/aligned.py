@@ -121,7 +121,7 @@ def _nearly_constant(
     if 2 * constant_cells > len(repeated_cells) > constant_cells:
         return NotComputable(
             f"in {constant_cells} of {len(repeated_cells)} combinations of levels all values are "
-            "equal: the few others would decide every effect"
+            "equal, so the few others would decide every effect"
         )
     return None
 

@@ -86,7 +86,7 @@ def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
     not_positive = sum(int((group <= 0).sum()) for group in data)
     if not_positive:
         return NotComputable(
-            f"zero or negative in {not_positive} values: Box–Cox needs positive ones"
+            f"zero or negative in {not_positive} values; Box–Cox needs positive values"
         )
     logs = [np.log(group) for group in data]
     centre = float(np.mean(np.concatenate(logs)))

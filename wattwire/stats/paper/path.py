@@ -131,7 +131,7 @@ def decide(
     Raises ValueError if blocks and values do not match, or `level` is not between 0 and 1.
     """
     if not 0 < level < 1:
-        raise ValueError(f"level: found {level}; allowed: between 0 and 1")
+        raise ValueError(f"level: found {level}; allowed: a number between 0 and 1")
     arrays = {name: np.asarray(values, dtype=np.float64).ravel() for name, values in groups.items()}
     for name, values in arrays.items():
         if blocks is not None and len(blocks[name]) != values.size:

@@ -86,7 +86,7 @@ def percentile(
     1) or NaN in the series.
     """
     if not 0.0 < share < 1.0:
-        raise ValueError(f"share: found {share}; allowed: between 0 and 1")
+        raise ValueError(f"share: found {share}; allowed: a number between 0 and 1")
     values = np.asarray(series, dtype=np.float64)
     if np.isnan(values).any():
         raise ValueError("series: found NaN; allowed: numbers, and +inf for lost messages")

@@ -53,7 +53,9 @@ class Dialogue:
             now_ns = time.monotonic_ns()
             if int(words[1]) < now_ns:
                 late = now_ns - int(words[1])
-                self.fail(2, "GO", f"GO {words[1]}: {late} ns in the past; allowed: the future")
+                self.fail(
+                    2, "GO", f"GO {words[1]}: {late} ns in the past; allowed: a time in the future"
+                )
             self.start_ns = int(words[1])
         elif words:
             self.fail(2, words[0], f"found {' '.join(words)!r}; allowed: GO <start_ns>, STOP")
