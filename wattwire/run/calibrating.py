@@ -1,4 +1,4 @@
-"""Measure load steps with an energy counter, for a calibration."""
+"""Measure the machine's energy at several CPU loads, for a calibration."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ while True:
 
 @dataclass(frozen=True)
 class Measured:
-    """One step: its block, requested load, and the measured use of machine and load.
+    """Measured CPU use and power of one load step.
 
-    Power is in W.
+    `asked_cores` is the requested load, `load_cores` the CPU use of the load processes, and
+    `busy_cores` the CPU use of the whole machine. Power is in W.
     """
 
     block: int
@@ -51,14 +52,14 @@ class Measured:
 
 
 def ranked_meters(meters: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the meters that have an energy source, readable here or not."""
+    """Return the meters that have a ranked energy source, whether or not it is readable."""
     return [m for m in meters if any(q.get("rank") is not None for q in m["quantities"])]
 
 
 def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]:
-    """Return the names of the meters to calibrate with: the named meter, else all readable meters.
+    """Return the names of the meters to calibrate with: the meter `named`, or all readable meters.
 
-    Raises MissingError, with each meter's requirements, if there is none.
+    Raise MissingError, with each meter's requirements, if no such meter is readable.
     """
     ranked = {m["name"]: m for m in ranked_meters(meters)}
     if named is not None and named not in ranked:
@@ -77,7 +78,7 @@ def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]
 
 
 class LoadSteps:
-    """Holds each load constant for `step_s`, in random order with idle steps between loads."""
+    """Run constant loads of `step_s` each, in random order, with idle steps between them."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class LoadSteps:
 
     @property
     def levels(self) -> list[float]:
-        """Return the loads in cores: half a core, one core, all cores."""
+        """Return the loads to run, in cores: half a core, one core and all cores."""
         return sorted({0.5, 1.0, float(self._cores)})
 
     @property
@@ -108,7 +109,10 @@ class LoadSteps:
         return self._blocks * (2 * len(self.levels) + 1) * (self._step_s + SETTLE_S)
 
     def measure(self, meters: list[str]) -> tuple[power.Source | None, list[Measured]]:
-        """Run all steps; return the energy source that covers them all, and the steps."""
+        """Run all steps.
+
+        Return the energy source that covers all of them, and the measured steps.
+        """
         path = self._folder / "readings.bin"
         request = self._agent.request
         request("sample_start", path=str(path), tick_hz=TICK_HZ, meters=meters, subjects={})
@@ -185,6 +189,6 @@ class LoadSteps:
 
 
 def _shares(level: float) -> list[float]:
-    """Return a load in cores as one share of a core for each process."""
+    """Return the share of one core that each load process uses, for a load of `level` cores."""
     full_cores = int(level)
     return [1.0] * full_cores + ([level - full_cores] if level > full_cores else [])

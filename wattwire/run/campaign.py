@@ -1,4 +1,4 @@
-"""Execute a campaign: plan, runs with retries in their block, resume, end."""
+"""Execute a campaign: write the plan, execute its runs, retry failed runs, resume."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Options:
 
 
 class CampaignRunner:
-    """Executes a campaign in its directory, under the directory's lock."""
+    """Execute a campaign in its directory, which it locks."""
 
     def __init__(self, campaign: Campaign, catalog: Catalog, progress: Progress) -> None:
         self.campaign = campaign
@@ -112,7 +112,10 @@ class CampaignRunner:
         return study
 
     def resume(self, document: dict[str, Any] | None, options: Options) -> Study:
-        """Continue a campaign. Refuses a changed study, cell, kit, agent or machine."""
+        """Continue a campaign.
+
+        Raise an error if the study, a cell, a kit, the agent or the machine has changed.
+        """
         campaign = self.campaign
         if campaign.journal.get("identity") is None:
             raise UsageError(
@@ -184,10 +187,10 @@ class CampaignRunner:
         return self._agent
 
     def _remake_plan(self, study: Study, prepared: Prepared) -> list[PlannedRun]:
-        """Return the plan as written, without treatments that could not be run at that time."""
+        """Return the stored plan, without treatments that could not be run at that time."""
         kept_keys = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
         treatments = [t for t in prepared.treatments if t.key in kept_keys]
-        # Campaigns older than control runs continue without them.
+        # A campaign that predates control runs continues without them.
         controls = any(row.get("control") in CONTROLS for row in self.campaign.plan)
         plan = make_plan(treatments, replace(study.plan, controls=controls))
         repeated_keys = self.campaign.journal.get(AGAIN)
@@ -198,12 +201,12 @@ class CampaignRunner:
                 f"{self.campaign.path}: the plan cannot be reproduced: cells are missing or "
                 "new. plan.json holds the original."
             )
-        if repeated_keys is not None:  # the controller may have died between both writes
+        if repeated_keys is not None:  # The controller may have died between the two writes.
             self.campaign.freeze("plan.json", self._plan_document(plan, prepared))
         return plan
 
     def _with_recorded_warm_up(self, study: Study) -> Study:
-        """Return the study, without settling runs if the campaign predates them."""
+        """Return the study; without settling runs if the campaign predates them."""
         if any(row.get("control") == SETTLING for row in self.campaign.plan):
             return study
         if study.plan.warmup_calls != AUTO:
@@ -211,7 +214,7 @@ class CampaignRunner:
         return replace(study, plan=replace(study.plan, warmup_calls=0))
 
     def measure_again(self, keys: Collection[str]) -> None:
-        """Plan as many further blocks as the study has, only for the treatments with these keys."""
+        """Add blocks to the plan for the treatments with these keys, as many as the study has."""
         chosen = [t for t in self._prepared.treatments if t.key in keys]
         added = more_blocks(self._plan, chosen, self._study.plan)
         rows = ((run.run, run.block, run.position, run.treatment.key) for run in added)
@@ -265,7 +268,7 @@ class CampaignRunner:
     # -- running -----------------------------------------------------------------------------
 
     def execute(self) -> None:
-        """Execute all remaining runs. KeyboardInterrupt ends the current run cleanly."""
+        """Execute all remaining runs. On KeyboardInterrupt, end the current run cleanly."""
         self._exceptions: dict[str, str] = {}  # run → folder and exception of its last attempt
         stopping = Stopping(self._study.plan, self.campaign)
         last_runs = {planned.block: planned.run for planned in self._plan}
@@ -297,7 +300,7 @@ class CampaignRunner:
             self._progress.event("note", text=text)
 
     def _set_warm_up(self) -> None:
-        """Set the warm-up from the settling runs, once, so that all later runs share it."""
+        """Set the warm-up from the settling runs. All later runs use the same warm-up."""
         plan, journal = self._study.plan, self.campaign.journal
         if plan.warmup_calls != AUTO or not any(r.control == SETTLING for r in self._plan):
             return
@@ -318,13 +321,13 @@ class CampaignRunner:
 
     def _is_done(self, planned: PlannedRun) -> bool:
         done = [a for a in self.campaign.journal.attempts(planned.run) if a.state == "done"]
-        # No answer uses a settling run, so a disturbed settling run is sufficient.
+        # No result uses a settling run, so a disturbed settling run is not repeated.
         retries = 0 if planned.control == SETTLING else self._study.plan.retries
         spent = len(done) > retries
         return spent or any(a.verdict == Verdict.VALID.value for a in done)
 
     def _run_with_retries(self, planned: PlannedRun) -> None:
-        """Attempt a run in its place in the block until it is valid or retries are spent."""
+        """Attempt a run at its position in the block until it is valid or no retries remain."""
         lost_in_a_row = 0
         while not self._is_done(planned):
             try:
@@ -385,7 +388,7 @@ class CampaignRunner:
     ) -> Collected:
         """Execute one attempt and write its results.
 
-        Any exception fails this attempt only, because the next attempt may be valid.
+        An exception fails only this attempt, unless it ends the campaign.
         """
         run = self._one_run(agent, planned, token, folder)
         try:
@@ -411,9 +414,10 @@ class CampaignRunner:
         return collected
 
     def _require_room(self, folder: Path) -> None:
-        """Raise OSError if the disk is full.
+        """Raise OSError if the disk is almost full.
 
-        A full disk makes a node end or write an incomplete file, which is not the node's fault.
+        On a full disk, a node ends early or writes an incomplete file, which is not a fault of the
+        node.
         """
         if host.free_disk_bytes(folder) < FULL_DISK_BYTES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.campaign.path))
@@ -436,7 +440,7 @@ class CampaignRunner:
         )
 
     def _abandon(self, agent: AgentClient, planned: PlannedRun, number: int, token: str) -> None:
-        """Remove the files of an interrupted attempt; its journal entry remains."""
+        """Remove the files of an interrupted attempt and mark it as lost in the journal."""
         if agent.lost.is_set():
             agent = self._connect()
         try:

@@ -1,4 +1,4 @@
-"""Write certificates for a run over TLS (clause C-35): an authority and a server certificate."""
+"""Write the certificate authority and server certificate of a run over TLS (clause C-35)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ HOSTS = ("127.0.0.1", "localhost")
 
 
 def make_certificates(folder: Path) -> dict[str, str]:
-    """Write an authority, a certificate that it signed for HOSTS, and its key, as PEM files.
+    """Write PEM files of an authority, of a certificate for HOSTS that it signed, and of its key.
 
-    Return the spec keys of clause C-35 with the paths.
+    Return the spec keys of clause C-35 with the paths of the files.
     """
-    import trustme  # (loads a cryptographic library that few runs need)
+    import trustme  # imported here because it loads a cryptographic library that few runs need
 
     folder.mkdir(parents=True, exist_ok=True)
     authority = trustme.CA()

@@ -1,8 +1,8 @@
-"""Define crash points, at which tests check that a campaign survives kill -9.
+"""Define crash points. Tests use them to check that a campaign survives SIGKILL.
 
-`WATTWIRE_CRASH=VICTIM@POINT` kills VICTIM (controller, agent, guard, node) with SIGKILL the first
-time POINT (ready, window, drain, convert, commit) is reached in this process. If it is unset, the
-cost is one dictionary look-up per phase.
+If `WATTWIRE_CRASH=VICTIM@POINT` is set, VICTIM (controller, agent, guard or node) is killed when
+this process first reaches POINT (ready, window, drain, convert or commit). If it is not set, each
+phase costs one dictionary look-up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _spent: set[str] = set()
 
 
 def crash_point(point: str, victims: Mapping[str, int | None]) -> None:
-    """Kill the chosen victim if this is its point; `victims` maps names to process ids."""
+    """Kill the selected victim if `point` is the selected crash point.
+
+    `victims` maps the names of victims to process ids.
+    """
     request = os.environ.get(VARIABLE)
     if not request or request in _spent:
         return

@@ -1,4 +1,4 @@
-"""Handle attempts that end in an exception: the end of the campaign, and their logs."""
+"""Decide whether an exception ends the campaign, and clean up the failed attempt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENVIRONMENT_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 
 
 def ends_campaign(error: BaseException) -> bool:
-    """Return whether an exception concerns the machine or campaign and not only the attempt."""
+    """Return whether an exception affects the campaign or the machine, not only the attempt."""
     if isinstance(error, OSError):
         return error.errno in ENVIRONMENT_ERRNOS
     machinery = (AgentLostError, GuardLostError, AgentError, MissingError, sqlite3.Error)
@@ -27,9 +27,10 @@ def ends_campaign(error: BaseException) -> bool:
 
 
 def keep_only_logs(folder: Path, error: Exception) -> Reason:
-    """Empty an attempt's folder except for logs, write the traceback there, return the reason.
+    """Remove everything but the logs from an attempt's folder, and return the failure's reason.
 
-    The exception may be due to a file that a node put in the folder.
+    The traceback is written to a log. A file that a node wrote may have caused the exception, so no
+    other file is preserved.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():

@@ -1,6 +1,6 @@
-"""Forecast the time and disk space of a plan, and the window that each meter needs.
+"""Forecast the duration and disk space of a plan, and the window that each meter needs.
 
-Measurements and verdicts do not use them.
+Measurements and verdicts do not use these forecasts.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ READINGS_PER_WINDOW = 2
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected time of a treatment's run beyond what the plan states.
+    """Expected duration of a treatment's run in addition to the durations that the plan states.
 
-    `start_s` is for starting, matching and ending nodes, `call_s` for a call in a closed loop;
-    `observed` states for each of the two whether it was observed on this machine.
+    `start_s` is the time to start, match and end the nodes. `call_s` is the time of a call in a
+    closed loop. `observed` states for each of the two whether it was observed on this machine.
     """
 
     start_s: float = START_S
@@ -61,7 +61,7 @@ GUESS = Expected()
 
 @dataclass(frozen=True)
 class Forecast:
-    """Seconds and bytes of a whole plan; `basis` describes the basis of the forecast."""
+    """Forecast of a whole plan: seconds, bytes, and the source of the estimates (`basis`)."""
 
     seconds: float
     run_seconds: float
@@ -71,7 +71,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class MeterWindow:
-    """The minimum window for a useful result of a meter, and the reason."""
+    """The shortest window in which a meter gives a useful result, and the reason."""
 
     meter: str
     window_s: float
@@ -81,10 +81,11 @@ class MeterWindow:
 def expectations(
     treatments: Iterable[Treatment], cells: Mapping[str, Mapping[str, Cell]], cores: int
 ) -> dict[str, Expected]:
-    """Return the expected time of each treatment's run beyond its plan, by the treatment's key.
+    """Return the expected duration of each treatment's run, by treatment key.
 
-    It comes from runs of the same cells on this machine if there are any, else from the CPU seconds
-    stated in their manifests, spread over the cores. `cells` maps treatment key → role → cell.
+    The estimates come from earlier runs of the same cells on this machine. Without such runs, they
+    come from the CPU seconds in the manifests, divided by the number of cores. `cells` maps
+    treatment key → role → cell.
     """
     cached_observed = functools.cache(observed)
     expected = {}
@@ -108,7 +109,10 @@ def expectations(
 def forecast(
     study: Study, runs: Iterable[PlannedRun], expected: Mapping[str, Expected] | None = None
 ) -> Forecast:
-    """Return time and disk of these runs, each attempted once; `expected` is by treatment key."""
+    """Return the time and disk space of these runs, with one attempt each.
+
+    `expected` maps treatment keys to expected durations.
+    """
     planned = list(runs)
     expected_by_key = expected or {}
     seconds = sum(
@@ -125,7 +129,7 @@ def forecast(
 def run_seconds(
     study: Study, treatment: Treatment, expected: Expected = GUESS, control: str = ""
 ) -> float:
-    """Return the seconds of one run: those of the plan plus those expected beyond it."""
+    """Return the duration (s) of one run: the planned time plus the expected additional time."""
     plan = study.plan
     window_s = expected_window_s(study, treatment, expected)
     if control == SETTLING:
@@ -137,13 +141,13 @@ def run_seconds(
 
 
 def expected_warm_up_calls(study: Study) -> int:
-    """Return a client's warm-up calls in closed loop: stated, or guessed until known."""
+    """Return the warm-up calls of a client in a closed loop; a guess if not yet known."""
     calls = study.plan.warmup_calls
     return WARM_UP_CALLS if calls == AUTO else calls
 
 
 def expected_window_s(study: Study, treatment: Treatment, expected: Expected = GUESS) -> float:
-    """Return the seconds of a window: stated in open loop, expected from calls in closed loop."""
+    """Return the length (s) of a window: planned in an open loop, expected in a closed loop."""
     if treatment["loop"] == "closed":
         return expected.call_s * int(treatment["count"])
     return study.plan.duration_s
@@ -154,7 +158,7 @@ def window_words(
     treatments: Iterable[Treatment],
     expected: Mapping[str, Expected] | None = None,
 ) -> str:
-    """Return a text with these treatments' windows: seconds in open loop, calls in closed loop."""
+    """Return a text with the windows: seconds for open loops, calls for closed loops."""
     all_treatments = list(treatments)
     closed = [t for t in all_treatments if _closed(t)]
     windows = [f"{study.plan.duration_s:g} s"] if len(all_treatments) > len(closed) else []
@@ -178,13 +182,13 @@ def _closed(treatment: Treatment) -> bool:
 
 
 def _range(values: Iterable[float], form: str = "{:.3g}") -> str:
-    """Return a text with the lowest and the highest value, or the only value."""
+    """Return a text with the lowest and the highest value, or with one value if they are equal."""
     ordered = sorted(values)
     return " to ".join(dict.fromkeys(form.format(end) for end in (ordered[0], ordered[-1])))
 
 
 def _basis_words(from_runs: Iterable[bool]) -> str:
-    """Return a text: an expectation was observed on this machine, or is a guess."""
+    """Return a text that states whether the estimates are observations or guesses."""
     kinds = set(from_runs)
     if kinds == {True}:
         return "as in earlier runs here"
@@ -207,7 +211,7 @@ def _basis(study: Study, planned: Iterable[PlannedRun], expected: Mapping[str, E
 
 
 def node_memory_bytes(study: Study, runs: Iterable[PlannedRun]) -> int:
-    """Return the memory (bytes) that one run's nodes allocate for records, in the largest run."""
+    """Return the memory (bytes) that the nodes of the largest run allocate for records."""
     plan = _with_warm_up(study.plan)
     return max(
         nodes_record_bytes(treatment, scheduled_per_sender(treatment, plan, control))
@@ -216,16 +220,16 @@ def node_memory_bytes(study: Study, runs: Iterable[PlannedRun]) -> int:
 
 
 def _with_warm_up(plan: Plan) -> Plan:
-    """Return the plan, with a guess of the warm-up until settling runs have determined it."""
+    """Return the plan with a guess for the warm-up calls if settling runs determine them later."""
     return replace(plan, warmup_calls=WARM_UP_CALLS) if plan.warmup_calls == AUTO else plan
 
 
 def _run_bytes(study: Study, treatment: Treatment, control: str) -> int:
     plan = _with_warm_up(study.plan)
     messages = scheduled_per_sender(treatment, plan, control) * int(treatment["clients"])
-    # Both sides record; an action has a goal, an acceptance, a result and its feedback.
+    # Both sides record. An action has a goal, an acceptance, a result and feedback messages.
     sides = 2 * (3 + int(treatment["action_feedback"])) if treatment["pattern"] == "action" else 2
-    if treatment["pattern"] == "topic":  # one publisher, and every subscriber receives each
+    if treatment["pattern"] == "topic":  # one publisher; every subscriber receives each message
         messages = scheduled_per_sender(treatment, plan)
         sides = 1 + int(treatment["clients"])
     assert treatment["pattern"] in PATTERN_ROLES
@@ -234,10 +238,10 @@ def _run_bytes(study: Study, treatment: Treatment, control: str) -> int:
 
 
 def meter_window(name: str, manifest: Mapping[str, Any], tick_hz: float) -> MeterWindow | None:
-    """Return the window that a meter needs, from its manifest; None if it is read only at the ends.
+    """Return the window that a meter needs; None if the meter is read only at the window's ends.
 
-    A counter is read at the window's edges, so its step matters and its period does not; a gauge is
-    known only at the times of its readings.
+    A counter is read at the ends of the window, so only its step size matters. A gauge is known
+    only at its readings, so its period matters.
     """
     tier = str(manifest.get("tier", "second"))
     period_s = 1.0 / tick_hz if tier == "tick" else TICK_S.get(tier)

@@ -34,13 +34,16 @@ EXCERPT_CHARACTERS = 80
 
 
 class BadLineError(WattwireError):
-    """A node printed a line that the contract does not allow; the text begins with the clause."""
+    """Error for a printed line that the contract does not allow.
+
+    Its text begins with the clause.
+    """
 
 
 def parse_line(text: str, seen: Collection[str]) -> tuple[str, dict[str, Any]]:
-    """Return the keyword and the fields of one line; `seen` holds the keywords printed before.
+    """Return the keyword and the fields of one line. `seen` contains the earlier keywords.
 
-    Raises BadLineError if the line's form, types or order break the contract.
+    Raise BadLineError if the form, a type or the order of the line violates the contract.
     """
     match = LINE.fullmatch(text)
     if len(text) > LINE_CHARACTERS_MAX:
@@ -54,7 +57,7 @@ def parse_line(text: str, seen: Collection[str]) -> tuple[str, dict[str, Any]]:
     keyword = match[1]
     clause = CLAUSES[keyword]
     later = LINE_ORDER[LINE_ORDER.index(keyword) :]
-    # Two threads of a node may both report its end.
+    # Two threads of a node may both report that it ended.
     if keyword != "ERROR" and any(name in seen for name in later):
         raise BadLineError(
             f"C-05: found {keyword} after {', '.join(seen)}; allowed: each line once, in the order "
@@ -80,7 +83,7 @@ def excerpt(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a node's text with terminal control characters escaped."""
+    """Return a node's text with control characters escaped."""
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
@@ -96,7 +99,7 @@ def _finite(word: str) -> float:
 
 
 def _problem_in(value: Any, depth: int) -> str:
-    """Return a problem that no field of any line may have at any depth, or ""."""
+    """Return a problem that the contract forbids in any value at any depth, or ""."""
     if depth < 0:
         return f"nested more than {DEPTH_MAX} levels deep"
     if isinstance(value, str):
@@ -122,7 +125,7 @@ def _validator(keyword: str) -> Draft202012Validator:
 
 
 def _schema_problem(keyword: str, fields: dict[str, Any]) -> str:
-    """Return up to three breaches of the keyword's schema, or ""."""
+    """Return up to three violations of the keyword's schema, or ""."""
     errors = sorted(_validator(keyword).iter_errors(fields), key=lambda error: error.json_path)
     return "; ".join(f"{error.json_path}: {error.message[:200]}" for error in errors[:3])
 
@@ -137,5 +140,5 @@ def _limit_problem(fields: dict[str, Any]) -> str:
 
 
 def _as_integer(value: Any) -> Any:
-    """Return a float such as 3.0, which JSON does not distinguish from 3, as an integer."""
+    """Return a float such as 3.0 as an integer, because JSON does not distinguish 3.0 from 3."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

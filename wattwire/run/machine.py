@@ -1,4 +1,4 @@
-"""Read the agent's description of the machine: facts, meters, rights, versions, energy model."""
+"""Describe the machine from the agent's data: facts, meters, rights, versions, energy model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def describe_machine(agent: AgentClient) -> dict[str, Any]:
 
 
 def energy_model(agent: AgentClient) -> dict[str, float] | None:
-    """Return the range of joules per CPU second of the machine's energy model; None without one."""
+    """Return the energy model's range (J per CPU second); None if the machine has no model."""
     keys = ("joules_per_cpu_second_low", "joules_per_cpu_second_high")
     for meter in agent.hello["meters"]:
         info: Mapping[str, Any] = meter.get("info") or {}

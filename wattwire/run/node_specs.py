@@ -1,4 +1,4 @@
-"""Make the specs of a treatment's nodes (contract, last section)."""
+"""Create the specs of a treatment's nodes (last section of the contract)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def warm_up_calls(treatment: Treatment, plan: Plan) -> int:
 
 
 def scheduled_per_sender(treatment: Treatment, plan: Plan, control: str = "") -> int:
-    """Return the scheduled messages of a sender (C-10, C-11) at phase 0, warm-up included."""
+    """Return the messages that a sender schedules at phase 0, warm-up included (C-10, C-11)."""
     if control == SETTLING:
         return SETTLING_CALLS
     if treatment["loop"] == "closed":
@@ -92,7 +92,10 @@ def scheduled_per_sender(treatment: Treatment, plan: Plan, control: str = "") ->
 
 
 def calls_beyond(treatment: Treatment, scheduled: int) -> int:
-    """Return the calls allowed beyond the schedule until the slowest client is done (C-11)."""
+    """Return the calls that a client may make after its scheduled calls (C-11).
+
+    Fast clients continue to call until the slowest client has made all its calls.
+    """
     if treatment["loop"] == "open" or int(treatment["clients"]) == 1:
         return 0
     return max(scheduled, min(BEYOND_FACTOR * scheduled, BEYOND_CALLS))
@@ -126,7 +129,7 @@ def node_plans(
             "index": index,
             "peers.nodes": peers,
             "peers.count": len(peers),
-            # Phases are spread evenly over a period, because real clients are not synchronised.
+            # Phases are spread evenly over a period because real clients are not synchronised.
             "phase_ns": period_ns(treatment) * index // clients if role == leaf else 0,
         }
         messages_max = messages + calls_beyond(treatment, messages)
@@ -142,9 +145,9 @@ def _validator() -> Draft202012Validator:
 
 
 def check_spec(spec: dict[str, Any]) -> None:
-    """Refuse a spec that the contract does not allow (C-02), because nodes do not check values.
+    """Check a spec against the contract (C-02), because nodes do not check values.
 
-    Raises UsageError with each wrong key, its value and the allowed values.
+    Raise UsageError with each wrong key, its value and the allowed values.
     """
     faults = [f"{e.json_path}: {e.message}" for e in _validator().iter_errors(spec)]
     if faults:
@@ -152,7 +155,10 @@ def check_spec(spec: dict[str, Any]) -> None:
 
 
 def payload_seed(token: str) -> int:
-    """Return the seed of the payload's fill, from the run's token, to detect foreign payloads."""
+    """Return the seed of the payload's content, derived from the run's token.
+
+    Different seeds make messages of another run detectable.
+    """
     return int.from_bytes(hashlib.sha256(token.encode()).digest()[:8], "little") >> 11
 
 
@@ -171,7 +177,7 @@ def _common(
         "duration_ns": 0 if closed else round(plan.duration_s * SECOND_NS),
         "count": messages if closed else 0,
         "count_beyond": calls_beyond(treatment, messages),
-        # The controller flags a warm-up counted in calls (C-13 knows times only).
+        # The controller marks a warm-up that is counted in calls, because C-13 defines only times.
         "warmup_ns": 0 if closed and plan.warmup_calls else round(plan.warmup_s * SECOND_NS),
         "overrun_ns": timeout_ns,
         "timeout_ns": timeout_ns,
@@ -210,7 +216,10 @@ def nodes_record_bytes(treatment: Treatment, scheduled: int) -> int:
 
 
 def _capacity(treatment: Treatment, messages: int, role: str, clients: int) -> int:
-    """Return the records that one node may need: for its own `messages` or all clients'."""
+    """Return the number of records that one node needs memory for.
+
+    Some roles record only their own `messages`, others the messages of all clients.
+    """
     per_message = 1
     if treatment["pattern"] == "action":
         per_message = 2 + int(treatment["action_feedback"])

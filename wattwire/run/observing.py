@@ -1,4 +1,4 @@
-"""Store the time of a run beyond its plan, for later forecasts (`rig/observed.py`)."""
+"""Store the observed duration of a run for later forecasts (`rig/observed.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wattwire.run.runner import RunRecord
 
 
 def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_s: float) -> None:
-    """Store the duration of a design run; `elapsed_s` excludes the wait for a quiet machine."""
+    """Store the duration of a design run. `elapsed_s` excludes the wait for a quiet machine."""
     if record.outcome is not Outcome.COMPLETED or planned.control:
         return
     nodes = len(record.nodes)
@@ -29,10 +29,7 @@ def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_
 def observed_run(
     study: Study, planned: PlannedRun, counts: tuple[int, int], window_s: float, elapsed_s: float
 ) -> ObservedRun:
-    """Return a run's number of nodes, its seconds beyond the plan's, and its seconds per call.
-
-    `counts` are the number of its nodes and the largest number of calls of any node.
-    """
+    """Return a run's number of nodes, its seconds beyond the plan, and its seconds per call."""
     plan, treatment = study.plan, planned.treatment
     nodes, calls = counts
     closed = treatment["loop"] == "closed"
@@ -43,7 +40,7 @@ def observed_run(
 
 
 def _ready(record: RunRecord, cell: str) -> dict[str, Any]:
-    """Return the library details reported by the cell's last node, with the day."""
+    """Return the library details that the cell's last node reported, with today's date."""
     for node in reversed(record.nodes):
         state = record.processes.states.get(node.process)
         line = state.lines.get("READY") if state and node.cell.name == cell else None

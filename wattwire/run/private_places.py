@@ -1,4 +1,4 @@
-"""List this machine's folders in a campaign's commands, with replacements for redaction."""
+"""List the machine-specific folders that occur in a campaign, with replacements for redaction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wattwire.model.paths import cache_folder
 def private_places(folder: Path, roots: Sequence[Path]) -> dict[str, str]:
     """Return path → replacement for the folders to redact in a bundle of the campaign in `folder`.
 
-    Commands, environments and logs contain these paths, and with them the names in them.
+    Commands, environments and logs contain these paths, which may contain personal names.
     """
     replacements = {str(Path.cwd()): "[folder]", sys.prefix: "[python]"}
     replacements |= {str(root.absolute()): "[wattwire]" for root in roots}

@@ -1,4 +1,4 @@
-"""Start, write to and end the processes of a run through the agent."""
+"""Start and end the processes of a run, and write to them, through the agent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SERVICE_TRIES = 3
 
 
 class NodeEndedError(WattwireError):
-    """A node ended or stayed silent unexpectedly; `process` names it."""
+    """Error for a node that ended or stopped responding unexpectedly. `process` is its name."""
 
     def __init__(self, process: str, problem: str, timed_out: bool = False) -> None:
         super().__init__(f"{process} {problem}")
@@ -34,11 +34,11 @@ class NodeEndedError(WattwireError):
 
 
 class BrokenContractError(NodeEndedError):
-    """A node printed a line that the contract does not allow, which ends its attempt."""
+    """Error for a printed line that the contract does not allow. It ends the attempt."""
 
 
 class GuardLostError(WattwireError):
-    """A guard died, which is a failure of the harness: the run is not valid."""
+    """Error for a guard that died. The harness failed, so the run is not valid."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class ProcessState:
 
 
 class RunProcesses:
-    """The processes of one run. Every wait is bounded and ends if a process dies."""
+    """The processes of one run. Every wait has a deadline and ends early if a process dies."""
 
     def __init__(self, agent: AgentClient, token: str, folder: Path) -> None:
         self._agent = agent
@@ -70,7 +70,10 @@ class RunProcesses:
         """Set when the run is being ended; a lost guard is not an error after that."""
 
     def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
-        """Start a process through its guard; with `lines` it is a node whose lines are read."""
+        """Start a process through its guard.
+
+        If `lines` is true, read its output as a node's lines.
+        """
         state = ProcessState(argv=argv, env=env, spawned_ns=time.monotonic_ns())
         self.states[process] = state
         self._agent.subscribe(process, self._events)
@@ -78,7 +81,7 @@ class RunProcesses:
         out = self._folder / "out" / process
         out.mkdir(parents=True, exist_ok=True)
         for log in (logs / f"{process}.out", logs / f"{process}.err"):
-            discard(log)  # an earlier node may have put any file there
+            discard(log)  # an earlier node may have created this file
         reply = self._agent.request(
             "spawn",
             process=process,
@@ -93,9 +96,9 @@ class RunProcesses:
         state.pid, state.guard_pid = reply.get("pid"), reply.get("guard_pid")
 
     def write(self, process: str, text: str) -> None:
-        """Write a line to a process, or nothing if it has died.
+        """Write a line to a process; do nothing if it has ended.
 
-        Its end is a result, reported to the caller that waits for its answer.
+        The caller that waits for the response reports the end of the process.
         """
         try:
             self._agent.request("write", process=process, text=text + "\n")
@@ -106,9 +109,9 @@ class RunProcesses:
     def wait_for(
         self, keyword: str, processes: Sequence[str], deadline_s: float, strict: bool = True
     ) -> list[str]:
-        """Wait until each process has printed `keyword`; return those that have not.
+        """Wait until each process has printed `keyword`; return the processes that have not.
 
-        With `strict`, raise NodeEndedError if a process ends without it or the deadline passes.
+        If `strict` is true, raise NodeEndedError when a process ends first or the deadline passes.
         """
         return self.wait_for_any((keyword,), processes, deadline_s, strict)
 
@@ -119,7 +122,7 @@ class RunProcesses:
         deadline_s: float,
         strict: bool = True,
     ) -> list[str]:
-        """Wait, as `wait_for` does, for any of several keywords."""
+        """Wait until each process has printed one of `keywords`; see `wait_for`."""
 
         def unanswered() -> list[str]:
             return [p for p in processes if self.states[p].lines.keys().isdisjoint(keywords)]
@@ -145,7 +148,7 @@ class RunProcesses:
         return unanswered()
 
     def wait_exit(self, processes: Iterable[str], deadline_s: float) -> list[str]:
-        """Wait until all processes have ended; return those that have not."""
+        """Wait until all processes have ended; return the processes that have not."""
         while True:
             waiting = [p for p in processes if self.states[p].exit is None]
             if not waiting:
@@ -156,7 +159,7 @@ class RunProcesses:
             self._take(event)
 
     def drain(self) -> None:
-        """Take all pending events, without waiting."""
+        """Process all pending events without waiting."""
         while (event := wait_event(self._events, time.monotonic())) is not None:
             self._take(event)
 
@@ -184,7 +187,7 @@ class RunProcesses:
         state.lines[keyword] = {**fields, "seen_ns": event.get("t_ns")}
 
     def describe_exit(self, process: str) -> str:
-        """Return a text on how a process ended, with the reason that it gave, if any."""
+        """Return a text that describes how a process ended, with its reported reason, if any."""
         state = self.states[process]
         exit_status = state.exit or {}
         how = (
@@ -196,10 +199,10 @@ class RunProcesses:
         return f"{how} ({reason})" if reason else how
 
     def end_all(self) -> list[str]:
-        """Kill and forget all remaining processes of this run; return the killed processes."""
+        """Kill all remaining processes of this run and return their names."""
         alive = [p for p, s in self.states.items() if s.exit is None and s.pid is not None]
         for process in alive:
-            with contextlib.suppress(AgentError):  # it ended by itself meanwhile
+            with contextlib.suppress(AgentError):  # the process has already ended
                 self._agent.request("signal", process=process, signal="KILL", tree=True)
         stuck = self.wait_exit(alive, time.monotonic() + 5.0)
         reply = self._agent.request("clean", run=self._token)
@@ -218,10 +221,9 @@ def start_service(
     token: str,
     timeout_s: float,
 ) -> list[str]:
-    """Start one service process, wait until it is ready, and return its endpoints.
+    """Start a service process, wait until it is ready, and return its endpoints.
 
-    If another process takes the port before the service binds it, another port is tried, a few
-    times.
+    If another process binds the port first, try another port, at most SERVICE_TRIES times.
     """
     problem, timed_out = "", False
     for attempt in range(SERVICE_TRIES):
@@ -255,7 +257,7 @@ def start_service(
 
 
 def _with_sbin(argv: list[str]) -> list[str]:
-    """Return the command, with the full path if the daemon is only in sbin."""
+    """Return the command, with the program's full path if it is only in an sbin folder."""
     path = shutil.which(argv[0]) or shutil.which(argv[0], path="/usr/local/sbin:/usr/sbin")
     return [path or argv[0], *argv[1:]]
 
@@ -277,7 +279,7 @@ def _wait_service(
             return
         if time.monotonic() > deadline_s:
             raise NodeEndedError(process, f"was not ready within {timeout_s:g} s", timed_out=True)
-        time.sleep(0.005)  # the period of a bounded poll, because a port has no event
+        time.sleep(0.005)  # polling period, because a bound port causes no event
 
 
 def _serves(process: str, ready: dict[str, Any], words: dict[str, str], folder: Path) -> bool:

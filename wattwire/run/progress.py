@@ -1,4 +1,4 @@
-"""Define the events of a running campaign, which the CLI displays."""
+"""Define the events that a running campaign emits and the CLI displays."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 
 class Progress(Protocol):
-    """Receiver of a campaign's events.
+    """Interface of a receiver of a campaign's events.
 
-    `kind` is one of campaign, building, run, phase, done, note, finished; the fields depend on it
-    and are all JSON values.
+    `kind` is campaign, building, run, phase, done, note or finished. It determines the fields,
+    which are JSON values.
     """
 
     def event(self, kind: str, **fields: Any) -> None: ...

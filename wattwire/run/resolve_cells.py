@@ -1,4 +1,4 @@
-"""Find and build the cells of each treatment before the first run, or skip the treatment."""
+"""Resolve and build the cells of each treatment before the first run, or skip the treatment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORD_BYTES_MIN = 96
 
 @dataclass(frozen=True)
 class Prepared:
-    """Treatments that can be run, with their cells, and the others with the reasons."""
+    """Treatments that can be run, with their cells, and skipped treatments, with the reasons."""
 
     treatments: list[Treatment]
     cells: dict[str, dict[str, Cell]]
@@ -42,11 +42,11 @@ def prepare(
     builder: Builder | None,
     choose: Callable[[Treatment], bool] | None = None,
 ) -> Prepared:
-    """Choose and build the cells of a study.
+    """Resolve and build the cells of a study.
 
-    Without a builder, or with one that only looks, nothing is built. For treatments that `choose`
-    refuses, no cell is looked up or built. Raises UsageError for a name that is not in the
-    catalogue, MissingError if no treatment can be run.
+    Nothing is built without a builder, or with a builder that only checks. `choose` selects the
+    treatments; cells of other treatments are not resolved. Raise UsageError for a name that is not
+    in the catalogue, MissingError if no treatment can be run.
     """
     for name in study.meters.use:
         if name not in catalog.meters:
@@ -103,7 +103,7 @@ def counts_system_calls(catalog: Catalog, meter: str) -> bool:
 
 
 def _awaited_gap(treatment: Treatment, study: Study, catalog: Catalog) -> str | None:
-    """Return why a middleware or language that the study awaits is missing, else None."""
+    """Return the reason if a middleware or language in `awaits` does not exist, else None."""
     for key, known in (("middleware", catalog.middleware), ("language", catalog.languages)):
         name = str(treatment.get(key, ""))
         if name in study.awaits and name not in known:
@@ -114,10 +114,10 @@ def _awaited_gap(treatment: Treatment, study: Study, catalog: Catalog) -> str | 
 def _role_cells(
     treatment: Treatment, catalog: Catalog, builder: Builder | None, builds: dict[str, CellBuild]
 ) -> tuple[dict[str, Cell] | None, str | None]:
-    """Return role → cell, or None with the reason.
+    """Return role → cell and None, or None and the reason.
 
-    One cell plays all roles, unless `server_language` names another language for the hub: then
-    both cells must have the same wire format.
+    One cell plays all roles unless `server_language` names another language for the hub. Both cells
+    must then have the same wire format.
     """
     pattern = str(treatment["pattern"])
     if pattern not in PATTERN_ROLES:
@@ -147,9 +147,9 @@ def _choose(
     builds: dict[str, CellBuild],
     server_language: str | None = None,
 ) -> tuple[Cell | None, str | None]:
-    """Return the first suitable cell that can be built, or None and the reasons.
+    """Return the first suitable cell that can be built, or None with the reasons.
 
-    With `server_language` the cell is for the server alone.
+    With `server_language`, the cell plays only the server's role.
     """
     pattern = str(treatment["pattern"])
     if server_language is not None:
@@ -202,10 +202,10 @@ def _choose(
 
 
 def _build(cell: Cell, builder: Builder | None, builds: dict[str, CellBuild]) -> str | None:
-    """Build a cell, or check that it can be built; return the reason if not, else None.
+    """Build a cell, or check that it can be built. Return the reason if it cannot, else None.
 
-    A builder that only looks raises NotBuiltError for a cell that it would build, which is not a
-    gap.
+    A builder that only checks raises NotBuiltError for a cell that is not built yet; this is not a
+    failure.
     """
     try:
         if builder is None:
@@ -225,7 +225,7 @@ def _sequence_bytes(treatment: Treatment) -> int:
 
 
 def _reply_match_gap(treatment: Treatment, cell: Cell) -> str | None:
-    """Return the reason that overlapping calls' replies are indistinguishable (C-33), or None."""
+    """Return the reason if the replies of overlapping calls cannot be matched (C-33), else None."""
     matched_by = cell.middleware.replies_told_by(str(treatment["pattern"]))
     is_record = treatment["payload_encoding"] == "record"
     if matched_by != "sequence" or is_record or "async_client" not in needs(treatment):

@@ -1,4 +1,4 @@
-"""Execute a run from its first process to its last: start, ready, silent, window, drain, end."""
+"""Execute a run, from the start of its first process to the end of its last process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CLOSED_WINDOW_MAX_S = 600.0
 
 @dataclass
 class RunRecord:
-    """Record of one attempt: all input of later stages, apart from the files."""
+    """Record of one attempt. Later stages use only this record and the attempt's files."""
 
     token: str
     nodes: list[NodePlan]
@@ -65,7 +65,7 @@ class RunRecord:
 
 
 class OneRun:
-    """Executes an attempt in `folder` and always ends all its processes."""
+    """Execute an attempt in `folder`. All its processes are ended in any case."""
 
     def __init__(
         self,
@@ -95,7 +95,10 @@ class OneRun:
             self.record.tracing = syscalls.choose(agent.hello)
 
     def execute(self) -> RunRecord:
-        """Run all phases. A node's failure is an outcome; a lost agent or guard is an error."""
+        """Run all phases.
+
+        A node's failure is an outcome; the loss of the agent or a guard is an error.
+        """
         record = self.record
         self._start_sampling()
         try:
@@ -111,7 +114,7 @@ class OneRun:
         except NodeEndedError as ended:
             record.outcome = Outcome.TIMED_OUT if ended.timed_out else Outcome.DIED
             record.outcome_detail = str(ended)
-            if isinstance(ended, BrokenContractError):  # the error has the reason
+            if isinstance(ended, BrokenContractError):  # the error contains the reason
                 record.outcome_detail = f"{ended.process} broke the contract"
         else:
             self._judge_exits()
@@ -159,7 +162,7 @@ class OneRun:
         return int(self._agent.request("mark", name=name)["t_ns"])
 
     def _baseline(self, name: str) -> None:
-        """Wait for a baseline: the machine's before services start, the silent one before GO."""
+        """Wait for the length of a baseline: machine before services start, silent before GO."""
         self._enter(f"{name} baseline")
         begin_ns = self._mark(f"{name}_begin")
         time.sleep(self._plan.baseline_s)
@@ -180,12 +183,12 @@ class OneRun:
                 self._plan.ready_timeout_s,
             )
             states = self.record.processes.states
-            # An attempt that found its port taken is in the states too, but does not serve.
+            # A service attempt whose port was taken is also in the states, but it has ended.
             self.record.services += [p for p in states if p not in before and not states[p].exit]
         return endpoints
 
     def _start_nodes(self, service_endpoints: list[str]) -> None:
-        """Start the listening nodes, then the connecting ones with the endpoints that they need."""
+        """Start the listening nodes, then the connecting nodes with their endpoints."""
         self._enter("starting")
         record = self.record
         deadline_s = time.monotonic() + self._plan.ready_timeout_s
@@ -213,7 +216,7 @@ class OneRun:
     def _spawn(self, node: NodePlan) -> None:
         build = self._builds[node.cell.known_as]
         out = self._folder / "out" / node.process
-        if os.path.lexists(out):  # an earlier node may have put anything there
+        if os.path.lexists(out):  # an earlier node may have created this path
             discard(out)
         out.mkdir(parents=True)
         spec = out / "spec.json"
@@ -227,7 +230,7 @@ class OneRun:
 
     def _wait_ready(self) -> None:
         self._enter("matching")
-        # A node reports its own failure to match: wait until its reason can have arrived.
+        # A node that fails to match reports the reason. Wait long enough to receive it.
         deadline_s = time.monotonic() + self._plan.ready_timeout_s + REASON_PATIENCE_S
         self.record.processes.wait_for("READY", [n.process for n in self.record.nodes], deadline_s)
 
@@ -236,7 +239,7 @@ class OneRun:
         record = self.record
         lead_ns = GO_LEAD_NS + GO_LEAD_PER_NODE_NS * len(record.nodes)
         if self._treatment["pacing"] == "native":
-            # A native timer first ticks one period after its creation, which must precede slot 0.
+            # A native timer ticks one period after its creation, which must precede slot 0.
             lead_ns += period_ns(self._treatment)
         start_ns = time.monotonic_ns() + lead_ns
         for node in sorted(record.nodes, key=lambda n: n.sends):  # receivers first
@@ -256,16 +259,16 @@ class OneRun:
             record.outcome = Outcome.DIED if exited else Outcome.TIMED_OUT
 
     def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:
-        """Wait for the end of the window and of all senders; return the senders that did not end.
+        """Wait until the window and all senders have ended; return the senders that did not end.
 
-        A client that has made its `count` calls may continue until STOP (C-11), so that all clients
-        are active until the end of the window.
+        A client that has made `count` calls may continue until STOP (C-11), so that all clients are
+        active until the end of the window.
         """
         processes = self.record.processes
         spec = self.record.nodes[0].spec
         if self._treatment["loop"] == "open":
             duration_ns = int(spec["duration_ns"])
-            # The window keeps its full length, even if the last message was due before its end.
+            # The window has its full length, even if the last message is scheduled before its end.
             end_s = (start_ns + duration_ns) / SECOND_NS
             patience_s = (spec["overrun_ns"] + 2 * spec["timeout_ns"]) / SECOND_NS + 2.0
         else:
@@ -277,7 +280,7 @@ class OneRun:
         warm_up_end_s = (start_ns + int(spec["warmup_ns"])) / SECOND_NS
         if spec["warmup_ns"]:
             processes.wait_for("SENT", senders, warm_up_end_s, strict=False)
-            self._mark("warmup_end")  # costs count from here on, also in a run without sampling
+            self._mark("warmup_end")  # costs count from this time, even in a run without sampling
         done_keywords = ("COUNTED", "SENT")
         unfinished = processes.wait_for_any(
             done_keywords, senders, end_s + patience_s, strict=False
@@ -289,7 +292,10 @@ class OneRun:
         return unfinished
 
     def _drain(self) -> None:
-        """Send STOP to senders, then to receivers, which continue until no message arrives."""
+        """Send STOP to the senders, then to the receivers.
+
+        Receivers continue until no message arrives.
+        """
         self._enter("drain")
         record = self.record
         record.stop_ns = time.monotonic_ns()
@@ -300,13 +306,16 @@ class OneRun:
             for process in alive:
                 record.processes.write(process, "STOP")
             deadline_s = time.monotonic() + linger_s + EXIT_PATIENCE_S
-            if sending:  # an open call may end (C-15)
+            if sending:  # open calls may complete (C-15)
                 deadline_s += max(n.spec["timeout_ns"] for n in record.nodes) / SECOND_NS
             record.processes.wait_for("DONE", alive, deadline_s, strict=False)
             record.processes.wait_exit(alive, time.monotonic() + EXIT_PATIENCE_S)
 
     def _judge_exits(self) -> None:
-        """Set the outcome if a node died, hung or saturated: a result, not a harness failure."""
+        """Set the outcome if a node died, hung or saturated.
+
+        This is a result, not a harness failure.
+        """
         record = self.record
         if record.outcome is not Outcome.COMPLETED:
             return
@@ -322,12 +331,12 @@ class OneRun:
                     f"{node.process} {record.processes.describe_exit(node.process)}"
                 )
                 return
-        if self._settling:  # a settling run ends by time, which is no outcome
+        if self._settling:  # a settling run always ends by time
             return
         states = record.processes.states.values()
         for sent in (s.lines["SENT"] for s in states if "SENT" in s.lines):
             missing = sent["scheduled"] - sent["sent"]
-            # A native timer may skip some slots; more skipped slots are saturation.
+            # A native timer may skip some slots. More skipped slots mean saturation.
             if missing > sent["skipped"] or missing > SKIPPED_SHARE_MAX * sent["scheduled"]:
                 record.outcome = Outcome.SATURATED
                 record.outcome_detail = (
@@ -336,7 +345,7 @@ class OneRun:
                 return
 
     def _note_refusals(self) -> None:
-        """Record each node that refused its spec or a late GO: a failure of the harness."""
+        """Record each node that refused its spec or a late GO as a failure of the harness."""
         for process, state in self.record.processes.states.items():
             error = state.lines.get("ERROR", {})
             if error.get("code") == REFUSED:
@@ -344,7 +353,7 @@ class OneRun:
                 self.record.reasons.append(Reason(Verdict.FAILED, "refused", text))
 
     def _note_breaches(self) -> None:
-        """Record each node that broke the contract: its actions are unknown."""
+        """Record each node that violated the contract, as a reason against the run."""
         for state in self.record.processes.states.values():
             if state.breach:
                 self.record.reasons.append(Reason(Verdict.FAILED, "contract", state.breach))
@@ -366,12 +375,12 @@ class OneRun:
         self._enter("converting")
 
     def _end_processes(self) -> None:
-        """Ask services to stop, then kill all remaining processes."""
+        """Stop the services, then kill all remaining processes."""
         record = self.record
         for service in reversed(record.services):
             if record.processes.states[service].exit is None:
                 stop = self._middleware.services[service.split(".")[0]].get("stop", "TERM")
-                with contextlib.suppress(AgentError):  # it ended by itself meanwhile
+                with contextlib.suppress(AgentError):  # the service has already ended
                     self._agent.request("signal", process=service, signal=stop, tree=False)
         record.processes.wait_exit(record.services, time.monotonic() + EXIT_PATIENCE_S)
         hung = [p for p, s in record.processes.states.items() if s.exit is None and s.pid]

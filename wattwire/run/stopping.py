@@ -1,4 +1,4 @@
-"""Apply the stopping rule of a campaign, and record it in the journal."""
+"""Apply the stopping rule of a campaign and record the result in the journal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ KEY = "stopping"
 
 
 class Stopping:
-    """Stores the result of the stopping rule, and determines which runs it makes unnecessary.
+    """Apply the stopping rule, and determine the runs that it makes unnecessary.
 
-    `analysis/stopping.py` holds the rule. It is applied once per block; its result is stored in the
-    journal, so that a stopped campaign does not continue when it is resumed.
+    `analysis/stopping.py` defines the rule. The rule is applied once per block. Its result is
+    stored in the journal, so that a stopped campaign does not continue when it is resumed.
     """
 
     def __init__(self, plan: Plan, campaign: Campaign) -> None:
@@ -24,9 +24,9 @@ class Stopping:
         self._result: dict[str, Any] = campaign.journal.get(KEY) or {}
 
     def spares(self, planned: PlannedRun) -> bool:
-        """Return whether this run is unnecessary because all contrasts, or its level's, are known.
+        """Return whether the run is unnecessary because its contrasts are already precise enough.
 
-        Blocks beyond the plan's were added for another reason and are always run.
+        Blocks that were added to the plan for another reason are always run.
         """
         if planned.block > self._plan.blocks or not self._result:
             return False
@@ -37,7 +37,7 @@ class Stopping:
         return not planned.control and planned.block > finished.get(level, planned.block)
 
     def wants(self, block: int) -> bool:
-        """Return whether the rule applies after `block`."""
+        """Return whether the rule must be applied after `block`."""
         if self._result.get("reached"):
             return False
         first = max(int(self._result.get("after", 0)) + 1, self._plan.blocks_min)
@@ -46,7 +46,7 @@ class Stopping:
     def look(self, block: int) -> str | None:
         """Apply the rule after `block` and store its result.
 
-        Return a note if the campaign stops.
+        Return a message if the campaign stops, else None.
         """
         from wattwire.analysis import stopping  # noqa: PLC0415 - statistics are slow to import
 

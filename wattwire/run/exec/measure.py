@@ -1,4 +1,4 @@
-"""Measure a repeat of `exec`: baseline, window with a command or running system, baseline."""
+"""Measure one repeat of `exec`: a baseline, the window, and a second baseline."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ As at a terminal, a launcher has time to stop its nodes before the next signal.
 
 @dataclass(frozen=True)
 class Request:
-    """A requested measurement: a command or targets, and the measuring options."""
+    """Options of a measurement: the command or the attached targets, and how to measure them."""
 
     command: tuple[str, ...]
     targets: tuple[Target, ...] = ()
@@ -51,15 +51,15 @@ class Request:
 
     @property
     def subjects(self) -> list[str]:
-        """Return the agent's names of the measured subjects."""
+        """Return the names of the measured subjects in the agent's protocol."""
         names = [COMMAND] if self.command else []
         return names + [attached_name(i) for i in range(len(self.targets))]
 
 
 def check_program(request: Request) -> None:
-    """Refuse a command whose program is missing before measuring or writing anything.
+    """Check that the command's program exists, before anything is measured or written.
 
-    Raises UsageError if it does not exist, MissingError if it is not executable by this user.
+    Raise UsageError if it does not exist, MissingError if this user may not execute it.
     """
     if not request.command:
         return
@@ -79,7 +79,7 @@ def attached_name(index: int) -> str:
 
 @dataclass
 class Repeat:
-    """Record of one repeat; rows are computed from it and the sampler's readings."""
+    """Record of one repeat. Its rows are computed from this record and the sampler's readings."""
 
     token: str
     window: tuple[int, int] = (0, 0)
@@ -102,7 +102,7 @@ class Repeat:
 
 
 class OneExecution:
-    """Executes one repeat in `folder`. Attached systems are read, never signalled."""
+    """Execute one repeat in `folder`. Attached systems receive no signals."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class OneExecution:
         self.repeat = Repeat("ww" + secrets.token_hex(5))
 
     def execute(self) -> Repeat:
-        """Run all phases. KeyboardInterrupt ends the window; measurements so far are kept."""
+        """Run all phases. KeyboardInterrupt ends the window; earlier measurements are saved."""
         repeat, agent = self.repeat, self._agent
         self._start_sampling()
         try:
@@ -165,7 +165,7 @@ class OneExecution:
             self.repeat.baselines.append((begin_ns, end_ns))
 
     def _is_metered(self) -> bool:
-        """Return whether an energy counter can be read; without one, a long baseline is useless."""
+        """Return whether an energy counter is readable. Without one, a long baseline has no use."""
         return any(
             meter["state"] == "present"
             and any(
@@ -187,7 +187,10 @@ class OneExecution:
         return min(BASELINE_MAX_S, max(BASELINE_MIN_S, half_s))
 
     def _baseline_after_s(self) -> float:
-        """Return the length (s), bounded, with which both baselines together equal the window."""
+        """Return the length (s) of the baseline after the window.
+
+        If energy is measured, both baselines together are as long as the window, within limits.
+        """
         before_s = self._baseline_before_s()
         if self._request.baseline_s is not None or not self._is_metered():
             return before_s
@@ -206,7 +209,7 @@ class OneExecution:
         except KeyboardInterrupt:
             repeat.ended_by = "Ctrl-C"
         self._mark("window_end")
-        # A mark's readings come after its time: a window up to here includes all of them.
+        # A mark's readings are taken after its time, so the window ends after the last reading.
         repeat.window = begin_ns, time.monotonic_ns()
         for name in request.subjects:
             repeat.after[name] = self._members(name)
@@ -227,17 +230,17 @@ class OneExecution:
             stderr=str(logs / f"{COMMAND}.err"),
             clear_env=False,
         )
-        # Sent without waiting, so the first reading includes every process of the tree.
+        # Do not wait for this reply, so that the first reading includes every process of the tree.
         first_look = self._agent.submit("members", process=COMMAND, period_ms=LOOK_MS)
         reply = spawned.result()
         first_look.result()
         if not reply.get("ok"):
             raise _refusal(self._request.command[0], reply["error"])
-        with contextlib.suppress(AgentError):  # it has ended already
+        with contextlib.suppress(AgentError):  # the command has already ended
             self._agent.request("write", process=COMMAND, close=True)
 
     def _members(self, name: str) -> dict[str, Any]:
-        """Return the agent's table of a subject's processes; empty for short-lived processes."""
+        """Return the agent's process table of a subject; empty if its processes have ended."""
         try:
             return self._agent.request("members", process=name, period_ms=LOOK_MS)
         except AgentError:
@@ -286,10 +289,10 @@ class OneExecution:
             )
 
     def _stop(self) -> None:
-        """Send INT, as a terminal does, then TERM, then KILL, to the whole process tree."""
+        """Send INT, then TERM, then KILL to the whole process tree until it ends."""
         for signal, patience_s in STOPS:
             try:
-                with contextlib.suppress(AgentError):  # it has ended by itself
+                with contextlib.suppress(AgentError):  # the command has already ended
                     self._agent.request("signal", process=COMMAND, signal=signal, tree=True)
                 deadline_s = time.monotonic() + patience_s
                 while self.repeat.exit is None and time.monotonic() < deadline_s:
@@ -297,7 +300,7 @@ class OneExecution:
                     for tail in self._tails:
                         tail.take()
             except KeyboardInterrupt:
-                continue  # pressed again: do not wait for this signal's effect
+                continue  # Ctrl-C again: send the next signal immediately
             if self.repeat.exit is not None:
                 if signal != "INT":
                     text = f"the command did not end on SIGINT; SIG{signal} ended it"
@@ -305,7 +308,7 @@ class OneExecution:
                 return
 
     def _clean_up(self) -> None:
-        """Kill the command's remaining processes; attached systems keep running."""
+        """Kill the remaining processes of the command. Attached systems continue to run."""
         if self._request.command and self.repeat.exit is None:
             with contextlib.suppress(AgentError):
                 self._agent.request("signal", process=COMMAND, signal="KILL", tree=True)

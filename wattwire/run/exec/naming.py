@@ -1,4 +1,4 @@
-"""Name processes in tables by node, script or program."""
+"""Derive the name of a process in the tables from its ROS node, script or program."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-# ROS nodes are renamed on the command line: `-r __node:=talker -r __ns:=/left` or, in the older
-# form, `__name:=talker`.
+# A ROS node's name is set on the command line with `-r __node:=talker -r __ns:=/left`, or with
+# `__name:=talker` in the older syntax.
 _NODE = re.compile(r"(?:^|:)(?:__node|__name):=(.+)$")
 _NAMESPACE = re.compile(r"(?:^|:)__ns:=(.+)$")
 _INTERPRETER = re.compile(r"^(?:python[\d.]*|bash|sh|dash|zsh|perl|ruby|node|nodejs|java|php)$")
@@ -16,7 +16,10 @@ _TAKES_CODE = "-c"
 
 
 def process_name(argv: Sequence[str], command: str) -> str:
-    """Return a process's table name from its arguments; `command` is its name in the kernel."""
+    """Return the name of a process in the tables, from its arguments.
+
+    `command` is the kernel's name of the process. It is used if there are no arguments.
+    """
     nodes = _matches(_NODE, argv)
     if nodes:
         namespaces = _matches(_NAMESPACE, argv)
@@ -39,7 +42,7 @@ def _matches(pattern: re.Pattern[str], argv: Sequence[str]) -> list[str]:
 
 
 def _script(arguments: Sequence[str]) -> str:
-    """Return the code that an interpreter runs: a script's file name, `-m MODULE`, `-c`, or ""."""
+    """Return the script that an interpreter runs: its file name, `-m MODULE`, `-c`, or ""."""
     for index, word in enumerate(arguments):
         if word == _TAKES_MODULE and index + 1 < len(arguments):
             return f"-m {arguments[index + 1]}"

@@ -1,4 +1,4 @@
-"""Pass on a command's output and count messages in it."""
+"""Forward a command's output and count the messages in it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ CHUNK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Totals:
-    """Running totals of messages: the first and the last reading, each as (s monotonic, messages).
+    """First and last running total of messages, each as (monotonic time in s, messages).
 
-    `seen_every_s` is the period at which output is read; a total may be that much older than its
+    The output is read every `seen_every_s` seconds, so a total may be that much older than its
     time.
     """
 
@@ -33,25 +33,22 @@ class Totals:
 
     @property
     def per_s(self) -> float | None:
-        """Return messages per second between both readings; None if they are too close."""
+        """Return messages per second between both readings; None if they are too close in time."""
         if self.readings < 2 or self.span_s <= 2 * self.seen_every_s:
             return None
         return (self.last[1] - self.first[1]) / self.span_s
 
     @property
     def resolution_share(self) -> float | None:
-        """Return the relative error of the rate caused by the reading times.
-
-        None without a rate.
-        """
+        """Return the relative error of the rate due to the reading period; None without a rate."""
         return None if self.per_s is None else self.seen_every_s / self.span_s
 
 
 class MessageCounter:
-    """Counts messages in lines of text by a regular expression.
+    """Count messages in lines of text with a regular expression.
 
-    Without a group, each match is one message. `(?P<n>…)` is a running total, whose last value
-    counts; `(?P<add>…)` is an amount, and the count is the sum of the amounts.
+    Without a group, each match is one message. A group `(?P<n>…)` is a running total, and the count
+    is its last value. A group `(?P<add>…)` is an amount, and the count is the sum of all amounts.
     """
 
     def __init__(self, expression: str) -> None:
@@ -70,9 +67,9 @@ class MessageCounter:
         self._last: tuple[float, float] | None = None
 
     def line(self, text: str, at_s: float = 0.0) -> None:
-        """Count the messages in one line, read at `at_s` (monotonic).
+        """Count the messages in one line that was read at `at_s` (s, monotonic).
 
-        Raises UsageError if a group is not a number.
+        Raise UsageError if the text of a group is not a number.
         """
         for match in self._pattern.finditer(text):
             self._matches += 1
@@ -86,7 +83,7 @@ class MessageCounter:
                 self._last = (at_s, value)
 
     def totals(self, seen_every_s: float) -> Totals | None:
-        """Return the running totals; None if the output has none."""
+        """Return the first and the last running total; None if the output contains no total."""
         if self._first is None or self._last is None:
             return None
         return Totals(self._first, self._last, self._matches, seen_every_s)
@@ -101,12 +98,12 @@ class MessageCounter:
 
     @property
     def count(self) -> float | None:
-        """Return the messages counted so far; None if nothing has matched."""
+        """Return the number of messages so far; None if no line has matched."""
         return self._count if self._matches else None
 
 
 class Tail:
-    """Follows a growing log file: passes on its bytes, and its complete lines to a counter."""
+    """Follow a growing log file: forward its bytes, and pass its complete lines to a counter."""
 
     def __init__(
         self, path: Path, show: Callable[[bytes], None], counter: MessageCounter | None
@@ -118,7 +115,7 @@ class Tail:
         """Whether the log reached its size limit, after which messages were not counted."""
 
     def take(self) -> None:
-        """Read everything written since the last call."""
+        """Read all data written since the last call."""
         if not self._path.exists():
             return
         with open(self._path, "rb") as file:
@@ -132,7 +129,7 @@ class Tail:
                     self._line(line)
 
     def end(self) -> None:
-        """Read the rest, including an unfinished last line."""
+        """Read the remaining data, including an incomplete last line."""
         self.take()
         if self._partial:
             self._line(self._partial)

@@ -83,7 +83,7 @@ def describe_columns() -> dict[str, dict[str, str]]:
 
 
 class ExecRows:
-    """Computes the rows of one repeat."""
+    """Compute the rows of one repeat."""
 
     def __init__(
         self,
@@ -105,13 +105,13 @@ class ExecRows:
     # -- sums of a subject -------------------------------------------------------------------
 
     def cpu_ns(self, subject: str) -> float | None:
-        """Return the CPU time (ns) of a subject, or of one process of it, in the window."""
+        """Return the CPU time (ns) that a subject, or one of its processes, used in the window."""
         return self._readings.increase(CPU_TIME, "process", subject, *self._repeat.window)
 
     def _power(self) -> tuple[float | None, float | None]:
-        """Return the machine's power (W) in the baselines and in the window; None if unknown.
+        """Return the machine's mean power (W) in the baselines and in the window.
 
-        The baselines are weighted by their lengths.
+        Each baseline is weighted by its length. Both values are None if either is unknown.
         """
         spans = [*self._repeat.baselines, self._repeat.window]
         series = self._repeat.sampling.get("series", [])
@@ -127,9 +127,10 @@ class ExecRows:
         return base_w, power.mean_w(self._readings, source, self._repeat.window)
 
     def _subject_energies(self) -> dict[str, float | None]:
-        """Return measured energy and the model's range (J) by column.
+        """Return measured energy and the energy model's range (J), by column.
 
-        Only a command that was started here has a baseline and hence a measured energy.
+        Energy is measured only for a command that this measurement started, because attached
+        systems have no baseline.
         """
         repeat, names = self._repeat, self._request.subjects
         energies = energy_estimates(self._readings, names, repeat.window, self._model)
@@ -143,7 +144,7 @@ class ExecRows:
         )
 
     def _energy_share(self, stem: str, subject: str, cpu_ns: float | None) -> float | None:
-        """Return a process's share of its subject's energy (J), in proportion to CPU time."""
+        """Return a process's part of its subject's energy (J), in proportion to its CPU time."""
         subject_j, subject_ns = self._energy.get(column(stem, subject)), self.cpu_ns(subject)
         if subject_j is None or cpu_ns is None or not subject_ns:
             return 0.0 if subject_j is not None and cpu_ns == 0 else None
@@ -175,9 +176,9 @@ class ExecRows:
         metered_ns = self.cpu_ns(name)
         cpu_ns = metered_ns if metered_ns is not None else float(user_ns + system_ns)
         if not at_begin:
-            # Ticks are truncated, so over a whole life they never overstate CPU time, and they may
-            # include its end, which the last reading misses. Over part of a life they would carry
-            # two rounding errors.
+            # Tick counts are truncated, so over a whole lifetime they never exceed the CPU time.
+            # They can include the end of a process, which the last reading misses. Over a part of
+            # the lifetime, two rounding errors would add up.
             cpu_ns = max(cpu_ns, float(user_ns + system_ns))
         user_share = user_ns / (user_ns + system_ns) if user_ns + system_ns else None
         begin_ns = self._repeat.window[0]
@@ -217,10 +218,10 @@ class ExecRows:
         return {stem: self._energy_share(stem, subject, cpu_ns) for stem in stems}
 
     def _memory(self, name: str, member: dict[str, Any] | None) -> dict[str, float | None]:
-        """Return resident and proportional memory in KiB.
+        """Return the resident and the proportional memory of a process, in KiB.
 
-        `member` is given only for a process that started in the window; its peak in the kernel is
-        then used too. The peak of an older process may precede the window.
+        `member` is given only for a process that started in the window. The kernel's peak value
+        then also counts. The peak of an older process may precede the window.
         """
         begin_ns, end_ns = self._repeat.window
         columns: dict[str, float | None] = {}
@@ -282,7 +283,7 @@ class ExecRows:
         return row
 
     def _rate(self) -> dict[str, float]:
-        """Return the message rate between the first and the last running total, if any."""
+        """Return the rate of messages between the first and the last running total, if any."""
         totals = self._repeat.totals
         if totals is None or totals.per_s is None or totals.resolution_share is None:
             return {}
@@ -297,7 +298,7 @@ class ExecRows:
     def _user_share(self) -> float | None:
         """Return the share of CPU time in user space, over all subjects.
 
-        It comes from the usage that the guard reaped if known, else from the rows.
+        The value comes from the resource usage that the guard reports, or else from the rows.
         """
         usage = (self._repeat.exit or {}).get("rusage")
         if usage and self._request.subjects == [COMMAND]:
@@ -333,7 +334,7 @@ def _per(value: float | None, messages: float | None, factor: float = 1.0) -> fl
 def _with_births(quantities: pl.DataFrame, repeat: Repeat) -> pl.DataFrame:
     """Add a reading of 0 at the start of each process that started in the window.
 
-    Its CPU time was 0 then, but no reading shows it.
+    The CPU time is 0 at that time, but the sampler takes no reading then.
     """
     begin_ns, end_ns = repeat.window
     births = {

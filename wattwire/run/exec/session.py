@@ -19,7 +19,7 @@ from wattwire.store.redact import note_names
 
 
 class Executor:
-    """Measures a request and writes the tables to its folder."""
+    """Measure a request and write the tables to its folder."""
 
     def __init__(self, folder: Path, request: Request, progress: Progress) -> None:
         self._request, self._progress = request, progress
@@ -29,7 +29,7 @@ class Executor:
         self.last: Repeat | None = None
 
     def execute(self, show: Callable[[bytes], None]) -> None:
-        """Run all repeats; Ctrl-C ends and keeps the current one and skips the rest."""
+        """Run all repeats. Ctrl-C ends and saves the current repeat and skips the others."""
         agent = AgentClient(self.store.path / "agent")
         processes: list[dict[str, Any]] = []
         repeats: list[dict[str, Any]] = []

@@ -1,1 +1,1 @@
-"""Compute tables, verdict and summary row of a run from the records of nodes and meters."""
+"""Compute the tables, the verdict and the summary row of a run from its records."""

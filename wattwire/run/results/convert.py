@@ -53,9 +53,9 @@ QUANTITY_SCHEMA = {
 
 
 def open_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[Samples]]:
-    """Return node number → samples, one per file, for nodes that wrote any.
+    """Return node number → samples of each file, for nodes that wrote files.
 
-    Raises SampleFileError.
+    Raise SampleFileError if a file is invalid.
     """
     samples_by_node: dict[int, list[Samples]] = {}
     for node in nodes:
@@ -68,7 +68,10 @@ def open_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[Samp
 
 
 def sample_files(folder: Path, process: str) -> list[Path]:
-    """Return the sample files that a node wrote (C-24), of any type. Raises SampleFileError."""
+    """Return the sample files of a node (C-24).
+
+    Raise SampleFileError if the node replaced its folder or wrote too many files.
+    """
     out = folder / "out" / process
     if out.is_symlink():
         raise SampleFileError(f"{out}: C-24: the node replaced its folder with a link")
@@ -84,7 +87,7 @@ def _open_samples(path: Path, node: NodePlan) -> SampleFile:
         file = open_samples(
             path, spec["payload.seed"], node.role, node.node, spec["record.capacity"]
         )
-        for _ in file.chunks():  # reading checks each file
+        for _ in file.chunks():  # reading a file also checks it
             pass
         return file
     except SampleFileError as error:
@@ -94,7 +97,7 @@ def _open_samples(path: Path, node: NodePlan) -> SampleFile:
 def messages_frame(
     run: str, pattern: str, host: str, samples: Mapping[int, Sequence[Samples]]
 ) -> pl.DataFrame:
-    """Return all records of a run (MESSAGE_SCHEMA); unknown times and peers are null."""
+    """Return all records of a run (MESSAGE_SCHEMA). Unknown times and peers are null."""
     return pl.concat(
         [pl.DataFrame(schema=MESSAGE_SCHEMA), *message_batches(run, pattern, host, samples)]
     )
@@ -103,9 +106,10 @@ def messages_frame(
 def message_batches(
     run: str, pattern: str, host: str, samples: Mapping[int, Sequence[Samples]]
 ) -> Iterator[pl.DataFrame]:
-    """Yield all records of a run in batches, by node, end (unknown ends last) and counter.
+    """Yield all records of a run in batches, sorted by node, end and counter.
 
-    Only two columns of one node, and one batch of its records, are in memory at a time.
+    Records with an unknown end are last. At any time, memory contains only two columns of one node
+    and one batch of its records.
     """
     for node in sorted(samples):
         order = _order(samples[node])
@@ -115,7 +119,7 @@ def message_batches(
 
 
 def _order(files: Sequence[Samples]) -> npt.NDArray[np.int64]:
-    """Return the indices of a node's records, over all its files, ordered by end and counter."""
+    """Return the indices of a node's records in all its files, sorted by end and counter."""
     ends_ns = np.empty(sum(file.count for file in files), np.int64)
     counters = np.empty(len(ends_ns), np.uint64)
     begin = 0
@@ -129,7 +133,10 @@ def _order(files: Sequence[Samples]) -> npt.NDArray[np.int64]:
 
 
 def _records_at(files: Sequence[Samples], indices: npt.NDArray[np.int64]) -> Records:
-    """Return the records at these indices. Files are almost in order, so few chunks are read."""
+    """Return the records at these indices.
+
+    Files are almost sorted, so only a few chunks are read.
+    """
     selected = np.empty(len(indices), MESSAGE_RECORD)
     first = 0
     for file in files:

@@ -1,4 +1,4 @@
-"""Count a run's messages end to end: expected = unique received + failed + lost."""
+"""Count a run's messages end to end: expected = unique + failed + lost."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ NONE_FAILED = np.empty(0, dtype=np.uint64)
 
 @dataclass(frozen=True)
 class Pair:
-    """One expected stream: `sent` messages from `sender` to `receiver`.
+    """Counts of the stream of `sent` messages from `sender` to `receiver`.
 
-    sent = unique + failed + lost. Only calls can fail: they end with an error before their timeout.
+    sent = unique + failed + lost. Only a call can fail: it then ends with an error before its
+    timeout.
     """
 
     sender: int
@@ -43,9 +44,9 @@ class Pair:
 
 
 def count_pairs(messages: pl.DataFrame, nodes: list[NodePlan]) -> list[Pair]:
-    """Return the loss per (sender, receiver).
+    """Return the message counts of each (sender, receiver) pair.
 
-    For a call's reply, the sender is also the receiver.
+    For the reply to a call, the sender is also the receiver.
     """
     pairs: list[Pair] = []
     for node in nodes:
@@ -69,7 +70,7 @@ def count_pairs(messages: pl.DataFrame, nodes: list[NodePlan]) -> list[Pair]:
 
 
 def _counters(frame: pl.DataFrame) -> npt.NDArray[np.uint64]:
-    """Return the distinct counters of records, ascending."""
+    """Return the distinct counters of the records in ascending order."""
     return frame["counter"].unique().sort().to_numpy().astype(np.uint64)
 
 
@@ -80,7 +81,7 @@ def _pair(
     arrived: pl.DataFrame,
     failed: npt.NDArray[np.uint64] = NONE_FAILED,
 ) -> Pair:
-    """Return the counts of one stream from the sent counters and the received records."""
+    """Return the counts of one stream from its sent counters and its received records."""
     unique = _counters(arrived)
     in_range = np.intersect1d(unique, sent, assume_unique=True)
     missing = np.setdiff1d(sent, unique, assume_unique=True)
@@ -100,7 +101,7 @@ def _pair(
 def expected_deliveries(
     messages: pl.DataFrame, nodes: list[NodePlan], known_senders: frozenset[int] | None = None
 ) -> pl.DataFrame:
-    """Return the deliveries from which latency and loss are computed, warm-up included.
+    """Return the deliveries that latency and loss are computed from, including the warm-up.
 
     See `model/deliveries.py`.
     """
@@ -108,7 +109,7 @@ def expected_deliveries(
 
 
 class LatencyTally:
-    """Accumulates a run's latency in µs without warm-up, from parts of its deliveries."""
+    """Accumulate the latency (µs) of a run, without its warm-up, from parts of its deliveries."""
 
     def __init__(self) -> None:
         self._expected = self._infinite = self._failed = 0
@@ -125,9 +126,9 @@ class LatencyTally:
         self._response_us.append(kept["response_us"].drop_nulls())
 
     def summary(self) -> dict[str, float | None]:
-        """Return the summary of all parts; call it once, at the end.
+        """Return the summary of all parts. Call this once, after the last part.
 
-        A quantile that falls on lost messages or failed calls is null (infinite).
+        A quantile is null (infinite) if it falls among lost messages or failed calls.
         """
         values = _concatenated(self._values_us)
         values.sort()
@@ -151,14 +152,14 @@ class LatencyTally:
 
 
 def _concatenated(parts: list[pl.Series]) -> npt.NDArray[np.float64]:
-    """Return one array of all parts, and empty `parts` to free their memory."""
+    """Return the values of all parts in one array, and empty `parts` to free memory."""
     values = np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)])
     parts.clear()
     return values
 
 
 def latency_summary(expected: pl.DataFrame) -> dict[str, float | None]:
-    """Return the latency of one run in µs, warm-up excluded, from all its deliveries."""
+    """Return the latency (µs) of one run from all its deliveries, without the warm-up."""
     tally = LatencyTally()
     tally.add(expected)
     return tally.summary()
@@ -171,11 +172,11 @@ def cost_window_start_ns(
     warmup_ns: int,
     closed: bool,
 ) -> int:
-    """Return the time (ns) from which costs count: the end of every sender's warm-up.
+    """Return the time (ns) at which all senders have finished their warm-up; costs count from it.
 
-    In open loop it is a fixed time. In closed loop it comes from the flags of the callers' records:
-    the latest, over callers, of the begin of the first call without the flag. A caller whose calls
-    are all warm-up delays it until its last call ends. `parts` are parts of one run's records.
+    In an open loop, this time is fixed. In a closed loop, each caller's warm-up ends when its first
+    unflagged call begins, and the latest such time is used. If all calls of a caller are warm-up,
+    the end of its last call is used. `parts` are parts of one run's records.
     """
     time_ns = start_ns + warmup_ns
     last_ns: dict[int, int] = {}
@@ -201,7 +202,7 @@ Span = tuple[int, int | None]
 
 
 def sent_within(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: Span) -> int:
-    """Return the number of messages or calls that senders handed over within this time."""
+    """Return the number of messages or calls that senders sent within `span_ns`."""
     return sum(
         len(_counters(_within(_sent_records(part, node), span_ns)))
         for part in parts
@@ -211,7 +212,7 @@ def sent_within(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: S
 
 
 def calls_that_count(parts: Iterable[pl.DataFrame], nodes: list[NodePlan]) -> int:
-    """Return the number of client calls that are not flagged as warm-up."""
+    """Return the number of client calls without the warm-up flag."""
     counts = (pl.col("flags") & FLAG_WARM_UP) == 0
     return sum(
         len(_counters(_sent_records(part, node).filter(counts)))
@@ -230,11 +231,11 @@ def _within(messages: pl.DataFrame, span_ns: Span) -> pl.DataFrame:
 def clients_active_mean(
     parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: Span
 ) -> float | None:
-    """Return the mean number of simultaneously active callers within `span_ns`.
+    """Return the mean number of simultaneously active callers within `span_ns`; None without calls.
 
     A caller is active from its first call in the span to the end of its last call or of the span. A
-    caller that has made all its allowed calls (C-11) ends earlier; the last calls of the others are
-    then measured with fewer active callers than the study specifies. None if no call counts.
+    caller that has made all its allowed calls (C-11) ends early. Fewer callers than specified are
+    then active during the last calls of the others.
     """
     first_ns: dict[int, int] = {}
     last_ns: dict[int, int] = {}
@@ -256,7 +257,7 @@ def clients_active_mean(
 
 
 def _sent_records(messages: pl.DataFrame, node: NodePlan) -> pl.DataFrame:
-    """Return a sender's records of its sent messages: accepted messages, and all calls."""
+    """Return a sender's records of sent messages: messages that were accepted, and all calls."""
     records = messages.filter(pl.col("node") == node.node)
     if node.role == "publisher":
         return records.filter((pl.col("flags") & FLAG_FAILED) == 0)
@@ -264,9 +265,9 @@ def _sent_records(messages: pl.DataFrame, node: NodePlan) -> pl.DataFrame:
 
 
 def schedule_lateness_us(parts: Iterable[pl.Series]) -> dict[str, float | None]:
-    """Return the senders' lateness relative to their schedule: p50 and p99 (µs).
+    """Return how late senders were relative to their schedule: p50 and p99 (µs).
 
-    `parts` are from `lateness_us`.
+    `parts` are results of `lateness_us`.
     """
     late = pl.concat([pl.Series([], dtype=pl.Float64), *parts])
     if late.is_empty():
@@ -290,9 +291,9 @@ def lateness_us(messages: pl.DataFrame) -> pl.Series:
 def count_summary(
     messages: pl.DataFrame, pairs: list[Pair], expected: pl.DataFrame, late_after_ns: int
 ) -> dict[str, Any]:
-    """Return the counts of one run, warm-up included.
+    """Return the message counts of one run, including the warm-up.
 
-    `late` counts first arrivals in the second half of the drain.
+    `late` is the number of first arrivals in the second half of the drain.
     """
     senders = {p.sender: p.sent for p in pairs}
     corrupt = messages.filter((pl.col("flags") & FLAG_CORRUPT) != 0)
@@ -310,7 +311,7 @@ def count_summary(
 
 @dataclass(frozen=True)
 class Tallied:
-    """Counts of one run, and its latency and lateness by response name."""
+    """Message counts of one run, with its latency and lateness by response name."""
 
     counts: dict[str, int]
     latency: dict[str, float | None]
@@ -318,9 +319,9 @@ class Tallied:
 
 
 def tallied(messages: Messages, nodes: list[NodePlan], late_after_ns: int) -> Tallied:
-    """Return the counts of a run's records.
+    """Return the message counts, latency and lateness of a run's records.
 
-    They are counted part by part; only the sums and latencies of each part stay in memory.
+    The records are processed in parts. Only sums and latencies of each part remain in memory.
     """
     known_senders = announced(messages.origins, {node.node: node.role for node in nodes})
     counts: Counter[str] = Counter()

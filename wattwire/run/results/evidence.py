@@ -1,4 +1,4 @@
-"""Derive a run's verdict from evidence that is independent of its measured responses."""
+"""Determine a run's verdict from evidence that is independent of its measured responses."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SUSPEND_NS = 10_000_000
 
 
 def wait_until_quiet(agent: AgentClient, limits: ValidityLimits, wait_s: float) -> dict[str, Any]:
-    """Wait at most `wait_s` until the machine is quiet; return the conditions.
+    """Wait until the machine is quiet, at most `wait_s`, and return the conditions.
 
-    A machine that stays busy is not an error.
+    A machine that remains busy is not an error.
     """
     began_s = time.monotonic()
     while True:
@@ -48,7 +48,7 @@ def judge(
     limits: ValidityLimits,
     done: list[dict[str, Any]],
 ) -> tuple[list[Reason], dict[str, float | None]]:
-    """Return all reasons against a run, and their values as responses of the summary."""
+    """Return all reasons against a run's validity, and its conditions for the summary."""
     reasons = list(record.reasons)
     reasons += _judge_counts(done)
     reasons += _judge_suspend(record)
@@ -61,10 +61,10 @@ def judge(
 
 
 def resolution(record: RunRecord) -> dict[str, float]:
-    """Return the amount by which the counting step may inflate a share of the window.
+    """Return the largest error of each share of the window that is due to counting in steps.
 
-    Steal: one clock tick per CPU, since a tick may have begun before the window. Sampler: one
-    tick.
+    The step of the steal share is one clock tick per CPU, because a tick may begin before the
+    window. The step of the missed ticks is one sampler tick.
     """
     steps = {}
     window_ns = record.window.get("end_ns", 0) - record.window.get("start_ns", 0)
@@ -101,14 +101,14 @@ def _judge_suspend(record: RunRecord) -> list[Reason]:
 
 
 def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | None]:
-    """Return the conditions of the window: shares of all cores, stalls, temperature, drops."""
+    """Return the conditions of the window: shares of all cores, stalls, temperature and drops."""
     window = record.window["start_ns"], record.window["end_ns"]
     cores = record.cpus
     other_cpu = readings.rate("other_cpu_time", "machine", "machine", *window)
     demand = readings.rate("other_demand", "machine", "machine", *window)
     steal = readings.rate("steal_time", "machine", "machine", *window)
     harness = readings.rate(CPU_TIME, "harness", "agent", *window)
-    # A stall before the costs begin is harmless.
+    # A stall before the cost window has no effect.
     cost_begin_ns = record.window.get("cost_begin_ns", window[0])
     stalls = readings.since(
         "stall_longest", "machine", "machine", cost_begin_ns, window[1], cost_begin_ns > window[0]
@@ -116,7 +116,7 @@ def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | 
     stalled = readings.increase("stalled_time", "machine", "machine", *window)
     zones = readings.subjects("temperature", "machine")
     temperatures = [readings.mean("temperature", "machine", zone, *window) for zone in zones]
-    # Late messages are still in flight when the window ends, so drops count until STOP.
+    # Messages may still be in flight when the window ends, so drops are counted until STOP.
     until_stop = window[0], max(window[1], record.stop_ns)
     figures: dict[str, float | None] = {
         "stall_ms_max": float(max(stalls)) / 1e6 if len(stalls) else None,
@@ -127,7 +127,7 @@ def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | 
         ),
         STEAL: None if steal is None else steal / 1e9 / cores,
         "harness_cpu_share": None if harness is None else harness / 1e9,
-        # Competing processes may demand more than all cores; they can take at most all cores.
+        # Competing processes may demand more than all cores, but they can use at most all cores.
         OTHER_LOAD: None if demand is None else min(1.0, demand / 1e9 / cores),
         "other_cpu_share": None if other_cpu is None else min(1.0, other_cpu / 1e9 / cores),
         "temperature_celsius": max(
@@ -143,5 +143,5 @@ def _clock_step_ms(record: RunRecord) -> float | None:
 
 
 def is_complete(outcome: Outcome) -> bool:
-    """Return whether all nodes ended as they should, so that all their files must exist."""
+    """Return whether all nodes ended normally, so that all their files must exist."""
     return outcome in (Outcome.COMPLETED, Outcome.SATURATED)

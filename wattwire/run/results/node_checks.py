@@ -1,7 +1,7 @@
-"""Check that a node's lines and records are possible in its run.
+"""Check whether a node's lines and records are possible in its run.
 
-A fault is a breach of the contract by the node, so its attempt fails and the reason names the
-clause. Losses, delays and timeouts are results, not faults.
+An impossible value is a violation of the contract by the node. The attempt fails, and its reason
+names the clause. Losses, delays and timeouts are results, not violations.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def scheduled(spec: dict[str, Any]) -> int:
 def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int) -> Iterator[str]:
     """Yield each impossible value or order in a node's lines, with its clause.
 
-    `start_ns` and `stop_ns` are those of GO and STOP, 0 if the node did not receive one.
+    `start_ns` and `stop_ns` are the times of GO and STOP, or 0 if the node did not receive them.
     """
     lines, spawned_ns = state.lines, state.spawned_ns
     ready, sent, done = (lines.get(keyword) for keyword in ("READY", "SENT", "DONE"))
@@ -76,7 +76,7 @@ def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int
 
 
 def count_faults(done: dict[str, Any] | None, parts: Sequence[Samples]) -> Iterator[str]:
-    """Yield each mismatch of dropped records between DONE and the file headers (C-26)."""
+    """Yield each difference between the dropped records in DONE and in the file headers (C-26)."""
     overflow = sum(part.overflow for part in parts)
     if done is not None and parts and done["overflow"] != overflow:
         yield f"C-26: overflow is {done['overflow']} in DONE and {overflow} in its files"
@@ -102,9 +102,9 @@ def _sent_faults(
 
 
 def record_faults(node: NodePlan, samples: Samples, first_ns: int, last_ns: int) -> Iterator[str]:
-    """Yield each kind of impossible record of one file: its clause, its count, the first record.
+    """Yield each kind of impossible record in a file, with its clause, count and first record.
 
-    `first_ns` and `last_ns` bound the lifetime of the run's processes.
+    `first_ns` and `last_ns` are the limits of the lifetime of the run's processes.
     """
     counts: Counter[tuple[str, str]] = Counter()
     firsts: dict[tuple[str, str], str] = {}
@@ -128,7 +128,7 @@ Masked = tuple[str, str, npt.NDArray[np.bool_]]
 def _wrong_records(
     node: NodePlan, records: Records, first_ns: int, last_ns: int
 ) -> Iterator[Masked]:
-    """Yield the result of each check: clause, text, and the mask of wrong records."""
+    """Yield the clause, the text and the mask of wrong records for each check."""
     kinds, flags = records["kind"], records["flags"]
     allowed = [KINDS.index(kind) for kind in ROLE_KINDS[node.role]]
     yield "C-27", f"have a kind that no {node.role} has", ~np.isin(kinds, allowed)
@@ -141,7 +141,7 @@ def _wrong_records(
     probes = counters == np.uint64(PROBE_COUNTER)
     yield "C-17", "are probes, which are not recorded", probes
     sound = (flags & FLAG_CORRUPT) == 0
-    # The send time in a corrupt payload is meaningless, and no latency is taken from it.
+    # The send time in a corrupt payload is meaningless, and no latency is computed from it.
     for name, mask in (("intended_ns", True), ("begin_ns", sound), ("end_ns", True)):
         times = records[name]
         outside = (times < first_ns) | (times > last_ns)
@@ -149,7 +149,7 @@ def _wrong_records(
         yield "C-27", text, (times != UNKNOWN_NS) & outside & mask
     begins, ends = records["begin_ns"], records["end_ns"]
     both_known = (begins != UNKNOWN_NS) & (ends != UNKNOWN_NS) & sound
-    # No subtraction: the difference of two 64-bit numbers may not fit into 64 bits.
+    # Do not subtract: the difference of two 64-bit integers may overflow.
     latest_begins = np.clip(ends, -(2**62), 2**62) + CLOCK_TOLERANCE_NS
     yield "C-27", "end before they begin", both_known & (latest_begins < begins)
     flagged = (flags & (FLAG_TIMEOUT | FLAG_FAILED)) != 0
@@ -161,13 +161,13 @@ def _wrong_records(
 
 
 def _carries_sequence(spec: dict[str, Any]) -> bool:
-    """Return whether a payload has room for the sequence number."""
+    """Return whether the payload contains the sequence number."""
     unit = 2 if spec["payload.encoding"] == "text" else 1
     return not spec["payload.literal"] and int(spec["payload.bytes"]) >= 8 * unit
 
 
 def _lengths(spec: dict[str, Any]) -> list[int]:
-    """Return the payload lengths (bytes) of records: the message, and a reply if it differs."""
+    """Return the payload lengths (bytes) that records may have: message and reply."""
     encoding, literal = spec["payload.encoding"], spec["payload.literal"]
     length = len(literal.encode()) if literal else int(spec["payload.bytes"])
     if encoding == "record":
@@ -185,8 +185,8 @@ def sequence_faults(
 ) -> Iterator[str]:
     """Yield each impossible sequence number in the records of the run's nodes.
 
-    Impossible are a message that its sender sent twice (C-17) and an arrival that its sender never
-    began to send (C-21). Senders with missing or incomplete records are not checked.
+    A message that its sender sent twice (C-17) and the arrival of a message that was never sent
+    (C-21) are impossible. Senders with missing or incomplete records are not checked.
     """
     sent_by_node = {}
     for node in nodes:
@@ -214,7 +214,7 @@ def sequence_faults(
 
 
 def _sent_sequences(node: NodePlan, parts: Sequence[Samples]) -> npt.NDArray[np.uint64]:
-    """Return a sender's sent sequence numbers, ascending, from its one record per message."""
+    """Return the sequence numbers that a sender sent, in ascending order."""
     kind = KINDS.index(ROLE_KINDS[node.role][-1])
     parts_sent = [
         records["seq"][records["kind"] == kind] for part in parts for records in part.chunks()
@@ -227,7 +227,10 @@ def _sent_sequences(node: NodePlan, parts: Sequence[Samples]) -> npt.NDArray[np.
 def _unsent_sequences(
     part: Samples, senders: list[int], sent_sequences: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Return distinct intact arrivals from `senders` that are not in `sent_sequences` (sorted)."""
+    """Return the distinct, uncorrupted arrivals from `senders` that are not in `sent_sequences`.
+
+    `sent_sequences` is sorted.
+    """
     unsent = np.empty(0, np.uint64)
     for records in part.chunks():
         from_senders = np.isin(records["seq"] >> SEQ_SHIFT, senders)

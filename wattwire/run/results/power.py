@@ -1,7 +1,7 @@
 """Select the energy source of a run, and compute the machine's power from it.
 
-A machine reports the same energy in several places; sources are ranked by their meters' manifests
-and exactly one is used (docs/manifests.md), so that no energy is counted twice.
+A machine reports the same energy in several places. The meters' manifests rank the sources, and
+only one source is used (docs/manifests.md), so that no energy is counted twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Source:
-    """A ranked quantity whose subjects add up to the machine's energy, without overlap."""
+    """A ranked quantity.
+
+    The sum over its subjects is the energy of the machine, without overlap.
+    """
 
     meter: str
     quantity: str
@@ -42,7 +45,7 @@ class Source:
 
 
 def sources(series: Iterable[dict[str, Any]]) -> list[Source]:
-    """Return every energy source among the sampled series, the preferred one first."""
+    """Return all energy sources among the sampled series, in order of preference."""
     subjects_by_source: dict[tuple[int, str, str, bool], set[str]] = {}
     for table in series:
         if table.get("rank") is not None:
@@ -57,7 +60,7 @@ def sources(series: Iterable[dict[str, Any]]) -> list[Source]:
 def choose(
     readings: Readings, series: Iterable[dict[str, Any]], spans: Sequence[Span]
 ) -> Source | None:
-    """Return the source with the lowest rank that has a power in every one of `spans` (ns)."""
+    """Return the preferred source that has a power in all of `spans` (ns), or None."""
     for source in sources(series):
         if all(mean_w(readings, source, span) is not None for span in spans):
             return source
@@ -65,9 +68,9 @@ def choose(
 
 
 def mean_w(readings: Readings, source: Source | None, span: Span) -> float | None:
-    """Return the mean power (W) of all subjects of `source` in a span (ns).
+    """Return the mean power (W) of `source` in a span (ns), summed over its subjects.
 
-    None without a source, or if one subject was not read throughout the span.
+    Return None without a source, or if a subject was not read during the whole span.
     """
     if source is None or span[1] <= span[0]:
         return None
@@ -93,7 +96,7 @@ def _is_read_at_ends(times: Any, span: Span) -> bool:
 
 
 def _counter_w(times: Any, values: Any, span: Span) -> float | None:
-    """Return a counter's increase (in µJ) over the span's length, as W."""
+    """Return the mean power (W) in a span from a counter in µJ; None if it is not covered."""
     if not _is_read_at_ends(times, span):
         return None
     begin, end = np.interp(span, times, values)
@@ -101,7 +104,7 @@ def _counter_w(times: Any, values: Any, span: Span) -> float | None:
 
 
 def _gauge_w(times: Any, values: Any, span: Span) -> float | None:
-    """Return the mean (W) of a gauge in µW by the trapezoidal rule; None with a long gap."""
+    """Return the mean (W) of a gauge in µW by the trapezoidal rule; None if a gap is too long."""
     if not _is_read_at_ends(times, span):
         return None
     within = (times > span[0]) & (times < span[1])

@@ -1,4 +1,4 @@
-"""Compute CPU, memory and energy of a run from the sampler's readings."""
+"""Compute the CPU time, memory and energy of a run from the sampler's readings."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ OF_LIFE = (
 
 
 class Readings:
-    """Interpolated access to one run's quantities.
-
-    Counters are monotonic; values are per series.
-    """
+    """Interpolate the quantities of one run. Counters must be monotonic."""
 
     def __init__(self, quantities: pl.DataFrame) -> None:
         self._frame = quantities
-        # The table is split once, because dictionary look-ups are much faster.
+        # Split the table only once, because dictionary look-ups are much faster than filters.
         keys = ["quantity", "scope", "subject", "kind", "meter"]
         series = quantities.sort("t_ns").group_by(keys, maintain_order=True)
         self._series_of = series.agg("t_ns", "value").sort("meter", descending=True)
-        # The first of several meters by name is used; in this order, it is written last.
+        # If several meters have a series, the first meter by name is used. The sort order writes it
+        # last.
         self._row_of = {key[:4]: row for row, key in enumerate(self._series_of[keys].iter_rows())}
 
     def subjects(self, quantity: str, scope: str) -> list[str]:
@@ -64,10 +62,12 @@ class Readings:
         end_ns: int,
         between: bool = False,
     ) -> Any:
-        """Return a gauge's values in an interval; each covers the time since the previous reading.
+        """Return a gauge's values in an interval.
 
-        The reading at the interval's end is included; the one at its begin is not, unless the
-        interval begins `between` two readings.
+        Each value covers the time since the previous reading.
+
+        The reading at the end of the interval is included. The reading at its begin is excluded
+        unless `between` is true, which means that the interval begins between two readings.
         """
         times, values = self._series(quantity, scope, subject, "measured")
         first = int(np.searchsorted(times, begin_ns))
@@ -83,11 +83,12 @@ class Readings:
         end_ns: int,
         kind: str = "measured",
     ) -> float | None:
-        """Return a counter's increase from begin to end, linear between readings; None if unread.
+        """Return the increase of a counter in an interval, or None without two readings.
 
-        A mark's time is just before its readings, so a counter whose first reading is after
-        `begin_ns` counts from that reading, which excludes the process's start. A counter whose
-        process ended before `end_ns` keeps its last value.
+        Values between two readings are interpolated linearly. A mark's readings are taken just
+        after its time. A counter whose first reading is later than `begin_ns` therefore counts from
+        that reading, which excludes the start of the process. If a process ends before `end_ns`,
+        its last value is used.
         """
         times, values = self._series(quantity, scope, subject, kind)
         if len(times) < 2:
@@ -99,7 +100,7 @@ class Readings:
     def mean(
         self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int
     ) -> float | None:
-        """Return a gauge's mean in the interval, or its nearest reading if none is in it."""
+        """Return a gauge's mean in the interval, or its nearest reading without readings in it."""
         times, values = self._series(quantity, scope, subject, "measured")
         if not len(times):
             return None
@@ -110,7 +111,7 @@ class Readings:
         return float(values[np.abs(times - middle).argmin()])
 
     def last(self, quantity: str, scope: str, subject: str) -> float | None:
-        """Return the last reading of a gauge; None if it was never read."""
+        """Return the last reading of a gauge; None without readings."""
         _, values = self._series(quantity, scope, subject, "measured")
         return float(values[-1]) if len(values) else None
 
@@ -129,12 +130,12 @@ class Readings:
 
 
 def column(stem: str, process: str) -> str:
-    """Return a process's summary column: publisher-0 → STEM.publisher.0, broker → STEM.broker."""
+    """Return the name of a process's summary column, such as STEM.publisher.0 for publisher-0."""
     return f"{stem}.{service_of(process).replace('-', '.', 1)}"
 
 
 def total(values: Iterable[float | None]) -> float | None:
-    """Return the sum, or None if any value is unknown, because a partial sum is not a total."""
+    """Return the sum, or None if any value is unknown."""
     summed = 0.0
     for value in values:
         if value is None:
@@ -150,7 +151,7 @@ def cpu_costs(
     silent: tuple[int, int],
     sent: int | None,
 ) -> dict[str, float | None]:
-    """Return the CPU of a run's processes: per process, per message, above the silent baseline."""
+    """Return the CPU costs of a run: per process, per message, and above the silent baseline."""
     seconds = (window[1] - window[0]) / SECOND_NS
     per_process = {p: readings.increase(CPU_TIME, "process", p, *window) for p in processes}
     silent_rates = [readings.rate(CPU_TIME, "process", p, *silent) for p in processes]
@@ -171,9 +172,9 @@ def cpu_costs(
 def wire_costs(
     readings: Readings, window: tuple[int, int], sent: int | None
 ) -> dict[str, float | None]:
-    """Return bytes per message that the host's interfaces sent in the window; None if not read.
+    """Return the bytes per message that the host's interfaces sent; None if they were not read.
 
-    An interface does not identify the sender, so other programs' traffic is included.
+    The counters of an interface include the traffic of other programs.
     """
     interfaces = readings.subjects(SENT_BYTES, "interface")
     sent_bytes = total(
@@ -187,7 +188,7 @@ def wire_costs(
 def memory_costs(
     readings: Readings, processes: list[str], window: tuple[int, int]
 ) -> dict[str, float | None]:
-    """Return the resident memory per process in KiB, mean over the window."""
+    """Return the mean resident memory of each process in the window, in KiB."""
     costs: dict[str, float | None] = {}
     for process in processes:
         value = readings.mean(RSS, "process", process, *window)
@@ -198,10 +199,10 @@ def memory_costs(
 
 
 def life_costs(readings: Readings, processes: list[str]) -> dict[str, float | None]:
-    """Return each process's peak memory, page faults and context switches over its lifetime.
+    """Return the peak memory, page faults and context switches of each process's lifetime.
 
-    They are known after its end, for the process with all its descendants; the peak memory is that
-    of the largest single process among these.
+    The values become known after the process ends and include all its descendants. The peak memory
+    is the peak of the largest of these processes.
     """
     costs: dict[str, float | None] = {}
     for stem, quantity, factor in OF_LIFE:
@@ -217,7 +218,10 @@ def energy_estimates(
     window: tuple[int, int],
     model: dict[str, float] | None,
 ) -> dict[str, float | None]:
-    """Return the estimated range (J): the model's joules per CPU second times CPU time."""
+    """Return the estimated range of each process's energy (J).
+
+    The estimate is the CPU time times the model's joules per CPU second.
+    """
     costs: dict[str, float | None] = {}
     if model is None:
         return costs
@@ -237,10 +241,11 @@ def attributed_energy(
     silent: tuple[int, int],
     dynamic_j: float | None,
 ) -> dict[str, float | None]:
-    """Return each process's share of measured dynamic energy, by CPU time above the silent rate.
+    """Return each process's share of the measured dynamic energy.
 
-    The denominator is the machine's busy time, background included (measurement, 2): energy used by
-    other processes is not attributed to nodes.
+    The share is in proportion to CPU time above the silent rate. The denominator is the busy time
+    of the whole machine, so the energy of other processes is not attributed to the nodes
+    (measurement, 2).
     """
     seconds = (window[1] - window[0]) / SECOND_NS
     busy_ns = readings.increase("busy_time", "machine", "machine", *window)

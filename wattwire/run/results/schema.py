@@ -1,4 +1,7 @@
-"""Describe each summary column: unit, kind, meaning. A node's columns end in .ROLE.N."""
+"""Describe the unit, kind and meaning of each summary column.
+
+The names of a node's columns end with .ROLE.N.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
 
 
 def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return unit, kind and summary of each named column."""
+    """Return the unit, kind and summary of each of these columns."""
     described = {}
     for name in names:
         stem = name.split(".")[0]
@@ -27,7 +30,10 @@ def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def with_derived(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the metrics derived from others (`model/derived.py`); None if unknown."""
+    """Add the metrics that are derived from others (`model/derived.py`).
+
+    Unknown values are None.
+    """
     if not rows:
         return []
     columns = {name: values.tolist() for name, values in derived(frame_of(rows)).items()}
@@ -44,11 +50,11 @@ def with_derived(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add standing, message and total energy, with the machine's baseline pooled over a block.
+    """Add the standing, message and total energy, with a machine baseline pooled per block.
 
-    The machine baseline of one run is short; all baselines of a block together last at least as
-    long as a window and bracket every run of the block. The energy of the whole run minus the
-    campaign's idle power is also added, for comparison with papers that subtract idle power.
+    The machine baseline of one run is short. All baselines of a block together are at least as long
+    as a window, and they precede and follow every run of the block. Also add the energy of the
+    whole run minus the campaign's idle power, for comparison with papers that subtract idle power.
     """
     powers: dict[tuple[Any, Any], list[float]] = {}
     for row in rows:
@@ -63,7 +69,7 @@ def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if base_w is None or silent_w is None or window_w is None:
             pooled.append(row)
             continue
-        # Rows of old campaigns do not separate the warm-up.
+        # Rows of older campaigns do not distinguish the warm-up.
         seconds = row.get("cost_window_s") or row["window_s"]
         standing_j = (silent_w - base_w) * seconds
         message_j = (window_w - silent_w) * seconds
@@ -77,11 +83,12 @@ def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def subtract_idle(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the energy of each whole run minus the idle power of the whole campaign.
+    """Add the energy of each run minus the mean idle power of the campaign.
 
-    Papers with a mains power meter compute energy above idle in this way, start-up included. It
-    ignores drift of the machine's power, and does not separate the standing cost of silent nodes
-    from the message cost. It is never the only energy of an answer.
+    Papers that use a mains power meter compute the energy above idle in this way, including the
+    start of the nodes. The method ignores drift of the machine's power and does not distinguish the
+    standing cost of silent nodes from the message cost. A result never consists of this energy
+    alone.
     """
     idle_powers_w: dict[Any, list[float]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Compute a summary row per run: every response with its unit and kind."""
+"""Compute the summary row of a run: every response, with its unit and kind."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from wattwire.store.files import discard, write_batches, write_new, write_table
 
 
 class Collected:
-    """Everything computed from one attempt; `write` stores its files in the attempt's folder.
+    """All results of one attempt. `write` stores them in the attempt's folder.
 
-    Messages are written earlier, because they may exceed the memory.
+    Messages are written earlier, because they may not fit in memory.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Collected:
         self.row = {**self._responses(model), **figures}
         per_process = self.calls.get("processes", {})
         self.row |= syscalls.responses(per_process, self.calls.get("messages", 0))
-        if not file_reasons:  # without records there is no sum to check
+        if not file_reasons:  # without records there are no sums to check
             self.reasons += self._check_sums(done)
         self.verdict = worst(self.reasons)
         self.row = {**self._identity(), **self.row}
@@ -95,9 +95,9 @@ class Collected:
     # -- reading -----------------------------------------------------------------------------
 
     def _messages(self) -> tuple[Messages, list[Reason]]:
-        """Check the nodes' records and write them in batches as one table.
+        """Check the nodes' records and write them in batches to one table.
 
-        Return it and the reasons.
+        Return the messages and the reasons against the run.
         """
         record, reasons = self.record, []
         samples: dict[int, list[Samples]] = {}
@@ -107,7 +107,7 @@ class Collected:
             text = str(error).replace(f"{self.folder}/", "")
             reasons.append(Reason(Verdict.FAILED, "sample_file", text))
         faults = list(self._faults(samples))
-        if faults:  # nothing is computed from such records, which are not a measurement
+        if faults:  # nothing is computed from impossible records
             samples = {}
             reasons += [Reason(Verdict.FAILED, "contract", text) for text in faults]
         for node in record.nodes:
@@ -124,7 +124,7 @@ class Collected:
         return self.folder / "messages.parquet"
 
     def _batches(self, samples: dict[int, list[Samples]]) -> Iterator[pl.DataFrame]:
-        """Return batches of all records in order, with the calls that do not count flagged."""
+        """Return all records in order, in batches. Calls outside the counted window are flagged."""
         nodes, warm_up, end_ns = self.record.nodes, self._warm_up_calls(), self._counted_end_ns()
         identity = self.planned.run, str(self.planned.treatment["pattern"]), HOST
         batches = message_batches(*identity, samples)
@@ -137,7 +137,7 @@ class Collected:
         return (flag_calls(batch, counted) for batch in batches)
 
     def _counted_end_ns(self) -> int | None:
-        """Return the end of what counts (ns) if clients continued after it (C-11), else None."""
+        """Return the end (ns) of the counted window if clients call after it (C-11), else None."""
         goes_on = any(node.sends and node.spec["count_beyond"] for node in self.record.nodes)
         return (self.record.window.get("end_ns") or None) if goes_on else None
 
@@ -226,7 +226,7 @@ class Collected:
             active = delivery.clients_active_mean(parts, record.nodes, counted_span_ns)
             row["clients_active_mean"] = active
         if self.planned.control == UNSAMPLED and row["warmup_calls"]:
-            # Readings are at marks only, and no mark is at the end of the warm-up.
+            # Without periodic readings, there is no reading at the end of the warm-up.
             return row
         return row | self._costs((begin_ns, window["end_ns"]), sent, model)
 
@@ -235,7 +235,7 @@ class Collected:
         return bool(self.record.window.get("start_ns") and self._without_records)
 
     def _cost_window_start_ns(self) -> int:
-        """Return the time (ns) from which costs count: after the warm-up, by time or by calls."""
+        """Return the time (ns) at which the warm-up ends; costs count from this time."""
         if self._warm_up_calls():
             counted_ns = first_counted_ns(self.messages.parts(), self.record.nodes)
             if counted_ns is not None:
@@ -249,18 +249,18 @@ class Collected:
         )
 
     def _system_calls(self) -> dict[str, Any]:
-        """Return `syscalls` of run.json: the counting method, and the counts by process tree."""
+        """Return `syscalls` of run.json: the counting method and the counts per process tree."""
         record = self.record
         way, nodes = record.tracing, [n.process for n in record.nodes]
         if way is None:
             return {}
         processes: dict[str, Any] = {}
-        span_ns: delivery.Span = 0, None  # strace counts over all messages of the process
+        span_ns: delivery.Span = 0, None  # strace counts all messages of the process
         if way.name == syscalls.TRACER:
             processes = syscalls.from_tables(self.folder, nodes)
         elif way.meter and record.window.get("end_ns"):
             trees = [*nodes, *record.services]
-            # Count from before GO: the first messages are over when the window's mark is read.
+            # Count from before GO, because the first messages have been sent when the mark is read.
             begin_ns, end_ns = record.baselines["silent"]["end_ns"], record.window["end_ns"]
             if self._warm_up_calls():
                 counted_ns = (record.window["cost_begin_ns"], end_ns)
@@ -276,7 +276,7 @@ class Collected:
         }  # fmt: skip
 
     def _rate(self, sent: int | None, begin_ns: int) -> float | None:
-        """Return messages per second after the warm-up, given the number `sent` in that time."""
+        """Return the messages per second after the warm-up. `sent` is their number."""
         sent_lines = [
             s.lines["SENT"]
             for s in self.record.processes.states.values()
@@ -297,9 +297,10 @@ class Collected:
     def _costs(
         self, window: power.Span, sent: int | None, model: dict[str, float] | None
     ) -> dict[str, Any]:
-        """Return CPU, memory, bytes, power and energy of `window`, with its `sent` messages.
+        """Return the CPU, memory, bytes, power and energy of `window`.
 
-        If `sent` is None, costs per message are unknown.
+        `sent` is the number of messages in the window. If it is None, the costs per message are
+        unknown.
         """
         record, readings = self.record, self.readings
         silent = _span(record.baselines["silent"])
@@ -321,7 +322,7 @@ class Collected:
         return row
 
     def _power(self, window: power.Span, silent: power.Span) -> dict[str, Any]:
-        """Return the machine's power in both baselines and the window, from one source."""
+        """Return the machine's power in both baselines and in the window, from a single source."""
         machine_span = _span(self.record.baselines["machine"])
         series = self.record.sampling.get("series", [])
         source = power.choose(self.readings, series, [machine_span, silent, window])
@@ -356,7 +357,8 @@ class Collected:
                 for s in record.processes.states.values()
                 if "SENT" in s.lines
             )
-            # A settling run ends by time, so its clients need not report how many they sent.
+            # A settling run ends by time, so its clients need not report the number of sent
+            # messages.
             if sent != row["sent"] and self.planned.control != SETTLING:
                 text = f"senders reported {sent} sent messages; their records have {row['sent']}"
                 reasons.append(Reason(Verdict.INVALID, "sums", text))
@@ -365,7 +367,7 @@ class Collected:
     # -- writing -----------------------------------------------------------------------------
 
     def write(self) -> None:
-        """Write quantities, events, run.json and summary.json; drop the raw files."""
+        """Write quantities, events, run.json and summary.json, and delete the raw files."""
         write_table(self.quantities, self.folder / "quantities.parquet")
         write_table(self._events(), self.folder / "events.parquet")
         document = json.dumps(self.document(), indent=1, allow_nan=False)
@@ -449,6 +451,6 @@ def _span(baseline: dict[str, int]) -> tuple[int, int]:
 
 
 def _maximum_s(values: list[int | None]) -> float | None:
-    """Return the highest known value (ns) in seconds; None if there is none."""
+    """Return the highest known value (ns), in seconds; None if no value is known."""
     known = [v for v in values if v is not None]
     return max(known) / SECOND_NS if known else None

@@ -1,6 +1,6 @@
-"""Count system calls of a run's process trees, and compute the responses.
+"""Count the system calls of a run's process trees, and compute responses from the counts.
 
-Runs that count them are separate control runs, from which no timed value is taken.
+System calls are counted in separate control runs, which yield no timed results.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ WAIT_LIKE = frozenset(
 
 @dataclass(frozen=True)
 class Way:
-    """The counting method: KERNEL_PROGRAM, TRACER, or none if the name is "".
+    """Method of counting system calls: KERNEL_PROGRAM, TRACER, or "" for none.
 
-    `meter` is the agent's meter to read; `because` is the reason against the first method.
+    `meter` is the agent's meter to read. `because` is the reason why KERNEL_PROGRAM is not used.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Way:
 
 
 def choose(hello: Mapping[str, Any]) -> Way:
-    """Return the counting method on the host of the agent whose greeting is `hello`."""
+    """Return the counting method for the host whose agent sent `hello`."""
     because = "the agent has no meter of system calls"
     for meter in hello["meters"]:
         if CALLS not in {quantity["name"] for quantity in meter.get("quantities", [])}:
@@ -66,7 +66,7 @@ def choose(hello: Mapping[str, Any]) -> Way:
 
 
 def traced(argv: list[str], out: Path) -> list[str]:
-    """Return the command that runs `argv` under strace; the folder `out` gets its table."""
+    """Return the command that runs `argv` under strace and writes the table to `out`."""
     return [TRACER, "-c", "-f", "-o", str(out / TABLE), *argv]
 
 
@@ -81,14 +81,14 @@ def parse_table(text: str) -> dict[str, list[float]]:
             errors = float(fields[4]) if len(fields) == max(TABLE_FIELDS) else 0.0
             values = [float(fields[3]), float(fields[1]) * 1e9, errors]
         except ValueError:
-            continue  # a rule between heading and rows
+            continue  # separator between heading and rows
         if all(map(math.isfinite, values)):
             table[fields[-1]] = values
     return table
 
 
 def from_tables(folder: Path, processes: Iterable[str]) -> dict[str, Any]:
-    """Return strace's counts by process; a process without a table is omitted."""
+    """Return strace's counts by process, without processes that have no table."""
     counts = {}
     for process in processes:
         path = folder / "out" / process / TABLE
@@ -103,7 +103,10 @@ def from_tables(folder: Path, processes: Iterable[str]) -> dict[str, Any]:
 
 
 def first_reading(quantities: pl.DataFrame, meter: str, span: tuple[int, int]) -> int | None:
-    """Return the time (ns) of the meter's first reading in `span`, end excluded; None if never."""
+    """Return the time (ns) of the meter's first reading in `span`; None without readings.
+
+    The end of the span is excluded.
+    """
     times = quantities.filter(pl.col("meter") == meter)["t_ns"]
     first_ns = times.filter((times >= span[0]) & (times < span[1])).min()
     return None if first_ns is None else int(first_ns)  # type: ignore[arg-type]
@@ -112,10 +115,9 @@ def first_reading(quantities: pl.DataFrame, meter: str, span: tuple[int, int]) -
 def from_readings(
     quantities: pl.DataFrame, meter: str, window: tuple[int, int], processes: Iterable[str]
 ) -> dict[str, Any]:
-    """Return the meter's counts by process, between the readings at both marks of `window`.
+    """Return the meter's counts by process between the readings at both marks of `window`.
 
-    A series begins with the first call of its kind, and all series of a process begin with it:
-    before that their counters were 0.
+    A series begins with the first call of its kind, and its counter is 0 before that time.
     """
     readings = quantities.filter(pl.col("meter") == meter)
     times = readings["t_ns"].unique().sort()
@@ -123,7 +125,7 @@ def from_readings(
     if edges[1] is None:
         return {}
     if edges[0] == edges[1]:
-        edges[0] = -1  # no process was followed at the first mark
+        edges[0] = -1  # the meter followed no process at the first mark
     begin, end = (
         {
             (row[0], row[1]): row[2]
@@ -164,7 +166,7 @@ def from_readings(
 
 
 def responses(processes: Mapping[str, Any], sent: int) -> dict[str, float | None]:
-    """Return the summary's columns of each process tree; times in µs per message, shares of 1."""
+    """Return the summary's columns of each process tree. Times are in µs per message."""
     row: dict[str, float | None] = {}
     for process, counts in processes.items():
         calls = counts["calls"]

@@ -1,7 +1,7 @@
-"""Flag the calls of a closed loop that do not count, which nodes cannot know (C-13).
+"""Flag the calls of a closed loop that do not count, because nodes cannot flag them (C-13).
 
-Nodes know only a warm-up by time. A warm-up counted in calls, and calls that clients make after the
-end of what counts, are flagged here, after the run.
+Nodes know only a warm-up by time. Warm-up calls, and calls that clients make after the counted
+window, are flagged here after the run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Batches = Callable[[], Iterable[pl.DataFrame]]
 
 @dataclass(frozen=True)
 class Counted:
-    """The counters of one client's calls that count: from `first` up to but excluding `stop`."""
+    """Range of the counters of one client's valid calls; `stop` is excluded."""
 
     first: int
     stop: int
@@ -32,13 +32,12 @@ class Counted:
 def counted_calls(
     batches: Batches, nodes: list[NodePlan], warm_up: int, end_ns: int | None = None
 ) -> dict[int, Counted]:
-    """Return each client's calls that count, by node; clients without any are omitted.
+    """Return the range of each client's counted calls, by node, without clients that have none.
 
-    The warm-up consists of all calls that began before every client had made `warm_up` calls, with
-    their records. That time splits the run for all clients, and costs count from there, too. Of a
-    client that was faster than the last one, more than `warm_up` calls are excluded. If any client
-    makes fewer, nothing counts. With `end_ns` (CLOCK_MONOTONIC), only calls that began before it
-    count.
+    The warm-up ends when every client has made `warm_up` calls. This time is the same for all
+    clients, and costs count from it, too. Calls that began earlier are excluded, so a fast client
+    loses more than `warm_up` calls. If any client makes fewer calls than `warm_up`, no call counts.
+    With `end_ns` (CLOCK_MONOTONIC), only calls that began before it count.
     """
     callers = [node.node for node in nodes if node.sends]
     first = dict.fromkeys(callers, 0)
@@ -51,7 +50,10 @@ def counted_calls(
 
 
 def _first_counters(batches: Batches, callers: list[int], warm_up: int) -> dict[int, int]:
-    """Return the counter of each client's first call after the warm-up; empty without one."""
+    """Return the counter of each client's first call after the warm-up.
+
+    Return an empty dictionary if a client does not complete its warm-up.
+    """
     reached_ns = _minimum_by_sender(
         calls.filter(pl.col("counter") >= warm_up).group_by("sender").agg(pl.min("begin_ns"))
         for calls in _own_calls(batches(), callers)
@@ -67,9 +69,9 @@ def _first_counters(batches: Batches, callers: list[int], warm_up: int) -> dict[
 
 
 def _stop_counters(batches: Batches, callers: list[int], end_ns: int) -> dict[int, int]:
-    """Return the counter of each client's first call that began at `end_ns` or later.
+    """Return the counter of each client's first call that began at or after `end_ns`.
 
-    A call that is open at `end_ns` counts regardless of its duration; otherwise the longest calls
+    A call that is open at `end_ns` counts regardless of its duration. Otherwise, the longest calls
     would be missing.
     """
     stop = _minimum_by_sender(
@@ -81,7 +83,7 @@ def _stop_counters(batches: Batches, callers: list[int], end_ns: int) -> dict[in
 
 
 def flag_calls(messages: pl.DataFrame, counted: Mapping[int, Counted]) -> pl.DataFrame:
-    """Flag the records of calls that do not count by `counted_calls`, at server and client."""
+    """Flag the records of calls that `counted_calls` excludes, at the server and at the client."""
     counter = messages.schema["counter"]
     limits = pl.DataFrame(
         {
@@ -92,7 +94,7 @@ def flag_calls(messages: pl.DataFrame, counted: Mapping[int, Counted]) -> pl.Dat
         schema={"sender": messages.schema["sender"], "first": counter, "stop": counter},
     )
     joined = messages.join(limits, on="sender", how="left", maintain_order="left")
-    # A client without any call that counts is not in `counted`.
+    # A client without counted calls is not in `counted`.
     excluded = (
         pl.col("first").is_null()
         | (pl.col("counter") < pl.col("first"))
@@ -104,7 +106,7 @@ def flag_calls(messages: pl.DataFrame, counted: Mapping[int, Counted]) -> pl.Dat
 
 
 def first_counted_ns(parts: Iterable[pl.DataFrame], nodes: list[NodePlan]) -> int | None:
-    """Return the begin (ns) of the first call that `flag_calls` did not flag; None without one."""
+    """Return the begin (ns) of the first call without the flag; None if all are flagged."""
     callers = [node.node for node in nodes if node.sends]
     counted = (pl.col("flags") & FLAG_WARM_UP) == 0
     begins_ns = [
@@ -115,7 +117,7 @@ def first_counted_ns(parts: Iterable[pl.DataFrame], nodes: list[NodePlan]) -> in
 
 
 def _own_calls(batches: Iterable[pl.DataFrame], callers: list[int]) -> Iterator[pl.DataFrame]:
-    """Yield the clients' own records of their calls from each batch."""
+    """Yield, for each batch, the records that clients wrote of their calls."""
     for messages in batches:
         yield messages.filter(
             pl.col("node").is_in(callers),

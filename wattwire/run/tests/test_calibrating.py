@@ -1,4 +1,4 @@
-"""Load steps on a simulated machine recover the planted energy per CPU second."""
+"""Test that load steps on a simulated machine recover its energy per CPU second."""
 
 import json
 import struct
@@ -18,7 +18,10 @@ SERIES = [
 
 
 class SimulatedMachine:
-    """An agent whose simulated machine uses the power of its loads; time passes only at marks."""
+    """Agent of a simulated machine, whose power depends on its loads.
+
+    Time advances only at marks.
+    """
 
     def __init__(self, responds=True):
         self.t_ns, self.busy_ns, self.energy_uj = 10**9, 0.0, 0.0
@@ -104,7 +107,7 @@ def test_a_counter_that_was_not_read_throughout_is_said(tmp_path, monkeypatch):
 
 
 class _Short(list):
-    """Keeps only the readings of the first steps."""
+    """A list that stores only the readings of the first steps."""
 
     def append(self, record):
         if len(self) < 8:

@@ -1,4 +1,4 @@
-"""Columns that the table of runs adds: energies above the pooled baseline and above idle power."""
+"""Test the columns that the table of runs adds: energy above pooled baselines and above idle."""
 
 from types import SimpleNamespace
 
@@ -13,7 +13,7 @@ S = 10**9
 
 
 def test_shares_of_all_cores_have_no_unit_and_amounts_of_cores_are_cores():
-    """The host took one of four cores; the agent used another one entirely."""
+    """The host stole one of four cores, and the agent used another core completely."""
     rows = [
         {"meter": "m", "quantity": quantity, "subject": subject, "scope": scope, "kind": "measured",
          "t_ns": t_ns, "value": float(value)}
@@ -50,11 +50,11 @@ def row(block, machine_w, silent_w, window_w, run_w, source="fake/energy"):
 def test_one_idle_power_is_subtracted_from_the_whole_run_and_ours_stand_beside():
     rows = [row(1, 2.0, 3.0, 5.0, 4.0), row(2, 4.0, 4.5, 6.0, 5.0)]
     first, second = pool_baselines(rows)
-    # One idle power of the campaign, 3 W, whatever the block's own was.
+    # The campaign has one idle power, 3 W, independent of each block's idle power.
     assert first["power_idle_w"] == second["power_idle_w"] == 3.0
     assert first["energy_idle_subtracted_j"] == pytest.approx((4.0 - 3.0) * 20)
     assert second["energy_idle_subtracted_j"] == pytest.approx((5.0 - 3.0) * 20)
-    # Ours: the block's own machine, and silence told apart from messages, in the window alone.
+    # The default energies use the block's baseline, and distinguish silence from messages.
     assert first["energy_standing_j"] == pytest.approx((3.0 - 2.0) * 10)
     assert second["energy_message_j"] == pytest.approx((6.0 - 4.5) * 10)
     assert second["energy_total_j"] == pytest.approx((6.0 - 4.0) * 10)
@@ -85,6 +85,6 @@ def test_what_a_process_leaves_behind_becomes_columns_of_its_role():
     assert found["memory_max_kib.client.0"] == 3000.0
     assert found["faults_minor.client.0"] == 77.0
     assert found["switches_voluntary.client.0"] == 12.0
-    assert found["switches_voluntary.server.0"] is None  # not read is not zero
+    assert found["switches_voluntary.server.0"] is None  # an unread value is not zero
     assert {stem for stem, _, _ in OF_LIFE} <= set(COLUMNS)
     assert readings.end_ns == S

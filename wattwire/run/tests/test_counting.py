@@ -1,4 +1,4 @@
-"""Counts: gaps are losses, duplicates are counted separately, the sums agree."""
+"""Test the message counts: gaps are losses, duplicates are separate, and the sums agree."""
 
 import polars as pl
 import pytest
@@ -37,7 +37,7 @@ def test_the_lost_ones_are_exactly_the_gaps():
     assert (pair.unique, pair.duplicates, pair.out_of_range) == (5, 1, 0)
 
 
-@settings(deadline=None)  # a loaded machine proves nothing
+@settings(deadline=None)  # no deadline, because the machine may be loaded
 @given(st.integers(1, 60), st.lists(st.integers(0, 59), max_size=120))
 def test_received_and_lost_always_add_up_to_sent(sent, received):
     arrived = [c for c in received if c < sent]
@@ -82,7 +82,7 @@ def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
     call = {"kind": "call", "flow": "service", "node": 1, "sender": 1}
     rows = [{**call, "counter": c} for c in range(4)]
     rows[1] |= {"flags": FLAG_FAILED, "end_ns": None}
-    rows[2] |= {"flags": FLAG_FAILED, "end_ns": 10}  # an error that came sooner than any reply
+    rows[2] |= {"flags": FLAG_FAILED, "end_ns": 10}  # an error that arrives before any reply
     rows[3] |= {"flags": FLAG_TIMEOUT, "end_ns": None}
     nodes = [node(0, "server"), node(1, "client")]
     pairs = delivery.count_pairs(messages(rows), nodes)
@@ -144,7 +144,7 @@ def test_a_duplicate_counts_once_with_its_first_arrival():
 
 
 def calls_of(client, begins_ns, cold):
-    """Return back-to-back calls of one client, the first `cold` of them warm-up."""
+    """Return consecutive calls of one client. The first `cold` calls are warm-up."""
     return [{"node": client, "sender": client, "counter": c, "kind": "call", "begin_ns": begin_ns,
              "intended_ns": begin_ns, "end_ns": begin_ns + 90, "flags": FLAG_WARM_UP * (c < cold)}
             for c, begin_ns in enumerate(begins_ns)]  # fmt: skip
@@ -163,7 +163,7 @@ def test_in_closed_loop_costs_count_once_every_client_has_made_its_calls_of_warm
 
 def test_clients_at_work_are_those_between_their_first_and_last_counted_call():
     rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, range(1000, 3000, 200), 3)
-    # One is at work from 1600 to 1990, the other to 2890: 390 + 1290 ns of 1290.
+    # Client 1 is active from 1600 to 1990 ns, client 2 from 1600 to 2890 ns: 390 + 1290 of 1290 ns.
     active = delivery.clients_active_mean([messages(rows)], CALLERS, (1600, None))
     assert active == pytest.approx((390 + 1290) / 1290)
     together = delivery.clients_active_mean([messages(rows)], CALLERS, (1600, 1900))

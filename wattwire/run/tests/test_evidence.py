@@ -1,4 +1,4 @@
-"""A run is excluded if and only if it breaks a limit of [validity]."""
+"""Test that a run is excluded if and only if it exceeds a limit of [validity]."""
 
 from types import SimpleNamespace
 
@@ -54,7 +54,7 @@ def test_a_share_of_one_is_never_passed_and_a_look_passes_over_every_limit():
 
 
 def test_a_share_counted_in_steps_is_beyond_its_limit_only_by_more_than_a_step():
-    """Five ticks of 10 ms are 5 % of two cores in half a second, within the counting resolution."""
+    """Five ticks of 10 ms are 5 % of two cores in 0.5 s, within the counting resolution."""
     half_s = SimpleNamespace(
         window={"start_ns": 0, "end_ns": 500_000_000}, tick_ns=10_000_000,
         sampling={"ticks": 10, "missed": 2},
@@ -91,7 +91,7 @@ def test_a_suspend_and_a_step_of_the_clock_are_told_apart():
 
 
 class Host:
-    """Answers `load`: other processes demand `wanted` of the time of 4 CPUs at each look."""
+    """Agent whose other processes demand a share of 4 CPUs, from `wanted`, at each measurement."""
 
     def __init__(self, *wanted):
         self.wanted, self.looks, self.total_ns, self.demand_ns = list(wanted), 0, 0, 0
@@ -120,7 +120,7 @@ def test_figures_of_the_window_are_taken_from_it_alone():
     rows = [
         ("stall_longest", "machine", [(0, 1e6), (2, 90e6), (3, 2e6), (4, 59e6), (5, 70e6)]),
         ("stalled_time", "machine", [(0, 0.0), (2, 90e6), (3, 92e6), (4, 151e6), (5, 221e6)]),
-        # Busy all the time, with the nodes' own work and that of idle priority; wanted: half.
+        # All CPUs are busy, including the nodes and idle-priority processes. Other demand is half.
         ("busy_time", "machine", [(0, 0.0), (2, 8e9), (4, 16e9), (5, 20e9)]),
         ("other_cpu_time", "machine", [(0, 0.0), (2, 8e9), (4, 14e9), (5, 14e9)]),
         ("other_demand", "machine", [(0, 0.0), (2, 2e9), (4, 6e9), (5, 9e9)]),
@@ -141,10 +141,10 @@ def test_figures_of_the_window_are_taken_from_it_alone():
         clocks={}, processes=SimpleNamespace(states={}),
     )  # fmt: skip
     figures = machine_figures(Readings(frame), record)
-    assert figures["stall_ms_max"] == 59.0  # not the 90 ms before, nor the 70 ms after
+    assert figures["stall_ms_max"] == 59.0  # excludes the 90 ms before and the 70 ms after
     assert figures["stalled_ms"] == pytest.approx(61.0)
     assert figures["other_load_share"] == pytest.approx(0.5)
     assert figures["other_cpu_share"] == pytest.approx(0.75)
     assert figures["temperature_celsius"] == 70.0
-    assert figures["datagrams_dropped"] == 7.0  # the drain's belong to it
+    assert figures["datagrams_dropped"] == 7.0  # drops during the drain count
     assert figures["clock_step_ms"] is None

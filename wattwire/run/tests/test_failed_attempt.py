@@ -1,4 +1,4 @@
-"""Some exceptions end a campaign; an attempt that ends in another one leaves its logs."""
+"""Test which exceptions end a campaign, and that other failed attempts leave their logs."""
 
 from __future__ import annotations
 

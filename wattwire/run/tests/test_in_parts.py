@@ -1,4 +1,4 @@
-"""A run processed in parts gives bit-identical results to the run processed as a whole."""
+"""Test that a run processed in parts gives bit-identical results to a run processed at once."""
 
 import random
 import struct
@@ -22,10 +22,10 @@ SPEC = {"payload.encoding": "binary", "payload.literal": "", "payload.bytes": 64
 
 
 def adversarial(seed, pattern):
-    """Return records in a run table's order, with ties in time and some unsent counters."""
+    """Return records in the order of a run table, with equal times and some unsent counters."""
     nodes, messages = sent_and_received(seed, pattern, count=90, nodes_beside=3)
     roll = random.Random(seed)
-    # Equal times at several senders and counters: only the order of identities parts them.
+    # Records of several senders have equal times, so only the order of identities separates them.
     ties = pl.col("begin_ns") - pl.col("begin_ns") % roll.choice([1, 3_000_000, 50_000_000])
     some = messages[roll.sample(range(len(messages)), 12)]
     far = [roll.choice([5, 2**20 + 7, 2**47 + roll.randrange(9)]) for _ in range(12)]
@@ -34,7 +34,7 @@ def adversarial(seed, pattern):
         begin_ns=pl.lit(None, pl.Int64),
     )  # fmt: skip
     late = garbage if pattern == "topic" else garbage.clear()
-    late = late.filter(pl.col("node") != 0)  # arrivals; a sender knows what it sent
+    late = late.filter(pl.col("node") != 0)  # only arrivals: senders know their messages
     every = pl.concat([messages.with_columns(begin_ns=ties), some, late])
     return nodes, every.sort("node", "end_ns", "counter", nulls_last=True)
 
@@ -72,7 +72,7 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
 
 
 def test_a_publishers_records_in_another_part_still_count_as_its_own(monkeypatch):
-    """An arrival with an unsent counter is not due if its publisher left any record."""
+    """An arrival with an unsent counter is not expected if its publisher left any record."""
     monkeypatch.setattr(parts_of_runs, "COUNTERS_PER_BUCKET", 1)
     base = {"sender": 0, "kind": "message", "begin_ns": 5, "end_ns": 9, "flags": 0}
     rows = [{**base, "node": n, "counter": c} for n in (0, 1) for c in range(3)]
@@ -117,9 +117,9 @@ def plans():
 
 
 def files(folder, seed, strange=0):
-    """Return two nodes' unordered files, the server's from several processes.
+    """Return the unsorted files of two nodes; the server's files come from several processes.
 
-    `strange` is unsent.
+    `strange` is the number of records of unsent messages.
     """
     roll = random.Random(seed)
     pong, ping = plans()

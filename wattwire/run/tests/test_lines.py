@@ -1,4 +1,4 @@
-"""Lines of a node are accepted if the contract allows them, else refused with the clause."""
+"""Test that the parser accepts the lines that the contract allows and refuses all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of processes, and message counts from their output."""
+"""Test the names of processes, and the message counts from their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Impossible records and values are refused with their clause; merely bad results are accepted."""
+"""Test that impossible records and values are refused and bad but possible results accepted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SENDERS = ("publisher", "client", "ping", "action_client")
 
 @dataclass
 class Node:
-    """The fields of a planned node that the checks need."""
+    """Fields of a planned node that the checks use."""
 
     node: int
     role: str
@@ -58,7 +58,7 @@ def node(role: str, **changes: Any) -> Any:
 
 
 def samples(role: str, *changes: dict[str, int], kind: str = "message") -> NodeSamples:
-    """Return one valid record of node 1 per table, with these changes; counters begin at 0."""
+    """Return the samples of node 1: one valid record per table of changes. Counters begin at 0."""
     records = np.zeros(len(changes), MESSAGE_RECORD)
     for counter, table in enumerate(changes):
         record = {
@@ -103,9 +103,9 @@ def test_an_impossible_record_is_named_by_its_clause(change: dict[str, int], tol
     [
         ("subscriber", "message", {}, {}),
         ("subscriber", "message", {"flags": FLAG_WARM_UP}, {}),
-        # Two processors' clocks may differ by a few nanoseconds.
+        # The clocks of two processors may differ by a few nanoseconds.
         ("subscriber", "message", {"end_ns": START_NS + 99}, {}),
-        # A corrupt payload has any send time, and any length.
+        # A corrupt payload may contain any send time and have any length.
         ("subscriber", "message", {"flags": FLAG_CORRUPT, "begin_ns": -7, "bytes": 3}, {}),
         ("subscriber", "message", {"begin_ns": UNKNOWN_NS, "bytes": 8}, {"payload.bytes": 8}),
         ("subscriber", "message", {"begin_ns": UNKNOWN_NS, "bytes": 11, "seq": UNKNOWN_PEER << 48},

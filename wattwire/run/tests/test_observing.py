@@ -1,4 +1,4 @@
-"""Time of a run beyond its plan: starting and ending nodes, and a call in a closed loop."""
+"""Test the observed duration of a run in addition to its plan, and of a call in a closed loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summary's latency equals the page's for every run, with arbitrary records."""
+"""Test that the summary's latency equals the page's latency for arbitrary records."""
 
 import math
 import random
@@ -34,7 +34,7 @@ def frame(rows):
 
 
 def sent_and_received(seed, pattern, count=120, nodes_beside=2):
-    """Return nodes and records with every possible event: loss, duplicates, warm-up, …"""
+    """Return nodes and records that contain every possible event, such as losses and duplicates."""
     roll = random.Random(seed)
     hub, leaf = PAIRS[pattern]
     nodes = [node(0, hub)] + [node(n, leaf) for n in range(1, 1 + nodes_beside)]
@@ -59,7 +59,7 @@ def sent_and_received(seed, pattern, count=120, nodes_beside=2):
 
 def arrivals(roll, sent, receiver, warm_up):
     copies = roll.choice([0, 1, 1, 1, 1, 1, 1, 2, 3])
-    late_ns = 40_000_000 if roll.random() < 0.1 else 0  # arrives when the warm-up is over
+    late_ns = 40_000_000 if roll.random() < 0.1 else 0  # arrives after the warm-up
     for copy in range(copies):
         end_ns = sent["begin_ns"] + roll.randrange(1000, 900_000) + late_ns + copy * 5_000_000
         yield {**sent, "node": receiver, "kind": "message", "intended_ns": None,

@@ -1,4 +1,4 @@
-"""Messages counted in a command's output, and their rate from running totals."""
+"""Test the message count in a command's output, and the rate from running totals."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ EVERY_S = 0.1
 
 
 def test_a_rate_by_totals_does_not_fall_by_what_comes_after_the_last():
-    """A total is printed once per second and read periodically.
-
-    99.6 messages per second are sent.
-    """
+    """Totals are printed once per second; 99.6 messages per second are sent."""
     counter = MessageCounter(r"sent (?P<n>\d+)")
     for second in range(1, 5):
         counter.line(f"sent {round(99.6 * second)}", 7.0 + second + 0.05)

@@ -1,4 +1,4 @@
-"""One energy source is used, the best that covers a run, and no energy is counted twice."""
+"""Test that exactly one energy source is used: the preferred source that covers the run."""
 
 import polars as pl
 import pytest
@@ -17,7 +17,7 @@ def source(meter, quantity, rank, subjects, counter=True):
 
 
 def readings(*series):
-    """Return readings of these series: meter, quantity, subject, [(t_ns, value)]."""
+    """Return the readings of these series: (meter, quantity, subject, [(t_ns, value)])."""
     rows = [
         {"meter": m, "quantity": q, "subject": s, "scope": "machine", "kind": "measured",
          "t_ns": t, "value": float(v)}
@@ -87,7 +87,7 @@ def test_a_gauge_is_integrated_and_a_hole_in_it_is_not_bridged():
     (gauge,) = power.sources(SERIES[:1])
     rising = readings(("board", "power", "in", [(k * S, k * 1e6) for k in range(11)]))
     assert power.mean_w(rising, gauge, (2 * S, 8 * S)) == pytest.approx(5.0)
-    # Half a second at 4 W, half at 8 W, whatever the spacing of the readings.
+    # The power is 4 W for half a second and 8 W for the other half, at uneven intervals.
     uneven = readings(
         ("board", "power", "in", [(0, 4e6), (S // 2, 4e6), (S // 2 + 1, 8e6), (S, 8e6)])
     )

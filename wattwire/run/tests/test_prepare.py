@@ -1,4 +1,4 @@
-"""Treatments that are skipped before the first run, and the reasons."""
+"""Test which treatments are skipped before the first run, and the reasons."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_middleware_that_numbers_its_calls_takes_any_payload(tmp_path):
 
 
 def awaiting(folder, awaits, **factors):
-    """Return a study of one existing cell that varies `factors`."""
+    """Prepare a study of one existing cell that varies `factors` and has this `awaits` list."""
     left_out(folder, "sequence")
     fixed = {"middleware": "mmm", "language": "lang", "pattern": "service"}
     document = {
@@ -101,9 +101,9 @@ def test_a_name_that_is_not_awaited_is_still_refused_as_unknown(tmp_path):
 
 
 def of_three_languages(folder, **fixed):
-    """Return one middleware: `one` and `two` share a wire format, `mute` does not.
+    """Create a middleware in three languages: `one` and `two` share a wire format, `mute` does not.
 
-    `one` cannot wait.
+    `one` does not support the setting `patience`.
     """
     for path, text in {
         **{f"languages/{name}/language.toml": LANGUAGE for name in ("one", "two", "mute")},
@@ -174,7 +174,10 @@ def test_a_meter_of_system_calls_is_refused_in_timed_runs_with_the_way_to_have_i
 
 
 class Builder:
-    """Records the requested builds; cells in `lacking` cannot be built."""
+    """Builder that records the requested builds.
+
+    Cells in a language of `lacking` cannot be built.
+    """
 
     def __init__(self, lacking=()):
         self.asked, self.lacking = [], lacking
@@ -187,7 +190,7 @@ class Builder:
 
 
 def part_of_three(folder, wanted, builder):
-    """Return the prepared part of a design over three languages, with `wanted` requested."""
+    """Prepare a design over three languages, restricted to the languages in `wanted`."""
     of_three_languages(folder)
     document = {
         "title": "T",

@@ -1,4 +1,4 @@
-"""A run handles a process that ends at an unfavourable moment."""
+"""Test that a run handles processes that end at an unfavourable moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wattwire.run.processes import RunProcesses
 
 
 class Refusing:
-    """An agent that refuses every request with one kind of error."""
+    """Agent that refuses every request with the same kind of error."""
 
     def __init__(self, kind):
         self.kind = kind

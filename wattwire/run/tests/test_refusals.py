@@ -1,4 +1,4 @@
-"""A node's refusal is a failure of the harness, never a result of the cell."""
+"""Test that a node's refusal is a failure of the harness, not a result of the cell."""
 
 from wattwire.model.verdict import Outcome, Verdict
 from wattwire.run.processes import ProcessState

@@ -1,4 +1,4 @@
-"""A campaign that stops by width: its looks, the runs that it skips, and its resumption."""
+"""Test a campaign that stops by width: when the rule applies, skipped runs, and resuming."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAN = Plan(blocks=14, stop_width=0.05, blocks_min=10, primary="language")
 
 
 class Runner(CampaignRunner):
-    """The real loop over a plan; a run takes no time and is recorded as done."""
+    """The real loop over a plan, with runs that take no time and are recorded as done."""
 
     def __init__(self, journal: Journal, plan: Plan, blocks: int, levels: str = "ab") -> None:
         treatments = [Treatment.of({"language": level}, {}) for level in levels]
@@ -54,7 +54,7 @@ def journal(tmp_path):
 
 @pytest.fixture
 def judged(monkeypatch):
-    """Run a campaign with `judge` in place of the analysis."""
+    """Return a function that runs a campaign with `judge` instead of the analysis."""
 
     def run(runner, judge) -> None:
         monkeypatch.setattr("wattwire.analysis.stopping.judge", judge)
@@ -64,7 +64,7 @@ def judged(monkeypatch):
 
 
 def judge_at(block: int, looked: list[int], runner: Runner):
-    """Return a judge that reports the width as reached after `block` blocks."""
+    """Return a judge that reports the target width as reached after `block` blocks."""
 
     def judge(_):
         blocks = len(runner.done) // 2

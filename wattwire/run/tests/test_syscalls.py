@@ -1,4 +1,4 @@
-"""Counting methods for system calls, and the responses computed from the counts."""
+"""Test the methods of counting system calls, and the responses computed from the counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first calls of each client are flagged, and one time splits the run for all clients."""
+"""Test that the warm-up calls are flagged, and that one time ends the warm-up of all clients."""
 
 import polars as pl
 import pytest
@@ -21,7 +21,7 @@ def calls(sender, count, each_ns, kind="call", **more):
 
 
 def flag_calls(frame: pl.DataFrame, nodes, calls: int, end_ns: int | None = None) -> pl.DataFrame:
-    """Flag calls in all records at once and in pieces of two, and check that the results agree."""
+    """Flag calls in all records at once and in parts of two; assert that both results are equal."""
     of_all = warm_up.counted_calls(lambda: [frame], nodes, calls, end_ns)
     flagged = warm_up.flag_calls(frame, of_all)
     pieces = [frame[place : place + 2] for place in range(0, len(frame), 2)]
@@ -44,7 +44,7 @@ def test_of_one_client_exactly_the_first_calls_are_warm_up():
 def test_a_faster_clients_calls_are_warm_up_until_the_last_client_has_made_its_own(kind):
     rows = calls(1, 12, 100, kind) + calls(2, 12, 150, kind)
     frame = flag_calls(messages(rows), NODES, 4)
-    # Client 2 begins call 4 at 600 ns; so does client 1 its call 6.
+    # At 600 ns, client 2 begins call 4 and client 1 begins call 6.
     assert counted(frame, 2) == list(range(4, 12))
     assert counted(frame, 1) == list(range(6, 12))
     assert warm_up.first_counted_ns([frame[:9], frame[9:]], NODES) == 600
@@ -65,7 +65,7 @@ def test_what_began_after_the_end_of_what_counts_is_left_out(end_ns, last):
 def test_a_long_call_that_is_open_at_the_end_counts():
     rows = calls(1, 12, 100) + calls(2, 2, 900)
     frame = flag_calls(messages(rows), NODES, 0, 1000)
-    # Client 2's second call began at 900 and lasted until 1800: without it the longest is missing.
+    # Client 2's second call lasts from 900 to 1800; without it, the longest call is missing.
     assert counted(frame, 2) == [0, 1]
 
 

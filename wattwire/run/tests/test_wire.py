@@ -1,4 +1,4 @@
-"""Bytes on the wire: bytes sent by all interfaces in the window, per message."""
+"""Test the bytes on the wire: the bytes that all interfaces send in the window, per message."""
 
 import polars as pl
 import pytest
@@ -9,7 +9,7 @@ S = 10**9
 
 
 def readings(**interfaces):
-    """Return readings for each interface: [(t_s, bytes sent so far)]."""
+    """Return the readings of each interface, given as [(t_s, total bytes sent)]."""
     rows = [
         {"meter": "m", "quantity": "tx_bytes", "subject": name, "scope": "interface",
          "kind": "measured", "t_ns": round(t * S), "value": float(value)}
