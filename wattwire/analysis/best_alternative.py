@@ -1,7 +1,7 @@
-"""Determine the lowest of several alternatives in each response, and its equivalents.
+"""Rank several alternatives in each response: the lowest, and those equivalent to it.
 
-A study names the factors whose combinations are the alternatives (`answers.best_of`). The page's
-first sentence then names the lowest alternative and its equivalents, instead of one of many ratios.
+The study's `answers.best_of` names factors; each combination of their levels is an alternative. The
+page's first sentence names the lowest alternative and its equivalents, instead of many ratios.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wattwire.model.derived import column
 
 @dataclass(frozen=True)
 class Placed:
-    """An alternative. `group` is "lowest", "equal", "open" or "higher"."""
+    """One alternative of a response. `group` is "lowest", "equal", "open" or "higher"."""
 
     title: str
     levels: tuple[Any, ...]
@@ -36,7 +36,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Choice:
-    """The alternatives of a response in ascending order, or the reason that they have no order."""
+    """The alternatives of a response in ascending order, or the reason why they are not ranked."""
 
     response: Response
     placed: tuple[Placed, ...]
@@ -56,9 +56,9 @@ def factors_of(evidence: Evidence) -> tuple[str, ...]:
 
 
 def choices(evidence: Evidence, answers: Answers) -> list[Choice]:
-    """Return one choice per response that a question asks of these factors.
+    """Return one choice per response that a question about these factors names.
 
-    The confidence level is Bonferroni-corrected, so all choices hold simultaneously.
+    The confidence level is Bonferroni-corrected over all choices.
     """
     factors = factors_of(evidence)
     responses = _responses(evidence, factors) if factors and evidence.usable.height else []
@@ -99,7 +99,7 @@ def _choice(
         return Choice(response, (), str(ranking), without)
     noise = math.exp(answers.noise.get(response.column, 0.0))
     typical = _geometric_means(evidence, frame, ranking.factors, response)
-    # A factor with a single remaining level is not part of the model, but it is part of the name.
+    # A factor with a single remaining level is not in the model, but its level is part of the name.
     single_levels = {name: levels_of(frame, name)[0] for name in factors} if excluded_levels else {}
     placed = []
     for rank, alternative in enumerate(ranking.alternatives):
@@ -129,7 +129,10 @@ def _choice(
 def _excluded_alternatives(
     evidence: Evidence, factors: Sequence[str], response: Response
 ) -> list[tuple[tuple[Any, ...], str]]:
-    """Return levels and reason of each alternative with a run that has no comparable value."""
+    """Return the levels of each alternative that is not comparable, with the reason.
+
+    An alternative is not comparable if one of its runs has no comparable value.
+    """
     levels_by_run = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
     excluded = []
     for levels in dict.fromkeys(levels_by_run):
@@ -143,7 +146,7 @@ def _excluded_alternatives(
 def _geometric_means(
     evidence: Evidence, frame: pl.DataFrame, factors: Sequence[str], response: Response
 ) -> dict[tuple[str, ...], float]:
-    """Return the geometric mean over each alternative's runs in `frame`, in the response's unit."""
+    """Return the geometric mean of each alternative over its runs, in the response's unit."""
     values = column(frame, response.column)
     levels_by_run = zip(*(levels_of(frame, name) for name in factors), strict=True)
     logs: dict[tuple[str, ...], list[float]] = {}

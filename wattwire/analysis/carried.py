@@ -1,9 +1,11 @@
 """Require a minimum number of messages for the use of a run's latency percentile.
 
-What: a run's percentile enters an answer, a median over runs or a limit only if the run has at
-least `stats.carried_size` messages, lost ones included. What it misses: whether the messages are
-independent. The interval of such an answer is over runs, so their scatter already includes
-dependence within runs; the percentile of a single run (`stats.percentile`) has the stricter rule.
+What: an answer, a median over runs or a limit uses the percentile of a run only if the run has at
+least `stats.carried_size` messages, including lost messages.
+
+What it misses: whether the messages are independent. The interval of such an answer is computed
+over runs, so the scatter of the runs already includes dependence within a run. The percentile of a
+single run (`stats.percentile`) has a stricter rule.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ WHAT = "messages in a run"
 
 
 def share_of(name: str) -> float | None:
-    """Return the quantile of a percentile column (latency_p99_us: 0.99); None for others."""
+    """Return the quantile of a percentile column (0.99 for latency_p99_us); None for others."""
     quantile = re.fullmatch(r"latency_p(\d+)_us", name)
     return int(quantile[1]) / 10 ** len(quantile[1]) if quantile else None
 
@@ -29,9 +31,9 @@ def share_of(name: str) -> float | None:
 def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
     """Return whether each run has too few messages for column `name`, shape (runs,).
 
-    A run whose messages were not counted (imported data) has enough. So does a run that lost or
-    failed more messages than the percentile allows, at 95 %: its percentile is infinite even with
-    few messages.
+    If the messages of a run were not counted (imported data), the rule does not apply. It also does
+    not apply if significantly (at 95 %) more messages were lost or failed than the percentile
+    allows. The percentile is then infinite for any number of messages.
     """
     share, counts = share_of(name), after_warmup(frame, "expected")
     if share is None:
@@ -46,7 +48,10 @@ def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
 
 
 def why_not(frame: pl.DataFrame, name: str) -> stats.TooFew | None:
-    """Return the fewest messages of any run and the number required; None if all have enough."""
+    """Return the smallest number of messages of a run and the required number, or None.
+
+    The result is None if all runs have enough messages.
+    """
     share = share_of(name)
     if share is None or not too_few(frame, name).any():
         return None
@@ -55,5 +60,5 @@ def why_not(frame: pl.DataFrame, name: str) -> stats.TooFew | None:
 
 
 def carried(frame: pl.DataFrame, name: str) -> FloatArray:
-    """Return column `name`, shape (runs,), NaN where a run has too few messages for it."""
+    """Return column `name`, shape (runs,); NaN for runs with too few messages."""
     return np.where(too_few(frame, name), np.nan, column(frame, name))

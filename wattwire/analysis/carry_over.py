@@ -1,4 +1,4 @@
-"""Carry-over: the effects of a run's position in its block and of the run before it."""
+"""Estimate carry-over effects: the position of a run in its block, and the preceding run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALARM = 0.05
 
 @dataclass(frozen=True)
 class CarryOver:
-    """The effects of preceding runs on a response; `previous` is None if `position` is unknown."""
+    """Carry-over effects on one response; `previous` is None if `position` cannot be estimated."""
 
     response: Response
     position: Interval | TooFew | NotComputable
@@ -39,7 +39,7 @@ class CarryOver:
 
 
 def carry_over(evidence: Evidence) -> CarryOver:
-    """Return the effects of position and predecessor on CPU time, or on latency without it."""
+    """Return the carry-over effects on CPU time, or on latency if CPU time was not measured."""
     response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
     positions = column(evidence.usable, "position")
     fit = fit_of(evidence, evidence.usable, response, positions)

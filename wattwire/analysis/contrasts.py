@@ -1,4 +1,4 @@
-"""Answer the study's questions by contrasts within blocks, with simultaneous intervals."""
+"""Answer the study's questions with contrasts within blocks and simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ NUMBER = (stats.Ratio, stats.Difference)
 
 @dataclass(frozen=True)
 class Answer:
-    """A level against its baseline in a response; `with_all` includes excluded runs."""
+    """Comparison of a level with its baseline in a response.
+
+    `with_all` is the result with excluded runs included.
+    """
 
     question: str
     response: Response
@@ -39,7 +42,7 @@ class Answer:
 
     @property
     def interval(self) -> stats.Interval:
-        """The interval of the ratio or difference. Raises ValueError if there is none."""
+        """The interval of the ratio or difference. Raise ValueError if there is no interval."""
         if not isinstance(self.result, NUMBER):
             raise ValueError(f"{self.response.title}: {self.result}")
         return self.result.interval
@@ -47,7 +50,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Answers:
-    """Every answer of the study, with the family over which the intervals are simultaneous."""
+    """All answers of the study.
+
+    The intervals are simultaneous over the family of all numeric answers.
+    """
 
     items: tuple[Answer, ...]
     family: int
@@ -63,7 +69,7 @@ class Answers:
     def outcome(self, answer: Answer) -> str:
         """Return "different", "equivalent", "undecided" or "within noise".
 
-        Within noise, no difference is claimed, because identical A/A labels may differ by as much.
+        "Within noise" means that identical A/A labels may differ by as much as the levels do.
         """
         if isinstance(answer.result, stats.Difference):
             return self._difference_outcome(answer)
@@ -76,7 +82,7 @@ class Answers:
     def _difference_outcome(self, answer: Answer) -> str:
         """Return the outcome of a difference in the response's unit.
 
-        It is never "equivalent", because the margin is a share.
+        The outcome is never "equivalent", because the margin is a share.
         """
         if not answer.interval.excludes(0.0):
             return "undecided"
@@ -88,12 +94,12 @@ class Answers:
         return [item for item in self.items if isinstance(item.result, stats.Ratio)]
 
     def differences(self) -> list[Answer]:
-        """Return the answers that are differences because one of their runs has no logarithm."""
+        """Return the answers that are differences because a run's value has no logarithm."""
         return [item for item in self.items if isinstance(item.result, stats.Difference)]
 
 
 def planned_baseline(evidence: Evidence, factor: str) -> Any:
-    """Return the factor's baseline level: the level stated in the study, else the first."""
+    """Return the factor's baseline level: the study's baseline, or else the first level."""
     stated = evidence.study.answers.baseline.get(factor)
     levels = evidence.factors.get(factor, ())
     for level in levels:
@@ -105,9 +111,9 @@ def planned_baseline(evidence: Evidence, factor: str) -> Any:
 def baseline_of(evidence: Evidence, factor: str) -> Any:
     """Return the planned baseline, or the first level with a valid run if the baseline has none.
 
-    Without data at the baseline, no answer has a number. The fallback is the first level, not the
-    best: choosing the baseline by its response would void the intervals (`lowest` compares with the
-    best).
+    Without data at the baseline, no answer would have a number. The first level is used instead of
+    the best level, because choosing the baseline by its response would invalidate the intervals.
+    (`lowest` compares with the best.)
     """
     if factor not in evidence.baselines:
         planned = planned_baseline(evidence, factor)
@@ -125,10 +131,10 @@ def baseline_of(evidence: Evidence, factor: str) -> Any:
 
 
 def baseline_in(evidence: Evidence, factor: str, response: Response) -> Any:
-    """Return the baseline level of one response.
+    """Return the baseline level for one response.
 
-    It is the baseline of all responses, unless runs of that level have no comparable value. Then it
-    is the first level whose runs all have one, if there is a second such level to compare with.
+    If runs of the common baseline have no comparable value, it is the first level whose runs all
+    have a comparable value, provided that there is a second such level to compare with.
     """
     baseline = baseline_of(evidence, factor)
     if not not_compared.without_value(evidence.usable, response).any():
@@ -142,14 +148,14 @@ def baseline_in(evidence: Evidence, factor: str, response: Response) -> Any:
 
 
 def answer_all(evidence: Evidence) -> Answers:
-    """Answer each question of the study with simultaneous intervals over all of them."""
+    """Answer each question of the study, with intervals that are simultaneous over all answers."""
     planned = _planned_contrasts(evidence)
     drafts = [_draft(evidence, *item) for item in planned]
     all_runs = evidence.usable
     if evidence.excluded.height:
         all_runs = pl.concat([evidence.usable, evidence.excluded], how="diagonal_relaxed")
     family = _family(evidence, evidence.usable, drafts)
-    # Repeated looks at the width reduce coverage; a higher level of each interval compensates.
+    # Repeated looks at the width reduce the coverage, so each interval has a higher level.
     confidence = CONFIDENCE
     if evidence.study.plan.stop_width:
         confidence = stats.sequential.INNER_CONFIDENCE
@@ -177,7 +183,7 @@ def answer_all(evidence: Evidence) -> Answers:
 def _family(evidence: Evidence, frame: pl.DataFrame, drafts: Sequence[Answer]) -> int:
     """Return the number of distinct numeric answers, at least 1.
 
-    It depends on the available runs and meters, not on the measured values.
+    The number depends on the available runs and meters, not on the measured values.
     """
     answered = {
         (draft.response.column, draft.factor, str(draft.level))
@@ -217,12 +223,13 @@ def contrast(
 ) -> Result:
     """Return one contrast from the runs of `frame` at confidence `level`, by default a ratio.
 
-    `within` holds another factor fixed. If a run has no logarithm, all contrasts of that response
-    are differences; so are those of shares, whose ratios are uninformative near 0.
+    `within` fixes the level of another factor. The contrasts of a response are differences if any
+    run has no logarithm. Contrasts of shares are always differences, because ratios near 0 are
+    uninformative.
     """
     scope = "usable" if frame is evidence.usable else "all"
     if within is not None and frame.height and frame["block"].n_unique() == 1:
-        # One block has no error within treatments, so the main effects of this level's runs apply.
+        # A single block gives no error within treatments, so use the main effects at this level.
         at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
         frame, scope, within = frame.filter(pl.Series(at_level)), f"{scope} at {within}", None
     refusal = _refusal(frame, wanted.response) or without_value(evidence, frame, wanted, within)
@@ -248,7 +255,7 @@ def contrast(
 def _without_run(
     evidence: Evidence, frame: pl.DataFrame, wanted: Answer
 ) -> stats.NotComputable | None:
-    """Return the level of the contrast that has no run in `frame`; None if both have runs."""
+    """Return an error that names the level without a run; None if both levels have runs."""
     run_levels = set(levels_of(frame, wanted.factor)) if frame.height else set()
     for level in (wanted.level, wanted.baseline):
         if run_levels and not any(same_level(level, one) for one in run_levels):
@@ -257,7 +264,7 @@ def _without_run(
 
 
 def _within_shares(result: Result, response: Response) -> Result:
-    """Return the difference; for shares, its interval is clipped to −1 … 1."""
+    """Return the result. The interval of a difference of shares is clipped to −1 … 1."""
     if not response.share or not isinstance(result, stats.Difference):
         return result
     interval = result.interval
@@ -272,11 +279,11 @@ def _typical_difference(
     level: float,
     within: tuple[str, Any] | None,
 ) -> stats.Difference | None:
-    """Return the rank-based difference; a pair is a treatment with both levels in one block.
+    """Return the difference by ranks. A pair is a treatment with both levels in one block.
 
-    Runs of one block that differ in this factor alone are two samples. With too few pairs for
-    `level`, the result is the mean over pairs with a t interval, or None if it has no interval. An
-    outlier shifts a mean by its whole error, but a rank by one position only.
+    Runs of a block that differ only in this factor form two samples. If there are too few pairs for
+    `level`, the result is the mean over pairs with a t interval, or None without an interval. An
+    outlier shifts a mean by its whole error, but a rank by only one position.
     """
     compared_levels = [wanted.level, wanted.baseline]
     if within is not None:
@@ -301,7 +308,7 @@ def _typical_difference(
     if isinstance(interval, stats.Interval) and interval.level < level and kind == "pairs":
         interval = stats.TooFew(len(pairs), len(pairs) + 1, "pairs for this confidence level")
     if isinstance(interval, stats.TooFew) and frame["block"].n_unique() > 1:
-        # The error comes from these pairs alone, so an outlier does not affect other contrasts.
+        # The error comes only from these pairs, so an outlier does not affect other contrasts.
         (interval,), kind = stats.block_intervals([pairs[:, 0] - pairs[:, 1]], level), "pair means"
     if (
         not isinstance(interval, stats.Interval)
@@ -318,7 +325,10 @@ def _typical_difference(
 def rank_companion(
     evidence: Evidence, wanted: Answer, level: float
 ) -> stats.Interval | stats.TooFew | stats.NotComputable:
-    """Return the rank-based ratio: one pair per block, over treatments with both levels in it."""
+    """Return the rank-based ratio, from one pair of log means per block.
+
+    A pair uses only the treatments that have both levels in the block.
+    """
     refusal = _refusal(evidence.usable, wanted.response)
     refusal = refusal or without_value(evidence, evidence.usable, wanted, None)
     if refusal is not None:
@@ -341,8 +351,8 @@ def block_table(
 ) -> FloatArray:
     """Return the mean log response of each block at each level, shape (blocks, levels).
 
-    The mean is over the combinations of the other factors that have every level in that block;
-    a block without such a combination is excluded. A value of +inf is an unbounded response (loss).
+    The mean is over the combinations of the other factors that have every level in the block. A
+    block without such a combination is excluded. The value +inf is an unbounded response (loss).
     """
     means, block_numbers = matched(evidence, evidence.usable, response, factor, levels)
     block_count = int(block_numbers.max()) + 1 if block_numbers.size else 0
@@ -360,10 +370,10 @@ def matched(
     levels: Sequence[Any],
     scale: str = "log",
 ) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return the means of a block's runs that differ in `factor` alone, and their block numbers.
+    """Return the means of runs that differ only in `factor`, and their block numbers.
 
-    Shapes (combinations, levels) and (combinations,). A combination of a block and the other
-    factors' levels is included if it has every level of `factor`.
+    The shapes are (combinations, levels) and (combinations,). A combination consists of a block and
+    levels of the other factors. It is included if it has every level of `factor`.
     """
     values, run_levels = column(frame, response.column), levels_of(frame, factor)
     if scale == "log":
@@ -376,7 +386,7 @@ def matched(
     kept = np.flatnonzero((level_index >= 0) & ~np.isnan(values)).tolist()
     other_levels = [levels_of(frame, name) for name in evidence.varied if name != factor]
     blocks = frame["block"].to_list()
-    # A cell is a block's combination of the other factors, numbered by first occurrence.
+    # Cells are combinations of block and other factors, numbered by first occurrence.
     cells: dict[tuple[Any, ...], int] = {}
     rows = list(zip(blocks, *other_levels, strict=True))
     cell = np.array([cells.setdefault(rows[row], len(cells)) for row in kept], dtype=np.int64)
@@ -410,7 +420,7 @@ def _refusal(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
 def without_value(
     evidence: Evidence, frame: pl.DataFrame, wanted: Answer, within: tuple[str, Any] | None
 ) -> stats.NotComputable | None:
-    """Return the reason if a side has runs without a comparable value, else None."""
+    """Return the reason if runs at either level have no comparable value, else None."""
     held_levels = {} if within is None else {within[0]: within[1]}
     for level in (wanted.level, wanted.baseline):
         reason = not_compared.why_not(
@@ -428,9 +438,10 @@ def fit_of(
     covariate: FloatArray | None = None,
     scale: str = "log",
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
-    """Return the blocked model of a response over all varied factors, on either scale.
+    """Return the blocked model of a response over all varied factors.
 
-    Treatments with a run that has no comparable value are excluded entirely.
+    `scale` is "log" or "plain". A treatment is excluded entirely if one of its runs has no
+    comparable value.
     """
     values = column(frame, response.column)
     known = not_compared.compared(evidence, frame, response)
@@ -453,14 +464,14 @@ def fit_of(
 def usable_fit(
     evidence: Evidence, response: Response, scale: str = "log"
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
-    """Return the model of one response over the valid runs, fitted once."""
+    """Return the cached model of one response over the valid runs."""
     return _cached_fit(evidence, evidence.usable, response, "usable", scale)
 
 
 def answering_fit(
     evidence: Evidence, response: Response
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
-    """Return the model that the answers use: untransformed if a run has no logarithm."""
+    """Return the model that the answers use; untransformed if a run has no logarithm."""
     fit = usable_fit(evidence, response)
     plain = isinstance(fit, stats.NotPositive) or response.share
     return usable_fit(evidence, response, "plain") if plain else fit

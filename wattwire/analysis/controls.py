@@ -1,7 +1,7 @@
-"""Evaluate control runs: differences between identical A/A labels, and the noise floor.
+"""Evaluate control runs: the differences between identical A/A labels, and the noise floor.
 
-The noise floor is the end of the A/A difference's interval that is farther from 0, because the
-estimate may be near zero by chance. No smaller effect is claimed.
+The noise floor is the limit of the A/A difference's interval that is farther from 0, because the
+estimate may be near zero by chance. wattwire reports no smaller effect as a difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 def asked_responses(evidence: Evidence, with_shares: bool = False) -> list[Response]:
     """Return the distinct responses of the study's questions that have ratios.
 
-    `with_shares` adds shares, which have only differences.
+    If `with_shares` is set, shares are included, although they have only differences.
     """
     names = [name for question in evidence.study.questions for name in question.responses]
     responses = dict.fromkeys(resolve(name) for name in names)
@@ -33,14 +33,14 @@ def asked_responses(evidence: Evidence, with_shares: bool = False) -> list[Respo
 
 
 def pairs(evidence: Evidence, response: Response, numerator: str, denominator: str) -> FloatArray:
-    """Return the ratio numerator / denominator of each block with both runs, shape (pairs,)."""
+    """Return numerator / denominator for each block that has both control runs, shape (pairs,)."""
     upper, lower = control_pairs(evidence, response, numerator, denominator)
     positive = (upper > 0) & (lower > 0)
     return upper[positive] / lower[positive]
 
 
 def differences(evidence: Evidence, response: Response) -> FloatArray:
-    """Return B − A of each block with both identical labels, shape (pairs,), response's unit."""
+    """Return B − A of each block with both A/A runs, in the response's unit, shape (pairs,)."""
     upper, lower = control_pairs(evidence, response, "b", "a")
     return upper - lower
 
@@ -48,7 +48,10 @@ def differences(evidence: Evidence, response: Response) -> FloatArray:
 def control_pairs(
     evidence: Evidence, response: Response, first: str, second: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Return both control runs' values in blocks where both are finite, shape (pairs,) each."""
+    """Return the values of both control runs for blocks with both, shape (pairs,) each.
+
+    Blocks with a value that is not finite are omitted.
+    """
     frame = evidence.controls
     values = pl.Series("value", carried(frame, response.column))
     known = frame.select("block", "control").with_columns(values)
@@ -59,10 +62,10 @@ def control_pairs(
 
 
 def noise_floor(differences: FloatArray) -> float | None:
-    """Return the end of the mean's 95 % t interval that is farther from 0, as an absolute value.
+    """Return the largest absolute limit of the mean's 95 % t interval.
 
-    `differences` has shape (pairs,). With fewer than PAIRS_MIN pairs there is no interval, and the
-    result is the largest |difference|; None without a pair.
+    `differences` has shape (pairs,). With fewer than PAIRS_MIN pairs, the result is the largest
+    |difference|. Without pairs, it is None.
     """
     if differences.size < PAIRS_MIN:
         return float(np.max(np.abs(differences))) if differences.size else None
@@ -75,7 +78,8 @@ def noise_floor(differences: FloatArray) -> float | None:
 def noise(evidence: Evidence, scale: str = "log") -> dict[str, float]:
     """Return the noise floor of each response of the questions, by column.
 
-    It is a |log ratio| on the "log" scale, and a |difference| in the response's unit on "plain".
+    The noise floor is a |log ratio| if `scale` is "log", or a |difference| in the response's unit
+    if it is "plain".
     """
     floors = {}
     for response in asked_responses(evidence, with_shares=scale == "plain"):

@@ -1,4 +1,4 @@
-"""Read a campaign's data for analysis once: factors, valid runs, excluded runs."""
+"""Read the data of a campaign for analysis: factors, valid runs and excluded runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DECIMAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
 class CampaignReader(Protocol):
-    """The subset of the store's campaign that a report reads."""
+    """Interface of the campaign's data that a report reads."""
 
     @property
     def path(self) -> Path: ...
@@ -50,14 +50,14 @@ class CampaignReader(Protocol):
 
 @dataclass
 class Evidence:
-    """A campaign's data for a report.
+    """All data of a campaign that a report uses.
 
-    `attempts` has a row per run attempt. Of the attempts that count, `usable` has those with
-    verdict ok and `excluded` the excluded ones; `controls` has the control runs with verdict ok,
-    which are in neither frame. `traced` has the valid runs that counted system calls, which are not
-    in any other frame, including `attempts`. `factors` maps each factor to its planned levels,
-    without those of treatments that were not requested. `levels_seen`, `titles_seen`, `words_seen`,
-    `fits`, `groups` and `baselines` are caches.
+    `attempts` has one row per attempt. For each run, one attempt counts: `usable` has those that
+    are valid, and `excluded` the others. Neither includes control runs; `controls` has the valid
+    control runs. `traced` has the valid runs that counted system calls, which no other frame
+    includes. `factors` maps each factor to its planned levels, except levels that occur only in
+    treatments that were not requested. `levels_seen`, `titles_seen`, `words_seen`, `fits`, `groups`
+    and `baselines` are caches.
     """
 
     reader: CampaignReader
@@ -91,20 +91,20 @@ class Evidence:
 
     @property
     def imported(self) -> bool:
-        """Whether the campaign was imported: it has no messages, no meter readings and no logs."""
+        """Whether the campaign was imported; it then has no messages, meter readings or logs."""
         return isinstance(self.reader, ImportedCampaign)
 
     @property
     def warmup_calls(self) -> int:
         """Number of warm-up calls of each client in a closed loop.
 
-        0 if every loop is open, where the warm-up is a time even if the study states calls.
+        It is 0 if every loop is open, because the warm-up of an open loop is a time.
         """
         if self.warm_up:
             return int(self.warm_up["calls"])
         if not any(all_levels(entry).get("loop") == "closed" for entry in self.designed):
             return 0
-        # AUTO in a campaign without settling runs: it is older than these.
+        # AUTO in a campaign without settling runs means that the campaign predates them.
         return max(0, self.study.plan.warmup_calls)
 
     @property
@@ -134,22 +134,22 @@ class Evidence:
 
     @property
     def designed(self) -> list[dict[str, Any]]:
-        """Plan entries of the design to execute, without control runs."""
+        """Entries of the plan to execute, without control runs."""
         return [entry for entry in self.planned if not entry.get("control")]
 
     @property
     def controls_planned(self) -> list[dict[str, Any]]:
-        """Plan entries of control runs to execute."""
+        """Entries of the plan to execute that are control runs."""
         return [entry for entry in self.planned if entry.get("control")]
 
     def untried(self, entries: Sequence[Mapping[str, Any]]) -> int:
-        """Return the number of these plan entries without an attempt."""
+        """Return the number of these plan entries that were not attempted."""
         tried = set(self.attempts["run"].to_list())
         return len({entry["run"] for entry in entries} - tried)
 
     @property
     def skipped(self) -> list[dict[str, Any]]:
-        """Plan entries that were skipped, with their reason."""
+        """Skipped entries of the plan, each with its reason."""
         return [entry for entry in self.plan if entry.get("skipped")]
 
     @property
@@ -158,7 +158,7 @@ class Evidence:
         return [name for name, levels in self.factors.items() if len(levels) > 1]
 
     def held(self, question: Question) -> list[tuple[str, Any]]:
-        """Return (factor, level) for a question's factors with a single level in this campaign."""
+        """Return (factor, level) for the question's factors that have a single level."""
         fixed_levels = self.study.fixed
         single_levels: list[tuple[str, Any]] = []
         for name in question.factors:
@@ -173,16 +173,16 @@ class Evidence:
         return counting if is_counting else self.reader.run(f"{run}-{attempt}")
 
     def title(self, factor: str, level: Any) -> str:
-        """Return a level's display name."""
+        """Return the display name of a level."""
         key = (factor, type(level), str(level))
         if key not in self.titles_seen:
             self.titles_seen[key] = words.level_title(factor, level, self.titles)
         return self.titles_seen[key]
 
     def word(self, factor: str, level: Any) -> str:
-        """Return a level without its unit, as a word that is unique among the factor's levels.
+        """Return the word for a level, without its unit. It is unique among the factor's levels.
 
-        If True and "yes" are both levels, each word includes its type.
+        If True and "yes" are both levels, their words include the type.
         """
         key = (factor, type(level), str(level))
         if key not in self.words_seen:
@@ -200,7 +200,7 @@ class Evidence:
         return self.words_seen[key]
 
     def treatment_title(self, treatment: Mapping[str, Any], without: Sequence[str] = ()) -> str:
-        """Return the names of a treatment's varied levels, in the study's factor order."""
+        """Return the names of the treatment's varied levels, in the study's order of factors."""
         kept = [name for name in self.varied if name not in without and name in treatment]
         return ", ".join([self.title(name, treatment[name]) for name in kept])
 
@@ -237,7 +237,7 @@ def gather(reader: CampaignReader) -> Evidence:
         _titles(reader),
         edited=getattr(reader, "edited", ()),
         validity_changed=getattr(reader, "validity_changed", ""),
-        # Imported and externally executed campaigns have no stopping rule.
+        # Imported campaigns and campaigns executed by other programs have no stopping rule.
         stopping=getattr(reader, "stopping", None),
         warm_up=getattr(reader, "warm_up", None),
     )  # fmt: skip
@@ -247,7 +247,7 @@ def gather(reader: CampaignReader) -> Evidence:
 
 
 def _factors(study: StoredStudy, plan: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """Return each factor's levels in the requested part of the design."""
+    """Return the levels of each factor in the requested part of the design."""
     if study.part is None:
         return dict(study.factors)
     entries = [all_levels(entry) for entry in plan]
@@ -262,7 +262,7 @@ def _factors(study: StoredStudy, plan: Sequence[Mapping[str, Any]]) -> dict[str,
 
 
 def _titles(reader: CampaignReader) -> dict[str, dict[str, str]]:
-    """Return the titles of levels, by factor; the study's take precedence over the machine's."""
+    """Return the titles of levels by factor. Titles of the study override those of the machine."""
     return {**reader.machine.get("titles", {}), **reader.study.titles}
 
 
@@ -271,7 +271,7 @@ def _seen_level_words(frame: pl.DataFrame, factor: str) -> set[str]:
 
 
 def levels_run(evidence: Evidence, factor: str) -> list[Any]:
-    """Return the planned levels of `factor` with a run, in order; all levels if there is no run."""
+    """Return the planned levels of `factor` that have runs, in order; all levels without runs."""
     if factor not in evidence.levels_seen:
         run_levels = {*levels_of(evidence.usable, factor), *levels_of(evidence.excluded, factor)}
         seen_words = {evidence.word(factor, level) for level in run_levels if level is not None}
@@ -282,7 +282,7 @@ def levels_run(evidence: Evidence, factor: str) -> list[Any]:
 
 
 def _counting_attempts(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per run: the used attempt, else the last attempt."""
+    """Return one row per run: the attempt that is used, or the last attempt."""
     return (
         attempts.with_row_index("place")
         .sort(["used", "attempt"], descending=[True, True])
@@ -293,12 +293,12 @@ def _counting_attempts(attempts: pl.DataFrame) -> pl.DataFrame:
 
 
 def all_levels(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all levels, fixed ones included, of a run document or a plan entry."""
+    """Return all levels, including fixed levels, of a run document or a plan entry."""
     return {**(document.get("levels") or {}), **(document.get("treatment") or {})}
 
 
 def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Add the planned levels, fixed ones included, as missing columns `factor.<name>`."""
+    """Add missing columns `factor.<name>` for planned levels, including fixed levels."""
     if summary.height == 0:
         return pl.DataFrame(
             schema={
@@ -311,7 +311,7 @@ def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl
                 "block": pl.Int64,
             }
         )
-    if "control" not in summary.columns:  # a summary older than control runs
+    if "control" not in summary.columns:  # the summary predates control runs
         summary = summary.with_columns(control=pl.lit(""))
     by_run = {entry["run"]: all_levels(entry) for entry in plan}
     names = dict.fromkeys(name for treatment in by_run.values() for name in treatment)
@@ -326,13 +326,13 @@ def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl
 
 
 def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
-    """Return the level of `factor` of each row; None if unknown."""
+    """Return the level of `factor` in each row; None if it is unknown."""
     name = f"factor.{factor}"
     return frame[name].to_list() if name in frame.columns else [None] * frame.height
 
 
 def unanswered(frame: pl.DataFrame) -> FloatArray:
-    """Return the messages lost and calls failed in the whole window, shape (rows,).
+    """Return the number of lost messages and failed calls in the whole window, shape (rows,).
 
     Older campaigns count failed calls as lost.
     """
@@ -340,10 +340,10 @@ def unanswered(frame: pl.DataFrame) -> FloatArray:
 
 
 def with_services(summary: pl.DataFrame) -> pl.DataFrame:
-    """Merge the columns of a restarted service process into those of its service.
+    """Merge the columns of a restarted service process into the columns of its service.
 
-    In older campaigns, a service restarted because its port was taken has columns of its own
-    (memory_kib.broker.try1), which look like those of a node.
+    In older campaigns, a service that restarted because its port was taken has separate columns
+    such as memory_kib.broker.try1, which look like columns of a node.
     """
     for name in summary.columns:
         service = service_of(name)
@@ -355,7 +355,7 @@ def with_services(summary: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_treatment(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], pl.DataFrame]:
-    """Return the rows of `frame` by the varied factors' levels (as words), in planned order."""
+    """Return the rows of `frame` by the words of the varied levels, in planned order."""
     cached = evidence.groups.get(id(frame))
     if cached is None or cached[0] is not frame:
         cached = evidence.groups[id(frame)] = (frame, _grouped(evidence, frame))
@@ -375,7 +375,7 @@ def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], p
             for word, planned_words in zip(key, planned, strict=True)
         )
 
-    # Sorting all rows once makes each group a slice, which needs no copy.
+    # All rows are sorted once, so each group is a slice, which needs no copy.
     keys = sorted(rows, key=planned_position)
     ordered = frame[[row for key in keys for row in rows[key]]]
     starts = itertools.accumulate((len(rows[key]) for key in keys), initial=0)
@@ -385,24 +385,27 @@ def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], p
 
 
 def same_level(first: Any, second: Any) -> bool:
-    """Return whether two levels are equal: numbers by value, texts by letter; True is not 1."""
+    """Return whether two levels are equal.
+
+    Numbers are compared by value, texts by character. True is not equal to 1.
+    """
     try:
         return _same_level(first, second)
-    except TypeError:  # a list is not hashable, so lru_cache rejects it
+    except TypeError:  # a list is not hashable, so lru_cache raises TypeError
         return str(first) == str(second)
 
 
 @lru_cache(maxsize=10_000, typed=True)
 def _same_level(first: Any, second: Any) -> bool:
     numbers = [_number(value) for value in (first, second)]
-    # Texts are compared by letter: "1.1" and "1.10" are two versions.
+    # Texts are compared by character because "1.1" and "1.10" are different versions.
     if None in numbers or (isinstance(first, str) and isinstance(second, str)):
         return str(first) == str(second)
     return math.isclose(*numbers, rel_tol=LEVEL_TOLERANCE)  # type: ignore[arg-type]
 
 
 def _number(level: Any) -> float | None:
-    """Return a number or a decimal text as a number; None for other levels."""
+    """Return a number or a decimal text as a float; None for other levels."""
     if isinstance(level, bool) or not isinstance(level, (int, float, str)):
         return None
     if isinstance(level, str) and not _DECIMAL.fullmatch(level):
@@ -411,9 +414,10 @@ def _number(level: Any) -> float | None:
 
 
 def window_seconds(evidence: Evidence, frame: pl.DataFrame) -> FloatArray:
-    """Return the seconds that each run's costs refer to, shape (rows,); NaN if unknown.
+    """Return the length (s) of the window to which each run's costs refer, shape (rows,).
 
-    This is the window without the warm-up, or the whole window in older campaigns.
+    This is the window without the warm-up, or the whole window in older campaigns. Unknown lengths
+    are NaN.
     """
     if evidence.imported:
         return column(frame, "window_s")

@@ -1,7 +1,7 @@
 """Build report/analysis.json, a JSON document with all results of a campaign.
 
-Its schema is `analysis.schema.json` in this folder. VERSION increases when a key changes its
-meaning or is removed; added keys do not change it.
+Its schema is `analysis.schema.json` in this folder. VERSION increases when a key is removed or
+changes its meaning, but not when a key is added.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONTROLS = {"identical_labels": ("b", "a"), "sampling": ("a", "unsampled")}
 
 
 def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
-    """Return the document as JSON values; a missing number is null."""
+    """Return the document as JSON values. Missing numbers are null."""
     return {
         "version": VERSION,
         "study": evidence.study.name,
@@ -57,7 +57,10 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
 
 
 def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str, Any]:
-    """Return the entry of one contrast: `kind` is ratio, difference, or none with a `reason`."""
+    """Return the entry of one contrast.
+
+    `kind` is ratio, difference, or none with a `reason`.
+    """
     named = {
         "question": answer.question,
         "response": answer.response.column,
@@ -80,13 +83,13 @@ def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str,
         "kind": "ratio" if is_ratio else "difference",
         **_interval(answer.interval),
         "outcome": answers.outcome(answer),
-        # On the contrast's scale: a factor above 1, or a difference in the response's unit.
+        # On the scale of the contrast: a factor above 1, or a difference in the response's unit.
         "noise_floor": math.exp(floor) if is_ratio and floor is not None else floor,
     }
 
 
 def change_entry(evidence: Evidence, change: Change) -> dict[str, Any]:
-    """Return the entry for a ratio that depends on another factor, with an interval per level."""
+    """Return the entry of a ratio that depends on another factor, with an interval per level."""
     answer = change.answer
     return {
         "question": answer.question,
@@ -113,8 +116,8 @@ def change_entry(evidence: Evidence, change: Change) -> dict[str, Any]:
 def _interval(interval: stats.Interval) -> dict[str, Any]:
     """Return an interval as JSON values.
 
-    `interval_level` is the confidence of this interval; all intervals of a family hold together
-    at 95 %.
+    `interval_level` is the confidence level of this interval. The simultaneous level of all
+    intervals of a family is 95 %.
     """
     return {
         "estimate": _number(interval.estimate),
@@ -127,7 +130,7 @@ def _interval(interval: stats.Interval) -> dict[str, Any]:
 
 
 def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]]:
-    """Yield each treatment's levels, number of valid runs, and centre over runs per response."""
+    """Yield the levels, the number of valid runs and the centre of each response per treatment."""
     responses = dict.fromkeys(
         (*(answer.response for answer in answers.items), *asked_responses(evidence, True))
     )
@@ -145,7 +148,7 @@ def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]
 
 
 def _controls(evidence: Evidence) -> Iterator[dict[str, Any]]:
-    """Yield the ratios of control runs per response: A/A, and with sampling over without."""
+    """Yield the ratios of control runs per response: A/A, and with over without sampling."""
     for response in asked_responses(evidence):
         if measured(evidence.controls, response):
             pairs = {
@@ -166,9 +169,9 @@ def _paired_ratio(
 
 
 def _values(frame: pl.DataFrame, name: str) -> FloatArray:
-    """Return a column, shape (runs,); empty if a run has too few messages for a percentile.
+    """Return a column, shape (runs,); empty if any run has too few messages for a percentile.
 
-    A selection of the runs with enough messages would be biased.
+    Using only the runs with enough messages would introduce bias.
     """
     return np.empty(0) if too_few(frame, name).any() else column(frame, name)
 
@@ -186,7 +189,7 @@ def _geometric_mean(values: FloatArray) -> float | None:
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
-    """Return the ranking of the study's alternatives in one response, ascending.
+    """Return the study's alternatives in one response, in ascending order.
 
     `group` is lowest, equal (within the margin), open (may be the lowest) or higher.
     """
@@ -210,7 +213,10 @@ def _choice(choice: Choice) -> dict[str, Any]:
 
 
 def _limit(check: Checked) -> dict[str, Any]:
-    """Return one limit at one treatment: `verdict` is holds, broken or cannot tell."""
+    """Return the check of one limit at one treatment.
+
+    `verdict` is holds, broken or cannot tell.
+    """
     interval = check.estimate if isinstance(check.estimate, stats.Interval) else None
     value = check.estimate if isinstance(check.estimate, float) else None
     return {
@@ -232,5 +238,5 @@ def _number_or_none(value: float | None) -> float | None:
 
 
 def _number(value: float) -> float | None:
-    """Return `value`, or None if it is not finite, which JSON cannot hold (an unbounded median)."""
+    """Return `value`, or None if it is not finite, because JSON has no infinity."""
     return value if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Check the model's errors against the assumptions of the intervals."""
+"""Check whether the model's errors satisfy the assumptions of the intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPREAD_MIN = 1.5
 
 @dataclass(frozen=True)
 class UnequalVariance:
-    """A level with `ratio` times the scatter of the factor's other levels."""
+    """A level whose scatter is `ratio` times the scatter of the factor's other levels."""
 
     response: Response
     factor: str
@@ -45,7 +45,7 @@ class Outlier:
 
 @dataclass(frozen=True)
 class Violations:
-    """The violated assumptions about errors; lag-one correlations are by response."""
+    """Violated assumptions about the errors. Lag-one correlations are by response."""
 
     unequal: Sequence[UnequalVariance]
     outliers: Sequence[Outlier]
@@ -57,7 +57,7 @@ def violations(evidence: Evidence, responses: Sequence[Response]) -> Violations:
     unequal: list[UnequalVariance] = []
     outliers: list[Outlier] = []
     correlations: list[tuple[Response, float]] = []
-    # Over all its checks, a report has a false-alarm probability of 5 %.
+    # The false-positive rate over all checks of a report is 5 %.
     checks = max(1, len(responses) * len(evidence.varied))
     for response in responses:
         fit = answering_fit(evidence, response)
@@ -79,7 +79,7 @@ def violations(evidence: Evidence, responses: Sequence[Response]) -> Violations:
 def _unequal_variances(
     evidence: Evidence, response: Response, fit: stats.Fit, compared: Any, checks: int
 ) -> Iterator[UnequalVariance]:
-    # A resampling test cannot give a p below 1/(DRAWS + 1).
+    # A resampling test cannot give a p-value below 1/(DRAWS + 1).
     alarm = max(ALARM / checks, 1.0 / (DRAWS + 1))
     levels = {
         factor: list(itertools.compress(levels_of(evidence.usable, factor), compared))
@@ -91,7 +91,7 @@ def _unequal_variances(
 
 
 def _run_order(evidence: Evidence) -> FloatArray:
-    """Return the position of each usable run in the planned run order, shape (runs,)."""
+    """Return the position of each valid run in the planned run order, shape (runs,)."""
     position_of = {entry["run"]: position for position, entry in enumerate(evidence.planned)}
     return np.array(
         [position_of.get(run, 0) for run in evidence.usable["run"].to_list()], dtype=float

@@ -1,4 +1,4 @@
-"""Build the table of an `exec` measurement: a row per process, means over repeats."""
+"""Build the table of an `exec` measurement, with one row per process and means over repeats."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Value = Interval | TooFew | float | None
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table: name, number of processes per repeat, and each quantity per repeat."""
+    """One row: a name, the number of processes per repeat, and the values of each metric."""
 
     name: str
     count: float
@@ -47,7 +47,10 @@ class Row:
         return sum(values) / len(values) if values else None
 
     def interval(self, figure: str) -> Value:
-        """Return the mean over repeats with its t interval; without it for one, TooFew for two."""
+        """Return the mean over repeats with its t interval.
+
+        One repeat gives a value without an interval, two repeats give TooFew.
+        """
         return mean_of(self.figures.get(figure, []))
 
 
@@ -87,7 +90,7 @@ class Executed:
                         figures.setdefault(name, []).append(value)
         repeats = len(self.summary)
         table_rows = [Row(name, counts[name] / repeats, f) for name, f in figures_by_label.items()]
-        # The command comes first, then attached subjects; within each, the highest CPU time first.
+        # The command comes first, then attached subjects, each sorted by descending CPU time.
         subject_of = dict(zip(frame["label"].to_list(), frame["subject"].to_list(), strict=True))
         return sorted(
             table_rows,
@@ -95,7 +98,7 @@ class Executed:
         )
 
     def _labels(self) -> pl.Series:
-        """Return a label for each process that does not change between repeats."""
+        """Return a label for each process that is the same in all repeats."""
         several = len(set(self._processes["subject"].to_list())) > 1
         names = [
             f"{subject}: {process}" if several else str(process)
@@ -114,13 +117,13 @@ class Executed:
         return pl.Series("label", labels)
 
     def values(self, figure: str) -> list[float]:
-        """Return a quantity summed over all processes, one value per repeat that has it."""
+        """Return the sum of a metric over all processes, for each repeat that has a value."""
         if figure not in self.summary.columns:
             return []
         return [float(v) for v in self.summary[figure].to_list() if v is not None]
 
     def energy_per_message(self) -> Value | BelowResolution | NotComputable:
-        """Return the measured joules per message, or BelowResolution if too small to detect."""
+        """Return the measured energy (J) per message, or BelowResolution if it is too small."""
         needed = ("power_window_w", "power_baseline_w", "messages", "window_s")
         if not self.values("energy_j_per_message"):
             return None
@@ -154,13 +157,13 @@ class Executed:
 
 
 def _subject_key(subject: str) -> int:
-    """Return the sort key of a subject's rows: the command, then attached0, then attached1."""
+    """Return the position of a subject's rows: the command, then attached0, then attached1."""
     digits = subject.lstrip("abcdefghijklmnopqrstuvwxyz")
     return int(digits) + 1 if digits.isdecimal() else 0
 
 
 def _fold(rows: pl.DataFrame, name: str) -> float | None:
-    """Return one value for several processes of one name: their sum, mean or maximum."""
+    """Return the sum, mean or maximum over several processes with the same name."""
     if name not in rows.columns:
         return None
     values = [float(v) for v in rows[name].to_list() if v is not None]

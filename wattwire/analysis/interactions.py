@@ -1,4 +1,4 @@
-"""Estimate contrasts at each level of the other factors, to check whether one ratio fits all."""
+"""Estimate contrasts at each level of the other factors, to detect ratios that depend on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHANGE_MIN = 1.25
 
 @dataclass(frozen=True)
 class AtLevel:
-    """The contrast of `answer` with the factor `other` held at `level`; interval at CONFIDENCE."""
+    """The contrast of `answer` at a fixed `level` of the factor `other`, at CONFIDENCE."""
 
     answer: Answer
     other: str
@@ -28,7 +28,7 @@ class AtLevel:
 
 @dataclass(frozen=True)
 class Change:
-    """A ratio that depends on another factor: the answer, and its interval per level of `other`."""
+    """A ratio that depends on another factor, with an interval per level of `other`."""
 
     answer: Answer
     other: str
@@ -38,9 +38,9 @@ class Change:
 def by_level(
     evidence: Evidence, answers: Answers, only: Sequence[Answer] | None = None
 ) -> list[AtLevel]:
-    """Return the contrasts of questions over several factors, at each level of the other factors.
+    """Return the contrasts of questions about several factors, at each level of the others.
 
-    `only` restricts them to these answers.
+    `only` restricts the result to these answers.
     """
     factors_of = {question.id: question.factors for question in evidence.study.questions}
     all_answers = [
@@ -63,7 +63,7 @@ def _contrast_at(evidence: Evidence, item: Answer, other: str, level: Any) -> Re
 
 
 def _partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:
-    """Return answers that lack values at some levels; other levels may have values."""
+    """Return the answers that lack values at some levels but may have values at other levels."""
     refused = [item for item in answers.items if isinstance(item.result, stats.NotComputable)]
     return [item for item in refused if without_value(evidence, evidence.usable, item, None)]
 
@@ -71,9 +71,10 @@ def _partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:
 def changes(rows: Sequence[AtLevel]) -> list[Change]:
     """Return the ratios that differ between levels of another factor, largest change first.
 
-    What: two levels whose 95 % intervals do not overlap, and whose ratios differ by at least
-    CHANGE_MIN. What it misses: changes smaller than the intervals, and factors that the question
-    does not name. Exploratory: the intervals are not corrected for their number.
+    What: two levels whose 95 % intervals do not overlap and whose ratios differ by at least
+    CHANGE_MIN.
+    What it misses: changes that are smaller than the intervals, and factors that the question does
+    not name. The analysis is exploratory: the intervals are not corrected for their number.
     """
     all_changes = list(_changes(rows))
     return sorted(all_changes, key=lambda change: -_extent(change))

@@ -1,4 +1,4 @@
-"""Provide each run's latencies and losses in order of due time."""
+"""Provide the latencies and losses of each run in order of their due time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from wattwire.store import Messages
 
 @dataclass(frozen=True)
 class Series:
-    """Latencies of one run in µs, shape (deliveries,), in order of due time; lost = +inf.
+    """Latencies (µs) of one run in order of due time, shape (deliveries,); lost messages are +inf.
 
-    `loose` counts losses without a sender's record; they are at the end.
+    `loose` is the number of losses without a sender's record. They are last.
     """
 
     values_us: FloatArray
@@ -33,10 +33,10 @@ class Series:
 def series_of(
     messages: Messages, run: Mapping[str, Any], lost: float, with_warm_up: bool = False
 ) -> Series:
-    """Return the latency of every expected delivery of a run, with the summary's counts.
+    """Return the latency of each expected delivery of a run.
 
-    `lost` is the summary's count over the whole window; for losses beyond the senders' records,
-    sender and time are unknown.
+    `lost` is the number of losses in the summary, over the whole window. Sender and time are
+    unknown for losses beyond the senders' records.
     """
     roles = {node["node"]: node["role"] for node in run.get("nodes", [])}
     known_senders = announced(messages.origins, roles)
@@ -57,7 +57,7 @@ def series_of(
 
 @dataclass(frozen=True)
 class _Due:
-    """Latencies of one part of a run with their sort keys; all of shape (deliveries,)."""
+    """Latencies of one part of a run and their sort keys, each of shape (deliveries,)."""
 
     latency_us: FloatArray
     due_ns: NDArray[np.int64]
@@ -66,16 +66,16 @@ class _Due:
 
     @classmethod
     def of(cls, expected: pl.DataFrame) -> _Due:
-        """Return the latencies of `expected` in its order; an unknown due time sorts last."""
+        """Return the latencies of `expected` in the same order. An unknown due time sorts last."""
         due = pl.col("due_ns").fill_null(np.iinfo(np.int64).max)
         ordered = expected.select("latency_us", due, pl.col("node", "sender").cast(pl.UInt16))
         return cls(*(column.to_numpy() for column in ordered))
 
 
 def _in_due_order(parts: list[_Due]) -> FloatArray:
-    """Return all latencies in the order of `deliveries`, shape (n,), from parts in counter order.
+    """Return all latencies, shape (n,), in the order of `deliveries`.
 
-    The list of parts is emptied to free memory early.
+    The parts are in the order of their counters. The list is emptied to free memory early.
     """
     filled = [part for part in parts if part.due_ns.size]
     is_ordered = all(a.due_ns[-1] < b.due_ns[0] for a, b in itertools.pairwise(filled))
@@ -99,9 +99,9 @@ def all_series(evidence: Evidence) -> dict[str, Series]:
 
 
 def excluded_series(evidence: Evidence) -> dict[str, Series]:
-    """Return the series of runs excluded only for the machine's state, with valid messages.
+    """Return the series of runs that are excluded only because of the machine's state.
 
-    Runs with doubtful counts or clocks and unreadable runs are omitted.
+    Runs with invalid counts or clocks, and unreadable runs, are omitted.
     """
     frame = evidence.excluded
     if evidence.imported or not frame.height:

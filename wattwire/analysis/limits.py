@@ -1,4 +1,4 @@
-"""Check the study's limits on responses (at most, at least) against the runs."""
+"""Check the study's limits on responses (at most, at least)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ Estimate = stats.Interval | stats.TooFew | stats.NotComputable | float
 
 @dataclass(frozen=True)
 class Checked:
-    """One limit at one treatment. `found` is the interval, or the value that all runs share.
+    """Result of one limit at one treatment.
 
-    `base` is the same treatment in the base variant, which is shown for comparison, not judged.
+    `estimate` is an interval, or the common value of all runs. `base` is the same treatment in the
+    base variant; it is displayed but not judged.
     """
 
     limit: Limit
@@ -46,10 +47,14 @@ class Checked:
 def check_limits(evidence: Evidence) -> list[Checked]:
     """Check every limit of the study at each treatment that it applies to.
 
-    What: whether the typical run is within the limit. How: a t interval over run summaries (of the
-    geometric mean; of the mean if a run may have 0), Bonferroni-corrected so that all limits hold
-    at CONFIDENCE. Holds: the whole interval is within the limit; broken: no part of it is. What it
-    misses: a single run beyond the limit is not a breach, and appears only in the table of runs.
+    What: whether the typical run is within the limit.
+
+    How: a t interval over run summaries, of the geometric mean, or of the mean if a value is not
+    positive. The intervals are Bonferroni-corrected to the simultaneous level CONFIDENCE. The
+    verdict is "holds" if the whole interval is within the limit, and "broken" if no part of it is.
+
+    What it misses: a single run beyond the limit does not break the limit. It appears only in the
+    table of runs.
     """
     cases = [case for limit in evidence.study.limits for case in _cases(evidence, limit)]
     level = stats.bonferroni(CONFIDENCE, max(1, len(cases)))
@@ -68,7 +73,7 @@ def any_unclear(checked: Sequence[Checked]) -> bool:
 
 @dataclass(frozen=True)
 class _Case:
-    """A limit at a treatment, with its runs' values, shape (runs,), or the reason for none."""
+    """A limit at a treatment, with the values of its runs, shape (runs,), or a reason."""
 
     limit: Limit
     title: str
@@ -80,7 +85,7 @@ class _Case:
 def _base_variant(evidence: Evidence, limit: Limit) -> str | None:
     """Return the base variant, to which limits do not apply.
 
-    None without variants, or if the limit itself names variants.
+    The result is None without variants, or if the limit names variants.
     """
     variants = [str(level) for level in evidence.factors.get(FACTOR, ())]
     if len(variants) < 2 or FACTOR in limit.where:
@@ -90,7 +95,7 @@ def _base_variant(evidence: Evidence, limit: Limit) -> str | None:
 
 
 def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
-    """Yield the limit at each treatment that it judges, in the order of the plan's first block."""
+    """Yield the limit at each treatment that it applies to, in the order of the first block."""
     response = resolve(limit.response, evidence.described)
     planned = {entry["run"]: all_levels(entry) for entry in evidence.designed}
     values = column(evidence.usable, response.column)
@@ -147,7 +152,7 @@ def _estimate(values: FloatArray, level: float) -> Estimate:
     missing = int(np.isnan(values).sum())
     if missing:
         return stats.NotComputable(f"missing in {missing} of {values.size} runs")
-    if (values == values[0]).all():  # includes infinite values, which need no interval
+    if (values == values[0]).all():  # infinite values need no interval
         return float(values[0])
     unbounded = int(np.isinf(values).sum())
     if unbounded:

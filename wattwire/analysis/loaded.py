@@ -18,9 +18,9 @@ from wattwire.store import ImportedCampaign, open_campaign
 
 
 class CampaignData:
-    """The tables of a campaign, read on first access. Nothing is written.
+    """The tables of a campaign, which are read on first access. Nothing is written.
 
-    All tables are Polars frames; `.to_pandas()` converts one where pandas is installed.
+    All tables are Polars frames. If pandas is installed, `.to_pandas()` converts a frame.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -32,32 +32,32 @@ class CampaignData:
 
     @cached_property
     def study(self) -> dict[str, Any]:
-        """The study as it was frozen before the first run."""
+        """The study as stored before the first run."""
         return dict(self._campaign.study_document)
 
     @cached_property
     def machine(self) -> dict[str, Any]:
-        """Hardware, kernel, toolchains and meters of the measuring machine."""
+        """Hardware, kernel, toolchains and meters of the machine."""
         return dict(self._campaign.machine)
 
     @cached_property
     def attempts(self) -> pl.DataFrame:
         """One row per attempt of a run: identity, levels (`factor.NAME`), verdict and metrics.
 
-        `units` has the units. A latency percentile that falls on lost messages or failed calls is
-        infinite. Settling runs, control runs and excluded attempts are included.
+        `units` contains the units. A latency percentile is infinite if it falls among lost messages
+        or failed calls. Settling runs, control runs and excluded attempts are included.
         """
         return with_derived(self._campaign.summary())
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """The rows of `attempts` that answers use: one valid attempt per design run."""
+        """The rows of `attempts` that the answers use: one valid attempt per design run."""
         attempts = self.attempts
         return attempts.filter(pl.col("used")) if "used" in attempts.columns else attempts
 
     @cached_property
     def units(self) -> dict[str, str]:
-        """Unit of each column of `runs` that has one."""
+        """Unit of each column of `attempts` that has a unit."""
         units = {}
         for name in self.attempts.columns:
             metric = self.metric(name)
@@ -71,24 +71,24 @@ class CampaignData:
         return METRICS.get(column.partition(".")[0])
 
     def messages(self, run: str) -> pl.DataFrame:
-        """Return every record of one run: a row per message, call, goal or feedback and node.
+        """Return all records of one run: a row per node and message, call, goal or feedback.
 
-        `begin_ns` and `end_ns` are CLOCK_MONOTONIC of the node's host. `run` is a name of
-        `runs["run"]`. Raises UsageError for an unknown run, and for imported campaigns.
+        `begin_ns` and `end_ns` are CLOCK_MONOTONIC of the node's host. `run` is a value of
+        `runs["run"]`. Raise UsageError for an unknown run, and for imported campaigns.
         """
         return self._measured("messages").messages(run)
 
     def quantities(self, run: str) -> pl.DataFrame:
-        """Return every meter reading of one run: time, quantity, scope, subject, value.
+        """Return all meter readings of one run: time, quantity, scope, subject, value.
 
-        Raises UsageError for an unknown run, and for imported campaigns.
+        Raise UsageError for an unknown run, and for imported campaigns.
         """
         return self._measured("quantities").quantities(run)
 
     def analysis(self) -> dict[str, Any]:
         """Return the content of report/analysis.json: contrasts with intervals, medians, controls.
 
-        It is computed from the same numbers as the report (docs/python.md names the keys).
+        It is computed from the same numbers as the report. docs/python.md documents the keys.
         """
         evidence = gather(self._campaign)
         return document(evidence, answer_all(evidence))
@@ -99,7 +99,7 @@ class CampaignData:
         return self._campaign
 
     def close(self) -> None:
-        """Close the journal. Later access to tables does not open it again."""
+        """Close the journal. Tables that are read later do not open it again."""
         self._campaign.close()
 
     def __enter__(self) -> CampaignData:

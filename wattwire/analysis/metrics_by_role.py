@@ -1,4 +1,4 @@
-"""Compute responses per run, for a role's nodes or for the whole run."""
+"""Compute responses per run, for the nodes of a role or for the whole run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NOT_MEASURED = "not measured on this machine"
 def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role: str) -> FloatArray:
     """Return the response of each run of `frame`, shape (runs,); NaN if it was not measured.
 
-    A response per message is the sum over the role's nodes, divided by the messages sent. Other
-    responses are the mean over the role's nodes. A whole run (`BOTH`) has the run's value, or the
-    sum over all nodes.
+    A response per message is the sum over the nodes of the role, divided by the number of messages.
+    Other responses are the mean over these nodes. For a whole run (`BOTH`), the result is the run's
+    value, or else the sum over all nodes.
     """
     run_values = column(frame, response.column)
     if role == BOTH and np.isfinite(run_values).any():
@@ -44,9 +44,9 @@ def is_measured(evidence: Evidence, response: Response, role: str) -> bool:
 
 
 def _sum(evidence: Evidence, frame: pl.DataFrame, names: list[str], role: str) -> FloatArray:
-    """Return the sum over each run's nodes of the role, shape (runs,); NaN if one is unknown.
+    """Return the sum over the nodes of the role in each run, shape (runs,).
 
-    A sum over only some of the nodes would not be a total.
+    If the value of any node is unknown, the result is NaN.
     """
     if not names:
         return np.full(frame.height, np.nan)
@@ -57,13 +57,16 @@ def _sum(evidence: Evidence, frame: pl.DataFrame, names: list[str], role: str) -
 
 
 def _nodes(evidence: Evidence, run: str, role: str) -> int:
-    """Return a run's number of nodes of a role, or of all roles; 0 if its document has none."""
+    """Return the number of a run's nodes of a role, or of all roles.
+
+    Return 0 if the run's document lists no nodes.
+    """
     nodes = evidence.runs.get(run, {}).get("nodes") or []
     return sum(1 for node in nodes if role in (BOTH, node.get("role")))
 
 
 def of_role(response: Response, role: str) -> str:
-    """Return the response's title with its role: "CPU time per message, client"."""
+    """Return the title of the response with its role, such as "CPU time per message, client"."""
     return response.title if role == BOTH else f"{response.title}, {role.replace('_', ' ')}"
 
 

@@ -1,8 +1,9 @@
-"""Find treatments that a response's model excludes for a run without a comparable value.
+"""Determine the treatments that the model of a response excludes.
 
-A latency among lost messages is unbounded. A percentile of too few messages is unreliable. Costs
-per message of a server that fails its calls are the costs of failures. Such a run is never excluded
-alone, because only the better runs of its treatment would remain.
+A treatment is excluded if one of its runs has no comparable value. A latency percentile among lost
+messages is unbounded. A percentile of too few messages is unreliable. Costs per message of a server
+that fails its calls are the costs of failures. Such a run is never excluded alone, because only the
+better runs of its treatment would remain.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ CALLED = ("service", "action", "pingpong")
 
 
 def without_value(frame: pl.DataFrame, response: Response) -> Mask:
-    """Return which runs have no comparable value of a response that they should have, (runs,).
+    """Return whether each run lacks a comparable value of a response, shape (runs,).
 
-    These include runs whose nodes died without a latency; otherwise only the treatment's better
-    runs would remain.
+    Runs whose nodes died before any latency was measured also count. Otherwise only the better runs
+    of the treatment would remain.
     """
     values = column(frame, response.column)
     is_excluded: Mask = np.isposinf(values)
@@ -49,7 +50,7 @@ def without_value(frame: pl.DataFrame, response: Response) -> Mask:
 
 
 def _failed_share(frame: pl.DataFrame) -> NDArray[np.float64]:
-    """Return the share of calls failed or lost after the warm-up, shape (runs,); 0 for topics."""
+    """Return the share of failed or lost calls after the warm-up, shape (runs,); 0 for topics."""
     expected, undelivered = after_warmup(frame, "expected"), _undelivered(frame)
     are_calls = np.array(
         [pattern in CALLED for pattern in levels_of(frame, "pattern")], dtype=np.bool_
@@ -59,9 +60,9 @@ def _failed_share(frame: pl.DataFrame) -> NDArray[np.float64]:
 
 
 def _undelivered(frame: pl.DataFrame) -> NDArray[np.float64]:
-    """Return the messages lost and calls failed after the warm-up, shape (runs,).
+    """Return the number of messages lost and calls failed after the warm-up, shape (runs,).
 
-    Older campaigns, which do not distinguish failed calls, count them among the lost.
+    Older campaigns do not distinguish failed calls and count them as lost.
     """
     return after_warmup(frame, "lost") + np.nan_to_num(after_warmup(frame, "failed"))
 
@@ -69,7 +70,7 @@ def _undelivered(frame: pl.DataFrame) -> NDArray[np.float64]:
 def compared(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mask:
     """Return the runs to which a model of the response is fitted, as a mask of shape (runs,).
 
-    They have the response, and all runs of their treatment have a comparable value.
+    These runs have the response, and all runs of their treatment have a comparable value.
     """
     known: Mask = ~np.isnan(column(frame, response.column))
     without = without_value(frame, response)
@@ -86,7 +87,7 @@ def compared(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mas
 def why_not(
     evidence: Evidence, frame: pl.DataFrame, response: Response, levels: Mapping[str, Any]
 ) -> stats.NotComputable | None:
-    """Return the reason that the runs at these levels are not comparable; None if they are."""
+    """Return the reason why the runs at these levels are not comparable, else None."""
     without = without_value(frame, response)
     if not without.any():
         return None
@@ -134,7 +135,7 @@ def _reason(frame: pl.DataFrame, response: Response, without: Mask, at_levels: M
 
 @dataclass(frozen=True)
 class Failed:
-    """The runs of a treatment that did not complete: each outcome with its number of runs."""
+    """The runs of a treatment that did not complete: each outcome and its number of runs."""
 
     levels: Mapping[str, Any]
     outcomes: Sequence[tuple[str, int]]
@@ -142,7 +143,7 @@ class Failed:
 
 
 def failed(evidence: Evidence) -> list[Failed]:
-    """Return each treatment with valid runs that did not complete, most frequent outcomes first."""
+    """Return each treatment with incomplete valid runs, most frequent outcomes first."""
     found = []
     for group in by_treatment(evidence, evidence.usable).values():
         counted = Counter(str(outcome) for outcome in group["outcome"].to_list())
@@ -153,7 +154,7 @@ def failed(evidence: Evidence) -> list[Failed]:
 
 
 def too_few_in_all(evidence: Evidence, response: Response) -> stats.TooFew | None:
-    """Return the reason no run has a reliable value of the response; None if one has."""
+    """Return the reason if no run has a reliable value of the response, else None."""
     is_too_few = carried.too_few(evidence.usable, response.column)
     if not (is_too_few.any() and is_too_few.all()):
         return None
@@ -161,7 +162,7 @@ def too_few_in_all(evidence: Evidence, response: Response) -> stats.TooFew | Non
 
 
 def excluded(evidence: Evidence, response: Response) -> list[stats.NotComputable]:
-    """Return each treatment excluded from the response's model, with the reason."""
+    """Return the reason for each treatment that the response's model excludes."""
     if not without_value(evidence.usable, response).any():
         return []
     reasons = (

@@ -21,9 +21,9 @@ from wattwire.stats import paper
 
 @dataclass(frozen=True)
 class Walked:
-    """An application of the paper's decision path to runs of this campaign.
+    """Result of the paper's decision path for runs of this campaign.
 
-    `pooled` are the factors that vary within its groups.
+    `pooled` lists the factors that vary within its groups.
     """
 
     walk: Walk
@@ -33,10 +33,9 @@ class Walked:
 
 
 def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
-    """Return the walks, and sentences on those without an answer.
+    """Return the walks, and a sentence for each walk without a result.
 
-    There is one walk for each question's response by each of its factors, and the study may add
-    more.
+    There is one walk for each response and factor of each question. The study may add walks.
     """
     wanted: dict[Any, Walk] = {}
     for question in evidence.study.questions:
@@ -62,14 +61,14 @@ def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
 
 
 def key_of(evidence: Evidence, walk: Walk) -> Any:
-    """Return the key of a walk; different names of one response have the same key."""
+    """Return the key of a walk. Different names of a response have the same key."""
     return resolve(walk.response, evidence.described).column, walk.by, str(walk.where)
 
 
 def walked(evidence: Evidence, walk: Walk) -> Walked:
-    """Group the valid runs as `walk` states and apply the paper's decision path to the groups."""
+    """Group the valid runs as specified by `walk`, and apply the paper's decision path."""
     frame = kept_by(evidence.usable, walk)
-    # A factor fixed by a preset has one level and forms no groups.
+    # A factor with one level, fixed by a preset, forms no groups.
     by = [name for name in walk.by if levels_run(evidence, name)]
     response = resolve(walk.response, evidence.described)
     values, blocks = column(frame, response.column), frame["block"].to_list()
@@ -95,7 +94,7 @@ def walked(evidence: Evidence, walk: Walk) -> Walked:
 
 
 def kept_by(frame: pl.DataFrame, walk: Walk) -> pl.DataFrame:
-    """Return the rows of `frame` whose levels the walk's filter allows."""
+    """Return the rows of `frame` whose levels pass the filter of the walk."""
     mask = np.ones(frame.height, bool)
     for name, allowed in walk.where.items():
         mask &= _is_allowed(levels_of(frame, name), allowed)
@@ -103,8 +102,11 @@ def kept_by(frame: pl.DataFrame, walk: Walk) -> pl.DataFrame:
 
 
 def _is_allowed(levels: Sequence[Any], allowed: Sequence[Any]) -> NDArray[np.bool_]:
-    """Return whether each row's level is allowed, shape (rows,); each level is compared once."""
-    # The key includes the type, because 1 equals True and a list's text differs from the list.
+    """Return whether the level of each row is allowed, shape (rows,).
+
+    Each distinct level is compared only once.
+    """
+    # The key includes the type because 1 equals True, and a list differs from its text.
     keys = [(type(level), level if isinstance(level, Hashable) else str(level)) for level in levels]
     allowed_by_key = {
         key: any(same_level(level, allowed_level) for allowed_level in allowed)

@@ -1,4 +1,4 @@
-"""Plan a campaign from a pilot campaign: blocks, power, resolution."""
+"""Plan a campaign from a pilot campaign: number of blocks, power, and resolution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Blocks = int | stats.NotComputable
 
 @dataclass(frozen=True)
 class Aim:
-    """Aim of the planned campaign: interval width (share), margin or None, and number of blocks."""
+    """Aim of the planned campaign: width of the interval (share), margin, and number of blocks."""
 
     width: float
     margin: float | None
@@ -32,9 +32,9 @@ class Aim:
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Blocks that show equivalence with power POWER, and the power of the planned blocks.
+    """The number of blocks that show equivalence with power POWER, and the planned power.
 
-    The power is None for a single planned block.
+    `planned_power` is the power of the planned blocks, or None for a single block.
     """
 
     blocks: Blocks
@@ -43,10 +43,11 @@ class Equivalence:
 
 @dataclass(frozen=True)
 class WidthPrediction:
-    """Blocks for the aimed width, and those needed if the pilot underestimates the scatter.
+    """The number of blocks required for the target width.
 
-    `planned_width` is the width of the planned blocks, None for a single block. `equivalence` is
-    None without a margin.
+    `cautious_blocks` applies if the pilot underestimates the scatter. `planned_width` is the width
+    that the planned blocks give, or None for a single block. `equivalence` is None without a
+    margin.
     """
 
     blocks: Blocks
@@ -57,7 +58,7 @@ class WidthPrediction:
 
 @dataclass(frozen=True)
 class AnswerPrediction:
-    """The prediction for one answer of the pilot, or the reason for none."""
+    """The prediction for one answer of the pilot, or the reason why there is none."""
 
     answer: Answer
     result: WidthPrediction | Refusal
@@ -65,9 +66,10 @@ class AnswerPrediction:
 
 @dataclass(frozen=True)
 class EnergyResolution:
-    """The resolution of J per message from `blocks` blocks, and the energy that was measured.
+    """The resolution of J per message with `blocks` blocks, and the measured energy.
 
-    `needed_blocks` resolve ENERGY_SHARE of that energy; None if it is not positive.
+    With `needed_blocks`, the resolution is ENERGY_SHARE of the measured energy. It is None if the
+    measured energy is not positive.
     """
 
     spread_w: float
@@ -80,7 +82,7 @@ class EnergyResolution:
 
 @dataclass(frozen=True)
 class EnergyPrediction:
-    """The prediction for J per message of one treatment; None if its power does not vary."""
+    """The prediction of J per message for one treatment; None if its power does not vary."""
 
     treatment: tuple[str, ...]
     resolution: EnergyResolution | None
@@ -88,7 +90,7 @@ class EnergyPrediction:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predictions for all answers, with intervals at `level`, and for energy if it is measured."""
+    """Predictions for all answers, with intervals at `level`, and for measured energy."""
 
     aim: Aim
     level: float
@@ -97,7 +99,7 @@ class Prediction:
 
 
 def predict(evidence: Evidence, aim: Aim) -> Prediction:
-    """Return the predictions from the pilot's valid runs for a campaign with this aim."""
+    """Return the predictions for a campaign with this aim, from the pilot's valid runs."""
     answers = answer_all(evidence)
     computed = _distinct([*answers.computed(), *answers.differences()])
     level = stats.bonferroni(CONFIDENCE, max(1, len(computed)))
@@ -152,7 +154,10 @@ def _energy(evidence: Evidence, blocks: int) -> Iterator[EnergyPrediction]:
 def energy_prediction(
     treatment: tuple[str, ...], delta_w: FloatArray, rates_hz: FloatArray, blocks: int
 ) -> EnergyPrediction:
-    """Return the resolution t·SE(ΔP)/r of `blocks` blocks, from one ΔP and one rate per block."""
+    """Return the resolution t·SE(ΔP)/r with `blocks` blocks.
+
+    `delta_w` and `rates_hz` have one value per block of the pilot.
+    """
     spread_w, rate_hz = float(np.std(delta_w, ddof=1)), float(np.mean(rates_hz))
     if spread_w == 0:
         return EnergyPrediction(treatment, None)

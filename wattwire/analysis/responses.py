@@ -1,4 +1,4 @@
-"""Define the responses that a study may name: names, units and the wording of answers."""
+"""Define the responses that a study may name: their names, units and wording."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from wattwire.model.questions import Question
 class Response:
     """A number per run: `column` of the summary, in `unit`.
 
-    `had` is the verb between two levels in "A {had} 0.5 times the {title} of B". `energy` marks
-    responses that require an energy meter.
+    `had` is the verb in "A {had} 0.5 times the {title} of B". `energy` marks responses that require
+    an energy meter.
     """
 
     column: str
@@ -29,13 +29,13 @@ class Response:
 
     @property
     def more_is_better(self) -> bool:
-        """Whether a higher value is better; false for time, cost, loss and unknown columns."""
+        """Whether a higher value is better; False for times, costs, losses and unknown columns."""
         metric = metrics.METRICS.get(self.column)
         return metric is not None and metric.direction == metrics.HIGHER
 
 
 def response_of(name: str) -> Response:
-    """Return the response of a metric, in the registry's wording (`model/metrics.py`)."""
+    """Return the response of a metric, with the registry's wording (`model/metrics.py`)."""
     metric = metrics.METRICS[name]
     energy = metric.needs == metrics.ENERGY
     return Response(name, metric.words, metric.unit, metric.verb, energy, metric.is_share)
@@ -49,9 +49,9 @@ OFFERED = tuple(response_of(name) for name in metrics.metrics_in(metrics.OFFERED
 
 
 def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None) -> Response:
-    """Return the response that a study calls `name`; any summary column may be one.
+    """Return the response with the name that a study uses; any summary column is allowed.
 
-    `described` has the columns of imported data (unit, title, had), which come first.
+    `described` contains the columns of imported data (unit, title, had), which take precedence.
     """
     if described and name in described:
         description = described[name]
@@ -66,7 +66,7 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
 def offered(
     questions: Sequence[Question], described: Mapping[str, Mapping[str, str]]
 ) -> tuple[Response, ...]:
-    """Return the responses of the questions, in order, then those of the data, then OFFERED."""
+    """Return the responses of the questions, then those of the data, then OFFERED."""
     requested = [name for question in questions for name in question.responses]
     named = [resolve(name, described) for name in (*requested, *described)]
     by_column: dict[str, Response] = {}

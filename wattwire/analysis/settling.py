@@ -1,7 +1,7 @@
-"""Evaluate settling runs: the warm-up in calls, and the cells for which it is too short.
+"""Evaluate settling runs: the warm-up in calls, and the cells that need a longer warm-up.
 
-The number is determined once, before the first block, recorded in the journal, and applies to all
-treatments.
+The number of calls is determined once, before the first block. It is recorded in the journal and
+applies to all treatments.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from wattwire.store import Campaign
 
 @dataclass(frozen=True)
 class _Cell:
-    """One cell's settling runs: each run's latency in µs by call of a client, shape (calls,)."""
+    """The settling runs of one cell.
+
+    Each run is an array of latencies (µs) by call of a client, shape (calls,).
+    """
 
     entry: Mapping[str, Any]
     runs: list[FloatArray]
 
     @property
     def title(self) -> str:
-        """The cell with its settings, as the study names them."""
+        """The name of the cell and its settings, as in the study."""
         names = [str(name) for name in dict.fromkeys(reversed(self.entry["cells"].values()))]
         levels = self.entry["levels"]
         settings = [
@@ -43,7 +46,7 @@ class _Cell:
 
     @property
     def call_s(self) -> float:
-        """Seconds that a call takes in the steady state; 0 without an answered call."""
+        """Duration (s) of a call in the steady state; 0 if no call was answered."""
         means = []
         for run in self.runs:
             last = run[int(run.size * (1.0 - LAST_SHARE)) :]
@@ -53,7 +56,11 @@ class _Cell:
 
 
 def judge(campaign: Campaign) -> dict[str, Any]:
-    """Return the journal's warm-up entry: `calls`, each cell's need, and the bounding cell."""
+    """Return the journal's entry on the warm-up.
+
+    It has the number of `calls`, the calls that each cell needs, and the cell that limits the
+    number.
+    """
     cells = _cells(campaign)
     results = [(cell, settle(cell.runs)) for cell in cells]
     wanted = max((settled.calls for _, settled in results if settled.calls), default=STEPS[0])
@@ -93,9 +100,9 @@ def _cells(campaign: Campaign) -> list[_Cell]:
 
 
 def _by_call(series: FloatArray, clients: int) -> FloatArray:
-    """Return the mean latency over clients of each call, shape (calls,).
+    """Return the mean latency of each call over the clients, shape (calls,).
 
-    The clients begin their calls in turn, so `series` has one call of each client after another.
+    The clients call in turn, so `series` alternates between the clients.
     """
     series = np.where(np.isfinite(series), series, np.nan)
     whole = series[: series.size - series.size % clients].reshape(-1, clients)
@@ -118,7 +125,7 @@ def _cell_entry(cell: _Cell, settled: Settled, calls: int) -> dict[str, Any]:
 
 
 def sentence(judgement: Mapping[str, Any]) -> str:
-    """Return a sentence on the warm-up and its basis."""
+    """Return a sentence that states the warm-up and how it was determined."""
     longest = [cell["cell"] for cell in judgement["cells"] if cell["calls"] == judgement["wanted"]]
     text = (
         f"warm-up of all treatments: {words.plural(judgement['calls'], 'call')} of each client, "

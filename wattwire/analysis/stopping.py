@@ -1,7 +1,7 @@
-"""Apply the stopping rule to a campaign's runs.
+"""Apply the stopping rule to the runs of a campaign.
 
-A study with `plan.stop_width` is examined after every complete block, with the same numbers as in
-its report.
+A study with `plan.stop_width` is examined after every complete block, with the numbers that its
+report would use.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from wattwire.stats import sequential
 
 
 def judge(reader: CampaignReader) -> dict[str, Any] | None:
-    """Return the result of a look at a campaign with a current summary; None without a rule.
+    """Return the result of a look at the campaign; None if it has no stopping rule.
 
-    `finished` names the levels of the primary factor whose contrast is precise enough at this or an
-    earlier look; `reached` is true if all are.
+    The summary must be up to date. `finished` lists the levels of the primary factor whose contrast
+    is precise enough at this or an earlier look. `reached` is true if all levels are finished.
     """
     evidence = gather(reader)
     response = primary_response(evidence)
@@ -47,12 +47,15 @@ def judge(reader: CampaignReader) -> dict[str, Any] | None:
 
 
 def primary_of(evidence: Evidence) -> str:
-    """Return the factor whose contrasts decide when to stop: the whole study's, even for a part."""
+    """Return the factor whose contrasts decide when to stop.
+
+    A part of a study uses the factor of the whole study.
+    """
     return evidence.study.plan.primary
 
 
 def primary_response(evidence: Evidence) -> Response | None:
-    """Return the first response with a ratio of the first question on the primary factor."""
+    """Return the first response with a ratio in the first question about the primary factor."""
     for question in evidence.study.questions:
         if primary_of(evidence) in question.factors:
             for name in question.responses:
@@ -63,7 +66,7 @@ def primary_response(evidence: Evidence) -> Response | None:
 
 
 def contrasts(evidence: Evidence, response: Response) -> dict[str, FloatArray]:
-    """Return the log ratios of each primary level to the baseline, shape (complete blocks,)."""
+    """Return the log ratio of each primary level to the baseline, shape (complete blocks,)."""
     primary = primary_of(evidence)
     baseline = planned_baseline(evidence, primary)
     logs_by_level = {}

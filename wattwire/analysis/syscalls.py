@@ -1,4 +1,4 @@
-"""Compute system calls per message: each treatment's mean over the runs that count them."""
+"""Compute system calls per message: the mean of each treatment over the runs that count them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SHOWN_MIN = 0.005
 
 @dataclass
 class Traced:
-    """One treatment: means over its runs, by role; process trees of one role are summed.
+    """Means of one treatment over its runs, by role. Process trees of one role are summed.
 
-    `calls` is role → call → [calls, µs] per message; `figures` role → response → value;
-    `cpu_us` the CPU time per message of its timed runs, NaN where there is none.
+    `calls` is role → call → [calls, µs] per message. `figures` is role → response → value. `cpu_us`
+    is the CPU time (µs) per message of the timed runs, or NaN without timed runs.
     """
 
     levels: tuple[str, ...]
@@ -40,7 +40,7 @@ class Traced:
 
     @property
     def total(self) -> float:
-        """Calls per message of all its process trees."""
+        """Number of calls per message of all process trees."""
         return sum(value[0] for calls in self.calls.values() for value in calls.values())
 
     def merged(self) -> dict[str, float]:
@@ -53,7 +53,7 @@ class Traced:
 
 
 def documents_of(evidence: Evidence) -> list[dict[str, Any]]:
-    """Return the records of each run that counts system calls, in the frame's order."""
+    """Return the system calls of each run that counts them, in the order of the frame."""
     return [
         evidence.reader.run(f"{row['run']}-{row['attempt']}").get("syscalls") or {}
         for row in evidence.traced.iter_rows(named=True)
@@ -111,7 +111,10 @@ def _add_calls(
 def _add_figures(
     figures: dict[str, list[float]], row: Mapping[str, Any], role: str, processes: Mapping[str, Any]
 ) -> None:
-    """Add a run's figures, summed over a role's process trees; skip those unknown in a tree."""
+    """Add the metrics of a run, summed over the process trees of a role.
+
+    A metric is skipped if its value is unknown in any tree.
+    """
     names = [name for name in processes if _role(name) == role]
     for stem in FIGURES:
         values = [row.get(f"{stem}.{process.replace('-', '.', 1)}") for process in names]
@@ -130,7 +133,7 @@ def _role(process: str) -> str:
 
 
 def differing(best: Traced, worst: Traced) -> list[tuple[str, tuple[float, float]]]:
-    """Return the calls with the largest difference per message, as name, (best, worst)."""
+    """Return (name, (best, worst)) of the calls with the largest difference per message."""
     best_calls, worst_calls = best.merged(), worst.merged()
     pairs = {
         name: (best_calls.get(name, 0.0), worst_calls.get(name, 0.0))

@@ -1,4 +1,4 @@
-"""Rejudge campaigns by other validity limits, and give notices on limits."""
+"""Judge campaigns again by other validity limits, and list notices on the limits."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from wattwire.store.campaign import used_attempt
 def reasons_at(
     row: Mapping[str, Any], document: Mapping[str, Any], limits: ValidityLimits
 ) -> list[Reason]:
-    """Return the limits that a stored run breaks, from its summary row and its run.json."""
+    """Return the limits that a stored run violates, from its summary row and its run.json."""
     conditions = {**row, MISSED_TICKS: missed_ticks_share(document.get("sampling") or {})}
     return broken_limits(conditions, document.get("resolution") or {}, limits)
 
 
 class Rejudged:
-    """A campaign judged again under other validity limits; its files do not change."""
+    """A campaign that is judged by other validity limits. Its files do not change."""
 
     def __init__(self, campaign: Campaign, limits: ValidityLimits, typed: str) -> None:
         self._campaign, self._limits = campaign, limits
@@ -51,7 +51,7 @@ class Rejudged:
 
     @cached_property
     def study(self) -> StoredStudy:
-        """The frozen study with the new limits in place of its own."""
+        """The stored study with the new limits instead of the original limits."""
         study, default = self._campaign.study, ValidityLimits()
         table, stated = vars(self._limits), study.stated(VALIDITY)
         kept = {k: v for k, v in table.items() if k in stated or v != getattr(default, k)}
@@ -68,7 +68,7 @@ class Rejudged:
 
     @cached_property
     def _attempts(self) -> dict[str, list[dict[str, Any]]]:
-        """Each run's attempts in order, each with its number, new verdict and reasons."""
+        """Each run's attempts in order, with their numbers, new verdicts and reasons."""
         judged: dict[str, list[dict[str, Any]]] = {}
         rows = self._campaign.summary().sort("attempt")
         for row in rows.iter_rows(named=True):
@@ -85,7 +85,10 @@ class Rejudged:
         return judged
 
     def _judged_attempt(self, run: str) -> Mapping[str, Any]:
-        """Return the attempt of `run` that counts under the new limits, or RUN-ATTEMPT itself."""
+        """Return the attempt of `run` that counts under the new limits.
+
+        If `run` has the form RUN-ATTEMPT, return that attempt.
+        """
         if run in self._attempts:
             return used_attempt(self._attempts[run])
         name, _, attempt = run.rpartition("-")
@@ -95,7 +98,7 @@ class Rejudged:
         return f"{run}-{self._judged_attempt(run)['attempt']}" if run in self._attempts else run
 
     def summary(self) -> pl.DataFrame:
-        """Return one row per attempt, with `verdict` and `used` under the new limits."""
+        """Return one row per attempt. `verdict` and `used` are under the new limits."""
         summary = self._campaign.summary()
         verdicts, used = [], []
         for row in summary.iter_rows(named=True):
@@ -106,7 +109,7 @@ class Rejudged:
         return summary.with_columns(pl.Series("verdict", verdicts), pl.Series("used", used))
 
     def summary_as_measured(self) -> pl.DataFrame:
-        """Return one row per attempt, as stored in the campaign."""
+        """Return one row per attempt as stored in the campaign."""
         return self._campaign.summary()
 
     def run(self, run: str) -> dict[str, Any]:
@@ -123,7 +126,7 @@ class Rejudged:
 
 @dataclass(frozen=True)
 class Look:
-    """A look excludes no run; `excluded` of `runs` runs break a default limit, by reason code."""
+    """In a look, no run is excluded; `excluded` of `runs` runs violate a default limit."""
 
     runs: int
     excluded: int
@@ -133,7 +136,7 @@ class Look:
 
 @dataclass(frozen=True)
 class JudgedAgain:
-    """Limits were changed after the measurement: numbers of valid and of all runs, both ways."""
+    """The limits were changed after the measurement; numbers of runs under both limits."""
 
     changes: str
     valid: int
@@ -144,7 +147,7 @@ class JudgedAgain:
 
 @dataclass(frozen=True)
 class DisabledLimit:
-    """A limit on a share that is 1 or more, so that it excludes no run."""
+    """A limit on a share that is at least 1 and therefore excludes no run."""
 
     key: str
     limit: float
@@ -156,7 +159,7 @@ KINDS = {Look: "look", JudgedAgain: "judged_again", DisabledLimit: "limit_disabl
 
 
 def notices(evidence: Evidence) -> Iterator[Notice]:
-    """Yield the notices on validity limits: none applied, or limits changed later or disabled."""
+    """Yield the notices on validity limits: not applied, changed after the runs, or disabled."""
     limits, changes = evidence.study.validity, evidence.validity_changed
     disabled = [DisabledLimit(key, limit) for key, limit in disabled_limits(limits).items()]
     if limits.look:
@@ -165,7 +168,7 @@ def notices(evidence: Evidence) -> Iterator[Notice]:
         yield from disabled
     if changes:
         stored = evidence.reader.summary_as_measured()  # type: ignore[attr-defined]
-        # The report's attempts, without settling runs and runs that count system calls.
+        # Use the report's attempts: no settling runs, no runs that count system calls.
         stored = stored.join(evidence.attempts, on=["run", "attempt"], how="semi")
         attempts = evidence.attempts
         yield JudgedAgain(changes, _valid(attempts), attempts.height, _valid(stored), stored.height)
@@ -189,7 +192,7 @@ def _look(evidence: Evidence) -> Look:
 
 
 def entry(notice: Notice) -> dict[str, Any]:
-    """Return a notice as JSON values: `kind` and its numbers."""
+    """Return a notice as JSON values: its `kind` and its numbers."""
     values = dict(vars(notice))
     if isinstance(notice, Look):
         values["codes"] = dict(notice.codes)

@@ -1,4 +1,4 @@
-"""Provide a campaign's treatments, responses and noise floor to all comparisons."""
+"""Provide the treatments, responses and noise floor of a campaign for all comparisons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEFAULTS = ("cpu_us_per_message", "wire_bytes_per_message", "system_calls_per_me
 
 @dataclass(frozen=True)
 class Wanted:
-    """The request for a comparison. Without `margin` the study's own margin applies."""
+    """Options of a comparison. If `margin` is None, the study's margin applies."""
 
     responses: tuple[str, ...] = ()
     margin: float | None = None
@@ -37,7 +37,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Runs:
-    """One treatment's valid runs in summary order: row numbers and blocks."""
+    """The valid runs of one treatment: their row numbers and blocks in the summary's order."""
 
     levels: Mapping[str, Any]
     rows: tuple[int, ...]
@@ -45,7 +45,7 @@ class Runs:
 
 
 def treatments_of(evidence: Evidence) -> dict[str, Runs]:
-    """Return the valid runs of every planned treatment, by `treatment_key`; some have none."""
+    """Return the valid runs of each planned treatment, by `treatment_key`; possibly none."""
     levels_by_run = {entry["run"]: all_levels(entry) for entry in evidence.designed}
     rows_by_key: dict[str, list[tuple[int, int]]] = {
         treatment_key(levels): [] for levels in levels_by_run.values()
@@ -64,9 +64,10 @@ def treatments_of(evidence: Evidence) -> dict[str, Runs]:
 
 
 def treatment_key(levels: Mapping[str, Any], without: Sequence[str] = ()) -> str:
-    """Return all levels as one JSON text, defaults included.
+    """Return all levels as a JSON text that identifies the treatment.
 
-    Older campaigns do not state levels that were introduced later.
+    The text includes default levels, because older campaigns do not store levels of factors that
+    were introduced later.
     """
     complete = {**DEFAULT_LEVELS, **levels}
     return json.dumps({k: v for k, v in complete.items() if k not in without}, sort_keys=True)
@@ -75,7 +76,7 @@ def treatment_key(levels: Mapping[str, Any], without: Sequence[str] = ()) -> str
 def values_of(evidence: Evidence, runs: Runs, response: Response) -> FloatArray:
     """Return the response of the treatment's valid runs, shape (runs,).
 
-    NaN where a run has no value, or too few messages for a percentile.
+    The value is NaN if a run has no value, or too few messages for a percentile.
     """
     return carried(evidence.usable, response.column)[list(runs.rows)]
 
@@ -83,22 +84,22 @@ def values_of(evidence: Evidence, runs: Runs, response: Response) -> FloatArray:
 def too_few_messages(
     evidence: Evidence, runs: Sequence[Runs], response: Response
 ) -> stats.TooFew | None:
-    """Return the reason a percentile of these runs is not used.
+    """Return the reason why a percentile of these runs is not used.
 
-    None if all have enough messages.
+    The result is None if all runs have enough messages.
     """
     rows = [row for one_side in runs for row in one_side.rows]
     return carried_why_not(evidence.usable[rows], response.column) if rows else None
 
 
 def outcomes_of(evidence: Evidence, runs: Runs) -> list[str]:
-    """Return the outcome of each of the treatment's valid runs."""
+    """Return the outcome of each valid run of the treatment."""
     outcomes = evidence.usable["outcome"].to_list()
     return [str(outcomes[row]) for row in runs.rows]
 
 
 def first_incomplete(*sides: tuple[Evidence, Runs]) -> Incomplete | None:
-    """Return the first run that did not complete; None without one."""
+    """Return the first run that did not complete; None if all completed."""
     for evidence, runs in sides:
         names = evidence.usable["run"].to_list()
         for row in runs.rows:
@@ -112,9 +113,9 @@ def first_incomplete(*sides: tuple[Evidence, Runs]) -> Incomplete | None:
 def chosen_responses(
     sides: Sequence[Evidence], wanted: Wanted, defaults: Sequence[str] = DEFAULTS
 ) -> list[Response]:
-    """Return the responses to compare: those requested, else the measured ones of `defaults`.
+    """Return the responses to compare: the requested responses, or those of `defaults` with data.
 
-    Raises UsageError for a requested response that neither side has, or if no default was measured.
+    Raise UsageError if a requested response is on neither side, or if no default was measured.
     """
     available = sorted(set().union(*(_numeric_columns(side) for side in sides)))
     if wanted.responses:
@@ -155,7 +156,7 @@ def _numeric_columns(evidence: Evidence) -> list[str]:
 
 
 def _positive(evidence: Evidence, response: Response) -> bool:
-    """Return whether the response has known values, all positive, so that a ratio exists."""
+    """Return whether the response has values and all are positive, so that a ratio exists."""
     values = column(evidence.usable, response.column)
     known = values[~np.isnan(values)]
     return bool(known.size) and bool((known > 0).all())
@@ -167,7 +168,7 @@ def noise_of(evidence: Evidence, response: Response) -> float | None:
 
 
 def side_noise(campaign: str | None, evidence: Evidence, response: Response) -> SideNoise:
-    """Return the noise floor of one campaign with the number of its A/A pairs."""
+    """Return the noise floor of one campaign and the number of its A/A pairs."""
     count = pairs(evidence, response, "b", "a").size
     return SideNoise(campaign, noise_of(evidence, response), count)
 
@@ -178,12 +179,15 @@ def constant(values: FloatArray) -> bool:
 
 
 def single_level(family: int, looks: int) -> float:
-    """Return the confidence per interval at which all `family` intervals hold over all looks."""
+    """Return the confidence level of each interval for simultaneous coverage.
+
+    The correction is for all `family` intervals and for all looks.
+    """
     return stats.bonferroni(stats.bonferroni(CONFIDENCE, looks), max(1, family))
 
 
 def margin_of(wanted: Wanted, sides: Sequence[Evidence]) -> MarginNote:
-    """Return the requested margin, else the common margin of all studies, else MARGIN."""
+    """Return the requested margin, or else the margin that all studies share, or else MARGIN."""
     if wanted.margin is not None:
         return MarginNote(wanted.margin, MarginSource.REQUEST)
     margins = {side.study.answers.margin for side in sides}

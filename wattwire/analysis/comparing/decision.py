@@ -1,4 +1,7 @@
-"""Decide a comparison's verdicts (worse, not worse, cannot tell), per response and overall."""
+"""Determine the verdicts of a comparison: worse, not worse or cannot tell.
+
+Each response has a verdict, and so has the whole comparison.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ NO_RATIO = stats.NotComputable("a share, not a ratio")
 
 
 class Method(Enum):
-    """Method of a comparison's intervals."""
+    """Method by which the intervals of a comparison are computed."""
 
     PAIRED_BLOCKS = auto()
     """t interval on the log ratios of neighbours in a block."""
@@ -31,7 +34,7 @@ class Method(Enum):
 
 
 class Cause(Enum):
-    """A reason for a verdict that needs no number."""
+    """Reason for a verdict, without a number."""
 
     NO_SCATTER = auto()
     """All runs of a side have the same value, so the ratio is exact and has no interval."""
@@ -40,14 +43,14 @@ class Cause(Enum):
 
 @dataclass(frozen=True)
 class WithinNoise:
-    """The effect is not larger than the A/A noise: a |log ratio|, or a difference of shares."""
+    """The effect does not exceed the A/A noise: a |log ratio|, or a difference of shares."""
 
     noise: float
 
 
 @dataclass(frozen=True)
 class Incomplete:
-    """Outcome and detail of the first run that did not complete; the detail may be empty."""
+    """Outcome of the first run that did not complete, with its detail, which may be empty."""
 
     outcome: str
     detail: str
@@ -55,7 +58,7 @@ class Incomplete:
 
 @dataclass(frozen=True)
 class Completions:
-    """Numbers of completed and of all runs of base and head."""
+    """The numbers of completed runs and of all runs, each for base and head."""
 
     completed: tuple[int, int]
     runs: tuple[int, int]
@@ -67,12 +70,12 @@ ItemReason = stats.TooFew | stats.NotComputable | Cause | WithinNoise | Completi
 
 @dataclass(frozen=True)
 class Item:
-    """The comparison of a response of a treatment: the head's runs over the base's runs.
+    """Comparison of one response of one treatment between the head's and the base's runs.
 
-    `ratio` is head over base; whether more is better depends on the response. `noise` is the |log
-    ratio| of the A/A control runs, None without them. `exact` is the ratio of two sides without
-    scatter, which has no interval. `verdict` is one of the three; `why` gives a reason that the
-    numbers do not show, or None.
+    `ratio` is head over base; the response determines whether more is better. `noise` is the |log
+    ratio| of the A/A control runs, or None without such runs. `exact` is the ratio of two sides
+    without scatter, for which no interval exists. `verdict` is one of the three verdicts. `why` is
+    a reason that the numbers do not show, or None.
     """
 
     treatment: str
@@ -93,17 +96,17 @@ class Item:
 
     @property
     def unremarkable(self) -> bool:
-        """Whether the item reports only that every run of both sides completed."""
+        """Whether the item reports only that all runs of both sides completed."""
         why = self.why
         every_run = isinstance(why, Completions) and why.completed == why.runs
         return every_run and self.verdict == NOT_WORSE
 
     def detectable_share(self, margin: float) -> float | None:
-        """Return the smallest harmful change that would be detected: 0.12 is a change of 12 %.
+        """Return the smallest harmful change that would be detected; 0.12 is a change of 12 %.
 
-        The harm is an increase, or a decrease where more is better. It is computed for an interval
-        as wide as this one, and exceeds the A/A noise floor. None without an interval, or if no
-        change of any size would be detected.
+        A harmful change is an increase, or a decrease if more is better. The result applies to an
+        interval of the same width and exceeds the A/A noise floor. It is None without an interval,
+        or if no change of any size would be detected.
         """
         if self.shares is not None:
             difference = self.difference
@@ -125,11 +128,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Judged:
-    """All items of a comparison with the confidence of their intervals.
+    """All items of a comparison, with the confidence level of their intervals.
 
-    `level` is the confidence of each of the `family` of intervals and tests, so that all of them
-    hold together with CONFIDENCE over all `looks`. `notes` state what the numbers can and cannot
-    show; `across` is None for campaigns of one machine.
+    `level` is the confidence level of each of the `family` intervals and tests. It is chosen so
+    that all of them are simultaneously correct with probability CONFIDENCE over all `looks`.
+    `notes` state the limits of the comparison. `across` is None for campaigns of the same machine.
     """
 
     base: str
@@ -145,7 +148,7 @@ class Judged:
 
     @property
     def shown(self) -> list[Item]:
-        """The items for display: all except items on the completion of every run."""
+        """The items to display: all except those that only report that every run completed."""
         return [item for item in self.items if not item.unremarkable]
 
     def of(self, verdict: str) -> list[Item]:
@@ -154,14 +157,14 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """The worst verdict of all items, in the order worse, cannot tell, not worse."""
+        """The worst verdict of all items; the order is worse, cannot tell, not worse."""
         if self.of(WORSE):
             return WORSE
         return UNCLEAR if self.of(UNCLEAR) or not self.items else NOT_WORSE
 
     @property
     def nothing_usable(self) -> bool:
-        """Whether no treatment has a valid run on both sides, so that nothing was compared."""
+        """Whether nothing was compared because no treatment has valid runs on both sides."""
         return not any(min(item.base_runs, item.head_runs) for item in self.items)
 
     def detectable(self) -> dict[Response, list[float | None]]:
@@ -173,24 +176,24 @@ class Judged:
         return by_response
 
     def increased_shares(self) -> list[Item]:
-        """Return the items whose share of losses or failures is larger in the head."""
+        """Return the items in which the head has a larger share of losses or failures."""
         return [item for item in self.items if item.shares and item.shares[1] > item.shares[0]]
 
     def bad(self, unclear_is_bad: bool) -> bool:
-        """Return whether the gate fails: an item is worse, or unclear and `unclear_is_bad`."""
+        """Return whether the check fails: an item is worse, or unclear with `unclear_is_bad`."""
         return self.verdict == WORSE or (unclear_is_bad and self.verdict == UNCLEAR)
 
 
 def share_margin(margin: float) -> float:
-    """Return the largest increase of a share that is not worse: 0.01 is one percentage point."""
+    """Return the largest increase of a share that is not worse; 0.01 is one percentage point."""
     return min(margin, SHARE_MARGIN)
 
 
 def judged(item: Item, margin: float) -> Item:
     """Return the item with its verdict.
 
-    Worse: the whole interval exceeds the margin, and the effect exceeds the A/A noise floor. Not
-    worse: no part of the interval exceeds the margin.
+    Worse: the whole interval is beyond the margin, and the effect exceeds the A/A noise floor. Not
+    worse: the whole interval is within the margin.
     """
     flip = item.response.more_is_better
     if item.exact is not None:
@@ -219,13 +222,13 @@ def completion(
     level: float,
     first_incomplete: Incomplete | None = None,
 ) -> Item:
-    """Return the item that tests whether fewer of the head's runs complete than of the base's.
+    """Return the item that tests whether a smaller share of the head's runs completed.
 
-    `sides` are the outcomes of base and head.
+    `sides` are the outcomes of base and head. `first_incomplete` is the first run that did not
+    complete.
 
     A run that died or timed out is a result without a CPU time. Without this item, a head that does
-    not work at all would not be worse in any response. `first_incomplete` is the first run that did
-    not complete.
+    not work at all would not be worse in any response.
     """
     completed = [sum(outcome == "completed" for outcome in side) for side in sides]
     counts = [len(side) for side in sides]

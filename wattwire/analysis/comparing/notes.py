@@ -1,7 +1,7 @@
-"""Define notes on the interpretation of a comparison's numbers, as typed values.
+"""Define notes on the limits of a comparison, as typed values.
 
-`report/words/comparing_notes.py` has their sentences. `campaign` is None in the comparison of one
-campaign's variants.
+`report/words/comparing_notes.py` defines their sentences. If two variants of one campaign are
+compared, `campaign` is None.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class MarginSource(Enum):
 
 @dataclass(frozen=True)
 class MarginNote:
-    """The margin as a share, and its source."""
+    """The margin (a share) and its source."""
 
     margin: float
     source: MarginSource
@@ -31,14 +31,17 @@ class MarginNote:
 
 @dataclass(frozen=True)
 class SharesNote:
-    """The margin on shares of losses and failures; None if there were none to compare."""
+    """The margin on shares of losses and failures; None if no shares were compared."""
 
     margin: float | None
 
 
 @dataclass(frozen=True)
 class SideNoise:
-    """A campaign's noise floor as a |log ratio|, None without A/A pairs, and their number."""
+    """A campaign's noise floor as a |log ratio|, and the number of A/A pairs.
+
+    The floor is None without pairs.
+    """
 
     campaign: str | None
     floor: float | None
@@ -47,7 +50,7 @@ class SideNoise:
 
 @dataclass(frozen=True)
 class NoiseNote:
-    """The noise floors of a response: of both campaigns, or of the campaign of the variants."""
+    """The noise floors of a response in each compared campaign."""
 
     response: Response
     sides: tuple[SideNoise, ...]
@@ -55,7 +58,7 @@ class NoiseNote:
 
 @dataclass(frozen=True)
 class EditedNote:
-    """Documents of a campaign that were edited after it began."""
+    """Documents of a campaign that were edited after the campaign began."""
 
     campaign: str | None
     documents: tuple[str, ...]
@@ -71,7 +74,7 @@ class ValidityNote:
 
 @dataclass(frozen=True)
 class NotMeasured:
-    """The number of planned runs that were not measured."""
+    """The number of planned runs without a measurement."""
 
     campaign: str | None
     runs: int
@@ -86,14 +89,14 @@ class ExcludedRuns:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Variants were measured in `blocks` blocks of one occasion."""
+    """The variants were measured in the same `blocks` blocks."""
 
     blocks: int
 
 
 @dataclass(frozen=True)
 class TwoLooks:
-    """The study plans a second look, at comparisons that were worse after `first_blocks`."""
+    """The study plans additional blocks for comparisons that are worse after `first_blocks`."""
 
     first_blocks: int
     added_blocks: int
@@ -101,7 +104,7 @@ class TwoLooks:
 
 @dataclass(frozen=True)
 class UnpairedRuns:
-    """The number of runs without a neighbour in their block."""
+    """The number of runs without a counterpart in their block."""
 
     runs: int
 
@@ -116,21 +119,21 @@ class UnchangedHead:
 
 @dataclass(frozen=True)
 class Occasions:
-    """Two campaigns are two occasions, of one boot or of two; None if that is unknown."""
+    """Whether two campaigns were measured during the same boot; None if that is unknown."""
 
     same_boot: bool | None
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Builds that differ between two campaigns; None if they are not recorded."""
+    """The builds that differ between two campaigns; None if the builds are not recorded."""
 
     changed: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
 class Unmatched:
-    """Treatments of `campaign` that `counterpart` does not have."""
+    """Treatments of `campaign` that are not in `counterpart`."""
 
     campaign: str
     counterpart: str
@@ -157,7 +160,7 @@ Note = (
 
 @dataclass(frozen=True)
 class FactDifference:
-    """A fact that differs between two machines, with both values; None if not recorded."""
+    """A fact that differs between two machines, with both values; None if it is not recorded."""
 
     key: str
     base: object
@@ -166,7 +169,11 @@ class FactDifference:
 
 @dataclass(frozen=True)
 class AcrossMachines:
-    """Two campaigns of different machines: the campaigns without a record, or the differences."""
+    """The campaigns were measured on different machines.
+
+    `unknown` names campaigns without a record of their machine; otherwise, `differences` lists the
+    facts that differ.
+    """
 
     unknown: tuple[str, ...] = ()
     differences: tuple[FactDifference, ...] = ()

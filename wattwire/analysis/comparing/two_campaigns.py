@@ -1,4 +1,4 @@
-"""Compare two campaigns on one machine, with unpaired runs from two occasions."""
+"""Compare two campaigns of one machine. Their runs are not paired."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ Pair = tuple[Evidence, Evidence]
 
 @dataclass(frozen=True)
 class Source:
-    """A campaign with its name and the identity of its builds as recorded in the journal."""
+    """A campaign with its name and the identity of its builds in the journal."""
 
     name: str
     reader: CampaignReader
@@ -77,10 +77,10 @@ class Source:
 
 
 def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
-    """Compare the head's runs with the base's, treatment by treatment.
+    """Compare the head's runs with the base's runs, by treatment.
 
-    Raises UsageError if the two cannot be compared: different machines, different windows, no
-    common treatment, or a response that neither has.
+    Raise UsageError if the machines or the windows differ, if there is no common treatment, or if
+    neither campaign has a requested response.
     """
     across = _refuse_machines(base, head, wanted.across_machines)
     sides = (gather(base.reader), gather(head.reader))
@@ -152,9 +152,9 @@ def equal_facts(machine: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_machines(base: Source, head: Source, across: bool) -> AcrossMachines | None:
-    """Return the differences between the machines, None for one machine.
+    """Return the differences between the machines; None if both are the same machine.
 
-    Raises UsageError for different machines unless `across` is set.
+    Raise UsageError for different machines unless `across` is set.
     """
     facts = [equal_facts(source.reader.machine) for source in (base, head)]
     unknown = tuple(
@@ -196,7 +196,8 @@ def _machines_text(machines: AcrossMachines) -> str:
 def _refuse_windows(base: Source, head: Source, sides: Pair) -> None:
     """Raise UsageError if the two campaigns measured different windows of a run.
 
-    The warm-up in calls is the one in effect, whether found by settling runs or stated.
+    The compared warm-up is the number of calls in effect, whether the study states it or settling
+    runs determined it.
     """
     plans = [source.reader.study.plan for source in (base, head)]
     lengths = {key: [getattr(plan, key) for plan in plans] for key in WINDOW_KEYS}
@@ -267,9 +268,9 @@ def _any_failed(sides: Pair, tables: Tables, key: str) -> bool:
 def _values(
     sides: Pair, tables: Tables, key: str, response: Response
 ) -> tuple[FloatArray, FloatArray]:
-    """Return base and head values without NaN, shape (runs,) each.
+    """Return the base's and the head's values without NaN, shape (runs,) each.
 
-    Runs without a value (died, timed out) are counted by the item on completion.
+    Runs without a value (died or timed out) are counted by the item on completion.
     """
     both = [
         values_of(side, table[key], response) for side, table in zip(sides, tables, strict=True)

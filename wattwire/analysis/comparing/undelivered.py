@@ -1,8 +1,8 @@
 """Compare shares of lost messages and failed calls by differences instead of ratios.
 
-Costs and latency do not reveal losses: a head that drops a tenth of its messages may be as fast as
-its base, and cheaper. A comparison therefore always includes these shares if any message was lost
-or any call failed.
+Costs and latency do not reveal losses. A head that drops a tenth of its messages may be as fast as
+its base, and cheaper. If any message was lost or any call failed, a comparison therefore always
+includes these shares.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RUNS_MIN = 3
 def to_compare(
     sides: Sequence[tuple[Evidence, Sequence[Runs]]], requested: Sequence[Response]
 ) -> list[Response]:
-    """Return the shares to compare: those above zero in any run, and those requested."""
+    """Return the shares to compare: requested shares, and shares above zero in any run."""
     return [
         response
         for response in SHARES
@@ -51,7 +51,10 @@ def _any_positive(evidence: Evidence, treatments: Sequence[Runs], response: Resp
 
 
 def difference_of_blocks(base: FloatArray, head: FloatArray, level: float) -> Estimate:
-    """Return the mean of head − base over blocks, with a t interval; one pair per block."""
+    """Return the mean of head − base over blocks with a t interval.
+
+    The arrays have one pair of values per block.
+    """
     differences = head - base
     if interval := _without_scatter(differences, differences, level):
         return interval
@@ -59,7 +62,7 @@ def difference_of_blocks(base: FloatArray, head: FloatArray, level: float) -> Es
 
 
 def difference_of_occasions(base: FloatArray, head: FloatArray, level: float) -> Estimate:
-    """Return head − base over runs of two occasions, with Welch's t interval."""
+    """Return the mean of head − base over unpaired runs with Welch's t interval."""
     if min(base.size, head.size) and (interval := _without_scatter(head, base, level)):
         return replace(interval, estimate=float(head[0] - base[0]), low=float(head[0] - base[0]),
                        high=float(head[0] - base[0]))  # fmt: skip
@@ -80,12 +83,12 @@ def _without_scatter(first: FloatArray, second: FloatArray, level: float) -> sta
 
 
 def has_width(estimate: Estimate) -> bool:
-    """Return whether `estimate` is an interval of nonzero width, which counts in the family."""
+    """Return whether `estimate` is an interval of nonzero width; only these count in the family."""
     return isinstance(estimate, stats.Interval) and estimate.low < estimate.high
 
 
 def judged_share(item: Item, noise: float | None, margin: float) -> Item:
-    """Return the item with its verdict, by the rules for ratios.
+    """Return the item with its verdict, by the same rules as for ratios.
 
     `noise` is the noise floor as a difference of shares.
     """

@@ -1,4 +1,4 @@
-"""Compare a campaign's variants within blocks, where their runs are neighbours."""
+"""Compare the variants of a campaign by the paired runs of each block."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ from wattwire.model.variants import FACTOR
 
 @dataclass(frozen=True)
 class Pairing:
-    """One treatment with its base runs and its runs as one of the heads."""
+    """One treatment: its runs as the base and its runs as one of the heads."""
 
     title: str
     head_name: str
@@ -78,18 +78,18 @@ class Pairing:
 def compare_variants(
     reader: CampaignReader, wanted: Wanted, identity: Mapping[str, Any] | None = None
 ) -> Judged:
-    """Compare every other variant of a campaign with the first; see `compare_inside`."""
+    """Compare the other variants of a campaign with the first variant; see `compare_inside`."""
     return compare_inside(gather(reader), wanted, identity)
 
 
 def compare_inside(
     evidence: Evidence, wanted: Wanted, identity: Mapping[str, Any] | None = None
 ) -> Judged:
-    """Compare every other variant with the first by treatment, paired by block.
+    """Compare the other variants with the first variant, by treatment, paired by block.
 
     `identity` is the journal's record of the builds of each variant's cells.
 
-    Raises UsageError if the campaign has no variants, or no treatment with two of them.
+    Raise UsageError if the campaign has no variants, or if no treatment has two variants.
     """
     names = [str(level) for level in evidence.factors.get(FACTOR, ())]
     if len(names) < 2:
@@ -142,7 +142,7 @@ def compare_inside(
 
 
 def _variant_responses(evidence: Evidence) -> list[str]:
-    """Return the responses of the study's question on its variants."""
+    """Return the responses of the study's question about its variants."""
     return [
         name
         for question in evidence.study.questions
@@ -152,7 +152,7 @@ def _variant_responses(evidence: Evidence) -> list[str]:
 
 
 def suspects(judged_: Judged) -> set[tuple[str, str]]:
-    """Return (treatment title, head) of every item that is worse."""
+    """Return (treatment title, head) of each item whose verdict is worse."""
     return {(item.treatment, item.head) for item in judged_.of(WORSE)}
 
 
@@ -172,7 +172,7 @@ def suspect_keys(reader: CampaignReader, judged_: Judged) -> list[str]:
 
 
 def _pairings(evidence: Evidence, base: str, heads: Sequence[str]) -> list[Pairing]:
-    """Return the pairs of treatments planned as base and as a head, equal in all other factors."""
+    """Return the pairs of base and head treatments that are equal in all other factors."""
     groups: dict[str, dict[str, Runs]] = {}
     other_factors = [name for name in evidence.factors if name != FACTOR]
     for runs in treatments_of(evidence).values():
@@ -216,9 +216,9 @@ def _paired_values(
 def _estimates(
     evidence: Evidence, pairings: Sequence[Pairing], response: Response, level: float
 ) -> list[Estimate]:
-    """Return the ratio for each pairing.
+    """Return the ratio of each pairing.
 
-    Errors are pooled if the pairings' variances are similar.
+    The error is pooled over the pairings if their variances are similar.
     """
     values = [_paired_values(evidence, pairing, response) for pairing in pairings]
     refusals = [
@@ -253,7 +253,7 @@ def _refusal(base: FloatArray, head: FloatArray, response: Response) -> Estimate
 
 
 def _exponential(interval: stats.Interval) -> stats.Interval:
-    with np.errstate(over="ignore"):  # with few, scattered runs a limit may overflow to infinity
+    with np.errstate(over="ignore"):  # with few, scattered runs, a limit may overflow to infinity
         centre, low, high = np.exp([interval.estimate, interval.low, interval.high]).tolist()
     return replace(interval, estimate=centre, low=low, high=high)
 
@@ -294,7 +294,7 @@ def _share(
 def _share_intervals(
     evidence: Evidence, pairings: Sequence[Pairing], shares: Sequence[Response]
 ) -> int:
-    """Return the number of share differences with an interval of nonzero width."""
+    """Return the number of share differences whose interval has a nonzero width."""
     return sum(
         has_width(difference_of_blocks(*_paired_values(evidence, pairing, response), 0.95))
         for pairing in pairings
@@ -329,7 +329,7 @@ def _notes(
 def _unchanged_notes(
     evidence: Evidence, base: str, heads: Sequence[str], identity: Mapping[str, Any]
 ) -> Iterator[Note]:
-    """Yield a note for each head identical to the base: the same builds and the same levels."""
+    """Yield a note for each head that has the same builds and levels as the base."""
     levels = {name: variant.levels for name, variant in evidence.study.variants.items()}
     for head in heads:
         builds = [_builds(identity, name) for name in (base, head)]
@@ -338,7 +338,7 @@ def _unchanged_notes(
 
 
 def _builds(identity: Mapping[str, Any], variant: str) -> dict[str, Any]:
-    """Return the builds that a variant uses, by cell: its specific build, else the shared build."""
+    """Return the builds that a variant uses, by cell: the variant's build, or the shared build."""
     prefix = f"cell {variant}: "
     own_builds = {
         key.removeprefix(prefix): build for key, build in identity.items() if key.startswith(prefix)

@@ -1,1 +1,1 @@
-"""Detect known causes of unusual latencies; report/findings phrases the results."""
+"""Detect known causes of unusual latencies. report/findings formats the results as text."""

@@ -1,12 +1,16 @@
 """Detect latency modes at 40 or 80 ms: Nagle's algorithm and delayed acknowledgements.
 
-What: treatments with a mode of latency at 36 to 56 ms or 80 to 104 ms (one or two waits, each
-rounded up to the kernel's timer tick, plus the call itself, which takes 5 ms in some libraries).
-How: `stats.mode_between` on each treatment's latencies; if settings with a relevant purpose vary,
+What: treatments with a latency mode at 36 to 56 ms or 80 to 104 ms. These are one or two waits,
+each rounded up to the kernel's timer tick, plus the call itself, which takes 5 ms in some
+libraries.
+
+How: `stats.mode_between` on each treatment's latencies. If settings with a relevant purpose vary,
 the share of messages in the mode is compared between neighbouring runs of a block.
-What it misses: a mode of less than 1 % of the messages. It reports nothing if nodes report another
-transport, or that the delay is off. A handler that takes 40 ms has the same mode: without a
-contrast the cause remains a suspicion.
+
+What it misses: a mode with less than 1 % of the messages. Runs are skipped if their nodes report
+another transport or a setting that disables the delay. A handler that takes 40 ms causes the same
+mode, so without a contrast the cause is only a suspicion.
+
 Reference: RFC 896; RFC 9293 §3.7.4 and §3.8.6.3; Linux include/net/tcp.h, TCP_DELACK_MIN.
 """
 
@@ -42,7 +46,7 @@ ACKNOWLEDGED = re.compile(r"\b(mp)?tcp|websocket|\bwss?\b|\bhttp", re.IGNORECASE
 
 @dataclass(frozen=True)
 class Hit:
-    """A treatment with a mode in one of the bands; `inside` counts both bands."""
+    """A treatment with a mode in one of the bands; `inside` counts the messages in both bands."""
 
     treatment: Treatment
     runs: tuple[Run, ...]
@@ -52,7 +56,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Contrast between two levels of a setting: share of messages in the mode, by pairs of runs."""
+    """Share of messages in the mode at two levels of a setting, compared in pairs of runs."""
 
     setting: str
     purpose: str
@@ -65,24 +69,24 @@ class Contrast:
 
     @property
     def p(self) -> float:
-        """The sign test's p: the probability of at least as many decreasing pairs by chance."""
+        """The p-value of the sign test: at least this many of the pairs decrease by chance."""
         return stats.sign_p(self.fell, self.pairs)
 
     @property
     def proves(self) -> bool:
-        """Whether the setting nearly removes the mode: at most LEFT_OVER_MAX remains."""
+        """Whether the setting removes the mode; a share of LEFT_OVER_MAX may remain."""
         is_gone = self.without_it <= LEFT_OVER_MAX * self.with_it
         return self.purpose != WRITES_PER_MESSAGE and is_gone and self.p <= P_MAX
 
 
 def in_mode(run: Run) -> float:
-    """Return the share of a run's messages in either band."""
+    """Return the share of a run's messages in the two bands."""
     inside = [(run.values_us >= low) & (run.values_us < high) for low, high in BANDS_US]
     return float(np.mean(inside[0] | inside[1]))
 
 
 def hits_of(evidence: Evidence, runs: Sequence[Run]) -> list[Hit]:
-    """Return treatments with a mode that acknowledgements may cause, each with the fuller band."""
+    """Return the treatments with a mode that acknowledgements may cause, with the fuller band."""
     off_levels = [(name, "yes") for purpose in (NAGLE_OFF, QUICK_ACK)
            for name in settings_with(evidence, runs, purpose)]  # fmt: skip
     some_fast = any(run.p50_us < FAST_US for run in runs)
@@ -100,12 +104,12 @@ def hits_of(evidence: Evidence, runs: Sequence[Run]) -> list[Hit]:
 
 
 def _may_wait(run: Run, off_levels: Sequence[tuple[str, str]], some_fast: bool) -> bool:
-    """Return whether this run's messages may have waited for acknowledgements."""
+    """Return whether the messages of this run may have waited for acknowledgements."""
     if any(run.in_force(name) == {word} for name, word in off_levels):
         return False
     if run.transports and not any(ACKNOWLEDGED.search(word) for word in run.transports):
         return False
-    # Between hosts, 40 ms may be the network's latency, unless another run is faster.
+    # Between hosts, 40 ms may be the latency of the network, unless another run is faster.
     return some_fast or len(run.hosts) < 2
 
 
@@ -126,7 +130,7 @@ def contrasts(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> l
 
 
 def _contrasted_levels(purpose: str, levels: Sequence[Any]) -> tuple[str, str]:
-    """Return the level expected to remove the mode, and the level expected to have it."""
+    """Return the level that should remove the mode and the level that should have it."""
     if set(levels) <= set(SWITCH):
         return "on", next(level for level in SWITCH if level in levels and level != "on")
     extremes = words.plain(levels[0]), words.plain(levels[-1])

@@ -1,13 +1,16 @@
-"""Detect latency that falls as the rate rises, because of wake-ups between messages.
+"""Detect latency that decreases as the rate increases, due to wake-ups between messages.
 
 What: groups of runs that differ only in the rate, whose median latency is lower at the highest rate
-than at the lowest and does not increase in between.
-How: log ratio of the medians within each block, `stats.block_intervals` over blocks, Bonferroni
-over the groups. The ratio must exceed RATIO_MIN and the A/A noise floor.
-What it misses: the component that wakes up. Idle states of the CPU, its frequency, cold caches and
-interrupt batching all have this effect; contrasts over rates cannot separate them, so the cause
-remains a suspicion.
-Reference: Linux Documentation/admin-guide/pm/cpuidle.rst; measurement by run summaries.
+than at the lowest rate and does not increase between rates.
+
+How: the log ratio of the medians within each block, `stats.block_intervals` over blocks, and
+Bonferroni over the groups. The ratio must exceed RATIO_MIN and the A/A noise floor.
+
+What it misses: which component wakes up. Idle states of the CPU, its frequency, cold caches and
+interrupt batching all have this effect. Contrasts over rates cannot distinguish them, so the cause
+is only a suspicion.
+
+Reference: Linux Documentation/admin-guide/pm/cpuidle.rst.
 """
 
 from __future__ import annotations
@@ -37,7 +40,10 @@ BLOCKS_MIN = 3
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ only in the rate: log ratio of medians, lowest over highest, by block."""
+    """Runs that differ only in the rate.
+
+    `logs` has one value per block: the log of the median at the lowest rate over the highest.
+    """
 
     treatment: Treatment
     logs: tuple[float, ...]
@@ -45,13 +51,13 @@ class Group:
 
     @property
     def falls(self) -> bool:
-        """Whether the median never increases by more than RISE_ALLOWED between rates."""
+        """Whether the median never increases by more than the factor RISE_ALLOWED between rates."""
         pairs = zip(self.medians_us, self.medians_us[1:], strict=False)
         return all(later <= RISE_ALLOWED * earlier for earlier, later in pairs)
 
 
 def _rates(evidence: Evidence, factor: str, runs: Sequence[Run]) -> list[str]:
-    """Return the rate's levels with runs, slowest first, as words."""
+    """Return the words of the rates that have runs, in ascending order of the rate."""
     levels_with_runs = {words.plain(run.levels.get(factor)) for run in runs}
     levels = sorted(evidence.factors[factor], reverse=factor == "interval_s")
     return [words.plain(level) for level in levels if words.plain(level) in levels_with_runs]
@@ -78,7 +84,7 @@ def _groups(
 
 @dataclass(frozen=True)
 class Falls:
-    """Groups whose latency decreases as the rate increases, each with its log-scale interval."""
+    """Groups whose latency decreases as the rate increases, each with an interval (log scale)."""
 
     factor: str
     rates: tuple[str, ...]
@@ -87,14 +93,14 @@ class Falls:
 
     @property
     def block_count(self) -> int:
-        """The largest number of blocks of any group."""
+        """The number of blocks of the group with the most blocks."""
         return max((len(group.logs) for group in self.groups), default=0)
 
 
 def falls_of(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]) -> Falls | None:
-    """Return the groups, and those whose latency falls; None if no rate varies.
+    """Return the groups, and those whose latency decreases; None if no rate varies.
 
-    `noise` is by response.
+    `noise` maps responses to noise floors.
     """
     factor = next((name for name in RATE_FACTORS if name in evidence.varied), None)
     if factor is None:

@@ -1,4 +1,4 @@
-"""Provide runs with their levels and latencies to the detectors."""
+"""Provide the detectors with runs, their levels and their latencies."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Treatment = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Run:
-    """One run: its levels as words, its latencies in µs, shape (deliveries,), in due order.
+    """One run with the words of its levels and its latencies (µs) in due order.
 
-    The latency of a lost message is +inf.
+    `values_us` has shape (deliveries,). The latency of a lost message is +inf.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Run:
         )
 
     def in_force(self, name: str) -> set[str]:
-        """Return the levels of a setting that nodes reported at READY, as words; possibly empty."""
+        """Return the values of a setting that nodes reported at READY, as words; possibly empty."""
         effective = [(node.get("ready") or {}).get("effective") or {} for node in self.nodes]
         return {words.plain(levels[name]) for levels in effective if name in levels}
 
     @property
     def transports(self) -> set[str]:
-        """The transports of the messages, as reported by nodes; empty if none reported one."""
+        """The transports that the nodes reported; empty if no node reported its transport."""
         return self.in_force("transport")
 
     @property
@@ -64,7 +64,7 @@ def runs_of(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
 
 
 def excluded_runs(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
-    """Return the excluded runs of `series`, in run order, marked as excluded."""
+    """Return the excluded runs of `series` in run order, with `excluded` set."""
     return list(_runs(evidence, series, evidence.excluded, excluded=True)) if series else []
 
 
@@ -90,7 +90,7 @@ def _runs(
 
 
 def _distinct(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the levels, with a longer word for each whose plain word is not unique."""
+    """Return the levels, with a longer word for each level whose plain word is ambiguous."""
     distinct = {}
     for name, level in levels.items():
         word = evidence.word(name, level)
@@ -99,14 +99,14 @@ def _distinct(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def setting_purposes(evidence: Evidence) -> Mapping[str, Mapping[str, str]]:
-    """Return middleware → setting → purpose, from the campaign's copies of the manifests."""
+    """Return middleware → setting → purpose, from the manifests stored in the campaign."""
     machine = evidence.reader.machine
-    # Campaigns of an earlier version call them roles.
+    # Campaigns of an earlier version store the purposes as roles.
     return machine.get("setting_purposes") or machine.get("setting_roles") or {}
 
 
 def settings_with(evidence: Evidence, runs: Sequence[Run], purpose: str) -> list[str]:
-    """Return the names of the settings with a purpose in the manifests of the middleware used."""
+    """Return the settings that have `purpose` in the manifests of the runs' middleware."""
     purposes_by_middleware = setting_purposes(evidence)
     used = {str(node.get("cell", "")).split("/")[0] for run in runs for node in run.nodes}
     names = (
@@ -121,7 +121,7 @@ def settings_with(evidence: Evidence, runs: Sequence[Run], purpose: str) -> list
 def by_treatment(
     evidence: Evidence, runs: Sequence[Run], without: Sequence[str] = ()
 ) -> dict[Treatment, list[Run]]:
-    """Return the runs by varied levels, except the factors in `without`, in the study's order."""
+    """Return the runs by varied levels, without the factors in `without`, in the study's order."""
     grouped: dict[Treatment, list[Run]] = {}
     for run in runs:
         grouped.setdefault(run.treatment(evidence.varied, without), []).append(run)

@@ -1,12 +1,15 @@
-"""Detect steps at a payload size, jumps of latency or loss beyond the growth with the size.
+"""Detect steps at a payload size: jumps of latency or loss beyond the growth with the size.
 
 What: neighbouring payload sizes between which the median latency or the lost share jumps, in runs
 that differ only in the payload.
+
 How: `stats.step_logs` and `stats.loss_excess` within each block, `stats.block_intervals` over
-blocks, Bonferroni over all pairs of sizes in all groups. A step of latency must exceed
-STEP_MIN, one of loss LOSS_MIN. Candidate causes are sizes at which something is known to change
-between the two payloads, and the 40 ms mode if only one side has it.
-What it misses: the limits stated in `stats.steps`; which of several candidates is the cause.
+blocks, and Bonferroni over all pairs of sizes in all groups. A step of latency must exceed
+STEP_MIN, and a step of loss must exceed LOSS_MIN. Possible causes are known thresholds between the
+two payloads, and the 40 ms mode if only one of the two sizes has it.
+
+What it misses: the limits stated in `stats.steps`, and which of several possible causes applies.
+
 Reference: RFC 791, RFC 894 (a frame of 1,500 B); Linux drivers/net/loopback.c (its MTU, 64 KiB).
 """
 
@@ -54,9 +57,9 @@ BLOCKS_MIN = 3
 class Group:
     """Runs that differ only in the payload.
 
-    `rise`, `fall` and `loss` have shape (blocks, pairs of sizes): the log of latency over the
-    expected one, the log of the larger size's latency over the smaller's, and the lost share
-    above the expected one.
+    `rise`, `fall` and `loss` have shape (blocks, pairs of sizes). `rise` is the log of the latency
+    over the expected latency. `fall` is the log of the larger size's latency over the smaller
+    size's latency. `loss` is the lost share above the expected share.
     """
 
     treatment: Treatment
@@ -71,7 +74,7 @@ class Group:
 class Step:
     """A step between two neighbouring sizes in one group.
 
-    `kind` is "rise" or "fall" of latency, with an interval on the log scale, or "loss", with an
+    `kind` is "rise" or "fall" of the latency, with an interval on the log scale, or "loss", with an
     interval of the share. `place` is the index of the smaller size.
     """
 
@@ -122,7 +125,7 @@ def groups_of(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
 
 
 def steps_of(groups: Sequence[Group]) -> list[Step]:
-    """Return every step that is significant at the simultaneous level over all pairs and groups."""
+    """Return all steps that are significant at the simultaneous level over all pairs and groups."""
     group_places = [(group, place) for group in groups for place in range(len(group.sizes) - 1)]
     level = stats.bonferroni(CONFIDENCE, max(1, len(KINDS) * len(group_places)))
     steps = []
@@ -138,7 +141,7 @@ def steps_of(groups: Sequence[Group]) -> list[Step]:
 
 
 def mode_differs(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit]) -> bool:
-    """Return whether exactly one of the two sizes has the 40 ms mode in every group of the step."""
+    """Return whether exactly one of both sizes has the 40 ms mode in every group of the step."""
     hit_treatments = {hit.treatment for hit in hits}
     for step in steps:
         sides = [
@@ -156,9 +159,9 @@ def mode_differs(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit])
 
 @dataclass(frozen=True)
 class SettingComparison:
-    """A step compared with groups at other levels of one setting, otherwise the same.
+    """A step compared with groups that differ only in the level of one setting.
 
-    In `clear` of the `compared` groups the difference within blocks is significant.
+    The difference within blocks is significant in `clear` of the `compared` groups.
     """
 
     setting: str
@@ -174,7 +177,7 @@ class SettingComparison:
 def setting_comparisons(
     evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]
 ) -> list[SettingComparison]:
-    """Return a comparison for each varied setting with a purpose."""
+    """Return a comparison for each varied setting that has a purpose."""
     purposes = setting_purposes(evidence)
     names_with_purpose = {f"settings.{name}" for table in purposes.values() for name in table}
     comparisons = (

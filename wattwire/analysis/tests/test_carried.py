@@ -1,4 +1,4 @@
-"""A percentile of too few messages is not used for answers, limits or medians."""
+"""Test that answers, limits and medians use no percentile of too few messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""report/analysis.json matches its schema and contains the numbers of the page."""
+"""Test that report/analysis.json matches its schema and has the numbers of the page."""
 
 import json
 from importlib import resources

@@ -1,4 +1,4 @@
-"""Ratios at each level of the other factors: every factor of a question, and a planted change."""
+"""Test the ratios at each level of the other factors, and the detection of a planted change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLANTED = 3.0
 
 
 def campaign(folder: Path, factor: float) -> Evidence:
-    """Multiply the CPU time of FAST with two clients by `factor`."""
+    """Return a campaign with the CPU time of FAST with two clients multiplied by `factor`."""
     shape = Shape(blocks=6, patterns=("topic",), intervals_s=(0.05,), duration_s=2.0,
                   study={"question": [QUESTION]})  # fmt: skip
     write_campaign(folder, shape)
@@ -77,7 +77,7 @@ def test_a_small_change_that_is_sure_is_not_named(tmp_path: Path) -> None:
 
 
 def narrow(row: AtLevel, centre: float) -> AtLevel:
-    """Return the row with an interval of 0.1 % around `centre`."""
+    """Return the row with an interval of ±0.1 % around `centre`."""
     assert isinstance(row.result, stats.Ratio)
     interval = replace(
         row.result.interval, estimate=centre, low=0.999 * centre, high=1.001 * centre

@@ -1,4 +1,4 @@
-"""`wattwire.load` separates valid runs from attempts, has units, and explains errors in folders."""
+"""Test that `wattwire.load` distinguishes valid runs, has units, and explains bad folders."""
 
 import math
 

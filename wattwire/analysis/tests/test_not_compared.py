@@ -1,6 +1,6 @@
-"""Treatments without a comparable value are named and excluded entirely.
+"""Test that treatments without a comparable value are named and excluded entirely.
 
-The others are answered.
+All other treatments are answered.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ DEAD = {"language": SLOW, "clients": 4}
 
 
 def changed(folder: Path, where: dict[str, Any], count: int, **columns: Any) -> tuple[Any, int]:
-    """Return the campaign with `columns` in the first `count` runs at `where`, and their number."""
+    """Return the campaign with `columns` set in the first `count` runs that match `where`.
+
+    The second result is the number of matching runs.
+    """
     done = 0
     for path in sorted(folder.glob("runs/*/summary.json")):
         frame = row_of(path)
@@ -161,7 +164,7 @@ def test_a_server_that_fails_its_calls_is_not_the_cheapest(tmp_path: Path, colum
     sentences = lowest_told.sentences(evidence, evidence.study.questions[0], [choice])
     assert only(sentences, "best.lowest").values["title"] in ("Swift 2 clients", "Swift 4 clients")
     wins = [one.values for one in phrases_in(sentences, "best.win")]
-    # Of three numbers of clients it is compared at two.
+    # The alternative is compared at two of three numbers of clients.
     assert {"level": "Swift", "levels": 2} in wins
 
 
@@ -185,7 +188,7 @@ def test_lost_messages_of_a_topic_leave_its_costs_compared(tmp_path: Path) -> No
 def test_a_run_that_died_without_a_latency_takes_its_treatment_out(
     tmp_path: Path, counted: dict[str, float]
 ) -> None:
-    """Otherwise only the treatment's better runs would be compared."""
+    """Without this rule, only the better runs of the treatment would be compared."""
     gone = {"latency_p50_us": None, "outcome": "died", "lost": 0.0} | counted
     folder, _ = changed(campaign(tmp_path / "c"), DEAD, 1, **gone)
     _, answers = answers_of(folder)

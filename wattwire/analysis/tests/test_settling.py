@@ -1,4 +1,4 @@
-"""The warm-up of a campaign is one number for all, from every program's settling runs."""
+"""Test that all programs have the same warm-up, which the settling runs determine."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ def judged(slow_calls: dict[str, int], **plan: Any) -> dict[str, Any]:
 
 
 class Settled:
-    """A campaign's settling runs in memory.
-
-    The first `slow_calls` calls of each variant are slow.
-    """
+    """A campaign's settling runs in memory. The first `slow_calls` calls of a variant are slow."""
 
     def __init__(self, slow_calls: dict[str, int], plan: dict[str, Any] | None = None) -> None:
         document = {**DOCUMENT, "plan": {**DOCUMENT["plan"], **(plan or {})}}
@@ -57,7 +54,7 @@ class Settled:
         ]  # fmt: skip
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one attempt per settling run; those of the base ran under other load."""
+        """Return one attempt per settling run. The base's runs were disturbed by other load."""
         return [
             {"run": run.run, "control": run.control,
              "verdict": "invalid" if self._of[run.run]["variant"] == "base" else "valid"}
@@ -97,7 +94,7 @@ def test_variants_have_settling_runs_of_their_own_and_one_warm_up() -> None:
 
 
 def test_a_bound_on_the_time_names_whom_the_warm_up_is_too_short_for() -> None:
-    # A call takes 0.1 ms once it is fast, so 0.03 s are room for 200 of them and not for 500.
+    # A fast call takes 0.1 ms, so 200 calls fit into 0.03 s and 500 do not.
     found = judged({"base": 300, "head": 30}, warmup_max_s=0.03)
     assert (found["calls"], found["wanted"]) == (200, 500)
     assert unsettled(found) == ["made/up variant base"]

@@ -1,4 +1,4 @@
-"""Looks at a campaign that stops by width, and the page's sentence about them."""
+"""Test the looks at a campaign that stops by width, and the page's sentence about them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def copied(folder, tmp_path) -> Path:
-    """Return a copy of the campaign that a test may change."""
+    """Return a copy of the campaign for a test to change."""
     return Path(shutil.copytree(folder, tmp_path / "campaign"))
 
 
@@ -51,7 +51,7 @@ def test_the_look_is_the_width_of_the_primary_ratio_on_the_page(folder) -> None:
     assert found["finished"] == ["swift"]
     assert found["response"] == "cpu_us_per_message"
     answers = answer_all(gather(reader))
-    # Two levels, one treatment each: the page's interval is the look's but for the family.
+    # There are two levels with one treatment each, so only the family differs from the look.
     assert answers.level == stats.bonferroni(sequential.INNER_CONFIDENCE, answers.family)
     wider = answers.computed()[0].interval
     assert found["width"] < wider.high / wider.estimate - 1
