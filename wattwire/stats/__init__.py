@@ -1,4 +1,4 @@
-"""Statistics as pure functions on arrays. Each docstring states the method and its source."""
+"""Statistics as pure functions of arrays. Each docstring states the method and its source."""
 
 from wattwire.stats import planning, sequential
 from wattwire.stats.aa_rate import alarm_rate

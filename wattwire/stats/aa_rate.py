@@ -1,11 +1,12 @@
-"""Estimate the A/A rate, the share of identical treatments reported as different.
+"""Estimate the A/A rate: the share of identical treatments that are reported as different.
 
-What: alarms among comparisons of a treatment with itself under a second label. How: k of m with its
-exact (Clopper–Pearson) interval, from at least TRIALS_MIN pooled comparisons. With fewer
-comparisons, the interval is too wide to assess the 5 % level, so the function returns no rate. What
-it misses: the cause of an alarm. Comparisons that share a run are not independent. Reference:
-Kohavi, Tang & Xu, Trustworthy Online Controlled Experiments, ch. 19; Clopper & Pearson 1934,
-Biometrika 26:404.
+What: alarms among comparisons of a treatment with itself under a second label.
+How: k of m with its exact (Clopper–Pearson) interval, from at least TRIALS_MIN pooled comparisons.
+With fewer comparisons, the interval is too wide to assess the 5 % level, so the function returns no
+rate.
+What it misses: the cause of an alarm. Comparisons that share a run are not independent.
+Reference: Kohavi, Tang & Xu, Trustworthy Online Controlled Experiments, ch. 19; Clopper & Pearson
+1934, Biometrika 26:404.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ TRIALS_MIN = 300
 
 
 def alarm_rate(alarms: int, trials: int, confidence: float = 0.95) -> Interval | TooFew:
-    """Return the share `alarms` of `trials` pooled A/A comparisons, with its exact interval.
+    """Return the share of alarms in `trials` pooled A/A comparisons, with its exact interval.
 
-    Raises ValueError unless 0 ≤ alarms ≤ trials.
+    Raise ValueError unless 0 ≤ alarms ≤ trials.
     """
     if not 0 <= alarms <= trials:
         raise ValueError(f"alarms, trials: found {alarms}, {trials}; allowed: 0 ≤ alarms ≤ trials")

@@ -1,13 +1,15 @@
 """Estimate the association of two quantities: correlations, proportionality, Pareto fronts.
 
-What: Pearson's r, Spearman's ρ, Kendall's τ-b; the exponent b of y ∝ x^b; the points that no other
-point dominates in two quantities. How: intervals by Fisher's z, with Bonett and Wright's variances
-for ranks; rank p exact for few values without ties; the exponent by least squares on logs with a t
-interval. What it misses: association does not imply proportionality or causation. Values derived
-from each other (energy attributed by CPU time) always correlate. Error in x biases the exponent
-towards zero. Points that share a machine or an hour are not independent. Reference: Fisher 1921,
-Metron 1:3; Bonett & Wright 2000, Psychometrika 65:23; Kendall 1938, Biometrika 30:81; Spearman
-1904, American J. of Psychology 15:72.
+What: Pearson's r, Spearman's ρ and Kendall's τ-b; the exponent b of y ∝ x^b; the points that no
+other point dominates in two quantities.
+How: correlation intervals use Fisher's z, with Bonett and Wright's variances for ranks. The p-value
+of a rank correlation is exact for few values without ties. The exponent is the least-squares slope
+of the logarithms, with a t interval.
+What it misses: association does not imply proportionality or causation. Values derived from each
+other (energy attributed by CPU time) always correlate. Error in x biases the exponent towards zero.
+Points that share a machine or an hour are not independent.
+Reference: Fisher 1921, Metron 1:3; Bonett & Wright 2000, Psychometrika 65:23; Kendall 1938,
+Biometrika 30:81; Spearman 1904, American J. of Psychology 15:72.
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Association:
-    """A coefficient between −1 and 1 with its two-sided p and an optional interval.
+    """A coefficient between −1 and 1 with its two-sided p-value and an optional interval.
 
-    `count` is the number of points; `p_method` names the method of p.
+    `count` is the number of points. `p_method` is the method that computed p.
     """
 
     name: str
@@ -49,9 +51,9 @@ class Association:
 
 
 def pearson(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
-    """Return the linear association of finite x and y (n,), n ≥ 4; interval by Fisher's z.
+    """Return Pearson's correlation of finite x and y, shape (n,), n ≥ 4, with Fisher's interval.
 
-    What it misses: any association that is not linear. A single outlier can produce one.
+    What it misses: associations that are not linear. A single outlier can produce a correlation.
     """
     pair = _pair(x, y)
     if not isinstance(pair, tuple):
@@ -63,9 +65,11 @@ def pearson(x: Values, y: Values, confidence: float = 0.95) -> Association | Una
 
 
 def spearman(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
-    """Return the rank association of x and y (n,), n ≥ 4; p exact up to 9 points, interval from 10.
+    """Return Spearman's rank correlation of x and y, shape (n,), n ≥ 4.
 
-    Infinite values count as the extremes. What it misses: associations that are not monotonic.
+    The p-value is exact up to 9 points. The interval requires 10 points. Infinite values rank as
+    extremes.
+    What it misses: associations that are not monotonic.
     """
     pair = _pair(x, y, finite=False)
     if not isinstance(pair, tuple):
@@ -89,9 +93,9 @@ def spearman(x: Values, y: Values, confidence: float = 0.95) -> Association | Un
 
 
 def kendall(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
-    """Return Kendall's τ-b of x and y (n,), n ≥ 4: concordant less discordant pairs.
+    """Return Kendall's τ-b of x and y, shape (n,), n ≥ 4.
 
-    Infinite values count as the extremes; p exact without ties up to 33 points.
+    The p-value is exact for up to 33 points without ties. Infinite values rank as extremes.
     """
     pair = _pair(x, y, finite=False)
     if not isinstance(pair, tuple):
@@ -114,10 +118,11 @@ def kendall(x: Values, y: Values, confidence: float = 0.95) -> Association | Una
 def within_groups(
     x: Values, y: Values, groups: Sequence[Hashable], confidence: float = 0.95
 ) -> Association | Unanswered:
-    """Return the linear association of x and y (n,) within groups, after subtracting group means.
+    """Return the linear correlation of x and y, shape (n,), after subtracting the group means.
 
     What: whether runs of one treatment that used more of x also used more of y. Each group costs
-    one degree of freedom. What it misses: associations masked by measurement error in x and y.
+    one degree of freedom.
+    What it misses: associations that are masked by measurement error in x and y.
     """
     first, second = _arrays(x, y)
     if len(groups) != first.size:
@@ -148,9 +153,10 @@ def within_groups(
 
 
 def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unanswered:
-    """Return b of y ∝ x^b over points (n,), n ≥ 4, both positive: 1 is proportional.
+    """Return the exponent b of y ∝ x^b over positive points, shape (n,), n ≥ 4.
 
-    What it misses: error in x and a constant part of y, both of which bias b towards 0.
+    An exponent of 1 means that y is proportional to x.
+    What it misses: error in x and a constant part of y, which both bias b towards 0.
     """
     pair = _pair(x, y)
     if not isinstance(pair, tuple):
@@ -175,10 +181,10 @@ def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unans
 
 
 def pareto_front(first: Values, second: Values) -> NDArray[np.bool_]:
-    """Return which points (n,) no other point dominates.
+    """Return which points no other point dominates, shape (n,).
 
-    A point dominates another if it is not greater in either quantity and is smaller in at least
-    one. Points with a missing or infinite value are never on the front.
+    A point dominates another if it is not greater in either quantity and smaller in at least one
+    quantity. Points with a missing or infinite value are never on the front.
     """
     first_values, second_values = _arrays(first, second)
     finite = np.isfinite(first_values) & np.isfinite(second_values)
@@ -220,9 +226,9 @@ def _pair(x: Values, y: Values, finite: bool = True) -> tuple[FloatArray, FloatA
 
 
 def _unit(values: FloatArray) -> FloatArray:
-    """Return values shifted and scaled into −1 … 1, so that squares cannot overflow.
+    """Return values shifted and scaled to −1 … 1, so that squares cannot overflow.
 
-    Correlations do not change.
+    This does not change correlations.
     """
     largest = float(np.max(np.abs(values))) or 1.0
     shifted = values / largest - float(np.median(values / largest))
@@ -243,19 +249,22 @@ def _fisher(
 
 @lru_cache(maxsize=64)
 def _spearman_p(first: tuple[float, ...], second: tuple[float, ...]) -> float:
-    """Return the share of all orders with |Σ products of centred ranks| ≥ the observed one."""
+    """Return the share of all permutations with at least the observed |Σ products of ranks|.
+
+    The ranks are centred.
+    """
     first_scores, second_scores = np.array(first), np.array(second)
     first_scores, second_scores = (
         2 * (first_scores - first_scores.mean()),
         2 * (second_scores - second_scores.mean()),
-    )  # The products are integers or halves.
+    )  # the products are integers or halves
     sums = second_scores[_orders(first_scores.size)] @ first_scores
     return float(np.mean(np.abs(sums) >= abs(float(first_scores @ second_scores)) - 1e-9))
 
 
 @lru_cache(maxsize=SPEARMAN_EXACT_MAX)
 def _orders(count: int) -> NDArray[np.int8]:
-    """Return all orders of 0 … count − 1, shape (count!, count)."""
+    """Return all permutations of 0 … count − 1, shape (count!, count)."""
     orders = np.zeros((1, 1), dtype=np.int8)
     for size in range(2, count + 1):
         new_element = np.full((len(orders), 1), size - 1, dtype=np.int8)

@@ -1,15 +1,17 @@
 """Test complete blocks by ranks with Friedman's and Quade's tests.
 
-What: the p value that no level differs, without the assumption of normal errors. This is the rank
-counterpart of the block analysis of variance. Quade's test weights blocks by their spread;
-Friedman's test weights them equally. How: p comes from permutation within blocks and accounts for
-ties. Enumeration gives an exact p for few arrangements. Otherwise p comes from DRAWS seeded
-permutations plus the observed arrangement. The chi-squared approximation is inaccurate for few
-blocks, so it is used only from CHI_SQUARED_MIN blocks on. What it misses: which levels differ, and
-by how much. The test gives no result with too few blocks to reach p < 5 %. Blocks without a value
-at every level are excluded. Reference: Friedman 1937, JASA 32:675; Quade 1979, JASA 74:680;
-Conover, Practical Nonparametric Statistics, 5.8; Phipson & Smyth 2010, Stat. Appl. Genet. Mol.
-Biol. 9:39 (p from drawn permutations).
+What: the p-value of the hypothesis that no level differs, without assuming normal errors. This is
+the rank counterpart of the block analysis of variance. Quade's test weights blocks by their range;
+Friedman's test weights them equally.
+How: p comes from permutation within blocks and accounts for ties. For few arrangements, enumeration
+gives an exact p. Otherwise, p comes from DRAWS seeded permutations plus the observed arrangement.
+From CHI_SQUARED_MIN blocks, the chi-squared approximation is used; it is too inaccurate for fewer
+blocks.
+What it misses: which levels differ, and by how much. The test gives no result with too few blocks
+to reach p < 5 %. Blocks without a value at every level are excluded.
+Reference: Friedman 1937, JASA 32:675; Quade 1979, JASA 74:680; Conover, Practical Nonparametric
+Statistics, 5.8; Phipson & Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39 (p from drawn
+permutations).
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ SEED = 1
 
 @dataclass(frozen=True)
 class BlockRanks:
-    """A test over complete blocks. `exact` is true if all arrangements were enumerated."""
+    """Result of a test over complete blocks.
+
+    `exact` is true if all arrangements were enumerated.
+    """
 
     name: str
     p: float
@@ -57,14 +62,14 @@ Unanswered = TooFew | NotComputable
 
 
 def friedman(table: Sequence[Sequence[float]] | FloatArray) -> BlockRanks | Unanswered:
-    """Return Friedman's test on `table`, shape (blocks, levels), one value per cell in any unit."""
+    """Return Friedman's test of `table`, shape (blocks, levels), one value per cell in any unit."""
     return _test("Friedman", table)
 
 
 def quade(table: Sequence[Sequence[float]] | FloatArray) -> BlockRanks | Unanswered:
-    """Return Quade's test on `table`, shape (blocks, levels).
+    """Return Quade's test of `table`, shape (blocks, levels).
 
-    Blocks are weighted by their spread.
+    Blocks are weighted by their range.
     """
     return _test("Quade", table)
 
@@ -75,7 +80,7 @@ def _test(name: str, table: Sequence[Sequence[float]] | FloatArray) -> BlockRank
         return NotComputable("fewer than two levels to rank")
     if np.isneginf(data).any():
         return NotComputable("a value is minus infinity")
-    # +inf is a loss and ranks highest. NaN is a run without a value and excludes its block.
+    # +inf is a loss and ranks highest. NaN is a run without a value, which excludes its block.
     data = data[~np.isnan(data).any(axis=1)]
     blocks, levels = data.shape
     needed = blocks_needed(levels)
@@ -98,8 +103,8 @@ def _test(name: str, table: Sequence[Sequence[float]] | FloatArray) -> BlockRank
 def _chi_squared_p(scores: FloatArray) -> float:
     """Return the chi-squared p of centred scores, shape (blocks, levels).
 
-    Under permutation within blocks, the covariance of the column sums is the sum of the blocks'
-    mean squares, times levels / (levels - 1) off the mean.
+    Under permutation within blocks, the variance of a column sum is the sum of the blocks' mean
+    squares. In directions orthogonal to the mean, it is larger by the factor levels / (levels − 1).
     """
     levels = scores.shape[1]
     variance = float(np.sum(scores**2)) / (levels - 1)
@@ -116,13 +121,16 @@ def blocks_needed(levels: int) -> int:
 
 
 def friedman_scores(data: FloatArray) -> IntArray:
-    """Return twice the centred ranks in each block, shape as `data`; ties give integers too."""
+    """Return twice the centred ranks within each block, in the shape of `data`.
+
+    The factor 2 makes the scores integers even with ties.
+    """
     ranks = scipy_stats.rankdata(data, axis=1)
     return np.rint(2 * ranks - (data.shape[1] + 1)).astype(np.int64)
 
 
 def quade_scores(data: FloatArray) -> IntArray:
-    """Return Friedman's scores times twice the rank of each block's range, shape as `data`."""
+    """Return Friedman's scores times twice the rank of each block's range, shape of `data`."""
     spans = scipy_stats.rankdata(np.ptp(data, axis=1))
     weights = np.rint(2 * spans).astype(np.int64)
     return np.asarray(friedman_scores(data) * weights[:, None], dtype=np.int64)
@@ -130,9 +138,10 @@ def quade_scores(data: FloatArray) -> IntArray:
 
 @lru_cache(maxsize=512)
 def null_distribution(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, FloatArray, bool]:
-    """Return possible sums of squared column sums, ascending, their probabilities, and exactness.
+    """Return the possible sums of squared column sums, their probabilities, and exactness.
 
-    Both statistics increase with that sum; their other terms are equal in all arrangements.
+    The sums are in ascending order. Both test statistics increase with this sum, and their other
+    terms are equal in all arrangements.
     """
     enumerated = _every_arrangement(rows)
     if enumerated is not None:
@@ -142,7 +151,7 @@ def null_distribution(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, Floa
         sums += np.array(row, dtype=np.int64)[orders]
     values, counts = np.unique((sums**2).sum(axis=1), return_counts=True)
     chances = counts / (DRAWS + 1)
-    # The observed arrangement is included, as the last entry, because p could be 0 without it.
+    # Include the observed arrangement as the last entry, because p could otherwise be 0.
     return (
         np.append(values, np.iinfo(np.int64).max),
         np.append(chances, 1.0 / (DRAWS + 1)),
@@ -151,9 +160,9 @@ def null_distribution(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, Floa
 
 
 def _drawn_orders(blocks: int, levels: int) -> Iterable[NDArray[np.int8] | IntArray]:
-    """Return seeded orders of the levels, shape (DRAWS, levels) for each block.
+    """Return seeded permutations of the levels, shape (DRAWS, levels) for each block.
 
-    They depend only on the number of levels, so all tests with the same number share them.
+    The permutations depend only on the number of levels, so all tests with this number share them.
     """
     if blocks * levels > CELLS_KEPT_MAX:
         return itertools.islice(_draw_orders(levels), blocks)
@@ -167,7 +176,7 @@ def _drawn_orders(blocks: int, levels: int) -> Iterable[NDArray[np.int8] | IntAr
 
 @lru_cache(maxsize=4)
 def _kept_orders(levels: int) -> tuple[list[NDArray[np.int8]], Iterator[IntArray]]:
-    """Return the orders drawn so far and the generator that draws more."""
+    """Return the permutations drawn so far, and the generator that draws more of them."""
     return [], _draw_orders(levels)
 
 
@@ -178,14 +187,14 @@ def _draw_orders(levels: int) -> Iterator[IntArray]:
 
 
 def _every_arrangement(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, FloatArray] | None:
-    """Return the exact values and their probabilities, or None if there are too many states.
+    """Return the exact values and their probabilities; None if there are too many states.
 
-    Columns are exchangeable in the remaining blocks, so states that differ only in column order are
-    merged, which keeps their number small.
+    Columns are exchangeable in the remaining blocks, so states that differ only in the order of the
+    columns are merged. This limits the number of states.
     """
     if math.factorial(len(rows[0])) > ARRANGEMENTS_MAX:
         return None
-    # Each state is a column of `states`: sums and comparisons then run along contiguous memory.
+    # Each state is a column of `states`, so that sums and comparisons use contiguous memory.
     states = np.sort(np.array(rows[0], dtype=np.int64))[:, None]
     chances: FloatArray = np.ones(1, dtype=np.float64)
     for row in rows[1:]:
@@ -214,9 +223,9 @@ def _sorted_columns(rows: list[IntArray]) -> IntArray:
 
 
 def _unique_columns(columns: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct columns in ascending order, and the index of each column among them.
+    """Return the distinct columns in ascending order, and the index of each column's entry.
 
-    Each column is encoded as one integer with its entries as digits, which is many times faster.
+    Each column is encoded as an integer with its entries as digits, which is many times faster.
     """
     low = int(columns.min())
     base = int(columns.max()) - low + 1

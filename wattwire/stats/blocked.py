@@ -1,17 +1,17 @@
 """Fit a log-scale linear model within blocks, and estimate ratios with t intervals.
 
 What: geometric-mean ratios between levels of one factor, from one positive number per run.
-How: ordinary least squares on log(response) with fixed block effects, which are removed by centring
-every column and the response within each block (the estimates do not change, and the number of
-blocks is unlimited). With two or more blocks each treatment has its own mean and the error is the
-residual, pooled over treatments. With one block there is no repetition, so the model has main
-effects only, and the other factors serve as replication: their interactions are part of the error.
-What it misses: unequal variances between treatments (the error is pooled); with one block,
-interactions and drift, which are confounded with the effects.
-Reference: Montgomery, Design and Analysis of Experiments, ch. 4 (blocks, incomplete blocks
-through the general linear model); Frisch & Waugh 1933, Econometrica 1:387, and Lovell 1963, JASA
-58:993 (partialled-out effects); Searle, Linear Models, ch. 5 (estimable functions);
-Dunn 1961, JASA 56:52 (Bonferroni's simultaneous intervals).
+How: ordinary least squares on log(response) with fixed block effects. The block effects are removed
+by centring every column and the response within each block. This does not change the estimates and
+allows any number of blocks. With two or more blocks, each treatment has a mean, and the error is
+the residual pooled over treatments. One block has no repetition, so the model then has only main
+effects. The other factors serve as replication, and their interactions are part of the error.
+What it misses: unequal variances between treatments, because the error is pooled. With one block,
+interactions and drift are confounded with the effects.
+Reference: Montgomery, Design and Analysis of Experiments, ch. 4 (blocks, incomplete blocks through
+the general linear model); Frisch & Waugh 1933, Econometrica 1:387, and Lovell 1963, JASA 58:993
+(partialled-out effects); Searle, Linear Models, ch. 5 (estimable functions); Dunn 1961, JASA 56:52
+(Bonferroni's simultaneous intervals).
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ RELATIVE_ZERO = 1e-9
 RELATIVE_RANK = 1e-10
 # A column is constant within every block if its centred length is below this share of its length.
 RELATIVE_CONSTANT = 1e-9
-# Maximum size of a design. Larger designs take minutes, or all of a machine's memory.
+# Maximum size of a design. Larger designs take minutes, or all memory of a machine.
 COLUMNS_MAX = 2_000
 DESIGN_MAX = 30_000_000
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted block model from which contrasts are computed.
+    """A fitted block model, from which contrasts are computed.
 
-    `design` has shape (runs, columns), a column per treatment (or per level of each factor) and per
-    covariate, centred within blocks; `residuals` has shape (runs,), in input order, as
-    `block_of_run`, which numbers blocks from 0; `block_sizes` has shape (blocks,), in runs. `kind`
-    is "treatments" (a mean per treatment) or "main effects". `scale`, the scale of residuals and
-    variance, is "log" or "plain" (untransformed).
+    `design` has shape (runs, columns) and is centred within blocks. It has a column per treatment
+    (or per level of each factor) and per covariate. `residuals` and `block_of_run` have shape
+    (runs,), in input order; blocks are numbered from 0. `block_sizes`, shape (blocks,), has the
+    number of runs per block. `kind` is "treatments" (a mean per treatment) or "main effects".
+    `scale` is "log" or "plain" (untransformed) and applies to residuals and variance.
     """
 
     design: FloatArray
@@ -78,7 +78,7 @@ class Fit:
     def linked(self) -> FloatArray:
         """Return the projection on estimable contrasts, shape (columns, columns).
 
-        A contrast is estimable if the projection leaves its weights unchanged.
+        The projection does not change the weights of an estimable contrast.
         """
         return np.asarray(self.design.T @ self.design @ self.covariance_base, dtype=np.float64)
 
@@ -87,8 +87,8 @@ class Fit:
 class Contrast:
     """A comparison of two levels of a factor.
 
-    `strata` is the number of combinations of the other factors that hold both levels and over
-    which contrasts are averaged with equal weight (1 under main effects).
+    `strata` is the number of combinations of the other factors that have both levels. Contrasts are
+    averaged over these with equal weight. It is 1 for main effects.
     """
 
     factor: str
@@ -102,7 +102,7 @@ class Contrast:
 
 
 class Ratio(Contrast):
-    """Geometric mean of `level` over that of `baseline`, with a t interval."""
+    """Geometric mean of `level` divided by the geometric mean of `baseline`, with a t interval."""
 
 
 Unanswered = TooFew | NotComputable
@@ -114,12 +114,11 @@ def fit_log(
     factors: Mapping[str, Sequence[Level]],
     covariate: Sequence[float] | FloatArray | None = None,
 ) -> Fit | Unanswered:
-    """Fit log(response) on blocks and factors; every sequence has one entry per run.
+    """Fit log(response) on blocks and factors. Every sequence has one entry per run.
 
     `covariate`, shape (runs,) or (runs, columns), adds a slope per column, last in the design (see
-    `slope`). The response is in any unit, positive and finite; otherwise the result is
-    `NotComputable` with the number of runs that are not. Incomplete blocks are used as they are; no
-    run is deleted.
+    `slope`). The response is positive and finite, in any unit. Otherwise the result is
+    `NotComputable` with the number of invalid runs. Blocks may be incomplete; no run is deleted.
     """
     values = np.asarray(response, dtype=np.float64)
     refusal = _refusal(values)
@@ -133,7 +132,7 @@ def fit_plain(
     blocks: Sequence[Hashable],
     factors: Mapping[str, Sequence[Level]],
 ) -> Fit | Unanswered:
-    """Fit the model of `fit_log` to the untransformed response, in its unit, for differences."""
+    """Fit the model of `fit_log` to the untransformed response, for differences in its unit."""
     values = np.asarray(response, dtype=np.float64)
     if values.size < 2:
         return TooFew(values.size, 2, "runs")
@@ -235,7 +234,7 @@ def _solve(
     block_sizes = np.bincount(block_of_run)
     degrees = len(values) - block_sizes.size - rank
     largest = float(np.max(np.abs(values)))
-    # Logs near 0 have the rounding error of values near 1; plain values may be small.
+    # The logarithm of a value near 1 has the rounding error of 1; plain values may be small.
     rounding = RELATIVE_ZERO * (max(1.0, largest) if scale == "log" else largest)
     residuals = np.where(np.abs(residuals) < rounding, 0.0, residuals)
     variance = float(residuals @ residuals) / degrees if degrees > 0 else float("nan")
@@ -256,7 +255,7 @@ def _solve(
 
 
 def _pseudo_inverse(gram: FloatArray) -> tuple[FloatArray, int]:
-    """Return a generalised inverse of XᵀX and its rank, with columns scaled to equal length."""
+    """Return a generalised inverse of XᵀX and its rank. Columns are scaled to equal length."""
     length = np.sqrt(np.diag(gram))
     length = np.where(length > 0, length, 1.0)
     if gram.size == 0 or not np.any(gram):
@@ -276,11 +275,11 @@ def ratio(
     within: tuple[str, Level] | None = None,
     names: tuple[str, str] | None = None,
 ) -> Ratio | Unanswered:
-    """Return the geometric-mean ratio of `level` to `baseline`, at `confidence` for this interval.
+    """Return the geometric-mean ratio of `level` to `baseline`, with an interval at `confidence`.
 
-    `within` = (other factor, its level) averages over the combinations at that level only; it needs
-    a mean per treatment, hence two or more blocks. `names` are the two levels' names in error
-    reasons. Raises ValueError for a fit that is not on the log scale.
+    `within` = (other factor, its level) restricts the average to combinations at that level. It
+    requires a mean per treatment, and therefore at least two blocks. `names` are the names of the
+    two levels in error reasons. Raise ValueError for a fit that is not on the log scale.
     """
     if fit.scale != "log":
         raise ValueError(f"fit: found the {fit.scale} scale; allowed: the log scale, for ratios")
@@ -308,7 +307,7 @@ def contrast_of(
     within: tuple[str, Level] | None = None,
     names: tuple[str, str] | None = None,
 ) -> tuple[FloatArray, int] | Unanswered:
-    """Return the `contrast_weights` of two levels, or the reason the fit has no error for them."""
+    """Return the `contrast_weights` of two levels, or the reason why they cannot be compared."""
     if within is not None and fit.kind != "treatments":
         return TooFew(fit.block_count, 2, "blocks to separate one treatment from another")
     level, baseline = levels
@@ -327,7 +326,7 @@ def contrast_of(
 
 
 def _not_linked(fit: Fit, factor: str, upper: str, lower: str) -> str:
-    """Return the reason a contrast is not estimable: confounded with other factors or blocks."""
+    """Return the reason why a contrast is confounded with other factors or blocks."""
     factor_index = list(fit.factors).index(factor)
     confounded = [factor.removeprefix("settings.")]
     for other_index, other in enumerate(fit.factors):
@@ -345,7 +344,7 @@ def _not_linked(fit: Fit, factor: str, upper: str, lower: str) -> str:
 def contrast_weights(
     fit: Fit, factor: str, level: Level, baseline: Level, within: tuple[str, Level] | None
 ) -> tuple[FloatArray, int]:
-    """Return a contrast's weights on the coefficients, shape (columns,), and its strata count."""
+    """Return a contrast's weights on the coefficients, shape (columns,), and its strata."""
     weights = np.zeros(fit.design.shape[1])
     if fit.kind == "main effects":
         offset = 0
@@ -377,14 +376,14 @@ def _is_within(fit: Fit, treatment: tuple[Level, ...], within: tuple[str, Level]
 
 
 def is_estimable(fit: Fit, weights: FloatArray) -> bool:
-    """Check whether the contrast `weights` is estimable in the design."""
+    """Return whether the contrast `weights` is estimable in the design."""
     return bool(np.allclose(fit.linked @ weights, weights, atol=1e-7))
 
 
 def slope(fit: Fit, step: float, confidence: float = 0.95) -> Interval | Unanswered:
-    """Return the factor by which the response changes when the covariate grows by `step`.
+    """Return the factor by which the response changes if the covariate increases by `step`.
 
-    The fit needs a covariate; the position in run order, for example, shows carry-over and drift.
+    The fit needs a covariate, such as the position in run order to detect carry-over and drift.
     """
     weights = np.zeros(fit.design.shape[1])
     weights[-1] = step
@@ -396,7 +395,7 @@ def slope(fit: Fit, step: float, confidence: float = 0.95) -> Interval | Unanswe
 
 
 def contrast_interval(fit: Fit, weights: FloatArray, confidence: float) -> Interval:
-    """Return a contrast with its t confidence interval, on the scale of the fit."""
+    """Return a contrast with its t interval, on the scale of the fit."""
     centre = float(weights @ fit.coefficients)
     error = float(np.sqrt(fit.variance * (weights @ fit.covariance_base @ weights)))
     margin = float(special.stdtrit(fit.degrees, 0.5 + confidence / 2)) * error
@@ -413,9 +412,9 @@ def _exponential_interval(fit: Fit, weights: FloatArray, confidence: float) -> I
 
 
 def bonferroni(confidence: float, family_size: int) -> float:
-    """Return the per-interval level at which all `family_size` intervals hold with `confidence`.
+    """Return the confidence level per interval for a simultaneous level of `confidence`.
 
-    Raises ValueError for a family below 1.
+    The correction is for `family_size` intervals. Raise ValueError for a family below 1.
     """
     if family_size < 1:
         raise ValueError(f"family_size: found {family_size}; allowed: at least 1")
@@ -423,9 +422,10 @@ def bonferroni(confidence: float, family_size: int) -> float:
 
 
 def conclusion(interval: Interval, margin: float | None) -> str:
-    """Return "different", "equivalent" (inside 1/(1+margin) … 1+margin) or "undecided".
+    """Return "different", "equivalent" or "undecided".
 
-    Without a margin the result is never "equivalent".
+    "Equivalent" means that the interval is within 1/(1 + margin) … 1 + margin. Without a margin,
+    the result is never "equivalent".
     """
     if margin is not None and interval.within(1.0 / (1.0 + margin), 1.0 + margin):
         return "equivalent"
@@ -437,8 +437,7 @@ def geometric_mean(
 ) -> Interval | Unanswered:
     """Return the geometric mean of run summaries with a t interval on the log scale.
 
-    Needs three or more runs. Reference: measurement by run summaries; the t interval keeps its
-    level from n = 3 on.
+    At least three runs are required; the t interval has its nominal coverage from n = 3.
     """
     data = np.asarray(values, dtype=np.float64)
     refusal = _refusal(data) if data.size >= 3 else TooFew(data.size, 3, "runs")
@@ -463,10 +462,10 @@ def geometric_mean(
 def mean_interval(
     values: Sequence[float] | FloatArray, confidence: float = 0.95
 ) -> Interval | float:
-    """Return the mean of run summaries with a t interval, or the mean alone for fewer than three.
+    """Return the mean of run summaries with a t interval; with fewer than three, only the mean.
 
-    What it misses: skew. For ratios and latencies the geometric mean describes the centre better.
-    Raises ValueError for an empty input.
+    What it misses: skew. For ratios and latencies, the geometric mean describes the centre better.
+    Raise ValueError for an empty input.
     """
     data = np.asarray(values, dtype=np.float64)
     if data.size == 0:

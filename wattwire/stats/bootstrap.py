@@ -1,11 +1,11 @@
 """Estimate bootstrap intervals of any statistic over whole runs or whole blocks.
 
 What: the confidence interval of any statistic of run summaries, such as a median or trimmed mean.
-How: bias-corrected and accelerated percentiles of seeded resamples of whole runs (or of blocks,
-one value each).
-What it misses: below RUNS_MIN runs the interval does not keep its level (coverage .74 to .90 at a
-nominal .95 with 3 to 10 runs), so none is returned. Messages within a run are never resampled,
-because they are not replicates.
+How: bias-corrected and accelerated percentiles of seeded resamples of whole runs, or of blocks with
+one value each.
+What it misses: with fewer than RUNS_MIN runs, the coverage is below the nominal level (.74 to .90
+at a nominal .95 with 3 to 10 runs), so the function returns no interval. Messages within a run are
+never resampled, because they are not replicates.
 Reference: Efron 1987, JASA 82:171; Efron & Tibshirani, An Introduction to the Bootstrap, ch. 14.
 """
 
@@ -33,9 +33,9 @@ def bootstrap_interval(
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Interval | TooFew | NotComputable:
-    """Return `statistic` of one finite value per run, with its BCa interval, in the values' unit.
+    """Return `statistic` of one finite value per run with its BCa interval, in the data's unit.
 
-    `statistic` takes an array and `axis`, as NumPy functions do.
+    `statistic` takes an array and `axis`, like NumPy functions.
     """
     data = np.asarray(values, dtype=np.float64)
     if data.size < RUNS_MIN:
@@ -45,7 +45,7 @@ def bootstrap_interval(
     if np.ptp(data) == 0:
         return NotComputable("all values are equal")
     with warnings.catch_warnings():
-        # A degenerate acceleration also gives NaN limits, which the check below rejects.
+        # A degenerate acceleration also gives NaN limits, which the check below detects.
         warnings.simplefilter("ignore", category=RuntimeWarning)
         limits = scipy_stats.bootstrap(
             (data,), statistic, n_resamples=resamples, confidence_level=confidence,

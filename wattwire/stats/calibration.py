@@ -1,14 +1,14 @@
 """Calibrate the energy (J) per second of CPU time with load steps in blocks.
 
-What: the range of c in P = idle + c × busy, where P (W) is the machine's power and busy (cores) is
-its CPU time per second.
-How: least squares within each block, so that drift between blocks cannot become a slope; a t
-interval over the blocks' slopes. In addition, each load level is compared with the idle steps of
-its block: the cost per core differs between one busy core and all of them, and the range covers
-both. An interval above 0 does not prove that a counter responds, because one unresponsive counter
-in forty has such an interval by chance. The common slope must therefore also pass a one-sided t
-test at 0.1 % against the scatter of the steps.
-What it misses: the cost of work other than the load's; drift within a block.
+What: the range of c in P = idle + c × busy. P (W) is the machine's power, and busy (cores) is its
+CPU time per second.
+How: least squares within each block, so that drift between blocks does not affect the slope, and a
+t interval over the slopes of the blocks. In addition, each load level is compared with the idle
+steps of its block. The cost per core differs between one busy core and all cores, and the range
+includes both. An interval above 0 does not prove that a counter responds, because one unresponsive
+counter in forty has such an interval by chance. The common slope must therefore also pass a
+one-sided t test at 0.1 % against the scatter of the steps.
+What it misses: the cost of work that differs from the load; drift within a block.
 Reference: Draper & Smith, Applied Regression Analysis, ch. 1; JCGM 100:2008 (GUM), 4.2.
 """
 
@@ -41,7 +41,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """c in J per CPU second: the slope's interval, each level's mean, and the range of both."""
+    """The energy c in J per CPU second.
+
+    `slope` is the interval of the slope, `levels` the mean per load level, and `low` to `high` the
+    range of both.
+    """
 
     slope: Interval
     levels: dict[float, float]
@@ -52,9 +56,9 @@ class Calibrated:
 def joules_per_cpu_second(
     steps: Sequence[Step], confidence: float = 0.95
 ) -> Calibrated | BelowResolution | TooFew | NotComputable:
-    """Return c in J per CPU second from steps of at least three blocks.
+    """Return c in J per CPU second, from steps of at least three blocks.
 
-    Each block has idle steps (asked_cores 0) and loaded steps.
+    Each block has idle steps (`asked_cores` is 0) and loaded steps.
     """
     blocks: dict[int, list[Step]] = defaultdict(list)
     for step in steps:
@@ -99,9 +103,10 @@ def _slope(load: np.ndarray, power: np.ndarray) -> float:
 
 
 def _slope_p(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
-    """Return the one-sided p of the slope under the hypothesis that power does not depend on load.
+    """Return the one-sided p of the slope under the hypothesis that power is independent of load.
 
-    Both are centred within their blocks; the scatter is taken around the common slope.
+    `load` and `power` are centred within their blocks. The scatter is measured around the common
+    slope.
     """
     freedom = len(load) - blocks - 1
     slope = _slope(load, power)
@@ -112,7 +117,7 @@ def _slope_p(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
 
 
 def _rises(block: Sequence[Step]) -> list[tuple[float, float]]:
-    """Return (requested cores, J per CPU s) of each loaded step, minus the idle steps' mean."""
+    """Return (requested cores, J per CPU second) of each loaded step relative to the idle mean."""
     idle = [s for s in block if s.asked_cores == 0]
     base_w = float(np.mean([s.power_w for s in idle]))
     base_busy = float(np.mean([s.busy_cores for s in idle]))

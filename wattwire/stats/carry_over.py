@@ -1,10 +1,10 @@
-"""Test for carry-over from one run to the next.
+"""Test for carry-over from one run to the next run.
 
-What: whether the predecessor's level changes the response; `slope` of the same model tests for
-drift along a block's positions.
-How: the predecessor's level joins the block model of the response and is tested by F.
+What: whether the level of the preceding run changes the response. (`slope` of the same model tests
+for drift over a block's positions.)
+How: the level of the preceding run is added to the block model of the response and tested by F.
 What it misses: carry-over that lasts longer than one run. If neighbours always have different
-levels, part of the predecessor's effect is confounded with the run's own level.
+levels, the effect of the preceding run is partly confounded with the level of the run.
 Reference: Jones & Kenward, Design and Analysis of Cross-Over Trials, ch. 5 (carry-over in designs
 of several periods); Montgomery, Design and Analysis of Experiments, ch. 4.
 """
@@ -30,7 +30,10 @@ def predecessor_effect(
     factors: Mapping[str, Sequence[Level]],
     predecessors: Sequence[Level],
 ) -> Effect | Unanswered:
-    """Return the F test over the levels of `predecessors`, one per run; None for no predecessor."""
+    """Return the F test over the levels of `predecessors`.
+
+    `predecessors` has one level per run, or None for a run without a preceding run.
+    """
     values = np.asarray(response, dtype=np.float64)
     has_predecessor = np.array([level is not None for level in predecessors], dtype=bool)
     levels = list(dict.fromkeys(level for level in predecessors if level is not None))

@@ -1,15 +1,16 @@
-"""Check a block model's assumptions on its errors: spread, outliers, serial correlation.
+"""Check the errors of a block model for unequal spread, outliers and serial correlation.
 
 What: whether the levels of a factor have unequal variances, whether single runs are outliers, and
-whether residuals of neighbours in run order are correlated.
-How: residuals of the fitted model. Spread: each level's error variance, solved from the squared
-residuals, since each residual contains part of the errors of all runs in its block; p is the share
-of seeded samples from the pooled residuals with at least as large a ratio. Outliers: the largest
-residual against the size that FAR_OUT_SHARE of normal samples of as many runs exceed. Order: the
-lag-one correlation in run order against its normal limit.
-What it misses: with two treatments both have the same absolute residual in every block, so their
-spreads cannot be distinguished. They need not be: their contrast is one difference per block. With
-few runs the power is low, so the absence of an alarm proves nothing.
+whether the residuals of neighbours in run order are correlated.
+How: from the residuals of the fitted model. Spread: each residual contains a part of the errors of
+all runs in its block, so the error variance of each level is obtained by solving for it from the
+squared residuals. p is the share of seeded samples from the pooled residuals with at least the same
+ratio. Outliers: the largest residual is compared with the size that FAR_OUT_SHARE of normal samples
+with the same number of runs exceed. Order: the lag-one correlation in run order is compared with
+its normal limit.
+What it misses: with two treatments, both have the same absolute residual in every block, so their
+spreads cannot be distinguished. This does not affect their contrast, which is one difference per
+block. With few runs, the power is low, so the absence of an alarm proves nothing.
 Reference: Rao 1970, JASA 65:161 (variances in a linear model); Grubbs 1948, JASA 43:243 (the same
 in blocks); Davison & Hinkley, Bootstrap Methods and their Application, 4.4; Barnett & Lewis,
 Outliers in Statistical Data, 6.3; Anderson 1942, Annals of Mathematical Statistics 13:1.
@@ -43,7 +44,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Spread:
-    """Ratio of the noisiest level's standard deviation to the pooled others', with its p."""
+    """Ratio of the noisiest level's standard deviation to the others' pooled deviation, with p."""
 
     ratio: float
     noisiest: Hashable
@@ -51,14 +52,17 @@ class Spread:
 
 
 def spread_between(fit: Fit, levels: Sequence[Hashable], draws: int = DRAWS) -> Spread | Unanswered:
-    """Compare the errors' spread between `levels`, one entry per run in the fit's order."""
+    """Test whether the spread of the errors differs between `levels`.
+
+    `levels` has one entry per run, in the order of the fit.
+    """
     return spreads_between(fit, {"": levels}, draws)[""]
 
 
 def spreads_between(
     fit: Fit, factors: Mapping[str, Sequence[Hashable]], draws: int = DRAWS
 ) -> dict[str, Spread | Unanswered]:
-    """Return `spread_between` of each factor's levels, by factor; the samples are drawn once."""
+    """Return `spread_between` for each factor. The samples are drawn only once."""
     residuals = _scaled_residuals(fit)
     if not isinstance(residuals, np.ndarray):
         return dict.fromkeys(factors, residuals)
@@ -73,7 +77,7 @@ def spreads_between(
         return dict.fromkeys(factors, refusal)
     rng = np.random.default_rng(SEED)
     errors = rng.choice(residuals, (draws, fit.run_count))
-    # Equals errors @ projection, but never forms that matrix of runs by runs.
+    # This equals errors @ projection, without the runs × runs matrix of the projection.
     drawn_residuals = centred(errors.T, fit.block_of_run).T
     drawn_residuals -= (errors @ fit.design) @ fit.covariance_base @ fit.design.T
     squares = np.square(drawn_residuals, out=drawn_residuals)
@@ -81,7 +85,7 @@ def spreads_between(
 
 
 def _spread(fit: Fit, levels: Sequence[Hashable], squares: FloatArray) -> Spread | Unanswered:
-    """Compare one factor's levels.
+    """Test whether the spread differs between the levels of one factor.
 
     `squares`, shape (draws, runs), are the squared drawn residuals.
     """
@@ -106,12 +110,12 @@ def _spread(fit: Fit, levels: Sequence[Hashable], squares: FloatArray) -> Spread
 
 
 def _mixing(fit: Fit, member: FloatArray) -> FloatArray:
-    """Return each level's weight in each level's expected sum of squared residuals.
+    """Return the weight of each level in each level's expected sum of squared residuals.
 
-    The result has shape (levels, levels). Its entries are the sums over pairs of levels of the
-    squared entries of the matrix that turns errors into residuals, 1 - B - D C Dᵀ: B takes the mean
-    of a block's runs, D is the centred design. Multiplied out, each sum needs only blocks × columns
-    and columns × columns matrices; the runs × runs matrix is never formed.
+    The result has shape (levels, levels). The matrix 1 − B − D C Dᵀ turns errors into residuals: B
+    computes the block means, and D is the centred design. The weights are sums of its squared
+    entries over pairs of levels. Expanding the product avoids the runs × runs matrix; only matrices
+    of blocks × columns and columns × columns are needed.
     """
     groups = [np.flatnonzero(in_level) for in_level in member.T]
     base, blocks, sizes = fit.covariance_base, fit.block_count, fit.block_sizes
@@ -141,8 +145,8 @@ def _noisiest(
     """Return, per row, the noisiest level's variance over the mean of the others, and its index.
 
     `squares`, shape (rows, runs), are squared residuals. A residual contains a part of every error
-    in its block; `mixing` gives the weights, and solving for the levels' variances removes the
-    mixing.
+    in its block. `mixing` contains the weights of these parts, so the level variances are the
+    solution of a linear system.
     """
     variances = np.linalg.solve(mixing, (squares @ membership).T).T
     noisiest = np.argmax(variances, axis=1)
@@ -155,7 +159,7 @@ def _noisiest(
 
 @dataclass(frozen=True)
 class FarOut:
-    """The run with the largest residual, in standard deviations, and the outlier threshold."""
+    """The run with the largest residual in standard deviations, and the threshold for outliers."""
 
     run: int
     size: float
@@ -163,13 +167,13 @@ class FarOut:
 
 
 def far_out(fit: Fit) -> FarOut | None | Unanswered:
-    """Return the run (index in the fit's order) with a residual too large to be normal, or None."""
+    """Return the run (index in the fit) whose residual is an outlier, or None."""
     residuals = _scaled_residuals(fit)
     if not isinstance(residuals, np.ndarray):
         return residuals
     sizes = np.abs(residuals) / np.sqrt(fit.variance)
     run = int(np.argmax(sizes))
-    # The error estimate includes the run itself: its square over the sum is a beta variable.
+    # The error estimate includes this run, so its squared residual over the sum is a beta variable.
     share = 1.0 - (1.0 - FAR_OUT_SHARE) ** (1.0 / fit.run_count)
     largest = float(special.betainccinv(0.5, (fit.degrees - 1) / 2.0, share))
     limit = float(np.sqrt(fit.degrees * largest))
@@ -178,7 +182,7 @@ def far_out(fit: Fit) -> FarOut | None | Unanswered:
 
 @dataclass(frozen=True)
 class SerialCorrelation:
-    """Lag-one correlation of residuals in run order, with its two-sided p."""
+    """Lag-one correlation of the residuals in run order, with its two-sided p."""
 
     correlation: float
     p: float
@@ -187,10 +191,10 @@ class SerialCorrelation:
 def serial_correlation(
     fit: Fit, order: Sequence[float] | FloatArray
 ) -> SerialCorrelation | Unanswered:
-    """Test whether neighbours in `order` (one position per run) have correlated residuals.
+    """Test whether the residuals of neighbours in `order` are correlated.
 
-    Residuals of a fit are correlated even if the errors are not; the expected correlation, known
-    from the design, is subtracted.
+    `order` has one position per run. The residuals of a fit are correlated even if the errors are
+    not. The design determines this expected correlation, which is subtracted.
     """
     residuals = _scaled_residuals(fit)
     if not isinstance(residuals, np.ndarray):
@@ -209,18 +213,19 @@ def serial_correlation(
 
 
 def _lag_one_traces(fit: Fit, places: NDArray[np.int64]) -> tuple[float, float]:
-    """Return the traces of P L and of P L P L: P turns errors into residuals, L takes lag one.
+    """Return the traces of P L and of P L P L.
 
-    P = 1 - B - D C Dᵀ: B takes the mean of a block's runs, D is the centred design, both with the
-    runs in the order of `places`; L has ½ next to its diagonal. Multiplied out, each trace needs
-    only blocks × columns and columns × columns matrices; the runs × runs matrix is never formed.
+    P = 1 − B − D C Dᵀ turns errors into residuals: B computes the block means, and D is the centred
+    design, with the runs in the order of `places`. L has ½ next to its diagonal, so it averages
+    neighbours. Expanding the products avoids the runs × runs matrix; only matrices of blocks ×
+    columns and columns × columns are needed.
     """
     design, base = fit.design[places], fit.covariance_base
     block, sizes = fit.block_of_run[places], fit.block_sizes
-    neighbour_means = np.zeros_like(design)  # L D: the mean of each row's neighbours
+    neighbour_means = np.zeros_like(design)  # L D, the mean of each row's neighbours
     neighbour_means[:-1] += 0.5 * design[1:]
     neighbour_means[1:] += 0.5 * design[:-1]
-    # The sum of L's entries for each pair of blocks of which some runs are neighbours.
+    # Sum of the entries of L for each pair of blocks that contain neighbouring runs.
     forward = block[:-1] * sizes.size + block[1:]
     backward = block[1:] * sizes.size + block[:-1]
     pair, count = np.unique(np.concatenate([forward, backward]), return_counts=True)
@@ -246,7 +251,10 @@ def _lag_one_traces(fit: Fit, places: NDArray[np.int64]) -> tuple[float, float]:
 
 
 def _neighbours_squared(block: NDArray[np.int64], sizes: NDArray[np.int64]) -> float:
-    """Return the trace of B L L: per run and block, L's sum squared over the block's size."""
+    """Return the trace of B L L.
+
+    For each run and block, the sum of L is squared and divided by the size of the block.
+    """
     shares = 1.0 / sizes[block]
     single_terms = 0.25 * (shares[:-1].sum() + shares[1:].sum())
     same_block = block[:-2] == block[2:]
@@ -258,7 +266,10 @@ def _too_many(fit: Fit) -> NotComputable:
 
 
 def _scaled_residuals(fit: Fit) -> FloatArray | Unanswered:
-    """Return residuals scaled to equal variance under equal error variances, shape (runs,)."""
+    """Return the residuals, shape (runs,), scaled to equal variance.
+
+    Their variances are equal if the variances of the errors are equal.
+    """
     if fit.degrees < DEGREES_MIN:
         return TooFew(fit.degrees, DEGREES_MIN, "degrees of freedom to check the errors")
     if not fit.variance > 0:

@@ -1,10 +1,10 @@
 """Estimate differences of means within blocks, on the untransformed scale.
 
-What: the difference between two levels of one factor, in the response's own unit.
-How: the contrast of `blocked.ratio` on an untransformed fit: arithmetic means, block effects
-removed, the error pooled over treatments, a t confidence interval.
-What it misses: if scatter grows with the response (ratios account for that), the pooled error is
-too large for small levels and too small for large ones; one outlier moves a mean.
+What: the difference between two levels of one factor, in the unit of the response.
+How: the contrast of `blocked.ratio` on an untransformed fit: arithmetic means without block
+effects, an error pooled over treatments, and a t interval.
+What it misses: if the scatter increases with the response, the pooled error is too large for small
+levels and too small for large levels. (Ratios do not have this problem.) One outlier shifts a mean.
 `ranks.paired_shift_by_ranks` is the robust counterpart.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4; Searle, Linear Models, ch. 5.
 """
@@ -23,7 +23,7 @@ from wattwire.stats.results import NotComputable
 
 
 class Difference(Contrast):
-    """Typical or mean `level` minus `baseline`, with an interval, in the response's unit."""
+    """Typical or mean difference `level` − `baseline`, with an interval, in the data's unit."""
 
 
 def difference(
@@ -35,10 +35,10 @@ def difference(
     within: tuple[str, Level] | None = None,
     names: tuple[str, str] | None = None,
 ) -> Difference | Unanswered:
-    """Return `level` − `baseline`, with `confidence` for this interval alone.
+    """Return `level` − `baseline` with an interval at `confidence`.
 
-    The other parameters are those of `blocked.ratio`.
-    Raises ValueError for a fit on the log scale.
+    The other parameters are the same as in `blocked.ratio`. Raise ValueError for a fit on the log
+    scale.
     """
     if fit.scale != "plain":
         raise ValueError(

@@ -1,12 +1,12 @@
 """Estimate joules per message, and test the additivity of attributed costs.
 
-What: energy per message from the power above the baseline of connected, silent nodes, paired by
-block; the error of attributing energy to two loads that ran together.
-How: mean of ΔP over blocks with a t interval, divided by the achieved rate. If the interval
-includes zero, there is no estimate, only an upper limit. Additivity: the joint cost over the sum of
-the separate costs, block by block, as a ratio with a t interval.
-What it misses: drift within a block; a wake-up cost that saturates makes J per message depend
-on the rate, so no slope over rates is taken.
+What: the energy per message from the power above the baseline of connected, silent nodes, paired by
+block; the error of attributing energy to two loads that run simultaneously.
+How: the mean of ΔP over blocks with a t interval, divided by the achieved rate. If the interval
+includes zero, the result is an upper limit instead of an estimate. Additivity is the ratio of the
+joint cost to the sum of the separate costs, by block, with a t interval.
+What it misses: drift within a block. A wake-up cost that saturates makes the energy per message
+depend on the rate, so no slope over rates is estimated.
 Reference: Taylor, An Introduction to Error Analysis, ch. 4; JCGM 100:2008 (GUM), 5.1.
 """
 
@@ -24,9 +24,10 @@ from wattwire.stats.results import BelowResolution, Interval, NotComputable, Too
 def joules_per_message(
     power_above_silent_w: Sequence[float], rate_hz: Sequence[float], confidence: float = 0.95
 ) -> Interval | BelowResolution | TooFew | NotComputable:
-    """Return J per message from one ΔP (W) and one achieved rate (1/s) per block, paired.
+    """Return J per message from one ΔP (W) and one achieved rate (1/s) per block.
 
-    Needs three or more blocks. Below t·SE(ΔP)/r the result is `BelowResolution` with its limit.
+    At least three blocks are required. Below the resolution t·SE(ΔP)/r, the result is
+    `BelowResolution` with its limit.
     """
     power_w = np.asarray(power_above_silent_w, dtype=np.float64)
     rates_hz = np.asarray(rate_hz, dtype=np.float64)
@@ -59,10 +60,10 @@ def joules_per_message(
 def additivity(
     together: Sequence[float], alone_sums: Sequence[float], confidence: float = 0.95
 ) -> Interval | TooFew | NotComputable:
-    """Return the joint cost of loads over the sum of their separate costs, paired by block.
+    """Return the ratio of the joint cost of loads to the sum of their costs, paired by block.
 
-    A ratio of 1 means that costs add up. Both are in the same unit (ns of CPU time, J). Needs three
-    or more blocks.
+    A ratio of 1 means that costs are additive. Both costs are in the same unit (ns of CPU time, J).
+    At least three blocks are required.
     """
     joint_costs = np.asarray(together, dtype=np.float64)
     lone_costs = np.asarray(alone_sums, dtype=np.float64)

@@ -1,18 +1,19 @@
-"""Determine by multiple comparisons with the best which alternatives may be the lowest.
+"""Determine which alternatives may be the lowest, by multiple comparisons with the best.
 
 What: for each combination of levels of the given factors, whether it may be the lowest, and the
-upper limit of its ratio to the lowest, all with one simultaneous confidence level.
+upper limit of its ratio to the lowest, all at one simultaneous confidence level.
 How: each alternative in turn is assumed to be the lowest and compared with all others by one-sided
-t limits with the model's pooled error (Bonferroni-corrected, so valid for any design). The
-alternatives not shown to be higher than another form a set that contains the lowest one; an
-alternative's limit is its largest distance to a member of that set. Only comparisons with the true
-lowest must hold, so the correction is for k − 1 comparisons, not for all pairs.
-What it misses: unequal variances between treatments (the error is pooled). Bonferroni's limits are
-a little wider than Dunnett's would be. If several alternatives are exactly equal and lowest, only
-one of them is certain to be in the set.
+t limits with the pooled error of the model. The limits are Bonferroni-corrected, so they are valid
+for any design. The alternatives that are not significantly higher than another form a set that
+contains the lowest alternative. The limit of an alternative is its largest distance to a member of
+that set. Only comparisons with the true lowest must be correct, so the correction is for k − 1
+comparisons, not for all pairs.
+What it misses: unequal variances between treatments, because the error is pooled. Bonferroni's
+limits are slightly wider than Dunnett's limits. If several alternatives are exactly equal and
+lowest, only one of them is certain to be in the set.
 Reference: Hsu 1984, Annals of Statistics 12:1136; Hsu 1996, Multiple Comparisons: Theory and
-methods, ch. 4; Edwards & Hsu 1983, JASA 78:965 (unequal variances of differences); Dunn 1961,
-JASA 56:52.
+methods, ch. 4; Edwards & Hsu 1983, JASA 78:965 (unequal variances of differences); Dunn 1961, JASA
+56:52.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ ALTERNATIVES_MAX = 200
 
 @dataclass(frozen=True)
 class Alternative:
-    """One combination of levels; `over_lowest` and `at_most` are ratios, 1 or more.
+    """One combination of levels. `over_lowest` and `at_most` are ratios of at least 1.
 
-    `over_lowest` is the estimate over that of the lowest one, `at_most` the upper limit of its
-    ratio to the true lowest one. `may_be_lowest` is true if no other is shown to be lower.
+    `over_lowest` is the ratio of its estimate to the lowest estimate. `at_most` is the upper limit
+    of its ratio to the true lowest alternative. `may_be_lowest` is true if no other alternative is
+    significantly lower.
     """
 
     levels: tuple[Level, ...]
@@ -50,7 +52,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Alternatives in ascending order of estimates; all statements hold together with `level`."""
+    """Alternatives in ascending order of their estimates, with simultaneous confidence `level`."""
 
     factors: tuple[str, ...]
     alternatives: tuple[Alternative, ...]
@@ -63,7 +65,7 @@ class Ranking:
 def lowest_of(fit: Fit, factors: Sequence[str], confidence: float = 0.95) -> Ranking | Unanswered:
     """Rank the combinations of `factors` by a log-scale fit, averaged over its other factors.
 
-    Raises ValueError for a plain fit.
+    Raise ValueError for a plain fit.
     """
     if fit.scale != "log":
         raise ValueError(f"fit: found the {fit.scale} scale; allowed: the log scale, for ratios")
@@ -92,8 +94,7 @@ def lowest_of(fit: Fit, factors: Sequence[str], confidence: float = 0.95) -> Ran
     limits = np.array(
         [_farthest(index, differences, margins, may_be_lowest) for index in range(count)]
     )
-    # Differences may not add up over unequal combinations of other factors, so means give the
-    # order.
+    # With unequal combinations of other factors, differences may be inconsistent, so sort by means.
     means = differences.mean(axis=1)
     order = np.argsort(means, kind="stable")
     lowest = order[0]
@@ -114,7 +115,7 @@ def lowest_of(fit: Fit, factors: Sequence[str], confidence: float = 0.95) -> Ran
 def _farthest(
     index: int, differences: FloatArray, margins: FloatArray, may_be_lowest: NDArray[np.bool_]
 ) -> float:
-    """Return the upper limit of one alternative's log distance to the lowest, 0 or more."""
+    """Return the upper limit of the log distance of one alternative to the lowest, at least 0."""
     candidates = np.flatnonzero(may_be_lowest)
     candidates = candidates[candidates != index]
     return max(
@@ -133,7 +134,7 @@ def _combinations(fit: Fit, factors: Sequence[str]) -> list[tuple[Level, ...]]:
 def _differences(
     fit: Fit, factors: Sequence[str], combinations: Sequence[tuple[Level, ...]]
 ) -> tuple[FloatArray, FloatArray] | NotComputable:
-    """Return the log differences, row minus column, and standard errors, shape (k, k) each."""
+    """Return the log differences (row − column) and their standard errors, shape (k, k) each."""
     differences, errors = (np.zeros((len(combinations), len(combinations))) for _ in range(2))
     for row, column in itertools.combinations(range(len(combinations)), 2):
         weights, strata = _weights(fit, factors, combinations[row], combinations[column])
@@ -150,7 +151,7 @@ def _differences(
 def _weights(
     fit: Fit, factors: Sequence[str], upper: tuple[Level, ...], lower: tuple[Level, ...]
 ) -> tuple[FloatArray, int]:
-    """Return weights on the fit's coefficients, and the number of strata with both sides.
+    """Return the weights on the fit's coefficients, and the number of strata with both sides.
 
     A stratum is a combination of levels of the other factors.
     """

@@ -1,12 +1,13 @@
 """Estimate means of groups of contrasts within blocks with t intervals, and the sign test.
 
-What: for each group of contrasts (one number per block), its mean with a confidence interval.
-How: a t interval with the error pooled over the groups, as in a block analysis of variance, but
-never less than the group's own. Where the groups' variances differ by more than chance allows
-(Bartlett's test), each group uses its own: noisy groups do not borrow the others' precision.
-What it misses: with fewer than BLOCKS_MIN blocks there is no interval; heavy tails widen it.
-Reference: Montgomery, Design and Analysis of Experiments, ch. 4; Conover, Practical
-Nonparametric Statistics, 3.4 (sign test); Bartlett 1937, Proc. Royal Society A 160:268.
+What: the mean of each group of contrasts (one number per block), with a confidence interval.
+How: a t interval with the error pooled over the groups, as in a block analysis of variance. The
+variance is never less than the variance of the group itself. If the variances differ significantly
+(Bartlett's test), each group uses its own variance, so that noisy groups do not borrow the
+precision of others.
+What it misses: with fewer than BLOCKS_MIN blocks, there is no interval. Heavy tails widen it.
+Reference: Montgomery, Design and Analysis of Experiments, ch. 4; Conover, Practical Nonparametric
+Statistics, 3.4 (sign test); Bartlett 1937, Proc. Royal Society A 160:268.
 """
 
 from __future__ import annotations
@@ -54,9 +55,10 @@ def block_intervals(
 
 
 def _pooled(groups: Sequence[FloatArray]) -> tuple[float, int]:
-    """Return the pooled variance within groups and its degrees; 0, 0 if variances differ.
+    """Return the pooled variance within groups and its degrees of freedom.
 
-    A group without scatter carries no information about the scatter of the others and is excluded.
+    Both are 0 if the variances differ significantly. Groups without scatter are excluded, because
+    they carry no information about the scatter of others.
     """
     groups = [group for group in groups if float(np.ptp(group)) > 0]
     if len(groups) < 2 or float(scipy_stats.bartlett(*groups).pvalue) < DIFFERENT_P:
@@ -69,7 +71,7 @@ def _pooled(groups: Sequence[FloatArray]) -> tuple[float, int]:
 def sign_p(higher: int, pairs: int) -> float:
     """Return the exact one-sided p of at least `higher` of `pairs`; ties count as not higher.
 
-    Raises ValueError unless 0 ≤ higher ≤ pairs.
+    Raise ValueError unless 0 ≤ higher ≤ pairs.
     """
     if not 0 <= higher <= pairs:
         raise ValueError(f"higher, pairs: found {higher}, {pairs}; allowed: 0 ≤ higher ≤ pairs")

@@ -1,14 +1,14 @@
-"""Estimate the number of blocks that a question needs, from a pilot campaign's errors.
+"""Estimate the number of blocks that a question needs, from the errors of a pilot campaign.
 
-What: blocks for an interval of a given width, blocks for showing equivalence within a margin, and
+What: the number of blocks for an interval of a given width or for equivalence within a margin, and
 the smallest difference in joules per message that a given number of blocks resolves.
-How: the pilot's residual variance inside blocks and the contrast's own weights give the variance of
-one block's log ratio; t intervals shrink with the square root of the number of blocks. The power of
-an equivalence test is the probability that the whole interval is within the margin if the true
-ratio is 1, averaged over the distribution of the sample standard deviation. Since a pilot estimates
-the variance imprecisely, the number of blocks is also computed with the variance's upper
-PILOT_CONFIDENCE limit.
-What it misses: machines and days other than the pilot's; heavy tails; incomplete blocks.
+How: the residual variance of the pilot within blocks and the weights of the contrast give the
+variance of one block's log ratio. The width of a t interval decreases with the square root of the
+number of blocks. The power of an equivalence test is the probability that the whole interval is
+within the margin if the true ratio is 1, averaged over the distribution of the sample standard
+deviation. A pilot estimates the variance imprecisely, so the number of blocks is also computed with
+the upper PILOT_CONFIDENCE limit of the variance.
+What it misses: other machines and days than those of the pilot; heavy tails; incomplete blocks.
 Reference: Kieser & Wassmer 1996, Biometrical Journal 38:941 (upper limit of a pilot's variance);
 Schuirmann 1987, J. Pharmacokinetics and Biopharmaceutics 15:657 (two one-sided tests); Phillips
 1990, same journal 18:137 (its power).
@@ -37,9 +37,9 @@ SPREADS = 2_000
 
 @dataclass(frozen=True)
 class Pilot:
-    """A pilot's estimate for one contrast: variance of a block's log ratio, and degrees of freedom.
+    """A pilot's variance of one block's log ratio for one contrast, with its degrees of freedom.
 
-    A campaign of n blocks has (n − 1)·`block_degrees` degrees of freedom for its error.
+    The error of a campaign with n blocks has (n − 1)·`block_degrees` degrees of freedom.
     """
 
     block_variance: float
@@ -49,7 +49,7 @@ class Pilot:
 
     @property
     def cautious(self) -> Pilot:
-        """Return this pilot with its variance's upper PILOT_CONFIDENCE limit."""
+        """Return this pilot with the upper PILOT_CONFIDENCE limit of its variance."""
         quantile = float(special.chdtri(self.degrees, PILOT_CONFIDENCE))
         variance = self.block_variance * self.degrees / quantile
         return Pilot(variance, self.degrees, self.block_degrees, self.block_count)
@@ -58,7 +58,7 @@ class Pilot:
 def pilot_of(
     fit: Fit, factor: str, level: Level, baseline: Level
 ) -> Pilot | TooFew | NotComputable:
-    """Return a pilot campaign's estimate for one contrast on the log scale, from its fit."""
+    """Return the estimate for one contrast on the log scale from the fit of a pilot campaign."""
     if fit.kind != "treatments" or fit.degrees < 1:
         return TooFew(fit.block_count, 2, "blocks in the pilot")
     weights, strata = contrast_weights(fit, factor, level, baseline, None)
@@ -71,13 +71,16 @@ def pilot_of(
 
 
 def half_width(pilot: Pilot, blocks: int, confidence: float) -> float:
-    """Return the interval's predicted half width, as a share of the ratio (0.05 for ± 5 %)."""
+    """Return the predicted half width of the interval, as a share of the ratio (0.05 is ± 5 %)."""
     quantile = float(special.stdtrit((blocks - 1) * pilot.block_degrees, 0.5 + confidence / 2))
     return math.expm1(quantile * math.sqrt(pilot.block_variance / blocks))
 
 
 def blocks_for_width(pilot: Pilot, width: float, confidence: float = 0.95) -> int | NotComputable:
-    """Return the fewest blocks whose half width is at most `width` (a share of the ratio)."""
+    """Return the smallest number of blocks with a half width of at most `width`.
+
+    `width` is a share of the ratio.
+    """
     if not width > 0:
         raise ValueError(f"width: found {width}; allowed: a number above 0")
     return _fewest(lambda blocks: half_width(pilot, blocks, confidence) <= width)
@@ -86,7 +89,7 @@ def blocks_for_width(pilot: Pilot, width: float, confidence: float = 0.95) -> in
 def equivalence_power(pilot: Pilot, margin: float, blocks: int, confidence: float = 0.95) -> float:
     """Return the probability of an interval within 1/(1 + margin) … 1 + margin at a ratio of 1.
 
-    `confidence` is that of the two-sided interval; 0.90 is Schuirmann's test at 5 %.
+    `confidence` is the level of the two-sided interval; 0.90 is Schuirmann's test at 5 %.
     """
     degrees = (blocks - 1) * pilot.block_degrees
     error = math.sqrt(pilot.block_variance / blocks)
@@ -100,7 +103,10 @@ def equivalence_power(pilot: Pilot, margin: float, blocks: int, confidence: floa
 def blocks_for_equivalence(
     pilot: Pilot, margin: float, confidence: float = 0.95, power: float = POWER
 ) -> int | NotComputable:
-    """Return the fewest blocks that show equivalence with probability `power` at a ratio of 1."""
+    """Return the smallest number of blocks that show equivalence with probability `power`.
+
+    The true ratio is assumed to be 1.
+    """
     if not margin > 0:
         raise ValueError(f"margin: found {margin}; allowed: a number above 0")
     return _fewest(lambda blocks: equivalence_power(pilot, margin, blocks, confidence) >= power)
@@ -109,10 +115,10 @@ def blocks_for_equivalence(
 def message_resolution_j(
     delta_sd_w: float, rate_hz: float, blocks: int, confidence: float = 0.95
 ) -> float:
-    """Return the least detectable joules per message: t·SE(ΔP)/r.
+    """Return the smallest detectable energy (J) per message: t·SE(ΔP)/r.
 
-    The standard deviation of the ΔP of one block is `delta_sd_w`. If that of power between
-    replicates is `s` watts, the difference of two runs has √2·s.
+    `delta_sd_w` is the standard deviation of the ΔP of one block. If the power of replicates has
+    standard deviation `s` (W), the difference of two runs has √2·s.
     """
     quantile = float(special.stdtrit(blocks - 1, 0.5 + confidence / 2))
     return quantile * delta_sd_w / math.sqrt(blocks) / rate_hz
@@ -121,7 +127,7 @@ def message_resolution_j(
 def blocks_for_message_energy(
     delta_sd_w: float, rate_hz: float, message_j: float, share: float, confidence: float = 0.95
 ) -> int | NotComputable:
-    """Return the fewest blocks that resolve `message_j` joules per message to ± `share` of it."""
+    """Return the smallest number of blocks with a resolution of `share` · `message_j`."""
     resolution_j = share * message_j
     return _fewest(
         lambda blocks: message_resolution_j(delta_sd_w, rate_hz, blocks, confidence) <= resolution_j
@@ -129,7 +135,7 @@ def blocks_for_message_energy(
 
 
 def _fewest(enough: Callable[[int], bool]) -> int | NotComputable:
-    """Return the smallest number of blocks, at least 2, from which `enough` holds."""
+    """Return the smallest number of blocks, at least 2, for which `enough` is true."""
     low, high = 1, 2
     while not enough(high):
         low, high = high, high * 2

@@ -1,8 +1,8 @@
 """Estimate shares k of m with exact confidence intervals, and compare two shares exactly.
 
-What: a rate of rare events (losses, rejections) with an interval that keeps its level.
+What: the rate of rare events (losses, rejections) with an interval of guaranteed coverage.
 How: Clopper–Pearson from the beta distribution; Fisher's exact test for two shares.
-What it misses: messages within one run are not independent; use it over runs.
+What it misses: the messages of a run are not independent, so apply this to runs.
 Reference: Clopper & Pearson 1934, Biometrika 26:404; Fisher 1922, JRSS 85:87.
 """
 
@@ -17,7 +17,7 @@ from wattwire.stats.results import Interval
 def share_interval(hits: int, trials: int, confidence: float = 0.95) -> Interval:
     """Return the share hits/trials with its Clopper–Pearson interval.
 
-    Raises ValueError unless 0 ≤ hits ≤ trials and trials ≥ 1.
+    Raise ValueError unless 0 ≤ hits ≤ trials and trials ≥ 1.
     """
     if trials < 1 or not 0 <= hits <= trials:
         raise ValueError(f"hits, trials: found {hits}, {trials}; allowed: 0 ≤ hits ≤ trials ≥ 1")

@@ -1,12 +1,14 @@
 """Estimate blocked contrasts by ranks: Hodges–Lehmann with its exact interval.
 
 What: the typical difference or ratio of paired values (one pair per block), without assuming normal
-errors. How: the median of the Walsh averages of the differences (for a ratio: of the logs). The
-confidence limits are the Walsh averages at the ranks where the signed-rank test changes its
-decision, so the printed level is exact. Above EXACT_MAX pairs the level comes from the normal
-distribution, with an error of at most 2e-4. What it misses: fewer than six pairs attain no useful
-level; asymmetric differences. Reference: Hodges & Lehmann 1963, Annals of Mathematical Statistics
-34:598; Hollander, Wolfe & Chicken, Nonparametric Statistical Methods, 3.2 and 3.3.
+errors.
+How: the median of the Walsh averages of the differences, or of the log ratios. The confidence
+limits are the Walsh averages at the ranks where the signed-rank test changes its decision, so the
+reported level is exact. With more than EXACT_MAX pairs, the level comes from the normal
+distribution, with an error of at most 2e-4.
+What it misses: fewer than six pairs do not reach a useful level; asymmetric differences.
+Reference: Hodges & Lehmann 1963, Annals of Mathematical Statistics 34:598; Hollander, Wolfe &
+Chicken, Nonparametric Statistical Methods, 3.2 and 3.3.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ PAIRS_MAX = 2_000
 
 
 def signed_rank_distribution(count: int) -> FloatArray:
-    """Return exact null probabilities of the signed-rank sum 0 … count·(count+1)/2."""
+    """Return the exact null probabilities of the signed-rank sums 0 … count·(count+1)/2."""
     chances = np.zeros(count * (count + 1) // 2 + 1)
     chances[0] = 1.0
     for rank in range(1, count + 1):
@@ -41,14 +43,13 @@ def signed_rank_distribution(count: int) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def rank_cut(count: int, confidence: float) -> tuple[int, float]:
-    """Return the limits' rank from either end of `count` pairs' Walsh averages, and the level.
+    """Return the rank of the limits among `count` pairs' Walsh averages, and the exact level.
 
-    The level is the smallest attainable one that is at least `confidence`, or the widest interval's
-    if there is none.
+    The rank is counted from either end. The level is the smallest possible level that is at least
+    `confidence`. If there is none, it is the level of the widest interval.
     """
     if count <= EXACT_MAX:
-        # P(T+ <= k) for k = 0, 1, …: the (k+1)-th Walsh average from an end excludes k averages
-        # there.
+        # P(T+ <= k) for k = 0, 1, …; the (k+1)-th Walsh average from an end excludes k averages.
         tail = np.cumsum(signed_rank_distribution(count))
         allowed = np.flatnonzero(2.0 * tail <= 1.0 - confidence)
         cut = int(allowed[-1]) + 1 if allowed.size else 1
@@ -65,10 +66,11 @@ def paired_shift_by_ranks(
     lower: Sequence[float] | FloatArray,
     confidence: float = 0.95,
 ) -> Interval | TooFew | NotComputable:
-    """Return the typical difference upper − lower over pairs, shape (blocks,) each, in their unit.
+    """Return the typical difference upper − lower over pairs, in their unit.
 
-    The interval's `level` is exact: the smallest attainable one that is at least `confidence`,
-    or the widest interval's if there is none. Raises ValueError if the shapes differ.
+    Both arrays have shape (blocks,). The `level` of the interval is exact. It is the smallest
+    possible level that is at least `confidence`, or else the level of the widest interval. Raise
+    ValueError if the shapes differ.
     """
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     if above.shape != below.shape:
@@ -105,7 +107,7 @@ def paired_ratio_by_ranks(
 ) -> Interval | TooFew | NotComputable:
     """Return the typical ratio upper/lower over pairs of positive values.
 
-    The level is that of `paired_shift_by_ranks`.
+    The level is determined as in `paired_shift_by_ranks`.
     """
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     if above.size >= PAIRS_MIN and ((above <= 0).any() or (below <= 0).any()):

@@ -1,4 +1,4 @@
-"""Define results of statistics: an estimate with its interval, or a reason for having none."""
+"""Define results of statistics: an estimate with its interval, or the reason why it is missing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class Interval:
     """An estimate with its confidence limits, in the unit of the data.
 
-    `level` is the exact confidence level of this one interval (0 to 1), `count` the number of
-    independent values behind it, `degrees` the degrees of freedom (None for order statistics).
+    `level` is the exact confidence level (0 to 1) of this interval. `count` is the number of
+    independent values that it is computed from. `degrees` are the degrees of freedom, or None for
+    order statistics.
     """
 
     estimate: float
@@ -22,17 +23,17 @@ class Interval:
     degrees: float | None = None
 
     def excludes(self, value: float) -> bool:
-        """Check whether `value` is outside the limits."""
+        """Return whether `value` is outside the limits."""
         return value < self.low or value > self.high
 
     def within(self, low: float, high: float) -> bool:
-        """Check whether the whole interval is strictly between `low` and `high`."""
+        """Return whether the whole interval is strictly between `low` and `high`."""
         return low < self.low and self.high < high
 
 
 @dataclass(frozen=True)
 class TooFew:
-    """No estimate, because only `count` of the `needed` data are available, counted in `what`."""
+    """No estimate, because there are only `count` instead of `needed` data; `what` is the unit."""
 
     count: float
     needed: float
@@ -45,7 +46,7 @@ class TooFew:
 
     @property
     def brief(self) -> str:
-        """Return a text short enough for a table cell: available out of needed."""
+        """Return a short text for a table cell, with the available and the required number."""
         return f"too few ({self.count:,.0f} of {self.needed:,.0f})"
 
 
@@ -61,7 +62,7 @@ class NotComputable:
 
 @dataclass(frozen=True)
 class NotPositive(NotComputable):
-    """No logarithm, hence no ratio of geometric means: `count` of `runs` are not positive."""
+    """No ratio of geometric means, because `count` of `runs` values are not positive."""
 
     count: int
     runs: int
@@ -69,7 +70,7 @@ class NotPositive(NotComputable):
 
 @dataclass(frozen=True)
 class BelowResolution:
-    """A difference too small for this experiment to detect; the true value is at most `limit`."""
+    """A difference that is too small to detect. The true value is at most `limit`."""
 
     limit: float
     level: float

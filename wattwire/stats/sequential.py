@@ -1,13 +1,15 @@
 """Decide when a campaign stops, by the width of its primary intervals and never by p.
 
-What: after a whole block, whether a primary contrast is known precisely enough. A precise contrast
-is dropped from the remaining blocks, while both sides of the others continue in each block; the
-campaign ends with the last contrast.
+What: after each complete block, whether a primary contrast is precise enough. A precise contrast is
+dropped from the remaining blocks, while both sides of the others continue in each block. The
+campaign ends when the last contrast is precise enough.
 How: the t interval of the paired log ratios, one per block, at INNER_CONFIDENCE. Repeated looks
-reduce coverage; the higher inner level compensates, so that the printed interval covers 95 %. The
-rule applies from BLOCKS_MIN blocks on; target, fewest and most blocks are fixed before the first.
-What it misses: contrasts other than the primary; below BLOCKS_MIN blocks only a fixed plan keeps
-its level. Correlated neighbouring blocks make the width appear smaller than it is.
+reduce the coverage. The higher inner level compensates for this, so that the reported interval
+covers 95 %. The rule applies from BLOCKS_MIN blocks. The target and the smallest and largest
+numbers of blocks are fixed before the first block.
+What it misses: contrasts other than the primary contrasts. With fewer than BLOCKS_MIN blocks, only
+a fixed plan has the nominal coverage. Correlation of neighbouring blocks makes the width appear
+smaller than it is.
 Reference: Chow & Robbins 1965, Annals of Mathematical Statistics 36:457 (fixed-width intervals);
 Glynn & Whitt 1992, Annals of Applied Probability 2:180.
 """
@@ -30,10 +32,10 @@ BLOCKS_MIN = 10
 
 @dataclass(frozen=True)
 class Look:
-    """One look at one contrast: `width` is half its interval's width, as a share of the ratio.
+    """One look at a contrast; `width` is half the width of its interval, as a share of the ratio.
 
-    A width of 0.05 means that the true ratio may be 1.05 times the estimate. It is infinite if the
-    contrast has fewer than two blocks.
+    A width of 0.05 means that the true ratio may be 1.05 times the estimate. The width is infinite
+    if the contrast has fewer than two blocks.
     """
 
     block_count: int
@@ -45,9 +47,9 @@ class Look:
 def look(
     log_ratios: Sequence[float] | FloatArray, target: float, blocks_min: int = BLOCKS_MIN
 ) -> Look:
-    """Return a look at one contrast, from one log ratio per whole block, in any order.
+    """Return a look at one contrast, from one log ratio per complete block, in any order.
 
-    Raises ValueError for a target that is not positive or a `blocks_min` below BLOCKS_MIN.
+    Raise ValueError if `target` is not positive or `blocks_min` is below BLOCKS_MIN.
     """
     if not target > 0:
         raise ValueError(f"target: found {target}; allowed: a number above 0")
@@ -59,7 +61,7 @@ def look(
 
 
 def half_width(log_ratios: FloatArray) -> FloatArray:
-    """Return half the interval's log-scale length, shape (series,), from (series, blocks)."""
+    """Return half the log-scale width of each interval, shape (series,), from (series, blocks)."""
     count = log_ratios.shape[1]
     if count < 2 or not np.isfinite(log_ratios).all():
         return np.full(log_ratios.shape[0], np.inf)

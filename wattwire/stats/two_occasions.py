@@ -1,11 +1,11 @@
-"""Compare two groups of runs from two occasions by the ratio of their geometric means.
+"""Compare two groups of unpaired runs by the ratio of their geometric means.
 
-What: the typical value of one group over that of the other, from one positive number per run.
-How: Welch's t interval for the difference of the means of the logarithms; neither equal variances
-nor equal numbers of runs are assumed.
-What it misses: every difference between the two occasions other than the intended one. The scatter
-within each group carries no information about them. With two or three runs per group the interval
-is wide, as it should be. For differences within blocks see `paired` and `blocked`.
+What: the ratio of the typical values of two groups, from one positive number per run.
+How: Welch's t interval for the difference of the means of the logarithms. Variances and numbers of
+runs may differ.
+What it misses: every difference between the two occasions other than the intended difference. The
+scatter within the groups contains no information about it. With two or three runs per group, the
+interval is wide. For differences within blocks, see `paired` and `blocked`.
 Reference: Welch 1947, Biometrika 34:28; Satterthwaite 1946, Biometrics Bulletin 2:110.
 """
 
@@ -30,10 +30,10 @@ def welch_ratio(
     lower: Sequence[float] | FloatArray,
     confidence: float = 0.95,
 ) -> Interval | TooFew | NotComputable:
-    """Return the geometric mean of `upper` over that of `lower`, shapes (runs,), (other runs,).
+    """Return the ratio of the geometric means of `upper` and `lower`.
 
-    Both are positive and finite, in the same unit; otherwise the result is `NotComputable`.
-    What, How, What it misses, Reference: see above.
+    The shapes are (runs,) and (other runs,). The values are positive and finite, in the same unit.
+    Otherwise the result is `NotComputable`. See the module's documentation for the method.
     """
     groups = [np.asarray(values, dtype=np.float64) for values in (upper, lower)]
     smallest_size = min(group.size for group in groups)
@@ -52,7 +52,7 @@ def welch_ratio(
     if test.interval is None:
         return NotComputable("no interval, because the values are too large or too small")
     logs = test.interval
-    with np.errstate(over="ignore"):  # with few, scattered runs a limit may overflow
+    with np.errstate(over="ignore"):  # with few, scattered runs, a limit may overflow
         ratio, low, high = np.exp([logs.estimate, logs.low, logs.high]).tolist()
     return replace(logs, estimate=ratio, low=low, high=high, method="Welch's t, log scale")
 
@@ -62,13 +62,11 @@ def welch_difference(
     lower: Sequence[float] | FloatArray,
     confidence: float = 0.95,
 ) -> Interval | TooFew | NotComputable:
-    """Return the mean of `upper` minus that of `lower`, in their unit.
+    """Return the mean of `upper` minus the mean of `lower`, in their unit.
 
-    The shapes are (runs,) and (other runs,). It is meant for shares, which may be zero, where a
-    ratio has no meaning. Refuses groups of fewer than RUNS_MIN runs, and two groups without
-    scatter.
-
-    What, How, What it misses, Reference: see above, without logarithms.
+    The shapes are (runs,) and (other runs,). Use this for shares, which may be zero, so that a
+    ratio has no meaning. Groups of fewer than RUNS_MIN runs, and two groups without scatter, are
+    refused. The method is described in the module's documentation, but without logarithms.
     """
     test = welch_t(np.asarray(upper), np.asarray(lower), confidence)
     if isinstance(test, (TooFew, NotComputable)):

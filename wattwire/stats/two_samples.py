@@ -1,17 +1,17 @@
 """Compare two unpaired samples by ranks: Hodges–Lehmann shift or ratio, and Cliff's delta.
 
-What: the difference (or ratio) by which one sample typically exceeds the other, and how often it
-does: delta is P(upper > lower) − P(upper < lower).
-How: the shift is the median of all pairwise differences; its confidence limits are the differences
-at the ranks where the exact rank-sum test changes its decision, so the printed level is exact, or a
-lower bound if values are tied. Delta's limits solve the score-like equation with Hanley and
-McNeil's variance, in which the mean of both sample sizes replaces each.
-What it misses: blocks. If the runs of a block share its level, the interval is wider than that of a
-paired contrast. For distributions of different shapes the shift has no simple meaning. At five and
-six runs the interval's coverage of a delta near ±1 is slightly below its level.
+What: the typical difference or ratio of two samples, and Cliff's delta, P(upper > lower) − P(upper
+< lower).
+How: the shift is the median of all pairwise differences. Its confidence limits are the differences
+at the ranks where the exact rank-sum test changes its decision. The reported level is therefore
+exact, or a lower bound if values are tied. The limits of delta solve the score-like equation with
+Hanley and McNeil's variance, in which the mean of both sample sizes replaces each size.
+What it misses: blocks. If the runs of a block share its level, the interval is wider than the
+interval of a paired contrast. For distributions of different shapes, the shift has no simple
+meaning. With five or six runs, the coverage of a delta near ±1 is slightly below its level.
 Reference: Hodges & Lehmann 1963, Annals of Mathematical Statistics 34:598; Hollander, Wolfe &
-Chicken, Nonparametric Statistical Methods, 4.2 and 4.3; Cliff 1993, Psychological Bulletin
-114:494; Newcombe 2006, Statistics in Medicine 25:559 (method 5).
+Chicken, Nonparametric Statistical Methods, 4.2 and 4.3; Cliff 1993, Psychological Bulletin 114:494;
+Newcombe 2006, Statistics in Medicine 25:559 (method 5).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ TOO_LARGE = "the difference exceeds the range of floating-point numbers"
 
 @lru_cache(maxsize=256)
 def rank_sum_distribution(first_size: int, second_size: int) -> FloatArray:
-    """Return exact null probabilities of the Mann–Whitney count, without ties.
+    """Return the exact null probabilities of the Mann–Whitney count, without ties.
 
-    They belong to the counts from 0 to the product of both sample sizes.
+    The counts range from 0 to the product of both sample sizes.
     """
     counts = np.zeros((first_size + 1, first_size * second_size + 1))
     counts[0, 0] = 1.0
@@ -55,7 +55,10 @@ def rank_sum_distribution(first_size: int, second_size: int) -> FloatArray:
 
 
 def _cut(upper_size: int, lower_size: int, confidence: float) -> tuple[int, float, str]:
-    """Return the limits' rank from either end of the differences, the level and the method."""
+    """Return the rank of the limits among the sorted differences, the level and the method.
+
+    The rank is counted from either end.
+    """
     if upper_size * lower_size <= EXACT_PAIRS_MAX:
         tail = np.cumsum(
             rank_sum_distribution(min(upper_size, lower_size), max(upper_size, lower_size))
@@ -76,8 +79,8 @@ def shift_by_ranks(
 ) -> Interval | Unanswered:
     """Return the typical difference upper − lower of two independent samples, in their unit.
 
-    The interval's `level` is exact: the smallest attainable one that is at least `confidence`, or
-    the widest interval's if there is none. With tied values the level is a lower bound.
+    The `level` of the interval is exact. It is the smallest possible level that is at least
+    `confidence`, or else the level of the widest interval. With tied values, it is a lower bound.
     """
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     refusal = _refusal(above, below, SHIFT_RUNS_MIN, "for a rank interval")
@@ -127,7 +130,7 @@ def cliffs_delta(
     lower: Sequence[float] | FloatArray,
     confidence: float = 0.95,
 ) -> Interval | Unanswered:
-    """Return Cliff's delta, −1 … 1, of two independent samples; +inf (a loss) ranks highest."""
+    """Return Cliff's delta (−1 … 1) of two independent samples; +inf (a loss) ranks highest."""
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     refusal = _refusal(above, below, DELTA_RUNS_MIN, "for Cliff's delta")
     if refusal is not None:
@@ -145,8 +148,8 @@ def cliffs_delta(
 
 
 def superiority(above: FloatArray, below: FloatArray) -> float:
-    """Return the share of pairs in which `above` is greater, ties counting half: (delta + 1)/2."""
-    # A difference of infinities is NaN, so values are compared and not subtracted.
+    """Return the share of pairs in which `above` is greater: (delta + 1)/2. Ties count half."""
+    # A difference of infinities is NaN, so compare the values instead of subtracting them.
     greater = float(np.mean(above[:, None] > below[None, :]))
     equal = float(np.mean(above[:, None] == below[None, :]))
     return greater + equal / 2.0
@@ -155,9 +158,9 @@ def superiority(above: FloatArray, below: FloatArray) -> float:
 def newcombe_limits(
     shares: FloatArray, upper_size: int, lower_size: int, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the limits of P(upper > lower) for samples of `upper_size` and `lower_size` values.
+    """Return the limits of P(upper > lower) for samples of these sizes.
 
-    Both have the shape of `shares`.
+    Both limits have the shape of `shares`.
     """
     quantile = float(special.ndtri(0.5 + confidence / 2))
     mean_size_less_one = (upper_size + lower_size) / 2.0 - 1.0

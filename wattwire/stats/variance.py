@@ -1,19 +1,19 @@
 """Test main effects and interactions of factors by F, with partial omega squared.
 
-What: for a factor, whether any of its levels differ; for a pair, whether one factor's contrasts
-change with the other's level. On the log scale of `fit_log` the contrasts are ratios; on the
-untransformed scale of `fit_plain` they are differences. The two need not agree, so both are
-available.
-How: the fitted block model's own contrasts, each averaged with equal weight over the combinations
-that have both levels, tested together by F against the pooled error. Omega squared is the effect's
-variance over the sum of its own and the error's; its confidence limits are the noncentralities at
-which the observed F becomes improbable. For the limits the error has at most TAIL_DEGREES degrees
-of freedom, because heavy tails leave it that uncertain regardless of the number of runs:
-uncorrected limits cover .78 at a nominal .95 under t errors with 3 degrees of freedom. An
-interaction is also tested without normal errors: residuals of the model without it are permuted
-within blocks (seeded), and the share of larger F is its second p.
-What it misses: unequal spread between treatments; with one block no interaction is estimable;
-interactions of three factors. A negative estimate of omega squared is printed as zero.
+What: for a factor, whether any of its levels differ; for a pair of factors, whether the contrasts
+of one factor change with the level of the other. On the log scale of `fit_log`, the contrasts are
+ratios. On the untransformed scale of `fit_plain`, they are differences. The two scales may
+disagree, so both are available.
+How: the contrasts of the fitted block model, each averaged with equal weight over the combinations
+that have both levels, are tested together by F against the pooled error. Omega squared is the
+variance of the effect over the sum of its variance and the error's variance. Its confidence limits
+are the noncentralities at which the observed F becomes improbable. For the limits, the error has at
+most TAIL_DEGREES degrees of freedom, because heavy tails make it uncertain regardless of the number
+of runs. Uncorrected limits cover .78 at a nominal .95 under t errors with 3 degrees of freedom. An
+interaction is also tested without assuming normal errors: the residuals of the model without it are
+permuted within blocks (seeded), and the share of larger F is the second p.
+What it misses: unequal spread between treatments; interactions of three factors. With one block, no
+interaction is estimable. A negative estimate of omega squared is reported as zero.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4 and 5; Searle, Linear Models, 5;
 Steiger 2004, Psychological Methods 9:164 (noncentral limits); Olejnik & Algina 2003, Psychological
 Methods 8:434 (partial omega squared); Freedman & Lane 1983, JBES 1:292 (permuted residuals).
@@ -46,10 +46,10 @@ TAIL_DEGREES = 10.0
 
 @dataclass(frozen=True)
 class Effect:
-    """An F test of one source of a response's variation, and the share it accounts for.
+    """An F test of one source of variation, and the share of the variation that it explains.
 
-    `degrees` are those of the source, `error_degrees` of the pooled error. `omega_squared` is
-    partial, 0 … 1. Only interactions have `permuted_p`.
+    `degrees` and `error_degrees` are the degrees of freedom of the source and of the pooled error.
+    `omega_squared` is partial, 0 … 1. Only interactions have `permuted_p`.
     """
 
     source: tuple[str, ...]
@@ -62,7 +62,7 @@ class Effect:
 
 
 def main_effect(fit: Fit, factor: str, confidence: float = 0.95) -> Effect | Unanswered:
-    """Test whether any level of `factor` differs from another, over the whole fit."""
+    """Test whether the levels of `factor` differ, over the whole fit."""
     levels = fit.factors.get(factor, ())
     if len(levels) < 2:
         return NotComputable(f"{factor} has one level")
@@ -78,7 +78,7 @@ def main_effect(fit: Fit, factor: str, confidence: float = 0.95) -> Effect | Una
 def interaction(
     fit: Fit, one: str, other: str, confidence: float = 0.95, permutations: int = PERMUTATIONS
 ) -> Effect | Unanswered:
-    """Test whether contrasts of factor `one` change with the level of factor `other`."""
+    """Test whether the contrasts of factor `one` change with the level of factor `other`."""
     if fit.kind != "treatments":
         return TooFew(fit.block_count, 2, "blocks to separate an interaction from the error")
     if min(len(fit.factors.get(name, ())) for name in (one, other)) < 2:
@@ -136,7 +136,7 @@ def effect_of(
 
 
 def known_degrees(error_degrees: float) -> float:
-    """Return the degrees of freedom of an error's variance where its tails may be heavy."""
+    """Return the degrees of freedom of an error variance if its tails may be heavy."""
     return 1.0 / (1.0 / error_degrees + 1.0 / TAIL_DEGREES)
 
 
@@ -157,8 +157,8 @@ def omega_squared(
 ) -> Interval:
     """Return partial omega squared of an F `statistic`, with an interval from the noncentral F.
 
-    `known` is the error's degrees of freedom for the interval; the default, `error_degrees`, is
-    correct for normal errors.
+    `known` is the number of degrees of freedom of the error for the interval. The default,
+    `error_degrees`, is correct for normal errors.
     """
     excess = degrees * (statistic - 1.0)
     estimate = max(0.0, excess / (excess + run_count)) if excess + run_count > 0 else 0.0
@@ -180,14 +180,14 @@ def omega_squared(
 
 
 def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: float) -> float:
-    """Return the noncentrality at which P(F ≤ `statistic`) is `share`; 0 if there is none."""
+    """Return the noncentrality at which P(F ≤ `statistic`) is `share`; 0 if it does not exist."""
 
     def excess(noncentrality: float) -> float:
         if noncentrality <= 0.0:
             return float(special.fdtr(degrees, error_degrees, statistic)) - share
-        # ncf.cdf of scipy.stats calls the same function, but checks its arguments each time.
+        # scipy.stats.ncf.cdf calls the same function, but checks its arguments each time.
         chance = special.ncfdtr(degrees, error_degrees, noncentrality, statistic)
-        # For large noncentralities the series underflows to NaN, and the probability is 0.
+        # For large noncentralities, the series underflows to NaN, and the probability is 0.
         return (0.0 if np.isnan(chance) else float(chance)) - share
 
     if excess(0.0) <= 0.0:
@@ -200,9 +200,9 @@ def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: 
 
 @lru_cache(maxsize=2)
 def _orders(blocks: bytes, permutations: int) -> NDArray[np.int64]:
-    """Return seeded orders of the runs, shuffled within blocks, shape (permutations, runs).
+    """Return seeded permutations of the runs within blocks, shape (permutations, runs).
 
-    All pairs of factors share them.
+    All pairs of factors use the same permutations.
     """
     block_of_run = np.frombuffer(blocks, dtype=np.int64)
     rng = np.random.default_rng(SEED)
@@ -213,9 +213,9 @@ def _orders(blocks: bytes, permutations: int) -> NDArray[np.int64]:
 def _permuted_p(fit: Fit, rows: FloatArray, statistic: float, permutations: int) -> float:
     """Return the share of within-block permutations whose F is at least as large.
 
-    The reduced model's fitted values are in the full model's column space and have a zero contrast,
-    so both parts of F depend only on the permuted residuals, and the sum of their squares is
-    constant.
+    The fitted values of the reduced model are in the column space of the full model and have a zero
+    contrast. Both parts of F therefore depend only on the permuted residuals, whose sum of squares
+    is constant.
     """
     covariance = fit.covariance_base
     inverse, degrees = _inverse(rows @ covariance @ rows.T)

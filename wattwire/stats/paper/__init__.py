@@ -1,6 +1,6 @@
-"""Methods that papers commonly use: tests, the decision path, and its false-positive rates.
+"""Methods that are common in papers: tests, the decision path, and its false-positive rates.
 
-`import wattwire.stats` imports nothing from here: answers do not depend on these methods.
+`wattwire.stats` does not import this package, because the answers do not use these methods.
 """
 
 from wattwire.stats.paper.aligned import aligned_ranks

@@ -1,13 +1,12 @@
 """Test interactions of several factors by the aligned rank transform.
 
-What: an F test for each main effect and interaction of a full factorial, on ranks that were
+What: an F test of each main effect and interaction of a full factorial design, on ranks that are
 aligned for that effect.
-How: each value minus its cell's mean, plus the estimate of the one effect, is ranked with all
-others; of a full factorial analysis of variance of those ranks (type III, sum-to-zero coding) only
-that effect is used.
-What it misses: ratios: it reports multiplicative main effects as an interaction (with main effects
-of ×3 and ×5 and no interaction on the log scale, in every trial). Blocks. Data that are nearly all
-ties: refused if most values, or those of most combinations, are equal.
+How: each value minus its cell's mean, plus the estimate of the effect, is ranked. A full factorial
+analysis of variance of the ranks (type III, sum-to-zero coding) tests only that effect.
+What it misses: ratios. The method reports multiplicative main effects as an interaction (with main
+effects of ×3 and ×5 and no interaction on the log scale, in every trial). Blocks are ignored. Data
+with many ties are refused: if most values, or the values of most combinations, are equal.
 Reference: Higgins & Tashtoush 1994, Nonlinear World 1:201; Wobbrock et al. 2011, CHI '11:143.
 """
 
@@ -39,10 +38,10 @@ FACTORS_MAX = 4
 def aligned_ranks(
     response: Values, factors: Mapping[str, Sequence[Hashable]]
 ) -> dict[tuple[str, ...], Significance] | Unanswered:
-    """Return each effect's F test, by the tuple of its factors' names; all shapes are (runs,).
+    """Return the F test of each effect, by the names of its factors; all shapes are (runs,).
 
-    Needs two to four factors with at least two levels each, at least one value for every
-    combination of levels, and more values than combinations.
+    The function requires two to four factors with at least two levels each, at least one value for
+    every combination of levels, and more values than combinations.
     """
     values = np.asarray(response, dtype=np.float64).ravel()
     refusal = _refusal(values, factors)
@@ -76,7 +75,7 @@ def aligned_ranks(
     tests = {}
     for effect in effects:
         aligned = residuals + _effect(table, [names.index(name) for name in effect]).ravel()[cells]
-        # Rounding errors separate tied values: round again before ranking.
+        # Rounding errors separate tied values, so round again before ranking.
         ranks = scipy_stats.rankdata(np.round(aligned, 10))
         test = _type_three(ranks, columns, effect)
         if not isinstance(test, Significance):
@@ -102,12 +101,12 @@ def _refusal(values: FloatArray, factors: Mapping[str, Sequence[Hashable]]) -> U
 def _nearly_constant(
     values: FloatArray, cells: np.ndarray, counts: np.ndarray
 ) -> NotComputable | None:
-    """Return a refusal if a few differing values alone would decide every effect, else None.
+    """Return a refusal if a few differing values would determine every effect, else None.
 
-    A single differing value moves the estimates of all effects equally, and ranks give it as much
-    weight as scatter in all values. With eight combinations of three values, a true null hypothesis
-    was rejected at 5 % in 22 % of simulated tests if four of five values were equal, and in all of
-    them if all but one were.
+    A single differing value changes the estimates of all effects equally, and ranks give it as much
+    weight as scatter in all values. In a simulation with eight combinations of three values, a true
+    null hypothesis was rejected at 5 % in 22 % of the tests if four of five values were equal, and
+    in all tests if all values but one were equal.
     """
     rounded = np.round(values, 10)
     equal_values = int(np.unique(rounded, return_counts=True)[1].max())
@@ -132,7 +131,7 @@ def _coded(levels: Sequence[Hashable]) -> np.ndarray:
 
 
 def _effect(table: FloatArray, axes: Sequence[int]) -> FloatArray:
-    """Return the effect in every cell: means over the other factors minus lower-order effects."""
+    """Return the effect in each cell: means over the other factors minus lower-order effects."""
     estimate = np.zeros_like(table)
     for size in range(len(axes) + 1):
         for kept_axes in combinations(axes, size):
@@ -145,7 +144,7 @@ def _effect(table: FloatArray, axes: Sequence[int]) -> FloatArray:
 def _columns(
     effect: Sequence[str], coded: Mapping[str, np.ndarray], sizes: Mapping[str, int]
 ) -> FloatArray:
-    """Return sum-to-zero columns of one effect, shape (runs, product of (levels − 1))."""
+    """Return the sum-to-zero columns of one effect, shape (runs, product of (levels − 1))."""
     product = np.ones((len(next(iter(coded.values()))), 1))
     for name in effect:
         contrasts = np.vstack([np.eye(sizes[name] - 1), -np.ones(sizes[name] - 1)])

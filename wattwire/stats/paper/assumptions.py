@@ -1,6 +1,6 @@
 """Check assumptions before a test: normality, a transformation, outliers, equal variances.
 
-Each docstring states what the check misses; `decide` (path.py) calls the checks in order.
+Each docstring states the limits of its check. `decide` (path.py) calls the checks in order.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ WHISKER = 1.5
 
 
 def shapiro_wilk(values: Values) -> Significance | Unanswered:
-    """Test whether values (n,) come from a normal distribution.
+    """Test whether the values, shape (n,), come from a normal distribution.
 
     What: W, the squared correlation of the sorted values with normal scores, and its p.
-    How: Royston's approximation, 3 to 5,000 values.
-    What it misses: with few values it rarely rejects (at n = 3 to 5 a lognormal sample usually
-    passes); with hundreds, it rejects harmless departures.
+    How: Royston's approximation for 3 to 5,000 values.
+    What it misses: with few values, it rarely rejects (with 3 to 5 values, a lognormal sample
+    usually passes). With hundreds of values, it rejects harmless departures.
     Reference: Shapiro & Wilk 1965, Biometrika 52:591; Royston 1995, Applied Statistics 44:547.
     """
     data = np.asarray(values, dtype=np.float64).ravel()
@@ -59,10 +59,10 @@ def shapiro_wilk(values: Values) -> Significance | Unanswered:
 
 @dataclass(frozen=True)
 class BoxCox:
-    """A power transformation: `power` (λ) and the groups on the transformed scale.
+    """A power transformation: its `power` (λ), and the groups on the transformed scale.
 
-    Transformed values are (z^λ − 1)/λ, log z at λ = 0, where z is the value over the geometric mean
-    of all values; they have no unit.
+    The transformed values are (z^λ − 1)/λ, or log z at λ = 0. z is the value divided by the
+    geometric mean of all values, so the result has no unit.
     """
 
     power: float
@@ -70,13 +70,13 @@ class BoxCox:
 
 
 def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
-    """Return the power that makes all groups of positive values most nearly normal.
+    """Return the power that makes all groups of positive values as normal as possible.
 
-    What: λ by maximum likelihood under a mean per group and one variance.
-    How: the profile likelihood, maximised over −5 … 5.
-    What it misses: a later p treats λ as if it had been known beforehand, and concerns means on a
-    scale without practical meaning. A λ per group, as sometimes used, would compare groups on
-    different scales.
+    What: λ by maximum likelihood, with a mean per group and a common variance.
+    How: the maximum of the profile likelihood over −5 … 5.
+    What it misses: a later p treats λ as known beforehand, and applies to means on a scale without
+    practical meaning. A separate λ per group, as sometimes used, would compare groups on different
+    scales.
     Reference: Box & Cox 1964, J. Royal Statistical Society B 26:211.
     """
     data = arrays(groups)
@@ -99,7 +99,7 @@ def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
     def lack(power: float) -> float:
         return _negative_log_likelihood(power, logs)
 
-    # The lack of fit is infinite where squares overflow; the minimiser then moves away from there.
+    # The objective is infinite where squares overflow, which the minimiser then avoids.
     with np.errstate(invalid="ignore"):
         minimum = optimize.minimize_scalar(
             lack, bounds=(-limit, limit), method="bounded", options={"xatol": 1e-9}
@@ -114,7 +114,7 @@ def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
 def _transformed(logs: FloatArray, power: float) -> FloatArray:
     """Return the Box–Cox transform, computed from the logarithm.
 
-    In this form no power below the limit overflows.
+    This form does not overflow for any power within the limits.
     """
     return logs if power == 0 else np.asarray(np.expm1(power * logs) / power, dtype=np.float64)
 
@@ -122,7 +122,7 @@ def _transformed(logs: FloatArray, power: float) -> FloatArray:
 def _negative_log_likelihood(power: float, logs: Sequence[FloatArray]) -> float:
     """Return the negative log likelihood of `power`, up to a constant.
 
-    The values' geometric mean is 1, so the Jacobian term is zero.
+    The geometric mean of the values is 1, so the Jacobian term is zero.
     """
     transformed = [_transformed(group, power) for group in logs]
     squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in transformed)
@@ -132,7 +132,7 @@ def _negative_log_likelihood(power: float, logs: Sequence[FloatArray]) -> float:
 
 @dataclass(frozen=True)
 class Outliers:
-    """The fences `low` and `high`; `kept`, in the values' shape, marks the values between them."""
+    """The limits `low` and `high` for outliers; `kept` marks the values between them."""
 
     kept: np.ndarray
     low: float
@@ -140,16 +140,17 @@ class Outliers:
 
     @property
     def removed(self) -> int:
-        """Return the number of values outside the fences."""
+        """Return the number of values outside the limits."""
         return int(np.sum(~self.kept))
 
 
 def iqr_outliers(values: Values, whisker: float = WHISKER) -> Outliers | Unanswered:
-    """Mark values (n,) more than `whisker` interquartile ranges outside the quartiles.
+    """Mark values, shape (n,), more than `whisker` interquartile ranges outside the quartiles.
 
-    What: the fences of a box plot. How: quartiles by linear interpolation (R's type 7).
-    What it misses: one in three normal samples of 20 values has an outlier by this rule; removing
-    outliers before a test raises its false-positive rate to 8–16 %.
+    What: the fences of a box plot.
+    How: quartiles by linear interpolation (R's type 7).
+    What it misses: one in three normal samples of 20 values has an outlier by this rule. Removing
+    outliers before a test increases its false-positive rate to 8–16 %.
     Reference: Tukey 1977, Exploratory Data Analysis, 2D; Frigge, Hoaglin & Iglewicz 1989, The
     American Statistician 43:50.
     """
@@ -161,7 +162,7 @@ def iqr_outliers(values: Values, whisker: float = WHISKER) -> Outliers | Unanswe
     scaled = data / largest
     lower, upper = (float(q) for q in np.quantile(scaled, (0.25, 0.75)))
     reach = whisker * (upper - lower)
-    # A value that only rounding puts outside a fence counts as inside.
+    # The slack includes values that are outside a fence only because of rounding.
     slack = ROUNDING_OF_FENCES
     kept = (scaled >= lower - reach - slack) & (scaled <= upper + reach + slack)
     float_max = float(np.finfo(np.float64).max)
@@ -175,12 +176,13 @@ ROUNDING_OF_FENCES = 4 * float(np.finfo(np.float64).eps)
 def levene(groups: Sequence[Values], centre: str = "median") -> Significance | Unanswered:
     """Test whether groups have equal variances.
 
-    What: analysis of variance of the distances from each group's centre: its mean (Levene) or
-    its median (Brown–Forsythe, the more robust). `centre` is "mean" or "median".
-    What it misses: with five values per group it detects a threefold standard deviation in about
-    one case in five.
-    Reference: Levene 1960, in Contributions to Probability and Statistics; Brown & Forsythe
-    1974, JASA 69:364.
+    What: an analysis of variance of the distances from the centre of each group. The centre is the
+    mean (Levene) or the median (Brown–Forsythe, which is more robust). `centre` is "mean" or
+    "median".
+    What it misses: with five values per group, it detects a threefold standard deviation in only
+    about one case in five.
+    Reference: Levene 1960, in Contributions to Probability and Statistics; Brown & Forsythe 1974,
+    JASA 69:364.
     """
     data = arrays(groups)
     refusal = refuse_groups(data, 2)

@@ -1,15 +1,17 @@
 """Test groups by Kruskal–Wallis, with exact p by enumeration for small groups.
 
 What: whether all groups come from one distribution, by the joint ranks of their values. For two
-groups it is the two-sided rank-sum test. How: up to 10 values per group, p is the share of all
-assignments of the ranks (ties included) to the groups with an H at least as large. The assignments
-are counted value by value, merging equal rank sums; if that takes too many states, p is the share
-among 99,999 seeded permutations (plus one, over 100,000). Above 10 values in any group, the χ²
-approximation is used; with three values per group it would reject at 5 % in 10 % of trials with two
-groups and in 1 % with three. What it misses: differences in spread that do not change mean ranks;
-blocks. Two groups of three cannot reach p < .05: `Significance.powerless` is then true. Reference:
-Kruskal & Wallis 1952, JASA 47:583; Pagano & Tritchler 1983, JASA 78:435 (counting); Phipson & Smyth
-2010, Statistical Applications in Genetics 9:39 (plus one).
+groups, it is the two-sided rank-sum test.
+How: up to 10 values per group, p is the share of all assignments of the ranks (including ties) to
+the groups whose H is at least as large. The assignments are counted value by value, and states with
+equal rank sums are merged. If there are too many states, p is the share of 99,999 seeded
+permutations plus the observed arrangement. With more than 10 values in any group, the χ²
+approximation is used. With three values per group, the approximation would reject a true hypothesis
+at 5 % in 10 % of the trials with two groups, and in 1 % with three groups.
+What it misses: differences in spread that do not change the mean ranks; blocks. Two groups of three
+cannot reach p < .05; `Significance.powerless` is then true.
+Reference: Kruskal & Wallis 1952, JASA 47:583; Pagano & Tritchler 1983, JASA 78:435 (counting);
+Phipson & Smyth 2010, Statistical Applications in Genetics 9:39 (plus one).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ SEED = 20_250_402
 
 
 def kruskal_wallis(groups: Sequence[Values]) -> Significance | Unanswered:
-    """Test two or more groups of at least one value each by H; +∞ and −∞ count as the extremes."""
+    """Test two or more non-empty groups by H. Infinite values rank as extremes."""
     data = arrays(groups)
     refusal = refuse_groups(data, 1, finite=False)
     if refusal is not None:
@@ -71,7 +73,7 @@ def _exact(doubled: Sequence[IntArray], sizes: tuple[int, ...]) -> tuple[float, 
 
 @dataclass(frozen=True)
 class _Null:
-    """Null distribution of the spread of rank sums; `upper` is P(≥ value)."""
+    """Null distribution of the spread of rank sums. `upper` is P(spread ≥ value)."""
 
     values: IntArray
     upper: NDArray[np.float64]
@@ -93,7 +95,8 @@ class _Null:
 def _null(doubled: tuple[int, ...], sizes: tuple[int, ...]) -> _Null:
     """Return the null distribution of the spread of rank sums.
 
-    `doubled` are twice the ranks of all values, `sizes` the group sizes, both ascending.
+    `doubled` contains the ranks of all values, doubled, and `sizes` the group sizes. Both are in
+    ascending order.
     """
     counted = _enumerated(doubled, sizes)
     arrangements = math.factorial(len(doubled))
@@ -123,7 +126,7 @@ def _null(doubled: tuple[int, ...], sizes: tuple[int, ...]) -> _Null:
 def _rounded(number: int) -> str:
     """Format `number` as two digits and a power of ten.
 
-    With many groups it exceeds the float range.
+    With many groups, the number exceeds the range of a float.
     """
     return f"{Decimal(number):.1e}"
 
@@ -135,7 +138,7 @@ def _portions(total: int, portion_max: int = 20_000) -> list[int]:
 
 
 def _spread(sums: IntArray, sizes: tuple[int, ...]) -> IntArray:
-    """Return Σ (rank sum)²/size times a common multiple: an integer ordered like H."""
+    """Return Σ (rank sum)²/size times a common multiple: an integer with the same order as H."""
     common = math.lcm(*sizes)
     weights = np.array([common // size for size in sizes], dtype=np.int64)
     return np.asarray(sums**2 @ weights, dtype=np.int64)
@@ -144,10 +147,10 @@ def _spread(sums: IntArray, sizes: tuple[int, ...]) -> IntArray:
 def _enumerated(
     doubled: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[IntArray, NDArray[np.float64]] | None:
-    """Return every possible spread and its number of arrangements; None for too many states.
+    """Return each possible spread and its number of arrangements; None for too many states.
 
-    A state holds the number of values and their rank sum for each group. Groups of equal size are
-    exchangeable, so their states are kept sorted.
+    A state contains the number of values and the rank sum of each group. Groups of equal size are
+    exchangeable, so their states are sorted.
     """
     shift = int(sum(doubled[-max(sizes) :])).bit_length()
     width = shift + max(sizes).bit_length()

@@ -1,6 +1,6 @@
 """Test means by Student's and Welch's t, and by one-way and Welch's analysis of variance.
 
-All tests treat groups as unpaired, so they ignore the variation that blocks explain.
+All tests treat the groups as unpaired and ignore the variation that blocks explain.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from wattwire.stats.results import Interval
 def student_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
     """Return Student's t-test for two groups with a common variance.
 
-    What: difference of means over its standard error, variance pooled; at least two values each.
+    What: the difference of the means over its standard error, with a pooled variance. Each group
+    needs at least two values.
     What it misses: unequal variances with unequal sizes; skew in small samples.
     Reference: Student 1908, Biometrika 6:1.
     """
@@ -41,8 +42,9 @@ def student_t(first: Values, second: Values, confidence: float = 0.95) -> Signif
 def welch_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
     """Return Welch's t-test for two groups with separate variances.
 
-    What: difference of means over its standard error; Satterthwaite's degrees of freedom.
-    What it misses: with fewer than five values per group it is conservative; skew.
+    What: the difference of the means over its standard error, with Satterthwaite's degrees of
+    freedom.
+    What it misses: skew. With fewer than five values per group, the test is conservative.
     Reference: Welch 1947, Biometrika 34:28.
     """
     return _two_sample_t(first, second, confidence, pooled=False)
@@ -100,9 +102,9 @@ def _error(scaled: Sequence[FloatArray], pooled: bool) -> tuple[float, float]:
 def anova(groups: Sequence[Values]) -> Significance | Unanswered:
     """Return a one-way analysis of variance.
 
-    What: variance between the groups' means over the variance within groups.
-    What it misses: unequal variances (with unequal sizes the false-positive rate may be several
-    times the level); blocks.
+    What: the variance between the means of the groups over the variance within groups.
+    What it misses: unequal variances (with unequal sizes, the false-positive rate may be several
+    times the nominal level); blocks.
     Reference: Fisher 1925, Statistical Methods for Research Workers, ch. 7.
     """
     data = arrays(groups)
@@ -125,8 +127,9 @@ def anova(groups: Sequence[Values]) -> Significance | Unanswered:
 def welch_anova(groups: Sequence[Values]) -> Significance | Unanswered:
     """Return Welch's analysis of variance for groups with separate variances.
 
-    What: variance of the groups' means, each weighted by its precision.
-    What it misses: skew; with fewer than five values per group its false-positive rate is too high.
+    What: the variance of the group means, weighted by their precision.
+    What it misses: skew. With fewer than five values per group, the false-positive rate is too
+    high.
     Reference: Welch 1951, Biometrika 38:330.
     """
     data = arrays(groups)

@@ -1,13 +1,13 @@
-"""Follow a paper's decision path from groups of runs to a p, and record each decision.
+"""Apply a paper's decision path to groups of runs, and record each decision.
 
 What: Shapiro–Wilk in each group → Box–Cox if a group is not normal → interquartile outliers →
 Levene → t, ANOVA, Welch's or Kruskal–Wallis → pairs. All tests are unpaired.
-How: if there are outliers, every step from Levene on is done with and without them; both results
-are reported with equal rank.
-What it misses: the data choose the test, so its level is not the nominal one (`rates`); blocks are
-ignored (`Path.blocks` is the share of the scatter that they explain).
-Reference: Rochon, Gondan & Kieser 2012, BMC Medical Research Methodology 12:81 (testing
-normality first); Zimmerman 2004, British J. of Mathematical and Statistical Psychology 57:173.
+How: if there are outliers, every step from Levene is done with and without them, and both results
+are reported with equal weight.
+What it misses: the data select the test, so its actual level differs from the nominal level
+(`rates`). Blocks are ignored; `Path.blocks` is the share of the scatter that they explain.
+Reference: Rochon, Gondan & Kieser 2012, BMC Medical Research Methodology 12:81 (testing normality
+first); Zimmerman 2004, British J. of Mathematical and Statistical Psychology 57:173.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Branch:
-    """The path from the test of equal variances on: `test` over all groups, `pairs` if it rejected.
+    """The part of the path from the test of equal variances.
 
-    `pairs` is None if pairs were not compared: not requested, two groups, or no rejection.
+    `test` compares all groups. `pairs` contains the comparisons of pairs after a rejection. It is
+    None if pairs were not requested, if there are only two groups, or without a rejection.
     """
 
     counts: Mapping[str, int]
@@ -63,7 +64,7 @@ class Branch:
 class BlockShare:
     """Share of the scatter within groups that blocks explain, and the share expected by chance.
 
-    Both are shares of the sum of squares; `degrees` are the blocks' degrees of freedom.
+    Both are shares of the sum of squares. `degrees` are the degrees of freedom of the blocks.
     """
 
     share: float
@@ -73,10 +74,11 @@ class BlockShare:
 
 @dataclass(frozen=True)
 class Path:
-    """A whole path. `scale` is "as measured" or "Box–Cox"; `level` is the level of every decision.
+    """A complete decision path.
 
-    `missing` counts the values excluded as not measured, by group. `without_outliers` is None if no
-    value is outside the fences; `removed` counts the outliers by group.
+    `scale` is "as measured" or "Box–Cox". `level` is the significance level of every decision.
+    `missing` is the number of missing values by group, which are excluded. `without_outliers` is
+    None if there are no outliers. `removed` is the number of outliers by group.
     """
 
     level: float
@@ -92,13 +94,13 @@ class Path:
 
     @property
     def removed_share(self) -> float:
-        """Return the share of values outside the fences."""
+        """Return the share of values that are outliers."""
         total = sum(self.counts.values())
         return sum(self.removed.values()) / total if total else 0.0
 
     @property
     def disagrees(self) -> bool:
-        """Check whether removing outliers changes the verdict; False unless both tests exist."""
+        """Return whether removing outliers changes the verdict; False unless both tests exist."""
         if self.without_outliers is None:
             return False
         before, after = self.with_all.test, self.without_outliers.test
@@ -108,7 +110,7 @@ class Path:
 
     @property
     def undecided_without(self) -> bool:
-        """Check whether a test exists with all values but not after removing outliers."""
+        """Return whether a test exists for all values, but not after removing outliers."""
         without = self.without_outliers
         return (
             without is not None
@@ -123,12 +125,13 @@ def decide(
     level: float = LEVEL,
     pairs: bool = True,
 ) -> Path:
-    """Return the decision path over named groups of run values, shape (runs of the group,) each.
+    """Return the decision path over named groups of values, shape (runs of the group,) each.
 
-    `blocks` gives each value's block, in the same shapes, to report the variation that unpaired
-    tests ignore. Missing values (NaN) are excluded and counted; infinite values permit rank tests
-    only. `pairs` enables comparisons of pairs after a rejection (simulations do not need them).
-    Raises ValueError if blocks and values do not match, or `level` is not between 0 and 1.
+    `blocks` contains the block of each value, in the same shapes. It is used to report the
+    variation that unpaired tests ignore. Missing values (NaN) are excluded and counted. Infinite
+    values allow only rank tests. `pairs` enables comparisons of pairs after a rejection;
+    simulations disable it. Raise ValueError if blocks and values do not match, or if `level` is not
+    between 0 and 1.
     """
     if not 0 < level < 1:
         raise ValueError(f"level: found {level}; allowed: a number between 0 and 1")
@@ -176,7 +179,7 @@ Named = dict[str, FloatArray]
 
 
 def _scale(present: Named, level: float) -> tuple[Named, bool, str, list[Step]]:
-    """Return groups on the chosen scale, whether they are normal, the scale's name, the steps."""
+    """Return the scaled groups, whether they are normal, the name of the scale, and the steps."""
     steps, normal = _normality(present, level, "Shapiro–Wilk")
     if normal or any(isinstance(step.result, (TooFew, NotComputable)) for step in steps):
         return present, normal, "as measured", steps
@@ -232,7 +235,7 @@ def _branch(groups: Named, normal: bool, level: float, compare_pairs: bool) -> B
         result = levene(data, centre)
         rejected = isinstance(result, Significance) and result.rejects(level)
         unknown = not isinstance(result, Significance)
-        # The median version decides: it is the libraries' default for Levene and more robust.
+        # The median version decides, because it is the default of libraries and more robust.
         equal = not rejected if centre == "median" else equal
         decision = "unequal variances" if rejected else "equal variances not rejected"
         name = "Levene" if centre == "mean" else "Brown–Forsythe"
@@ -263,9 +266,10 @@ def _pairs(groups: Named, normal: bool, equal: bool) -> tuple[Pair, ...] | Unans
 def _block_share(
     groups: Named, blocks: Mapping[str, Sequence[Hashable]]
 ) -> BlockShare | Unanswered:
-    """Return the blocks' share of the sum of squares within groups.
+    """Return the share of the sum of squares within groups that the blocks explain.
 
-    It compares least-squares fits with a mean per group, without and with a mean per block.
+    The function compares least-squares fits with a mean per group, with and without a mean per
+    block.
     """
     values = np.concatenate([*groups.values(), np.zeros(0)])
     if not np.isfinite(values).all():

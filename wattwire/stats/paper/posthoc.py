@@ -1,7 +1,7 @@
 """Compare all pairs of groups after a test over all groups rejects.
 
-Each function takes groups by name, compares all pairs in the given order, and returns p corrected
-for the number of comparisons (Dunn's also raw).
+Each function takes groups by name, compares all pairs in the given order, and returns p-values
+corrected for the number of comparisons. Dunn's test also returns raw p-values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def adjusted_bonferroni(p: Sequence[float]) -> list[float]:
 
 
 def adjusted_holm(p: Sequence[float]) -> list[float]:
-    """Return Holm's step-down p. Reference: Holm 1979, Scandinavian J. of Statistics 6:65."""
+    """Return Holm's step-down p-values.
+
+    Reference: Holm 1979, Scandinavian J. of Statistics 6:65.
+    """
     order = sorted(range(len(p)), key=lambda index: p[index])
     adjusted, highest = [0.0] * len(p), 0.0
     for rank, index in enumerate(order):
@@ -52,8 +55,8 @@ def tukey_hsd(
 ) -> tuple[Pair, ...] | Unanswered:
     """Return Tukey's honestly significant differences, in Kramer's form for unequal sizes.
 
-    What: every difference of means with p and simultaneous intervals.
-    How: the studentised range, variance pooled over the groups.
+    What: all differences of means with p-values and simultaneous intervals.
+    How: the studentised range, with the variance pooled over the groups.
     What it misses: unequal variances.
     Reference: Tukey 1949, Biometrics 5:99; Kramer 1956, Biometrics 12:307.
     """
@@ -77,11 +80,11 @@ def tukey_hsd(
 def games_howell(
     groups: Mapping[str, Values], confidence: float = 0.95
 ) -> tuple[Pair, ...] | Unanswered:
-    """Return Games–Howell pairs: a variance for each group and Welch's degrees for each pair.
+    """Return Games–Howell pairs: a variance per group, and Welch's degrees of freedom per pair.
 
-    The rest is as in `tukey_hsd`.
+    Otherwise, the method is the same as in `tukey_hsd`.
 
-    What it misses: with fewer than about six values per group its false-positive rate is too high.
+    What it misses: with fewer than about six values per group, the false-positive rate is too high.
     Reference: Games & Howell 1976, J. of Educational Statistics 1:113.
     """
     data = arrays(list(groups.values()))
@@ -126,7 +129,10 @@ def _studentised_range_pairs(
     confidence: float,
     method: str,
 ) -> tuple[Pair, ...]:
-    """Return all pairs by the studentised range; `degrees` holds one for all or one per pair."""
+    """Return all pairs by the studentised range.
+
+    `degrees` has one common entry or one entry per pair.
+    """
     pairs = list(combinations(range(len(data)), 2))
     degrees = list(degrees) * len(pairs) if len(degrees) == 1 else degrees
     means = [float(np.mean(group / scale)) for group in data]
@@ -153,12 +159,12 @@ def _studentised_range_pairs(
 
 
 def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
-    """Return Dunn's test of all pairs: differences of mean ranks, all groups ranked together.
+    """Return Dunn's test of all pairs: differences of mean ranks over all groups.
 
-    What: z for each pair, with the variance of ranks corrected for ties; p raw ("none"), by
-    Bonferroni and by Holm. `estimate` is the difference of mean ranks.
-    What it misses: the normal approximation is too coarse below about five values per group; a
-    pair's p depends on the other groups, too.
+    What: z for each pair, with the variance of the ranks corrected for ties. p is raw ("none"), by
+    Bonferroni and by Holm. `estimate` is the difference of the mean ranks.
+    What it misses: the normal approximation is too coarse below about five values per group. The
+    p-value of a pair also depends on the other groups.
     Reference: Dunn 1964, Technometrics 6:241.
     """
     data = arrays(list(groups.values()))

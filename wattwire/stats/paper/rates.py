@@ -2,11 +2,11 @@
 
 What: the share of simulated campaigns without a true difference in which the test over all groups
 rejects at 5 %, with all values and with interquartile outliers removed.
-How: `tools/paper_rates.py` simulated the rates once and wrote `rates_table.py` with sizes, models,
-seeds and numbers of trials.
-What it misses: data that fit none of the models; pairs after a rejection.
-Reference: the decision path itself; measurement of its parts in Rochon, Gondan & Kieser 2012, BMC
-Medical Research Methodology 12:81.
+How: `tools/paper_rates.py` simulated the rates once and wrote `rates_table.py` with the sizes,
+models, seeds and numbers of trials.
+What it misses: data that match none of the models; pairs after a rejection.
+Reference: the decision path itself; for its parts, Rochon, Gondan & Kieser 2012, BMC Medical
+Research Methodology 12:81.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Rate:
-    """False-positive rates over `trials` for `groups` of `runs` each, simulated from `model`.
+    """False-positive rates for `groups` groups of `runs` runs, simulated from `model`.
 
-    `turned` is the share of trials in which removing outliers changed the verdict.
+    `turned` is the share of trials in which removing outliers changed the verdict. There were
+    `trials` trials.
     """
 
     model: str
@@ -42,7 +43,7 @@ class Rate:
 
 
 def rates_for(groups: int, runs: int) -> tuple[Rate, ...]:
-    """Return each model's rates at the simulated sizes nearest `groups` (≥ 2) of `runs` (≥ 1)."""
+    """Return the rates of each model at the simulated sizes nearest to `groups` and `runs`."""
     sizes = {(row[1], row[2]) for row in ROWS}
     nearest = min(
         sizes,

@@ -1,4 +1,4 @@
-"""Define the results of the paper's tests, and prepare their data."""
+"""Define the results of the paper's tests, and prepare the data of the tests."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ FloatArray = NDArray[np.float64]
 Unanswered = TooFew | NotComputable
 Values = Sequence[float] | FloatArray
 
-# Scatter below this share of the largest magnitude is a rounding error.
+# Scatter below this share of the largest magnitude is rounding error.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Significance:
-    """A test's outcome: `statistic` (called `symbol`) and its two-sided `p`.
+    """Result of a test: its `statistic` (with the symbol `symbol`) and its two-sided `p`.
 
-    `counts` are the values per group, `degrees` the degrees of freedom (numerator first), `method`
-    says how p was computed. `p_least` is the smallest p that the test can give for these sizes and
-    ties, where p is exact: unless it is below the level, the test cannot reject. `interval` is the
-    difference of means in the data's unit, if the test has one.
+    `counts` are the numbers of values per group. `degrees` are the degrees of freedom, with the
+    numerator first. `method` is the method that computed p. If p is exact, `p_least` is the
+    smallest possible p for these sizes and ties; the test cannot reject unless it is below the
+    level. `interval` is the difference of the means in the data's unit, if the test has an
+    interval.
     """
 
     name: str
@@ -40,19 +41,20 @@ class Significance:
     interval: Interval | None = None
 
     def rejects(self, level: float) -> bool:
-        """Check whether p is below `level`."""
+        """Return whether p is below `level`."""
         return self.p < level
 
     def powerless(self, level: float) -> bool:
-        """Check whether p cannot be below `level` for any data of these sizes."""
+        """Return whether p cannot be below `level` for any data of these sizes."""
         return self.p_least is not None and self.p_least >= level
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A comparison of two groups after a test over all: `estimate` is first minus second.
+    """A comparison of two groups after a test over all groups.
 
-    `p` maps each correction for multiple comparisons to its p.
+    `estimate` is first minus second. `p` maps each correction for multiple comparisons to its
+    p-value.
     """
 
     first: str
@@ -74,9 +76,9 @@ def refuse_groups(
 ) -> Unanswered | None:
     """Return the reason why these groups cannot be tested, or None.
 
-    A test needs at least two groups of at least `least` values each. Missing values are refused,
-    not dropped: excluding them is the caller's decision. Infinite values are refused if `finite` is
-    set (ranks can represent them).
+    A test needs at least two groups of at least `least` values each. Groups with missing values are
+    refused, because the caller decides whether to exclude values. Infinite values are refused if
+    `finite` is set. Rank tests accept infinite values.
     """
     if len(groups) < 2:
         return TooFew(len(groups), 2, "groups")
@@ -94,9 +96,9 @@ def refuse_groups(
 
 
 def standardised(groups: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return finite groups shifted and scaled together into −1 … 1, so that no square overflows.
+    """Return finite groups, jointly shifted and scaled to −1 … 1, so that no square overflows.
 
-    Statistics that are invariant to shift and scale are computed on these.
+    They are used for statistics that are invariant to shift and scale.
     """
     largest, centre, spread = _scaling(groups)
     if spread <= ROUNDING:
@@ -105,7 +107,7 @@ def standardised(groups: Sequence[FloatArray]) -> list[FloatArray]:
 
 
 def unit(groups: Sequence[FloatArray]) -> float:
-    """Return the size of one standardised unit in the data's unit; may be infinite."""
+    """Return the size of one standardised unit in the data's unit, which may be infinite."""
     largest, _, spread = _scaling(groups)
     return largest * spread
 
@@ -118,12 +120,12 @@ def _scaling(groups: Sequence[FloatArray]) -> tuple[float, float, float]:
 
 
 def scatters(groups: Sequence[FloatArray]) -> bool:
-    """Check whether the values of any standardised group differ by more than rounding error."""
+    """Return whether the values of any standardised group differ by more than rounding error."""
     return any(float(np.ptp(group)) > ROUNDING for group in groups)
 
 
 def f_ratio(groups: Sequence[FloatArray]) -> tuple[float, float]:
-    """Return F of a one-way analysis of variance and its p; values must vary within groups."""
+    """Return F and p of a one-way analysis of variance. Values must vary within groups."""
     degrees = (len(groups) - 1, sum(group.size for group in groups) - len(groups))
     means = [float(np.mean(group)) for group in groups]
     centre = float(np.mean(np.concatenate(groups)))
@@ -134,5 +136,5 @@ def f_ratio(groups: Sequence[FloatArray]) -> tuple[float, float]:
 
 
 def no_scatter() -> NotComputable:
-    """Return the result for groups without scatter: within each, all values are equal."""
+    """Return the result for groups in which all values are equal."""
     return NotComputable("no scatter within the groups: all values of each group are equal")

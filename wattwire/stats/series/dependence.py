@@ -1,14 +1,13 @@
 """Estimate the effective sample size of a dependent series, and count its separate bursts.
 
 What: the effective sample size of a series, and the number of clusters above a threshold.
-How: integrated autocorrelation time by the initial positive sequence (sums of neighbouring pairs of
-autocorrelations until one is negative), autocovariances by FFT; clusters by runs declustering. Of a
-series longer than SEGMENT_MAX, autocovariances are means over adjacent segments of equal length,
-about the mean of the whole series, which bounds time and memory.
-What it misses: dependence longer than the series, or than a segment (a whole segment then counts as
-dependent, and the size is at least about the number of segments); a trend counts as dependence. The
-remainder at the end, with fewer values than there are segments, enters only the mean and the
-variance.
+How: the integrated autocorrelation time by the initial positive sequence (sums of neighbouring
+pairs of autocorrelations until a sum is negative), with autocovariances by FFT, and clusters by
+runs declustering. For a series longer than SEGMENT_MAX, the autocovariances are means over adjacent
+segments of equal length, about the mean of the whole series. This limits time and memory.
+What it misses: dependence over longer ranges than the series or a segment. A whole segment then
+counts as dependent, and the size is at least about the number of segments. A trend counts as
+dependence. Values left over after the last segment affect only the mean and the variance.
 Reference: Geyer 1992, Statistical Science 7:473; Coles 2001, An Introduction to Statistical
 Modeling of Extreme Values, 5.3.2 (runs declustering).
 """
@@ -27,8 +26,8 @@ SEGMENT_MAX = 1 << 20
 def effective_size(series: FloatArray | NDArray[np.bool_]) -> float:
     """Return the effective number of independent values in `series` (n,), between 1 and n.
 
-    A constant series shows no dependence, so every value counts. Infinite values are replaced by
-    the largest finite one.
+    A constant series has no dependence, so the result is n. Infinite values are replaced by the
+    largest finite value.
     """
     values = bounded(series)
     count = values.size
@@ -57,7 +56,7 @@ def effective_size(series: FloatArray | NDArray[np.bool_]) -> float:
 
 
 def bounded(series: FloatArray | NDArray[np.bool_]) -> FloatArray:
-    """Return `series` with +inf replaced by the largest finite value (1.0 if there is none)."""
+    """Return `series` with +inf replaced by the largest finite value, or by 1.0 without one."""
     values = np.asarray(series, dtype=np.float64)
     finite = np.isfinite(values)
     if finite.all():
@@ -69,8 +68,8 @@ def bounded(series: FloatArray | NDArray[np.bool_]) -> FloatArray:
 def clusters_above(series: FloatArray | NDArray[np.bool_], threshold: float, gap: int) -> int:
     """Return the number of clusters of values above `threshold`.
 
-    Two clusters are separated by more than `gap` values below it. Raises ValueError for a gap below
-    1.
+    More than `gap` values below the threshold separate two clusters. Raise ValueError for a gap
+    below 1.
     """
     if gap < 1:
         raise ValueError(f"gap: found {gap}; allowed: at least 1")

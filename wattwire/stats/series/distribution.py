@@ -1,10 +1,10 @@
-"""Compute the empirical distribution with losses, downsampled for drawing.
+"""Compute the empirical distribution with losses, downsampled for plots.
 
-What: the share of expected messages that arrived within a given time.
-How: step function over sorted finite values; the denominator includes lost messages (+inf), so the
-curve ends at the share that arrived. Thinning keeps evenly spaced ranks and both ends, with a fifth
-of the points in the top percent.
-What it misses: detail between kept ranks (each kept point is exact).
+What: the share of the expected messages that arrived within a given time.
+How: a step function over the sorted finite values. The denominator includes lost messages (+inf),
+so the curve ends at the share that arrived. Downsampling selects evenly spaced ranks and both ends,
+with a fifth of the points in the top percent.
+What it misses: detail between the selected ranks. Each selected point is exact.
 Reference: van der Vaart, Asymptotic Statistics, ch. 19.
 """
 
@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ecdf:
-    """Points (value, share of values ≤ it), ascending; `expected` includes losses."""
+    """Points (value, share of values ≤ value) in ascending order; `expected` includes losses."""
 
     values: FloatArray
     shares: FloatArray
@@ -30,9 +30,9 @@ class Ecdf:
 
 
 def ecdf(series: FloatArray, points_max: int = 400) -> Ecdf:
-    """Return the ECDF of `series` (n,), +inf for lost, in at most `points_max` points.
+    """Return the ECDF of `series` (n,) with at most `points_max` points; lost messages are +inf.
 
-    Raises ValueError for NaN or for fewer than 20 points.
+    Raise ValueError for NaN, or if `points_max` is below 20.
     """
     if points_max < 20:
         raise ValueError(f"points_max: found {points_max}; allowed: at least 20")

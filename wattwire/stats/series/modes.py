@@ -1,13 +1,13 @@
 """Detect modes of latencies between two limits, such as calls that wait for a timer.
 
-What: a mode of a treatment's latencies inside a band: its share, its centre, its evidence.
-How: the band's count against those of its two neighbours of the same width on the log scale, pooled
-over runs. With a smooth density the band's count is close to that of its fuller neighbour; a mode
-must have CONCENTRATION times as many, and more than odds of two to one explain by an exact binomial
-test. A single stall is not a mode: at least half of the runs must have values in the band, in
-SLICES_MIN of SLICES parts of the series.
-What it misses: modes of less than SHARE_MIN of the messages, modes wider than the band, and the
-cause of a mode: a handler that always takes that long has the same mode.
+What: a mode of a treatment's latencies within a band: its share, its centre and its evidence.
+How: the number of values in the band is compared with its two neighbouring bands, which have the
+same width on the log scale, pooled over runs. With a smooth density, the band has about as many
+values as its fuller neighbour. A mode must have CONCENTRATION times as many, and significantly more
+than odds of two to one by an exact binomial test. A single stall is not a mode: at least half of
+the runs must have values in the band, in SLICES_MIN of SLICES parts of the series.
+What it misses: modes with less than SHARE_MIN of the messages; modes wider than the band; the cause
+of a mode. A handler that always takes that long causes the same mode.
 Reference: Silverman, Density Estimation, 6.4 (bumps); Clopper & Pearson 1934 for the binomial tail.
 """
 
@@ -31,10 +31,10 @@ SLICES, SLICES_MIN = 8, 3
 
 @dataclass(frozen=True)
 class Mode:
-    """A mode with `inside` of `total` values (lost ones included); `centre` is a geometric median.
+    """A mode with `inside` of `total` values (lost messages included), centred at `centre`.
 
-    `neighbours` is the number of values in the fuller neighbouring band; `runs_hit` of `runs` have
-    the mode.
+    `centre` is a geometric median. `neighbours` is the number of values in the fuller neighbouring
+    band. `runs_hit` of `runs` runs have the mode.
     """
 
     inside: int
@@ -53,7 +53,7 @@ class Mode:
 def mode_between(runs: Sequence[FloatArray], low: float, high: float) -> Mode | None:
     """Return the mode of `runs` between `low` and `high`, or None.
 
-    Each run is a series (n,) in time order. Lost messages are +inf and count in the share. Raises
+    Each run is a series (n,) in time order. Lost messages are +inf and count in the share. Raise
     ValueError unless 0 < low < high.
     """
     if not 0 < low < high:
@@ -88,7 +88,7 @@ def _count(values: FloatArray, low: float, high: float) -> int:
 
 
 def _holds(series: FloatArray, low: float, high: float) -> bool:
-    """Check whether one run has the mode in enough slices of its series."""
+    """Return whether one run has the mode in enough slices of its series."""
     in_band = (series >= low) & (series < high)
     if in_band.mean() < SHARE_MIN:
         return False

@@ -1,13 +1,14 @@
 """Estimate percentiles of sufficiently long series, with order-statistic intervals.
 
-What: one percentile of one run's series in time order; lost messages are +inf.
-How: nearest rank. The effective size is the smaller of that of the series and that of the indicator
-of exceeding the percentile; an interval is printed from the size at which order statistics bound
-both sides at 95 %. It is called stable from the size at which the tail's count is known to ± 25 %,
-and refused with fewer than ten clusters above the percentile.
-What it misses: scatter between runs; a treatment's interval is over its runs.
-Reference: Hahn & Meeker, Statistical Intervals, 5.2; thresholds 368 / 3,688 / 36,888 and
-6,086 / 61,405 / 614,595 for p99 / p99.9 / p99.99.
+What: one percentile of a run's series in time order; lost messages are +inf.
+How: nearest rank. The effective size is the smaller of two sizes: of the series, and of the
+indicator that a value exceeds the percentile. An interval is reported from the size at which order
+statistics give both limits at 95 %. The percentile is called stable from the size at which the
+number of values in the tail is known to ± 25 %. It is refused with fewer than ten clusters above
+the percentile.
+What it misses: scatter between runs. The interval of a treatment is computed over its runs.
+Reference: Hahn & Meeker, Statistical Intervals, 5.2; thresholds 368 / 3,688 / 36,888 and 6,086 /
+61,405 / 614,595 for p99 / p99.9 / p99.99.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from wattwire.stats.series.dependence import clusters_above, effective_size
 
 FloatArray = NDArray[np.float64]
 
-# The thresholds were defined with this normal quantile; 1.959964 would move two of them by one.
+# The thresholds were defined with this quantile; 1.959964 would change two of them by one.
 Z_TWO_SIDED = 1.96
 TAIL_COUNT_PRECISION = 0.25
 CLUSTERS_MIN = 10
@@ -35,7 +36,7 @@ CLUSTERS_MIN = 10
 
 @dataclass(frozen=True)
 class Percentile:
-    """A percentile of one run in the unit of the series; the tail's count decides `stable`."""
+    """A percentile of one run, in the unit of the series. `stable` depends on the tail's size."""
 
     share: float
     interval: Interval
@@ -52,26 +53,26 @@ def two_sided_size(share: float) -> int:
 
 
 def stable_size(share: float) -> int:
-    """Return the effective size from which the count above `share` is known to ± 25 % at 95 %."""
+    """Return the effective size at which the count above `share` is known to ± 25 % at 95 %."""
     return math.ceil((Z_TWO_SIDED / TAIL_COUNT_PRECISION) ** 2 * _odds(share))
 
 
 def carried_size(share: float) -> int:
-    """Return the fewest independent messages for which `percentile` returns percentile `share`.
+    """Return the smallest number of independent messages for which `percentile` has a result.
 
-    Both limits must exist; a percentile above the median needs CLUSTERS_MIN messages beyond it.
+    Both limits must exist. A percentile above the median also needs CLUSTERS_MIN messages above it.
     """
     tail_size = math.ceil(round(CLUSTERS_MIN / (1.0 - share), 6)) if share > 0.5 else 0
     return max(two_sided_size(share), tail_size)
 
 
 def _odds(share: float) -> float:
-    # 0.99/0.01 must be 99 and not 98.99…: rounding removes the error of the binary representation.
+    # 0.99/0.01 must be 99, not 98.99…, so round off the error of the binary representation.
     return round(share / (1.0 - share), 6)
 
 
 def nearest_rank(sorted_values: FloatArray, share: float) -> float:
-    """Return the ceil(share·n)-th smallest of ascending values; +inf if that is a loss."""
+    """Return the ceil(share·n)-th smallest of ascending values; +inf if this is a loss."""
     count = sorted_values.size
     rank = min(count, max(1, math.ceil(round(share * count, 9))))
     return float(sorted_values[rank - 1])
@@ -80,10 +81,10 @@ def nearest_rank(sorted_values: FloatArray, share: float) -> float:
 def percentile(
     series: Sequence[float] | FloatArray, share: float, confidence: float = 0.95
 ) -> Percentile | TooFew:
-    """Return percentile `share` (0 … 1) of `series` (n,) in time order, if the samples suffice.
+    """Return percentile `share` (0 … 1) of `series` (n,) in time order.
 
-    Otherwise return `TooFew` with the number of samples. Raises ValueError for a share outside (0,
-    1) or NaN in the series.
+    If there are too few samples, return `TooFew` with their number. Raise ValueError for a share
+    outside (0, 1) or NaN in the series.
     """
     if not 0.0 < share < 1.0:
         raise ValueError(f"share: found {share}; allowed: a number between 0 and 1")
@@ -95,7 +96,7 @@ def percentile(
         return TooFew(values.size, carried_size(share), "messages")
     ordered = np.sort(values)
     centre = nearest_rank(ordered, share)
-    # No value exceeds a percentile that is a loss: the losses are its tail.
+    # If the percentile is infinite, no value exceeds it, and the losses are its tail.
     above = np.isinf(values) if math.isinf(centre) else values > centre
     series_size = effective_size(values)
     effective = min(series_size, effective_size(above))
@@ -126,7 +127,7 @@ def _limits(
 
 @lru_cache(maxsize=4096)
 def _binomial_ranks(count: int, share: float, confidence: float) -> tuple[int, int, float]:
-    """Return lower rank, upper rank and exact level of an order-statistic interval."""
+    """Return the lower rank, upper rank and exact level of an order-statistic interval."""
     tail = (1.0 - confidence) / 2.0
     lower_rank = int(scipy_stats.binom.ppf(tail, count, share))
     upper_rank = int(scipy_stats.binom.ppf(1.0 - tail, count, share)) + 1

@@ -1,16 +1,16 @@
 """Determine the warm-up of a cell, in calls, from its settling runs.
 
-What: the smallest of STEPS after which the median latency of every stretch between neighbouring
-EDGES is within TOLERANCE of the run's last quarter, as the median over the runs. A cell has not
-settled if the last stretch before that quarter differs by more, in the same direction in every run.
+What: the smallest of STEPS after which the median latency between any two neighbouring EDGES is
+within TOLERANCE of the run's last quarter, as the median over the runs. A cell is not settled if
+the last interval before that quarter differs by more, in the same direction in every run.
 How: medians of logarithms, so that single slow calls have no influence. Each difference is reduced
-by its chance variation: NOISES standard deviations of medians over as many calls in the last
-quarter, with the dependence of neighbours included. The result is one of a few round numbers, so
-that it is repeatable. Changepoints do not determine it; they only classify.
+by its chance variation: NOISES standard deviations of medians over the same number of calls in the
+last quarter, which include the dependence of neighbours. The result is one of a few round numbers,
+so that it is repeatable. Changepoints are used only for classification.
 What it misses: cells that settle after three quarters of a settling run, or whose mean changes but
-not their median. A machine that becomes slower or faster during every run looks like a cell that
-settles.
-Reference: Barrett et al. 2017, Proc. ACM Program. Lang. 1:52 (warm-up is to be shown, not guessed);
+not their median. If the machine becomes slower or faster during every run, the cell appears to
+settle.
+Reference: Barrett et al. 2017, Proc. ACM Program. Lang. 1:52 (determining the warm-up from data);
 Georges, Buytaert & Eeckhout 2007, OOPSLA (start-up and steady state distinguished, over several
 invocations).
 """
@@ -43,8 +43,8 @@ STRETCH_MIN = 5
 class Settled:
     """Result of the settling runs of one cell.
 
-    `calls` is the length of the warm-up, one of STEPS; the last of them if the cell had not
-    `settled` by the end; None if the runs are too short to decide.
+    `calls` is the length of the warm-up, which is one of STEPS. It is the last of STEPS if the cell
+    has not `settled`, and None if the runs are too short.
     """
 
     calls: int | None
@@ -52,9 +52,9 @@ class Settled:
 
 
 def settle(runs: Sequence[Sequence[float] | FloatArray]) -> Settled:
-    """Return the warm-up that a cell needs, from each run's latencies (calls,) in time order.
+    """Return the warm-up that a cell needs, from each run's latencies, shape (calls,).
 
-    A call without a latency is NaN.
+    The latencies are in time order. A call without a latency is NaN.
     """
     offsets = [by_edge for by_edge in map(_offsets, runs) if by_edge]
     if not offsets:
@@ -70,17 +70,17 @@ def settle(runs: Sequence[Sequence[float] | FloatArray]) -> Settled:
     unsettled = all(offset > limit for offset in last_offsets) or all(
         offset < -limit for offset in last_offsets
     )
-    # An unsettled cell needs an unknown number of further calls, so it gets the longest warm-up.
+    # An unsettled cell needs an unknown number of calls, so it gets the longest warm-up.
     return Settled(STEPS[-1] if unsettled else calls, not unsettled)
 
 
 def drifts(windows: Sequence[FloatArray]) -> bool:
-    """Check whether a cell's latency still falls or rises within its windows.
+    """Return whether a cell's latency still increases or decreases within its windows.
 
-    Each window has shape (calls,), in time order. The latency drifts if the median of a window's
-    first half differs by more than TOLERANCE from that of its last quarter, in one direction, in
-    AGREEING_SHARE of the windows. Occasional changes of the machine's speed move windows in both
-    directions, which is not a warm-up.
+    Each window has shape (calls,), in time order. The latency drifts if the median of the first
+    half of a window differs from the median of its last quarter by more than TOLERANCE, in the same
+    direction in AGREEING_SHARE of the windows. Occasional changes of the machine's speed, which are
+    not a warm-up, shift windows in both directions.
     """
     limit = math.log1p(TOLERANCE)
     offsets = []
@@ -95,10 +95,10 @@ def drifts(windows: Sequence[FloatArray]) -> bool:
 
 
 def _offsets(run: Sequence[float] | FloatArray) -> dict[int, float]:
-    """Return, by edge, the log median up to the next edge minus that of the last quarter.
+    """Return, by edge, the log median up to the next edge minus the median of the last quarter.
 
-    Each offset is reduced towards 0 by its chance variation, at most to 0. Empty for a run that is
-    too short.
+    Each offset is reduced by its chance variation, but not beyond 0. The result is empty for a run
+    that is too short.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         data = np.log(np.asarray(run, dtype=np.float64))
@@ -124,7 +124,7 @@ def _noise(data: FloatArray, size: int) -> float:
     medians = np.array(
         [_median(stretch) if width >= STRETCH_MIN else stretch[0] for stretch in stretches]
     )
-    # Differences of successive medians, so that a level which still drifts does not count as noise.
+    # Use differences of successive medians, so that a drift of the level does not count as noise.
     steps = np.abs(np.diff(medians[~np.isnan(medians)]))
     spread = 1.4826 * float(np.median(steps)) / math.sqrt(2.0) if steps.size else 0.0
     return spread * math.sqrt(width / size)

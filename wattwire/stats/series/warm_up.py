@@ -1,20 +1,19 @@
-"""Classify the warm-up and steady state of a run's series, and find a cell's consensus.
+"""Classify the warm-up and steady state of a run's series, and the consensus of a cell.
 
-What: whether a run's values in time order are "flat", show a "warm-up" (settle lower), a "slowdown"
-(settle higher) or reach "no steady state"; else "cannot tell". It only classifies; the warm-up that
-is discarded is fixed per cell by settling runs before a campaign.
+What: whether the values of a run in time order are "flat", show a "warm-up" (settle lower) or a
+"slowdown" (settle higher), or reach "no steady state"; otherwise "cannot tell". This is only a
+classification. Settling runs before the campaign determine the warm-up that is discarded.
 How: the correlation of neighbours is estimated robustly against jumps and removed from the series.
-The whitened series is then cut into pieces of constant mean that minimise the sum of squares plus a
-penalty per cut. Long series are first averaged into POINTS_MAX points. Pieces whose means differ
-from the last one's by less than one standard deviation count as settled; a series is settled if the
-last settled stretch is SETTLED_SHARE of it or more. Runs agree if at least AGREEING_SHARE of them
+The whitened series is divided into pieces of constant mean that minimise the sum of squares plus a
+penalty per cut. Long series are first averaged into POINTS_MAX points. Pieces count as settled if
+their mean differs from the last mean by less than one standard deviation. A series is settled if
+its last settled part is at least SETTLED_SHARE of it. Runs agree if at least AGREEING_SHARE of them
 have the same class.
 What it misses: slow trends below the penalty; dependence of longer range than between neighbours. A
-changepoint search that ignores the correlation finds changes in nearly every series.
-Reference: Chakar, Lebarbier, Lévy-Leduc & Robin 2017, Bernoulli 23:1408 (robust AR(1));
-Jackson et al. 2005, IEEE Signal Processing Letters 12:105 (optimal partitioning); Killick,
-Fearnhead & Eckley 2012, JASA 107:1590 (pruning); Barrett et al. 2017, Proc. ACM Program. Lang. 1:52
-(the classes).
+changepoint search that ignores the correlation detects changes in nearly every series.
+Reference: Chakar, Lebarbier, Lévy-Leduc & Robin 2017, Bernoulli 23:1408 (robust AR(1)); Jackson et
+al. 2005, IEEE Signal Processing Letters 12:105 (optimal partitioning); Killick, Fearnhead & Eckley
+2012, JASA 107:1590 (pruning); Barrett et al. 2017, Proc. ACM Program. Lang. 1:52 (the classes).
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ UNSETTLED, CANNOT_TELL = "no steady state", "cannot tell"
 
 @dataclass(frozen=True)
 class Course:
-    """Class of one series, the share of it (0 … 1) after which it settled, and its cuts."""
+    """Class of a series, the share of it (0 … 1) after which it is settled, and its cuts."""
 
     name: str
     settled_after: float | None
@@ -53,7 +52,7 @@ class Course:
 
 
 def classify(series: Sequence[float] | FloatArray) -> Course:
-    """Return the course of `series` (n,) in time order; values that are not finite are excluded."""
+    """Return the class of `series` (n,) in time order. Values that are not finite are excluded."""
     data = np.asarray(series, dtype=np.float64)
     data = data[np.isfinite(data)]
     if data.size < POINTS_MIN:
@@ -63,7 +62,7 @@ def classify(series: Sequence[float] | FloatArray) -> Course:
         return Course(FLAT, 0.0, ())
     correlation = neighbour_correlation(points) + CORRELATION_ERRORS / np.sqrt(points.size)
     if correlation > CORRELATION_MAX:
-        # A series this close to a random walk has no steady level.
+        # A series that is close to a random walk has no steady level.
         return Course(CANNOT_TELL, None, ())
     white = points[1:] - correlation * points[:-1]
     scale = _scale(white)
@@ -84,7 +83,7 @@ def consensus(names: Sequence[str]) -> str:
 def neighbour_correlation(points: FloatArray) -> float:
     """Return the AR(1) coefficient, 0 … 1.
 
-    It is estimated from median absolute differences, which a few jumps do not affect.
+    It is estimated from median absolute differences, which are robust against a few jumps.
     """
     lag_one = float(np.median(np.abs(np.diff(points))))
     lag_two = float(np.median(np.abs(points[2:] - points[:-2])))
@@ -100,7 +99,7 @@ def _averaged(data: FloatArray) -> FloatArray:
 
 
 def _scale(white: FloatArray) -> float:
-    # Differences of whitened values do not depend on the level; 1.4826/√2 scales their median
+    # Differences of whitened values do not depend on the level. 1.4826/√2 scales their median
     # absolute value to a standard deviation.
     return float(np.median(np.abs(np.diff(white)))) * 1.4826 / np.sqrt(2.0)
 

@@ -1,7 +1,7 @@
-"""The default statistics agree with values that R 4 computed from the same numbers.
+"""Test the default statistics against values that R 4 computed from the same numbers.
 
-Each test names the R call. Friedman's and Quade's statistics equal R's, but their p do not: R takes
-them from chi-squared and F, wattwire from permutation.
+Each test names the R call. Friedman's and Quade's statistics equal those of R. Their p-values
+differ, because R uses chi-squared and F, and wattwire uses permutation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Multiple comparisons with the best agree with a textbook formula and recover planted truths."""
+"""Test comparisons with the best against a textbook formula and on simulated campaigns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = ("a", "b", "c", "d", "e", "f")
 def fitted(
     logs: dict[str, float], blocks: int, sigma: float, seed: int, missing: int | None = None
 ) -> Fit:
-    """Return a fit of simulated runs: each name once per block around its planted mean."""
+    """Return a fit of simulated runs, with each name once per block around its planted mean."""
     rng = np.random.default_rng(seed)
     drift = rng.normal(0, 1, blocks)
     rows = [(block, name) for block in range(blocks) for name in logs]
@@ -33,7 +33,7 @@ def fitted(
 
 
 def test_a_balanced_design_gives_the_textbook_limits() -> None:
-    """Hsu's upper limits: (m_i − m_j + d s √(2/n))⁺ over the set that contains the lowest."""
+    """Hsu's upper limits are (m_i − m_j + d s √(2/n))⁺ over the set with the lowest alternative."""
     blocks = 5
     fit = fitted({"a": 0.0, "b": 0.05, "c": 3.0}, blocks, 0.1, 4)
     found = stats.lowest_of(fit, ["cell"])
@@ -57,7 +57,7 @@ def test_a_clear_lowest_stands_alone_and_lies_no_distance_above_itself() -> None
 
 
 def held(found: stats.Ranking, logs: dict[str, float]) -> bool:
-    """Check a ranking's statements against the planted means; of equal ones "a" is the lowest."""
+    """Return whether all statements of a ranking are true; of equal names, "a" is lowest."""
     least = min(logs.values())
     for one in found.alternatives:
         if one.levels == ("a",) and not one.may_be_lowest:
@@ -70,7 +70,7 @@ def held(found: stats.Ranking, logs: dict[str, float]) -> bool:
 @pytest.mark.parametrize("gap", [0.0, 0.05, 0.15])
 @pytest.mark.parametrize("missing", [None, 3])
 def test_all_statements_hold_together_as_often_as_promised(gap: float, missing: int | None) -> None:
-    """At 95 % coverage, fewer than 178 of 200 campaigns hold once in several thousand cases."""
+    """Fewer than 178 correct campaigns of 200 have a probability of 2e-4 at 95 % coverage."""
     logs = {name: gap * at for at, name in enumerate(NAMES)}
     true = 0
     for seed in range(200):

@@ -1,4 +1,4 @@
-"""Null distributions of rank tests: cached orders and fast sorting change no number."""
+"""Test that cached permutations and fast sorting do not change the null distributions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wattwire.stats import block_ranks
 
 
 def drawn_plainly(rows):
-    """Return sums of squared column sums, with the rows shuffled one by one."""
+    """Return the sums of squared column sums, with each row shuffled separately."""
     rng = np.random.default_rng(block_ranks.SEED)
     sums = np.zeros((block_ranks.DRAWS, len(rows[0])), dtype=np.int64)
     for row in rows:

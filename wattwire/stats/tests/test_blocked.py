@@ -1,4 +1,4 @@
-"""The blocked log-scale model agrees with hand-computed numbers, and has the right invariances."""
+"""Test the blocked log-scale model against hand-computed numbers, and its invariances."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ratio_of(fit, *args, **more) -> stats.Ratio:
 
 
 def campaign(rng, blocks, noise=0.05, patterns="xyz"):
-    """Return runs of a full factorial language × pattern in each block, with block drift."""
+    """Return the runs of a full factorial language × pattern in each block, with block drift."""
     rows = [
         (
             (0.5 if a == "fast" else 1.0) * math.exp(0.3 * b + 0.2 * i + rng.normal(0, noise)),
@@ -74,7 +74,7 @@ def test_the_pooled_error_is_that_of_the_two_way_table_worked_by_hand() -> None:
 
 
 def test_an_incomplete_block_stays_in_and_gives_the_treatment_its_block_effect_back() -> None:
-    # Block 1 is a hundredfold slower and lacks "slow": a naive mean would be off by far.
+    # Block 1 is a hundred times slower and lacks "slow", so a naive mean would be far off.
     fit = fitted(
         [1.0, 2.0, 100.0, 400.0, 1.1, 2.1, 4.2],
         [0, 0, 1, 1, 2, 2, 2],
@@ -182,7 +182,7 @@ def test_intervals_hold_the_planted_ratio_as_often_as_they_say() -> None:
         fit = fitted(*campaign(rng, 3, noise=0.2))
         found = ratio_of(fit, "language", "fast", "slow").interval
         hits += found.low <= 0.5 <= found.high
-    # 99.9 % binomial limits around 950 of 1,000.
+    # 99.9 % binomial limits around 950 of 1,000
     assert 926 <= hits <= 971
 
 

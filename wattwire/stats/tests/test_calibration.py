@@ -1,4 +1,4 @@
-"""Load steps recover a planted c despite drift; a counter that does not respond gives no number."""
+"""Test that load steps recover c despite drift, and that an unresponsive counter is refused."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_the_interval_covers_the_planted_c_as_often_as_it_says():
         found = joules_per_cpu_second(steps(3.0, noise_w=0.3, seed=seed))
         assert isinstance(found, Calibrated)
         covered += not found.slope.excludes(3.0)
-    # 380 of 400 expected; the limits are five standard deviations away
+    # 380 of 400 are expected; the limits are five standard deviations away
     assert 358 <= covered <= 399
 
 
@@ -60,7 +60,7 @@ def test_chance_makes_no_counter_respond():
         isinstance(joules_per_cpu_second(steps(0.0, blocks=3, noise_w=0.2, seed=s)), Calibrated)
         for s in range(1000)
     )
-    assert alarms <= 5  # 1 expected at most; an interval above 0 alone gives 25
+    assert alarms <= 5  # at most 1 is expected; an interval above 0 alone gives 25
 
 
 def test_too_few_blocks_and_a_load_that_did_not_show_are_said():

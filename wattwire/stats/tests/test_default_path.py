@@ -1,4 +1,4 @@
-"""The default ranks, shares of variance and block tests agree with known values."""
+"""Test the default ranks, shares of variance and block tests against known values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RNG = np.random.default_rng(20_060_101)
 
 
 def blocked(effects: dict[tuple[str, int], float], blocks: int, seed: int = 1):
-    """Return runs of two factors in blocks: response, blocks, factors."""
+    """Return the runs of two factors in blocks: response, blocks, factors."""
     rng = np.random.default_rng(seed)
     rows = [(block, *key) for block in range(blocks) for key in effects]
     level = rng.normal(0.0, 0.05, blocks)
@@ -31,7 +31,7 @@ def blocked(effects: dict[tuple[str, int], float], blocks: int, seed: int = 1):
 
 
 def test_rank_sum_probabilities_of_four_and_four() -> None:
-    # 70 ways to choose four of eight: counts 0 … 16 have 1, 1, 2, 3, 5, … of them.
+    # There are 70 ways to choose four of eight; counts 0 … 16 have 1, 1, 2, 3, 5, … of them.
     found = rank_sum_distribution(4, 4) * 70
     assert found[:5] == pytest.approx([1, 1, 2, 3, 5])
     assert found == pytest.approx(found[::-1])
@@ -73,7 +73,7 @@ def test_delta_of_separate_samples_is_one_and_its_limit_solves_newcombes_equatio
 
 
 def test_friedman_agrees_with_the_exact_table() -> None:
-    # Four blocks of three: chi-squared 6.5 has p = .042, 8 has .0046 (Hollander & Wolfe, A.22).
+    # Four blocks of three: chi-squared 6.5 has p = .042, and 8 has .0046 (Hollander & Wolfe, A.22).
     ranks = [[1, 2, 3], [1, 2, 3], [1, 2, 3], [2, 1, 3]]
     found = stats.friedman(ranks)
     assert isinstance(found, stats.BlockRanks)
@@ -251,7 +251,7 @@ def test_more_runs_than_memory_holds_are_refused_and_many_runs_are_answered() ->
     assert blocked.degrees == pairs - 1
     found = stats.ratio(blocked, "language", "b", "a")
     assert isinstance(found, stats.Ratio)
-    # Half of the blocks hold a ratio of 2, half one of 5/3.
+    # Half of the blocks have a ratio of 2, and half have a ratio of 5/3.
     assert found.interval.estimate == pytest.approx(np.sqrt(2.0 * 5.0 / 3.0))
     lonely = stats.fit_log(values, [1] * (2 * pairs), {"name": list(range(2 * pairs))})
     assert "6000 runs of 6000 treatments" in str(lonely)

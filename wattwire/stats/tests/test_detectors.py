@@ -1,4 +1,4 @@
-"""Modes, steps and contrasts within blocks keep their promised rates on data with known truth."""
+"""Test that the detectors of modes, steps and contrasts have their nominal error rates."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_costs_that_grow_with_the_size_make_no_step() -> None:
     sizes = np.array([64.0, 1024, 4096, 65_536, 1_048_576])
     rise, fall = stats.step_logs(sizes, 50 + 0.001 * sizes)
     assert (rise <= 0).all() and (fall >= 0).all()
-    rise, fall = stats.step_logs(sizes, 0.001 * sizes)  # no fixed cost at all
+    rise, fall = stats.step_logs(sizes, 0.001 * sizes)  # no fixed cost
     assert (rise <= 1e-12).all() and (fall > 0).all()
 
 

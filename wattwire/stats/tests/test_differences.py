@@ -1,4 +1,4 @@
-"""Differences of responses without a logarithm: correct numbers and correct reasons."""
+"""Test differences of responses without a logarithm, and the reasons for missing results."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_reasons_call_levels_by_the_names_given() -> None:
 def test_a_shift_by_ranks_takes_negative_values_and_a_ratio_is_one_of_logs() -> None:
     shift = stats.paired_shift_by_ranks(AFTER, BEFORE, 0.9)
     assert isinstance(shift, stats.Interval)
-    # Six differences 0.4 … 1.1; at 6 pairs the third Walsh average from each end holds 1 − 6/64.
+    # Six differences 0.4 … 1.1: the third Walsh averages from both ends have level 1 − 6/64.
     assert shift.estimate == pytest.approx(0.65)
     assert (shift.low, shift.high) == pytest.approx((0.5, 0.9))
     assert shift.level == pytest.approx(1 - 6 / 64)

@@ -1,4 +1,4 @@
-"""Runs of two occasions: Welch's interval on logarithms; degenerate data are refused."""
+"""Test Welch's interval on the logarithms of unpaired runs; degenerate data are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Percentiles: required sample sizes, losses, dependence, and the distribution's curve."""
+"""Test percentiles: required sample sizes, losses, dependence, and the distribution's curve."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_median_of_independent_values_and_its_order_statistics() -> None:
     found = stats.percentile(values, 0.5)
     assert isinstance(found, stats.Percentile)
     assert found.interval.estimate == 51
-    # Binomial(101, 0.5): the 41st and 61st of 101 hold the median at 95 %, give or take a rank.
+    # Binomial(101, 0.5): the 41st and 61st of 101 are the 95 % limits of the median, ± one rank.
     assert 38 <= found.interval.low <= 42
     assert 60 <= found.interval.high <= 64
     assert found.interval.level >= 0.95
@@ -49,7 +49,7 @@ def test_a_tail_percentile_of_too_few_messages_is_refused_with_what_it_takes() -
 
 def test_few_clusters_above_are_refused_even_with_enough_messages() -> None:
     values = np.random.default_rng(4).random(2_000)
-    values[500:530] += 10.0  # one burst holds the whole tail
+    values[500:530] += 10.0  # a single burst contains the whole tail
     found = stats.percentile(values, 0.99)
     assert isinstance(found, stats.TooFew)
 
@@ -97,7 +97,7 @@ def test_effective_size_of_a_series_in_segments_is_the_known_one(monkeypatch) ->
     assert stats.effective_size(series) == pytest.approx(100_000 * 0.1 / 1.9, rel=0.1)
     independent = np.random.default_rng(7).random(50_000)
     assert stats.effective_size(independent) == pytest.approx(50_000, rel=0.05)
-    # Every stretch is constant, and they differ: one value a segment is what is left.
+    # Every stretch is constant, so the effective size is about one value per segment.
     assert stats.effective_size(np.repeat([1.0, 5.0, 2.0, 7.0], 9_000)) < 10
 
 
@@ -122,7 +122,7 @@ def test_intervals_of_dependent_series_hold_the_truth_nearly_as_often_as_they_sa
             total += 1
             hits += found.interval.low <= truth <= found.interval.high
     assert total >= 140
-    # An interval for independent values holds it in 59 % only.
+    # An interval for independent values covers the percentile in only 59 % of the cases.
     assert hits / total >= 0.88
 
 

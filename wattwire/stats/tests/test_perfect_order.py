@@ -1,4 +1,4 @@
-"""Perfectly ordered ranks give an answer without a division by zero."""
+"""Test that perfectly ordered ranks do not cause a division by zero."""
 
 from __future__ import annotations
 

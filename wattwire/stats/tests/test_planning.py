@@ -1,4 +1,4 @@
-"""Planning, stopping and the course of a run agree with figures from independent simulations."""
+"""Test planning, stopping and classification against figures from independent simulations."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NEIGHBOURS = 2 * 0.05**2
 
 
 def test_power_for_equivalence_is_that_of_five_and_of_twenty_runs() -> None:
-    # Margin 5 %, runs that vary by 5 %, two unpaired groups, tested at 5 %: .06 and .84.
+    # Margin 5 %, runs that vary by 5 %, two unpaired groups, test at 5 %: power .06 and .84.
     pilot = Pilot(NEIGHBOURS, 8, 2, 5)
     assert planning.equivalence_power(pilot, 0.05, 5, 0.90) == pytest.approx(0.06, abs=0.01)
     assert planning.equivalence_power(pilot, 0.05, 20, 0.90) == pytest.approx(0.84, abs=0.01)
-    # The report's own rule asks the whole 95 % interval to lie inside, which takes more.
+    # The report requires the whole 95 % interval within the margin, which needs more blocks.
     blocks = planning.blocks_for_equivalence(pilot, 0.05)
     assert isinstance(blocks, int)
     assert planning.equivalence_power(pilot, 0.05, blocks) >= 0.8
@@ -31,11 +31,11 @@ def test_power_for_equivalence_is_that_of_five_and_of_twenty_runs() -> None:
 
 
 def test_energy_per_message_takes_nineteen_thousand_runs_at_twenty_a_second() -> None:
-    # 0.1 W between runs, so √2 of it between two; 1 mJ a message to ± 10 %.
+    # 0.1 W between runs gives √2 · 0.1 W between pairs; 1 mJ per message to ± 10 %.
     delta_w = 0.1 * math.sqrt(2)
     found = planning.blocks_for_message_energy(delta_w, 20.0, 1e-3, 0.10)
     assert found == pytest.approx(19_000, rel=0.02)
-    # With the normal quantile a kilohertz takes 8; t has its price where runs are few.
+    # The normal quantile would give 8 blocks at 1 kHz; the t quantile is larger for few runs.
     assert math.ceil((1.96 * delta_w / (1000 * 1e-4)) ** 2) == 8
     assert planning.blocks_for_message_energy(delta_w, 1000.0, 1e-3, 0.10) == 11
     assert isinstance(
@@ -63,7 +63,7 @@ def test_a_pilots_variance_is_that_of_its_contrast() -> None:
     pilot = planning.pilot_of(fit, "language", "b", "a")
     assert isinstance(pilot, Pilot)
     assert pilot.block_variance == pytest.approx(np.var(logs[:, 1] - logs[:, 0], ddof=1))
-    # A campaign as long as the pilot has the pilot's own interval.
+    # A campaign as long as the pilot has the interval of the pilot.
     ratio = stats.ratio(fit, "language", "b", "a")
     assert isinstance(ratio, stats.Ratio)
     known = ratio.interval.high / ratio.interval.estimate - 1

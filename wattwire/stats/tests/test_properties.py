@@ -1,4 +1,4 @@
-"""Invariants of every default statistic, for arbitrary numbers."""
+"""Test invariants of every default statistic with arbitrary numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TWO_SAMPLES = (stats.shift_by_ranks, stats.ratio_by_ranks, stats.cliffs_delta)
 
 
 def numbers(found) -> list[float]:
-    """Return the numbers of a result, or an empty sequence."""
+    """Return the numbers of a result; empty for a result without numbers."""
     if isinstance(found, stats.Ratio):
         found = found.interval
     if isinstance(found, stats.Effect):
@@ -98,14 +98,14 @@ def test_shift_and_scale_move_two_samples_as_they_must(upper, lower, shift, scal
     above, below = np.array(upper), np.array(lower)
     plain = np.array(numbers(stats.shift_by_ranks(above, below))[:3])
     moved = numbers(stats.shift_by_ranks(above + shift, below))[:3]
-    # Values one rounding apart may be the same after a shift or a logarithm, and then are refused.
+    # Values that differ by one rounding may become equal after a shift or logarithm: refused.
     if moved and plain.size:
         assert moved == pytest.approx(plain + shift, abs=1e-9)
     ratio = np.array(numbers(stats.ratio_by_ranks(above, below))[:3])
     scaled = numbers(stats.ratio_by_ranks(above * scale, below))[:3]
     if scaled and ratio.size:
         assert scaled == pytest.approx(ratio * scale)
-    # Doubling is exact in binary: no tie is made or lost, so delta must not move at all.
+    # Doubling is exact in binary, so no tie appears or disappears, and delta must not change.
     delta = stats.cliffs_delta(above, below)
     assert stats.cliffs_delta(above * 2, below * 2) == delta
     swapped = numbers(stats.cliffs_delta(below, above))
@@ -122,7 +122,7 @@ def test_order_and_unit_change_no_test_over_blocks(seed, blocks, levels, scale) 
         assert test(rng.permutation(table)) == found
         assert test(table[:, ::-1]) == found
     assert stats.quade(table * 4) == stats.quade(table)
-    # Friedman's sees nothing but ranks: a whole block may be in another unit.
+    # Friedman's test uses only ranks, so a whole block may be in another unit.
     assert stats.friedman(table * rng.lognormal(0, 2, (blocks, 1))) == stats.friedman(table)
     where = np.repeat(np.arange(blocks), levels)
     names = np.tile(np.arange(levels), blocks)
@@ -150,7 +150,7 @@ def test_an_interaction_of_ratios_does_not_hang_on_the_unit_nor_on_one_factors_e
     blocks = np.repeat(np.arange(4), 4).tolist()
     values = rng.lognormal(0, 0.2, 16)
     found = []
-    # A factor's effect multiplies; on the log scale that leaves every interaction alone.
+    # A multiplicative effect does not change interactions on the log scale.
     for factor in (1.0, scale, np.where(np.array(language) == "b", scale, 1.0)):
         fit = stats.fit_log(values * factor, blocks, {"language": language, "clients": clients})
         assert isinstance(fit, stats.Fit)

@@ -1,4 +1,4 @@
-"""The calls after which a series settles equal the planted length of its slow beginning."""
+"""Test that the settling time equals the planted length of a slow beginning."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from wattwire.stats.series.settling import drifts, settle
 
 
 def cell(seed: int, cold: int, calls: int = 8000, slow: float = 3.0, rho: float = 0.5):
-    """Return three runs whose first `cold` calls take `slow` times as long, with AR(1) noise."""
+    """Return three runs whose first `cold` calls are `slow` times slower, with AR(1) noise."""
     rng = np.random.default_rng(seed)
     runs = []
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Shares, ranks, energy per message and additivity agree with known values."""
+"""Test shares, ranks, energy per message and additivity against known values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_share_limits_mirror_each_other(hits, trials) -> None:
 
 
 def test_fishers_tea_tasting() -> None:
-    # Fisher 1935: three of four right both ways, p = 34/70.
+    # Fisher 1935: three of four correct on both sides, p = 34/70.
     assert stats.same_share_p(3, 4, 1, 4) == pytest.approx(34 / 70)
 
 
@@ -46,11 +46,11 @@ def test_hodges_lehmann_of_six_pairs_by_hand() -> None:
     logs = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.9])
     found = stats.paired_ratio_by_ranks(np.exp(logs), np.ones(6))
     assert isinstance(found, stats.Interval)
-    # Exact level with six pairs: 1 − 2/64; the limits are the smallest and the largest value.
+    # The exact level with six pairs is 1 − 2/64; the limits are the smallest and largest values.
     assert found.level == pytest.approx(1 - 2 / 64)
     assert found.low == pytest.approx(math.exp(0.1))
     assert found.high == pytest.approx(math.exp(0.9))
-    # The 21 Walsh averages, sorted, have 0.35 in the middle.
+    # The median of the 21 Walsh averages is 0.35.
     assert found.estimate == pytest.approx(math.exp(0.35))
 
 
@@ -65,7 +65,7 @@ def test_rank_intervals_hold_the_truth_as_often_as_they_say() -> None:
         found = stats.paired_ratio_by_ranks(np.exp(rng.standard_t(3, 10)), np.ones(10))
         assert isinstance(found, stats.Interval)
         hits += found.low <= 1.0 <= found.high
-    # Exact level 0.9512 with ten pairs; 99.9 % binomial limits.
+    # exact level 0.9512 with ten pairs; 99.9 % binomial limits
     assert 928 <= hits <= 973
 
 

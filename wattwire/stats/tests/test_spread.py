@@ -1,4 +1,4 @@
-"""Error variances computed without the runs × runs matrix equal those computed with it."""
+"""Test that error variances are equal with and without the runs × runs matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RUNS = 70
 
 @pytest.fixture(params=[1, 7], ids=["one block", "incomplete blocks"])
 def case(request):
-    """Return a fit of three factors with some runs missing, and the factors' levels."""
+    """Return a fit of three factors with some missing runs, and the levels of the factors."""
     rng = np.random.default_rng(3)
     factors = {
         "language": rng.choice(["a", "b", "c"], RUNS).tolist(),

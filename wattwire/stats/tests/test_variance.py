@@ -1,4 +1,4 @@
-"""The permutation p of an interaction equals that of refitting the model to every permutation."""
+"""Test that the permutation p of an interaction equals the p of refitted models."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_permuted_p_is_that_of_fitting_every_permutation(effect):
     reduced = np.hstack(names).astype(float)
     coefficients, *_ = np.linalg.lstsq(reduced, logs, rcond=None)
     expected = reduced @ coefficients
-    # The fit numbers blocks in the order in which it meets them.
+    # The fit numbers blocks by first occurrence.
     met = {name: place for place, name in enumerate(dict.fromkeys(blocks.tolist()))}
     numbered = np.array([met[name] for name in blocks.tolist()])
     full = np.hstack([numbered[:, None] == range(4), fit.design])

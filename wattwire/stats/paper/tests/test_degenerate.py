@@ -1,4 +1,4 @@
-"""Degenerate data give a reason instead of a crash or a meaningless number."""
+"""Test that degenerate data give a reason, not an exception or a meaningless number."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _every_warning_is_an_error():
 
 
 def sound(found) -> None:
-    """Check that a result is a reason, or has finite numbers and probabilities within 0 … 1."""
+    """Assert that a result is a reason, or has finite numbers and valid probabilities."""
     if isinstance(found, NONE):
         assert str(found)
         return
@@ -75,14 +75,14 @@ def sound(found) -> None:
         [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]],
         [[1.0, 2.0, NAN], [1.0, 2.0, 3.0]],
         [[NAN, NAN, NAN], [NAN, NAN, NAN]],
-        [[0.1 + 0.2] * 4, [0.3] * 4],  # differ by rounding alone
+        [[0.1 + 0.2] * 4, [0.3] * 4],  # differ only by rounding
     ],
     ids=["empty", "one empty", "n = 1", "all equal", "missing", "all missing", "rounding"],
 )
 def test_no_number_without_data_for_it(name: str, groups) -> None:
     found = TESTS[name](groups)
     if name in ("kruskal", "dunn") and groups[0][:1] == [0.1 + 0.2]:
-        # Ranks know no size: four times more is more, by however little.
+        # Ranks ignore magnitudes, so four larger values are significant.
         assert not isinstance(found, NONE)
     else:
         assert isinstance(found, NONE), found
@@ -178,10 +178,10 @@ GROUPS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(GROUPS)
-@example([[1e308], [1.0, 2.0]])  # squares overflow where Box–Cox looks for its power
+@example([[1e308], [1.0, 2.0]])  # squares overflow where Box–Cox searches for its power
 def test_whatever_comes_in_a_sound_answer_comes_out(groups) -> None:
     for name, test in TESTS.items():
-        if name not in ("tukey", "games"):  # slow integrals; they have their own example
+        if name not in ("tukey", "games"):  # slow integrals, with a separate example
             sound(test(groups))
     for test in ALONE.values():
         sound(test(groups[0]))

@@ -1,4 +1,4 @@
-"""The decision path chooses the test that fits the data, and reports each decision."""
+"""Test that the decision path selects the appropriate test and reports each decision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from wattwire.stats import NotComputable, TooFew, paper
 from wattwire.stats.paper import BlockShare, BoxCox, Significance
 
-# Normal scores: as normal as numbers can be, so that the walk does not depend on luck.
+# Normal scores, so that the path does not depend on chance.
 SCORES = np.array([-1.55, -1.0, -0.66, -0.38, -0.12, 0.12, 0.38, 0.66, 1.0, 1.55])
 
 

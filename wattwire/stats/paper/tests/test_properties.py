@@ -1,6 +1,6 @@
-"""Results are invariant to permuted, shifted or scaled rows.
+"""Test that results are invariant to permuted, shifted or scaled rows.
 
-The power of small groups is limited.
+The power of small groups is also tested.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def test_ten_a_group_is_exact_and_more_groups_are_permuted_with_a_stated_seed(mo
     drawn = paper.kruskal_wallis(groups)
     kruskal._null.cache_clear()
     assert f"seed {kruskal.SEED}" in drawn.method
-    # Four standard errors of 99,999 draws.
+    # four standard errors of 99,999 draws
     error = 4 * np.sqrt(exact.p * (1 - exact.p) / kruskal.DRAWS)
     assert drawn.p == pytest.approx(exact.p, abs=error)
     eleven = paper.kruskal_wallis([rng.normal(size=11), rng.normal(size=3)])
