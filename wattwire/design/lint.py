@@ -1,4 +1,4 @@
-"""Warn of settings of a study that are allowed but probably mistakes."""
+"""Warn of settings of a study that are allowed but are probably mistakes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CALL_US_MIN = 20.0
 
 
 def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return warnings for display before the study runs."""
+    """Return warnings to display before the study runs."""
     return [
         *_no_question(study),
         *_ends_in_warm_up(study, treatments),
@@ -45,7 +45,7 @@ def _ends_in_warm_up(study: Study, treatments: Sequence[Treatment]) -> list[str]
 
 
 def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return a sentence for each level that has no effect in the study that sets it."""
+    """Return a sentence for each setting of the study that has no effect."""
     sentences = []
     overlapping = any(int(treatment["outstanding_max"]) > 1 for treatment in treatments)
     if overlapping and all(treatment["loop"] == "closed" for treatment in treatments):

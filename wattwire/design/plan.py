@@ -1,17 +1,17 @@
-"""Build the run table: blocks in seeded order, the primary factor's levels as neighbours.
+"""Build the run table: blocks in seeded order, with the primary factor's levels as neighbours.
 
-The standard deviation of a difference is two to five times smaller between neighbours than between
-random positions in a long block, because drift is slow. Hence a block is a random sequence of
-groups: a group holds all levels of the primary factor for one combination of the other factors, in
-random order.
+Drift is slow, so the standard deviation of a difference is two to five times smaller between
+neighbours than between random positions in a long block. Each block is therefore a random sequence
+of groups. A group contains all levels of the primary factor for one combination of the other
+factors, in random order.
 
-Each block also holds three control runs of one treatment, as neighbours: two with identical labels,
-whose difference is noise by construction, and one whose sampler is silent between marks, which
-shows the cost of sampling.
+Each block also contains three control runs of one treatment, as neighbours. Two of them have
+identical labels, so their difference is noise. In the third, the sampler is silent between marks,
+which shows the cost of sampling.
 
-Runs that count system calls come after all blocks, in blocks of their own: counting slows a run
-down, and such a run must not be a neighbour of a timed one. Settling runs come before the first
-block, in rounds that are numbered like blocks, as block 0.
+Runs that count system calls are in separate blocks after all other blocks, because counting slows a
+run down, and a slow run must not be a neighbour of a timed run. Settling runs precede the first
+block, in rounds that are numbered as block 0.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ CONTROLS = (SAME, SAME_AGAIN, UNSAMPLED)
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run before it is executed. `predecessor` is the run id just before it, or "".
+    """One planned run. `predecessor` is the id of the preceding run, or "".
 
-    `control` is "" for the study's own runs, else one of CONTROLS, TRACED or SETTLING.
+    `control` is "" for a run of the design, or one of CONTROLS, TRACED or SETTLING.
     """
 
     run: str
@@ -44,7 +44,7 @@ class PlannedRun:
     control: str = ""
 
     def label(self) -> str:
-        """Return the treatment's label; a settling or control run adds its kind."""
+        """Return the label of the treatment, with the kind of a settling or control run."""
         label = self.treatment.label()
         if self.control == SETTLING:
             return f"{label} (settling run)"
@@ -52,7 +52,10 @@ class PlannedRun:
 
 
 def make_plan(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
-    """Order all runs. The same seed gives the same order; blocks and positions count from 1."""
+    """Return all runs in order, which depends only on the seed.
+
+    Blocks and positions are numbered from 1.
+    """
     runs = _settling_runs(piloted(treatments, plan), plan)
     for block in range(1, plan.blocks + 1):
         _add_block(runs, treatments, plan, block, plan.controls)
@@ -64,7 +67,7 @@ def make_plan(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
 def more_blocks(
     runs: Sequence[PlannedRun], treatments: Sequence[Treatment], plan: Plan
 ) -> list[PlannedRun]:
-    """Return as many further blocks as the plan has, of `treatments`, to follow those of `runs`.
+    """Return additional blocks of `treatments` to follow `runs`, as many as the plan has.
 
     They have no control runs, because the treatment of the control runs may not be in `treatments`.
     """
@@ -76,7 +79,7 @@ def more_blocks(
 
 
 def _settling_runs(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
-    """Return rounds of all treatments in random order, so that drift affects all cells alike."""
+    """Return rounds of all treatments in random order, so that drift affects all cells equally."""
     runs: list[PlannedRun] = []
     for round_number in range(1, SETTLING_RUNS + 1) if treatments else ():
         order = list(treatments)
@@ -97,7 +100,8 @@ def _add_block(
     controls: bool,
     kind: str = "",
 ) -> None:
-    # Each block has its own generator, so that later blocks do not change earlier ones' order.
+    # Each block has a separate generator, so later blocks do not change the order of earlier
+    # blocks.
     rng = random.Random(f"{plan.seed}:{block}")
     groups = _groups(treatments, plan.primary, rng, kind)
     if controls and treatments:

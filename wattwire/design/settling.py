@@ -1,4 +1,4 @@
-"""Plan settling runs: runs of each cell before block 1 that determine the warm-up."""
+"""Plan settling runs, which precede block 1 and determine the warm-up."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ CODE = ("cell", "middleware", "pattern", "variant")
 
 
 def piloted(treatments: Iterable[Treatment], plan: Plan) -> list[Treatment]:
-    """Return closed-loop treatments for settling runs, so that every client and server is in one.
+    """Return closed-loop treatments for settling runs that include every client and server.
 
-    Treatments with few clients come first, because their server is called least often. The list is
+    Treatments with few clients come first, because they call their server least often. The list is
     empty if the study does not determine its warm-up by settling runs.
     """
     if plan.warmup_calls != AUTO:
@@ -32,7 +32,7 @@ def piloted(treatments: Iterable[Treatment], plan: Plan) -> list[Treatment]:
 
 
 def _programs(treatment: Treatment) -> list[tuple[object, ...]]:
-    """Return the identifying levels of the client's and the server's program, one tuple each."""
+    """Return the levels that identify the client's and the server's program, a tuple for each."""
     settings = tuple(sorted((key, repr(value)) for key, value in treatment.settings.items()))
     common = (*(treatment.get(name) for name in CODE), settings)
     client = treatment.get("language")

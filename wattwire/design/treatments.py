@@ -1,4 +1,4 @@
-"""List the treatments of a study: the product of its factors, or a part, with exclusions."""
+"""List the treatments of a study: all combinations of its factors, or a part of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUNS_MAX = 1_000_000
 
 
 def expand(study: Study) -> list[tuple[Treatment, str | None]]:
-    """Return every treatment in factor order, with the reason for its exclusion or None."""
+    """Return all treatments in factor order, each with the reason for its exclusion or None."""
     names = list(study.factors)
     count = math.prod(len(levels) for levels in study.factors.values())
     if count * study.plan.blocks > RUNS_MAX:
@@ -53,5 +53,5 @@ def _excluded(varied: dict[str, Level], excludes: tuple[dict[str, Any], ...]) ->
 
 
 def _has_levels(varied: dict[str, Level], levels: dict[str, Any]) -> bool:
-    """Check whether a treatment has all levels in `levels`, apart from the key "because"."""
+    """Return whether a treatment has all of `levels`, except the key "because"."""
     return all(varied[key] == level for key, level in levels.items() if key != "because")

@@ -1,4 +1,4 @@
-"""Import data of others into the store, with the provenance of every value."""
+"""Import data of other authors into the store, with the provenance of each value."""
 
 from wattwire.imports.imported import Check, Imported, Match, Remark, SetAside
 from wattwire.imports.loading import FILE, Reader, find, load, readers

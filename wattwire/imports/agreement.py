@@ -1,4 +1,4 @@
-"""Check the agreement of a computed value with a printed number."""
+"""Check whether a computed value agrees with a printed number."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ CLOSE = 0.01
 
 
 def number(printed: str) -> float:
-    """Return the value of a printed number; spaces and commas between thousands are ignored."""
+    """Return the value of a printed number. Spaces and commas between thousands are ignored."""
     return float(_decimal(printed))
 
 
 def agrees(printed: str, value: float | None, decimals: int | None = None) -> bool:
-    """Check whether `value` gives the printed digits by rounding or by truncation.
+    """Return whether `value` has the printed digits after rounding or truncation.
 
-    `decimals` is the number of decimals of a column that drops trailing zeros (11.1 for 11.10);
-    without it the printed text determines them. Raises ValueError if `printed` is not a number.
+    `decimals` is the number of decimals of a column that omits trailing zeros (11.1 for 11.10).
+    Without it, the printed text determines the number. Raise ValueError if `printed` is not a
+    number.
     """
     if value is None or not math.isfinite(value):
         return False
@@ -32,7 +33,7 @@ def agrees(printed: str, value: float | None, decimals: int | None = None) -> bo
 
 
 def cut(printed: str, value: float, decimals: int | None = None) -> bool:
-    """Check whether the digits agree only by truncation and not by rounding."""
+    """Return whether the digits agree after truncation but not after rounding."""
     published = _decimal(printed)
     exponent = published.as_tuple().exponent if decimals is None else -decimals
     unit = 10.0 ** int(exponent)
@@ -42,7 +43,7 @@ def cut(printed: str, value: float, decimals: int | None = None) -> bool:
 
 
 def close(printed: str, value: float | None) -> bool:
-    """Check whether `value` is within 1 % of the printed number."""
+    """Return whether `value` is within 1 % of the printed number."""
     if value is None or not math.isfinite(value):
         return False
     published = number(printed)

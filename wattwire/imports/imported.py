@@ -1,8 +1,8 @@
 """Define the result of a study's data reader, which is in the study's folder.
 
 `studies/NAME/replication.py` defines `read(source: Path, recipe: str) -> Imported` and `RECIPES:
-dict[str, str]`, recipes' names with their descriptions, the default first. It raises UsageError if
-`source` has no data that it can read.
+dict[str, str]`, the names of the recipes with descriptions, the default first. `read` raises
+UsageError if it cannot read any data in `source`.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Match(str, Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """One published number and the value computed from the data.
+    """One published number, with the value computed from the data.
 
-    `published` is the text as printed, with all its digits; `value` the computed one, None if there
-    is none. `searched` counts the variants that were tried for "exact by search". `weak` marks a
-    match that is likely by chance because the number has few digits. `place` names table, row and
-    column for readers; with a key `column` the page arranges the numbers as the paper's table, and
-    the other keys name the row. `default_value` is the value by the study's default recipe, if it
-    has one.
+    `published` is the printed text with all its digits. `value` is the computed value, or None.
+    `searched` is the number of variants that were tried for "exact by search". `weak` marks a match
+    that is likely by chance because the number has few digits. `place` contains the table, row and
+    column for readers. With a key `column`, the page arranges the numbers like the paper's table,
+    and the other keys name the row. `default_value` is the value by the study's default recipe, if
+    there is one.
     """
 
     group: str
@@ -61,7 +61,7 @@ class Check:
 
 @dataclass(frozen=True)
 class SetAside:
-    """An excluded file, or excluded rows of a file. `rows` is 0 for a whole file."""
+    """An excluded file, or excluded rows of a file; `rows` is 0 for a whole file."""
 
     path: str
     rows: int
@@ -70,7 +70,7 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Remark:
-    """An observation about the data, or about the numbers published from them."""
+    """A remark on the data, or on the numbers published from the data."""
 
     title: str
     text: str
@@ -79,15 +79,16 @@ class Remark:
 
 @dataclass(frozen=True)
 class Imported:
-    """A campaign that others measured.
+    """A campaign that other authors measured.
 
-    `runs` has one row per run with the store's columns (`run/results/columns.py`): run, attempt,
-    block, position, verdict, outcome, used, control, factor.NAME, and responses by the store's
-    names and units, per node as STEM.ROLE.INDEX. `columns` describes the responses that the
-    store does not know: name -> {unit, kind, summary}. `reasons` says by run why its verdict is
-    not ok. `provenance` has a row per run and response: run, column, files (list of paths below
-    the source), rows_used, rows_left_out, how. `study` is a study's document (title, factors,
-    question, answers, source, published), `machine` the authors' description of their machine.
+    `runs` has one row per run with the columns of the store (`run/results/columns.py`): run,
+    attempt, block, position, verdict, outcome, used, control, factor.NAME, and responses with the
+    store's names and units, per node as STEM.ROLE.INDEX. `columns` describes responses that the
+    store does not define: name -> {unit, kind, summary}. `reasons` maps runs to the reason why they
+    are not valid. `provenance` has a row per run and response: run, column, files (list of paths
+    below the source), rows_used, rows_left_out, how. `study` is the document of a study (title,
+    factors, question, answers, source, published). `machine` is the authors' description of their
+    machine.
     """
 
     study: Mapping[str, Any]

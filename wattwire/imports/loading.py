@@ -1,4 +1,4 @@
-"""Find and load a study's reader for its paper's data."""
+"""Find and load a study's reader for the data of its paper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGE = "wattwire_studies"
 
 @dataclass(frozen=True)
 class Reader:
-    """A study's reader: `read(source, recipe)`, and its recipes with descriptions."""
+    """A study's reader: `read(source, recipe)`, and its recipes with their descriptions."""
 
     study: str
     folder: Path
@@ -28,11 +28,14 @@ class Reader:
 
     @property
     def default(self) -> str:
-        """Return the default recipe: the first."""
+        """Return the name of the default recipe, which is the first."""
         return next(iter(self.recipes))
 
     def read(self, source: Path, recipe: str | None = None) -> Imported:
-        """Read `source` by a recipe. Raises UsageError if either is unknown or unreadable."""
+        """Read `source` with a recipe.
+
+        Raise UsageError if the recipe is unknown or the source does not exist.
+        """
         recipe_name = self.default if recipe is None else recipe
         if recipe_name not in self.recipes:
             raise unknown(f"study {self.study}", "recipe", recipe_name, self.recipes)
@@ -47,9 +50,9 @@ class Reader:
 
 
 def find(name: str, roots: Sequence[Path]) -> Reader:
-    """Return the reader of a study given by name, or by its folder.
+    """Return the reader of a study, given by its name or its folder.
 
-    Raises UsageError if there is no such study or it has no reader.
+    Raise UsageError if the study does not exist or has no reader.
     """
     as_path = Path(name)
     if "/" in name and as_path.is_dir():
@@ -68,9 +71,9 @@ def find(name: str, roots: Sequence[Path]) -> Reader:
 
 
 def readers(roots: Sequence[Path]) -> dict[str, Path]:
-    """Return the folders of studies under `roots` that have a reader, by name.
+    """Return the folders of the studies under `roots` that have a reader, by name.
 
-    The first root with a name wins.
+    If several roots have the same name, the first root takes precedence.
     """
     folders: dict[str, Path] = {}
     for root in roots:
@@ -80,7 +83,7 @@ def readers(roots: Sequence[Path]) -> dict[str, Path]:
 
 
 def load(folder: Path) -> Reader:
-    """Load the reader in `folder`; it can import the folder's modules by `from . import NAME`."""
+    """Load the reader in `folder`, which may use `from . import NAME` for the folder's modules."""
     folder = folder.resolve()
     module = _module(folder)
     path = folder / FILE

@@ -1,4 +1,4 @@
-"""Send progress messages of readers to listeners."""
+"""Send the progress messages of readers to listeners."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _LISTENERS: list[Listener] = []
 
 
 def tell(text: str) -> None:
-    """Send a short message on the current data to all listeners, if any."""
+    """Send a short message about the current data to all listeners."""
     for listener in _LISTENERS:
         listener(text)
 
 
 @contextlib.contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Call `listener` with every message of a reader while the block runs."""
+    """Call `listener` with every message of a reader within the block."""
     _LISTENERS.append(listener)
     try:
         yield

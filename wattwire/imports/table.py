@@ -1,4 +1,4 @@
-"""Import a CSV table with columns of levels, columns of numbers, and rows per run."""
+"""Import a CSV table whose rows are runs, with columns for levels and for numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LINES_MAX = 5
 
 @dataclass(frozen=True)
 class TableRequest:
-    """Roles of a table's columns: responses as (column, unit), factors, block, and run name."""
+    """The roles of a table's columns: responses as (column, unit), factors, block and run name."""
 
     responses: tuple[tuple[str, str], ...]
     factors: tuple[str, ...]
@@ -38,7 +38,7 @@ class TableRequest:
 
 
 def response(text: str) -> tuple[str, str]:
-    """Return column and unit of COL or COL:UNIT."""
+    """Return the column and the unit of a text COL or COL:UNIT."""
     name, _, unit = text.partition(":")
     if not name:
         raise UsageError(f"--response {text}: allowed: COL or COL:UNIT, e.g. power:W")
@@ -48,9 +48,9 @@ def response(text: str) -> tuple[str, str]:
 def read(path: Path, request: TableRequest) -> Imported:
     """Return a campaign from a CSV file with a header line.
 
-    A row is a run; with `request.run`, rows that share its value are one run, and a response is
-    their mean. Runs with a missing response remain without it. Raises UsageError with column
-    and line.
+    Each row is a run. With `request.run`, rows with the same value are one run, and each response
+    is their mean. Missing responses remain missing. Raise UsageError with the column and line of an
+    error.
     """
     header, rows = _rows(path)
     _check_roles(path, header, request)
@@ -85,7 +85,7 @@ def read(path: Path, request: TableRequest) -> Imported:
 
 
 def column(name: str) -> str:
-    """Return a response's column in the summary, without dots, which mark a node's columns."""
+    """Return the name of a response's column without dots, which mark the columns of nodes."""
     return re.sub(r"[^0-9A-Za-z_]+", "_", name).strip("_") or "response"
 
 
@@ -164,9 +164,9 @@ def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> No
 def _by_run(
     path: Path, rows: Sequence[tuple[int, dict[str, str]]], request: TableRequest
 ) -> dict[str, list[tuple[int, dict[str, str]]]]:
-    """Return rows by run.
+    """Return the rows by run.
 
-    Raises UsageError if a run, level or block is missing, or a run has several levels or blocks.
+    Raise UsageError if a run, level or block is missing, or if a run has several levels or blocks.
     """
     rows_by_run: dict[str, list[tuple[int, dict[str, str]]]] = {}
     fixed_columns = [*request.factors, *([request.block] if request.block else [])]
@@ -193,7 +193,7 @@ def _by_run(
 def _record(
     path: Path, run: str, members: Sequence[tuple[int, dict[str, str]]], request: TableRequest
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a run's row in the summary, and the provenance of its numbers."""
+    """Return the row of a run in the summary, and the provenance of its numbers."""
     first = members[0][1]
     record: dict[str, Any] = {"run": run, "block": first[request.block] if request.block else ""}
     record |= {f"factor.{name}": first[name] for name in request.factors}
@@ -241,7 +241,7 @@ def _number(path: Path, line: int, name: str, text: str) -> float | None:
 
 
 def _check_repeated(path: Path, records: Sequence[dict[str, Any]], request: TableRequest) -> None:
-    """Raise UsageError if no treatment has replicates, from which errors are estimated."""
+    """Raise UsageError if no treatment has replicates, which are needed to estimate errors."""
     treatments = [tuple(record[f"factor.{name}"] for name in request.factors) for record in records]
     if len(set(treatments)) == len(treatments):
         raise UsageError(
@@ -253,7 +253,7 @@ def _check_repeated(path: Path, records: Sequence[dict[str, Any]], request: Tabl
 
 
 def _with_positions(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    """Return the summary: blocks numbered by first appearance, positions counted inside them."""
+    """Return the summary, with blocks numbered by first occurrence and positions within blocks."""
     block_numbers: dict[str, int] = {}
     runs_in_block: dict[int, int] = {}
     rows = []
@@ -271,7 +271,7 @@ def _with_positions(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _levels(series: pl.Series) -> pl.Series:
-    """Return levels as numbers if all of them are numbers, so that they sort numerically."""
+    """Return the levels as numbers if all are numeric, so that they sort numerically."""
     for kind in (pl.Int64, pl.Float64):
         numbers = series.cast(kind, strict=False)
         if numbers.null_count() == 0 and numbers.is_finite().all():
@@ -282,9 +282,9 @@ def _levels(series: pl.Series) -> pl.Series:
 def _merged_levels(
     path: Path, records: Sequence[dict[str, Any]], request: TableRequest
 ) -> Iterator[Remark]:
-    """Yield a remark for each factor with a number written in several ways, such as 1 and 1.0.
+    """Yield a remark for each factor that has a number in several spellings, such as 1 and 1.0.
 
-    Such levels are one level here.
+    These spellings become the same level.
     """
     for name in request.factors:
         texts = list(dict.fromkeys(record[f"factor.{name}"] for record in records))
@@ -304,9 +304,9 @@ def _merged_levels(
 def _odd_values(
     path: Path, rows: Sequence[tuple[int, dict[str, str]]], request: TableRequest
 ) -> Iterator[Remark]:
-    """Yield remarks on rows that lack one of their responses and on negative responses.
+    """Yield remarks on rows that lack some responses, and on negative responses.
 
-    Rows without any response are excluded, each listed by its line.
+    Rows without any response are excluded, and each is listed with its line.
     """
     with_response = [
         numbered_row
@@ -347,7 +347,7 @@ def _lines(numbers: Sequence[int]) -> str:
 def _comparable_columns(
     header: Sequence[str], rows: Sequence[tuple[int, dict[str, str]]], request: TableRequest
 ) -> list[str]:
-    """Return the columns without a role whose values differ and repeat: possible factors."""
+    """Return possible factors: columns without a role whose values differ and repeat."""
     with_role = {
         *request.factors,
         *(name for name, _ in request.responses),

@@ -1,4 +1,4 @@
-"""Write an imported campaign from a reader's result."""
+"""Write an imported campaign from the result of a reader."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VERDICTS = frozenset({"valid", "invalid", "failed"})
 
 
 class ReaderError(WattwireError):
-    """A study's reader returned an invalid campaign, which is an error of the reader."""
+    """Error for an invalid campaign that a study's reader returned."""
 
 
 def write(
@@ -41,9 +41,9 @@ def write(
 ) -> ImportedCampaign:
     """Write an imported campaign to a new folder and open it.
 
-    `about` goes into import.json (study, recipe, source, version); `known_columns` describes the
-    store's own columns, to which the reader's are added. Raises ReaderError if the reader's tables
-    do not match, UsageError if `path` exists.
+    `about` is written to import.json (study, recipe, source, version). `known_columns` describes
+    the columns of the store; the reader's columns are added. Raise ReaderError if the tables of the
+    reader are inconsistent, UsageError if `path` exists.
     """
     runs = _runs(imported)
     _check_provenance(imported, runs)
@@ -65,7 +65,7 @@ def write(
 
 
 def counts(imported: Imported) -> dict[str, Any]:
-    """Return the numbers of runs, valid runs, values, files, checks by match, excluded items."""
+    """Return the numbers of runs, valid runs, values, files, checks by match and excluded items."""
     files = imported.provenance.select("files").explode("files").drop_nulls()["files"].n_unique()
     usable = imported.runs.filter(pl.col("verdict") == "valid").height
     return {
@@ -80,9 +80,9 @@ def counts(imported: Imported) -> dict[str, Any]:
 
 
 def _runs(imported: Imported) -> pl.DataFrame:
-    """Return the reader's runs in the store's types.
+    """Return the reader's runs with the types of the store.
 
-    Raises ReaderError if a column or all runs are missing, a run is repeated, or a verdict is
+    Raise ReaderError if a column or all runs are missing, if a run occurs twice, or if a verdict is
     unknown.
     """
     runs = imported.runs
@@ -127,7 +127,7 @@ def _check_provenance(imported: Imported, runs: pl.DataFrame) -> None:
 
 
 def responses(runs: pl.DataFrame) -> list[str]:
-    """Return the columns of a table of runs that hold responses: numbers other than keys."""
+    """Return the columns of a table of runs that are responses: numeric columns except keys."""
     return [
         name
         for name, kind in runs.schema.items()
@@ -147,7 +147,7 @@ def _plan(runs: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value as JSON types: tuples as lists, NaN and infinity as None."""
+    """Return the value as JSON types, with tuples as lists, and NaN and infinity as None."""
     if value is None or type(value) in (str, int, bool):
         return value
     if isinstance(value, Mapping):

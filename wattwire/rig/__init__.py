@@ -1,4 +1,4 @@
-"""Manage hosts and their builds. No other code starts processes."""
+"""Manage hosts and their builds. All processes are started through this package."""
 
 from wattwire.rig.agent import AgentClient, find_agent
 from wattwire.rig.builds import Artifact, Builder, BuildStep, CellBuild

@@ -28,7 +28,7 @@ _LOST: dict[str, Any] = {"event": "agent_lost"}
 
 
 class AgentError(WattwireError):
-    """The agent refused a request or failed to execute it; `kind` is the protocol's error kind."""
+    """The agent refused or failed a request; `kind` is the protocol's kind of error."""
 
     def __init__(self, operation: str, kind: str, message: str) -> None:
         super().__init__(f"agent: {operation}: {message}")
@@ -36,7 +36,7 @@ class AgentError(WattwireError):
 
 
 def find_agent() -> Path:
-    """Return the agent's binary: the first of WATTWIRE_AGENT, the wheel, this checkout, PATH."""
+    """Return the agent's binary, searched in WATTWIRE_AGENT, the wheel, the checkout and PATH."""
     named = os.environ.get("WATTWIRE_AGENT")
     carried = home() / "bin" / "wattwire-agent"
     built = home() / "target" / "release" / "wattwire-agent"
@@ -54,7 +54,7 @@ def find_agent() -> Path:
 
 @functools.lru_cache
 def _warn_if_older(built: Path) -> None:
-    """Warn if the checkout is newer than its agent: meters may be missing or read differently."""
+    """Warn if the agent is older than its sources, because its meters may be out of date."""
     sources = (home() / "agent" / "src").rglob("*.rs")
     newest = max((path.stat().st_mtime for path in sources), default=0.0)
     if newest > built.stat().st_mtime:
@@ -62,7 +62,7 @@ def _warn_if_older(built: Path) -> None:
 
 
 class AgentClient:
-    """One running agent. Thread-safe; every wait ends when the agent dies."""
+    """A running agent. It is thread-safe, and every wait ends if the agent dies."""
 
     def __init__(self, state: Path, binary: Path | None = None) -> None:
         self.binary = binary or find_agent()
@@ -79,7 +79,7 @@ class AgentClient:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            start_new_session=True,  # Ctrl-C then reaches only the controller
+            start_new_session=True,  # so that Ctrl-C reaches only the controller
         )
         threading.Thread(target=self._read, name="agent-reader", daemon=True).start()
         self.hello = self.request("hello", protocol=PROTOCOL, state=str(state))
@@ -91,7 +91,7 @@ class AgentClient:
     # -- requests ----------------------------------------------------------------------------
 
     def submit(self, operation: str, **arguments: Any) -> Future[dict[str, Any]]:
-        """Send a request without waiting for its reply; return the reply's future."""
+        """Send a request without waiting, and return a future of the reply."""
         number = next(self._numbers)
         future: Future[dict[str, Any]] = Future()
         line = json.dumps({"id": number, "op": operation, **arguments}) + "\n"
@@ -112,7 +112,7 @@ class AgentClient:
     def request(
         self, operation: str, reply_timeout_s: float = REQUEST_TIMEOUT_S, **arguments: Any
     ) -> dict[str, Any]:
-        """Send a request and return its reply. Raises AgentError, AgentLostError."""
+        """Send a request and return its reply. Raise AgentError or AgentLostError."""
         try:
             reply = self.submit(operation, **arguments).result(reply_timeout_s)
         except FutureTimeoutError:
@@ -127,7 +127,7 @@ class AgentClient:
     # -- events ------------------------------------------------------------------------------
 
     def subscribe(self, process: str, events: queue.Queue[dict[str, Any]]) -> None:
-        """Send the events of one process to `events`; agent_lost goes to every queue."""
+        """Send the events of a process to the queue `events`. Every queue receives agent_lost."""
         with self._lock:
             self._queues[process] = events
 
@@ -141,7 +141,7 @@ class AgentClient:
             try:
                 message = json.loads(line)
             except ValueError:
-                break  # an incomplete line: the agent died while writing
+                break  # incomplete line: the agent died while writing
             if "event" in message:
                 self._dispatch(message)
             else:
@@ -182,7 +182,7 @@ class AgentClient:
         timeout_s: int,
         progress: Callable[[str], None] | None = None,
     ) -> dict[str, Any]:
-        """Lay out `files` (relative path, file here, sha256) and run `commands` once per key."""
+        """Lay out `files` (relative path, local file, sha256), and run `commands` once per key."""
         reply = self.request("have", hashes=sorted({digest for _, _, digest in files}))
         missing = set(reply["missing"])
         for _, path, digest in files:
@@ -208,7 +208,7 @@ class AgentClient:
             self._on_build = None
 
     def built(self, key: str) -> dict[str, Any] | None:
-        """Return the finished build of this key, as `build` replies; None if there is none."""
+        """Return the reply of `build` for an existing build with this key; None without a build."""
         try:
             return self.request("build", key=key, cached_only=True)
         except AgentError as error:
@@ -217,7 +217,7 @@ class AgentClient:
             return None
 
     def close(self, patience_s: float = 10.0) -> None:
-        """End the agent, which ends all processes that it started."""
+        """Stop the agent, which ends all its processes."""
         with contextlib.suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -231,7 +231,7 @@ class AgentClient:
             self._remove_cgroup()
 
     def _remove_cgroup(self) -> None:
-        """Remove a killed agent's cgroup; if it had processes, its guards do so."""
+        """Remove the cgroup of a killed agent. If it has processes, their guards remove it."""
         path = self.hello["cgroup"].get("path")
         if path:
             with contextlib.suppress(OSError):
@@ -239,9 +239,9 @@ class AgentClient:
 
 
 def wait_event(events: queue.Queue[dict[str, Any]], deadline_s: float) -> dict[str, Any] | None:
-    """Return the next event before `deadline_s` (time.monotonic), None after the deadline.
+    """Return the next event, or None if none arrives before `deadline_s` (time.monotonic).
 
-    Raises AgentLostError if the agent has ended.
+    Raise AgentLostError if the agent has ended.
     """
     try:
         event = events.get(timeout=max(0.0, deadline_s - time.monotonic()))

@@ -26,10 +26,9 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """Return `pid:N`, `cgroup:PATH` or `unit:NAME` as a Target.
+    """Return the Target of `pid:N`, `cgroup:PATH` or `unit:NAME`.
 
-    Raises UsageError for another form or a target that does not exist, MissingError without
-    systemd.
+    Raise UsageError for another form or a target that does not exist, MissingError without systemd.
     """
     kind, _, value = text.partition(":")
     if kind == "pid" and value.isdecimal():
@@ -58,7 +57,7 @@ def _cgroup(text: str, path: Path) -> Path:
 
 
 def best_cgroup(candidates: Iterable[Path]) -> Path | None:
-    """Return the first cgroup that also counts CPU time, else the first cgroup."""
+    """Return the first cgroup that counts CPU time, or else the first cgroup."""
     cgroups = [path for path in candidates if (path / "cgroup.procs").exists()]
     counting = [path for path in cgroups if _counts_cpu_time(path)]
     return next(iter([*counting, *cgroups]), None)

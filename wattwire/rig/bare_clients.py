@@ -1,8 +1,8 @@
-"""Find and run bare clients: typical programs of a library user, without a kit.
+"""Find and run bare clients: programs that use a library directly, without a kit.
 
-A cell's bare client is `bare.*` in the folder of its node. `bare pong ENDPOINT…` takes the
-services' endpoints, prints the endpoint for ping, and answers calls until it is killed. `bare ping
-ENDPOINT BYTES COUNT` prints the median round trip of COUNT calls, in ns.
+The bare client of a cell is `bare.*` in the folder of its node. `bare pong ENDPOINT…` takes the
+endpoints of the services, prints the endpoint for ping, and answers calls until it is killed. `bare
+ping ENDPOINT BYTES COUNT` prints the median round trip of COUNT calls, in ns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HANG_S = 60.0
 
 
 def bare_argv(argv: Sequence[str]) -> list[str] | None:
-    """Return the command of a node's bare client; None if the cell has none."""
+    """Return the command of a node's bare client; None if the cell has no bare client."""
     for number, word in enumerate(argv):
         path = Path(word)
         bare = path.with_name(f"bare{path.suffix}") if path.suffix and path.is_absolute() else path
@@ -30,13 +30,16 @@ def bare_argv(argv: Sequence[str]) -> list[str] | None:
 
 @contextlib.contextmanager
 def bare_server(argv: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Run a bare server and yield its first line. Raises RuntimeError if it prints none in time."""
-    # Each node has a separate session, and the kernel schedules sessions as groups.
+    """Run a bare server and yield its first line.
+
+    Raise RuntimeError if it does not print a line in time.
+    """
+    # Each node has a separate session, because the kernel schedules sessions as groups.
     process = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
         start_new_session=True,
     )  # fmt: skip
-    guard = threading.Timer(START_S, process.kill)  # a killed server closes its output
+    guard = threading.Timer(START_S, process.kill)  # the output of a killed server is closed
     guard.start()
     try:
         assert process.stdout is not None
@@ -55,7 +58,7 @@ def bare_server(argv: Sequence[str], env: Mapping[str, str] | None = None) -> It
 def printed_ns(
     argv: Sequence[str], env: Mapping[str, str] | None = None, timeout_s: float = HANG_S
 ) -> float:
-    """Return the time in ns that a program prints."""
+    """Run a program and return the time (ns) that it prints."""
     result = subprocess.run(
         argv, capture_output=True, text=True, check=False, timeout=timeout_s, env=env,
         start_new_session=True,

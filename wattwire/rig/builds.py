@@ -1,7 +1,7 @@
-"""Build what a cell needs: the environment of its middleware, then the cell.
+"""Build the environment of a cell's middleware, and the cell.
 
-An artifact's key is the hash of all its inputs: file contents, commands, the key of the
-environment, the interpreter. A host builds each key once.
+The key of an artifact is the hash of all its inputs: file contents, commands, the key of the
+environment, and the interpreter. A host builds each key once.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ SKIPPED_NAMES = frozenset({"__pycache__", "tests", "target", ".pytest_cache", ".
 
 
 def host_python() -> str:
-    """Return the base interpreter, which runs cells and does not see wattwire's packages."""
+    """Return the base interpreter, which runs cells without wattwire's packages."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A finished build: its folder and what it exports to the builds that use it."""
+    """A finished build: its folder, and its exports for the builds that use it."""
 
     key: str
     directory: Path | None
@@ -63,9 +63,9 @@ class CellBuild:
 
 @dataclass(frozen=True)
 class BuildStep:
-    """Progress of a build: `number` of `builds` to make, command `step` of its `steps`.
+    """Progress of a build: build `number` of `builds`, command `step` of `steps`.
 
-    Step 0 comes before the first command; `done` after the last.
+    `step` is 0 before the first command. `done` is set after the last command.
     """
 
     name: str
@@ -80,9 +80,9 @@ class BuildStep:
 
 
 class NotBuiltError(MissingError):
-    """A builder with `look` was requested to provide a build that does not exist yet.
+    """A builder with `look` set was asked for a build that does not exist.
 
-    `heavy` is its duration as text; `expected_s` is a forecast in seconds.
+    `heavy` is the duration of the build as text. `expected_s` is a forecast in seconds.
     """
 
     def __init__(self, name: str, heavy: str, expected_s: float = 0.0) -> None:
@@ -91,7 +91,7 @@ class NotBuiltError(MissingError):
 
 
 class LackingError(MissingError):
-    """Programs that a cell needs are not on PATH."""
+    """Error for programs of a cell that are not on PATH."""
 
     def __init__(self, wanted_by: str, programs: list[str]) -> None:
         super().__init__(
@@ -101,9 +101,9 @@ class LackingError(MissingError):
 
 
 class Builder:
-    """Builds cells on one host through its agent and remembers what it built.
+    """Build cells on one host through its agent, and cache the results.
 
-    With `look`, a build that does not exist yet raises NotBuiltError instead.
+    With `look`, a missing build raises NotBuiltError.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Builder:
         self._cells: dict[str, CellBuild] = {}
 
     def cell(self, cell: Cell) -> CellBuild:
-        """Build a cell. Raises MissingError if this host lacks a requirement."""
+        """Build a cell. Raise MissingError if this host lacks a requirement."""
         if cell.known_as not in self._cells:
             check_requirements(cell)
             environment = self._environment(cell.middleware)
@@ -128,10 +128,10 @@ class Builder:
         return self._cells[cell.known_as]
 
     def unbuilt(self, cells: Iterable[Cell]) -> dict[str, float]:
-        """Return the builds due for these cells: name of a cell or environment → expected seconds.
+        """Return the missing builds of these cells.
 
-        Cells that cannot be built here are omitted. Nothing is built, and later builds are counted
-        as parts of these.
+        The result maps names of cells or environments to expected seconds. Cells that cannot be
+        built here are omitted. Nothing is built. The progress of later builds counts these builds.
         """
         look_before, self._look = self._look, True
         expected_s: dict[str, float] = {}
@@ -141,7 +141,7 @@ class Builder:
                     self.cell(cell)
                 except NotBuiltError as error:
                     expected_s[error.built_name] = error.expected_s
-                    if error.built_name != cell.name:  # its key depends on that build
+                    if error.built_name != cell.name:  # the key of the cell depends on that build
                         expected_s[cell.name] = expected_build_s(cell.name, cell.document["build"])
                 except MissingError:
                     continue
@@ -158,7 +158,8 @@ class Builder:
         if table is None:
             return Artifact("", None)
         files = list(laid_out(middleware.folder, table.get("inputs", [])))
-        # The key includes only the variables that the manifest names, so PATH does not affect it.
+        # The key includes only the variables that the manifest names, so it does not depend on
+        # PATH.
         inherited = {name: os.environ.get(name, "") for name in table.get("host_env", [])}
         words = {"python": host_python()}
         commands = [substitute(c, words, {}) for c in table.get("commands", [])]
@@ -285,13 +286,13 @@ class Builder:
             key, files, commands, env, int(table.get("timeout_s", 1800)), report
         )
         report(done=True)
-        if not reply.get("cached"):  # otherwise another process built it
+        if not reply.get("cached"):  # otherwise, another process made the build
             note_build(name, float(reply.get("seconds", 0.0)))
         return reply
 
 
 def expected_build_s(name: str, table: Mapping[str, Any]) -> float:
-    """Return the expected seconds of a build: from earlier builds, its manifest, or a guess."""
+    """Return the expected seconds of a build: observed, from the manifest, or a guess."""
     observed_s = observed(name).typical_build_s()
     if observed_s is not None:
         return observed_s
@@ -306,7 +307,7 @@ def expected_build_s(name: str, table: Mapping[str, Any]) -> float:
 def check_requirements(cell: Cell) -> None:
     """Check that this host has the programs to build a cell and to run its services.
 
-    It starts programs only to read their versions. Raises MissingError.
+    Programs are started only to read their versions. Raise MissingError if one is missing.
     """
     require(cell.document["requires"], cell.name)
     require_versions(cell.document["requires"], cell.document["versions"], cell.name)
@@ -318,8 +319,8 @@ def check_requirements(cell: Cell) -> None:
 
 
 def require(names: Sequence[str], wanted_by: str) -> None:
-    """Check that executables, and files named /PATH, exist; the error names `wanted_by`."""
-    # Debian keeps daemons in sbin, which an ordinary user's PATH lacks.
+    """Check that executables, and files given as /PATH, exist. `wanted_by` is for the error."""
+    # Debian installs daemons in sbin, which is not on the PATH of an ordinary user.
     path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin"
     checked = [name for name in names if not name.startswith("{")]
     paths = [name for name in checked if name.startswith("/")]
@@ -330,7 +331,7 @@ def require(names: Sequence[str], wanted_by: str) -> None:
 
 
 def laid_out(folder: Path, patterns: Sequence[str]) -> Iterator[tuple[str, Path, str]]:
-    """Yield (path relative to `folder`, file, sha256) of all files that `patterns` name."""
+    """Yield (path relative to `folder`, file, sha256) of all files that match `patterns`."""
     seen: set[Path] = set()
     for pattern in patterns:
         matches = sorted(folder.glob(pattern))
@@ -347,10 +348,10 @@ def laid_out(folder: Path, patterns: Sequence[str]) -> Iterator[tuple[str, Path,
 
 
 def host_digests(patterns: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the sha256 of every file of this host that `patterns` name, by its path.
+    """Return the sha256 of every file of this host that matches `patterns`, by path.
 
-    A pattern is `NAME/GLOB`: the glob is searched below each folder of the search path that the
-    environment variable NAME holds. An upgrade changes these files while no variable changes.
+    A pattern is `NAME/GLOB`. The glob is searched below each folder of the search path in the
+    environment variable NAME. An upgrade changes these files but no variable.
     """
     digests: dict[str, str] = {}
     for pattern in patterns:
@@ -365,7 +366,7 @@ def host_digests(patterns: Sequence[str], environ: Mapping[str, str]) -> dict[st
 def substitute(
     argv: Sequence[str], words: Mapping[str, str], lists: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """Replace `{word}` in arguments and splice `{list...}`; unknown braces remain."""
+    """Replace `{word}` in arguments, and splice `{list...}`. Unknown braces remain."""
     result: list[str] = []
     for argument in argv:
         if argument.startswith("{") and argument.endswith("...}"):
@@ -380,7 +381,7 @@ def substitute(
 
 
 def merge_env(base: Mapping[str, str], overlay: Mapping[str, str]) -> dict[str, str]:
-    """Merge environments; search paths are joined, with the overlay first."""
+    """Merge environments. Search paths are joined, with the overlay first."""
     merged = dict(base)
     for name, value in overlay.items():
         both = name.endswith("PATH") and name in merged and merged[name] != value
@@ -389,7 +390,7 @@ def merge_env(base: Mapping[str, str], overlay: Mapping[str, str]) -> dict[str, 
 
 
 def digest_of(*parts: Any) -> str:
-    """Return a stable hash of nested values; a file contributes only (relative path, digest)."""
+    """Return a stable hash of nested values. Files are hashed as (relative path, digest)."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, tuple) and len(value) == 3 and isinstance(value[1], Path):

@@ -1,6 +1,6 @@
-"""Manage the user's build cache: location, size and removal.
+"""Manage the user's build cache: its location, size and removal.
 
-The agent fills it, so the layout here is that of agent/src/cache.rs.
+The agent writes the cache, so the layout is the same as in agent/src/cache.rs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ DAY_S = 86_400.0
 
 
 def writable(place: Path) -> bool:
-    """Return whether files can be created in the cache at `place`, or the cache itself."""
+    """Return whether this user can create files in the cache at `place`.
+
+    If the cache does not exist, it must be possible to create it.
+    """
     existing = next(path for path in (place, *place.absolute().parents) if path.exists())
     folders = [place / "builds", place / "blobs"]
     return all(os.access(path, os.W_OK | os.X_OK) for path in (existing, *folders) if path.exists())
@@ -37,7 +40,7 @@ def writable(place: Path) -> bool:
 
 @dataclass(frozen=True)
 class Entry:
-    """A build or a blob: its size, and the days since it was last used."""
+    """A build or blob with its size and the number of days since its last use."""
 
     path: Path
     size_bytes: int
@@ -45,14 +48,14 @@ class Entry:
 
 
 def entries(place: Path, now_s: float | None = None) -> list[Entry]:
-    """Return all builds, blobs, trees and compiler caches; entries that vanish are omitted."""
+    """Return all builds, blobs, trees and compiler caches; entries that disappear are omitted."""
     now = time.time() if now_s is None else now_s
     present = []
     for kind in ("builds", "blobs", TREES, COMPILERS):
         with contextlib.suppress(OSError):
             for path in sorted((place / kind).iterdir()):
                 if kind != "blobs" and not path.is_dir():
-                    continue  # removed with their build
+                    continue  # removed with the build
                 with contextlib.suppress(OSError):
                     marker = path / MARKER
                     stamp = marker if marker.exists() else path
@@ -73,7 +76,10 @@ def _size(path: Path) -> int:
 
 
 def remove(entry: Entry) -> bool:
-    """Remove a build with its log and cost, or a blob; return False if it is being built."""
+    """Remove a build with its log and cost, or a blob.
+
+    Return False if the entry is being built.
+    """
     if not entry.path.is_dir():
         entry.path.unlink(missing_ok=True)
         return True
@@ -81,19 +87,19 @@ def remove(entry: Entry) -> bool:
     with _locked(lock) as acquired:
         if not acquired:
             return False
-        # The marker is removed first, because a partly removed build must never look complete.
+        # The marker is removed first, because a partly removed build must never appear complete.
         (entry.path / MARKER).unlink(missing_ok=True)
         shutil.rmtree(entry.path)
         entry.path.with_name(f"{entry.path.name}.log").unlink(missing_ok=True)
         cost = entry.path.parents[1] / HARNESS_COSTS / f"{entry.path.name}.json"
         cost.unlink(missing_ok=True)
-        # The lock file remains, because a waiting process would otherwise hold an unlinked file.
+        # The lock file remains, because a waiting process would otherwise lock an unlinked file.
     return True
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Hold the lock at `path`; yield False if another process holds it."""
+    """Lock the file at `path` within the block; yield False if another process has the lock."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -107,7 +113,10 @@ def _locked(path: Path) -> Iterator[bool]:
 
 
 def agents_using(place: Path, proc: Path = Path("/proc")) -> list[int]:
-    """Return the ids of agents that may use the cache at `place`, including unreadable agents."""
+    """Return the process ids of agents that may use the cache at `place`.
+
+    Agents with an unreadable environment are included.
+    """
     pids = []
     for directory in proc.glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -119,16 +128,17 @@ def agents_using(place: Path, proc: Path = Path("/proc")) -> list[int]:
 
 
 def _is_agent(stat: bytes) -> bool:
-    """Return whether a process is alive and named as an agent, regardless of its file's name.
+    """Return whether a process is alive and has the name of an agent.
 
-    `stat` is the text of /proc/PID/stat: `pid (name) state …`.
+    The name of its file is not relevant. `stat` is the content of /proc/PID/stat: `pid (name) state
+    …`.
     """
     name, _, state = stat.partition(b"(")[2].rpartition(b") ")
     return name == AGENT and state[:1] not in (b"Z", b"X")
 
 
 def _cache_of(process: Path) -> Path | None:
-    """Return the cache folder of a running agent; None if its environment is unreadable."""
+    """Return the cache folder of an agent; None if its environment is unreadable."""
     try:
         pairs = (process / "environ").read_bytes().decode(errors="replace").split("\0")
     except OSError:

@@ -1,4 +1,4 @@
-"""Store the user's calibrations of energy estimates in a file that agents read too."""
+"""Store the user's energy calibrations in a file that agents also read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "calibration.json"
 
 
 def path() -> Path:
-    """Return `$XDG_CONFIG_HOME/wattwire/calibration.json`, by default below ~/.config."""
+    """Return `$XDG_CONFIG_HOME/wattwire/calibration.json`; the default folder is ~/.config."""
     base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     if not base.is_absolute():
         base = Path.home() / ".config"
@@ -22,9 +22,9 @@ def path() -> Path:
 
 
 def add(calibration: dict[str, Any]) -> Path:
-    """Append a calibration and return the file; the last one of a processor's name counts.
+    """Append a calibration and return the file. The last entry for a processor name is used.
 
-    Raises UsageError if the existing file is of another kind; it is not changed.
+    Raise UsageError, without changing the file, if the file has another format.
     """
     file = path()
     earlier = known()
@@ -37,7 +37,7 @@ def add(calibration: dict[str, Any]) -> Path:
 
 
 def known() -> list[dict[str, Any]]:
-    """Return all calibrations, oldest first. Raises UsageError for another kind of file."""
+    """Return all calibrations, oldest first. Raise UsageError if the file has another format."""
     file = path()
     try:
         document = json.loads(file.read_text(encoding="utf-8"))

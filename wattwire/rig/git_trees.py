@@ -1,4 +1,4 @@
-"""Check out the tree of a commit once in the cache, for its cells."""
+"""Check out the tree of a commit once in the cache, to build its cells."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ GIT_S = 120.0
 def tree_of(revision: str, start: Path | None = None) -> tuple[Path, str]:
     """Return the folder with the cells and kits of a git revision, and the revision's commit.
 
-    The repository is the one that contains `start` (default: the working directory); it is not
-    changed. Raises UsageError for a revision that is not a commit or has no cells, MissingError
-    without git.
+    The repository contains `start` (default: the working directory) and is not changed. Raise
+    UsageError for a revision that is not a commit or has no cells, MissingError without git.
     """
     directory = start or Path.cwd()
     commit_spec = f"{revision}^{{commit}}"
@@ -48,7 +47,7 @@ def tree_of(revision: str, start: Path | None = None) -> tuple[Path, str]:
 
 
 def _lay_out(top: Path, commit: str, folders: list[str], tree: Path) -> None:
-    """Write the tree to a temporary folder and rename it, so that it is complete or absent."""
+    """Write the tree to a temporary folder and rename it, so that no incomplete tree exists."""
     tree.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(dir=tree.parent, prefix=f".{commit[:12]}-"))
     try:
@@ -57,7 +56,7 @@ def _lay_out(top: Path, commit: str, folders: list[str], tree: Path) -> None:
         _run(["tar", "-xf", str(packed), "-C", str(partial)], "tar")
         packed.unlink()
         (partial / cache.MARKER).touch()
-        with contextlib.suppress(OSError):  # another process was faster; its tree is the same
+        with contextlib.suppress(OSError):  # another process was faster; its tree is identical
             os.rename(partial, tree)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""Store the round-trip cost of a cell's kit on this machine, in a file per build.
+"""Store the cost of a cell's kit per round trip on this machine, in a file per build.
 
-`wattwire check CELL --cost` measures it; campaigns copy it, and their pages print it.
+`wattwire check CELL --cost` measures the cost. Campaigns copy it, and their pages print it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from wattwire.rig import cache
 
 @dataclass(frozen=True)
 class HarnessCost:
-    """Median round trip of a cell minus that of a bare client: mean over pairs and its interval.
+    """Median round trip of a cell minus the median of a bare client: mean and interval over pairs.
 
-    `day` is the day of the measurement; `payload_bytes` the payload of every call.
+    `day` is the day of the measurement. `payload_bytes` is the payload of every call.
     """
 
     added_us: float
@@ -33,10 +33,10 @@ class HarnessCost:
 
 
 def harness_cost(build_key: str) -> HarnessCost | None:
-    """Return the cost measured for this build on this host; None if there is none."""
+    """Return the measured cost of this build on this host; None without a measurement."""
     try:
         document = json.loads(_path(build_key).read_text(encoding="utf-8"))
-        if document.pop("host") != platform.node():  # a cache that hosts share
+        if document.pop("host") != platform.node():  # hosts may share a cache
             return None
         cost = HarnessCost(**document)
         numbers = (cost.added_us, cost.added_us_low, cost.added_us_high, cost.bare_us)
@@ -46,7 +46,7 @@ def harness_cost(build_key: str) -> HarnessCost | None:
 
 
 def note_harness_cost(build_key: str, cost: HarnessCost) -> None:
-    """Store the cost of a build, and replace an earlier cost."""
+    """Store the cost of a build. It replaces an earlier cost."""
     path = _path(build_key)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:

@@ -1,4 +1,4 @@
-"""Read host facts that the controller needs before a run: load, disk, suspend."""
+"""Read facts of the host that the controller needs before a run: load, disk, suspension."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TICK_NS = 10_000_000
 
 @dataclass(frozen=True)
 class Load:
-    """Shares of all cores' time on an agent's host between two answers to `load`."""
+    """Shares of the time of all cores on an agent's host, between two replies to `load`."""
 
     busy: float
     steal: float
@@ -28,9 +28,9 @@ class Load:
 
 
 def load_between(before: dict[str, int], after: dict[str, int]) -> Load:
-    """Return the load between two answers of one agent to `load`."""
+    """Return the load between two replies of an agent to `load`."""
     total_ns = max(1, after["total_ns"] - before["total_ns"])
-    # An agent of an earlier version does not report other processes.
+    # Agents of an earlier version do not report other processes.
     demand_ns = after.get("other_demand_ns", 0) - before.get("other_demand_ns", 0)
     return Load(
         busy=(after["busy_ns"] - before["busy_ns"]) / total_ns,
@@ -48,12 +48,12 @@ def load_over(agent: AgentClient, seconds: float) -> Load:
 
 
 def free_disk_bytes(path: Path) -> int:
-    """Return the bytes that this user may still write below `path`."""
+    """Return the number of bytes that this user can write below `path`."""
     return shutil.disk_usage(path).free
 
 
 def succeeds(argv: list[str], timeout_s: float = 5.0) -> bool:
-    """Return whether a short command ends with 0 in time; its output is ignored."""
+    """Return whether a short command ends in time with exit code 0. Its output is ignored."""
     try:
         result = subprocess.run(argv, capture_output=True, timeout=timeout_s, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -66,29 +66,29 @@ def cores() -> int:
 
 
 def memory_bytes() -> int:
-    """Return the machine's physical memory."""
+    """Return the physical memory of the machine in bytes."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def suspended_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
     """Return the time (ns) that the machine was suspended between two clock readings.
 
-    BOOTTIME continues while the machine is suspended; MONOTONIC stops.
+    BOOTTIME continues while the machine is suspended, and MONOTONIC stops.
     """
     return _gap(end, "boottime_ns") - _gap(begin, "boottime_ns")
 
 
 def clock_step_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
-    """Return the step (ns) of the wall clock between two readings (negative: set back).
+    """Return the step (ns) of the wall clock between two readings; negative if it was set back.
 
-    Slewing is not visible: it changes the speed of all these clocks equally.
+    Slewing is not detectable, because it changes the speed of all these clocks equally.
     """
     realtime_ns = _gap(end, "realtime_ns") - _gap(begin, "realtime_ns")
     return realtime_ns - suspended_ns(begin, end)
 
 
 def _gap(triples: list[dict[str, int]], clock: str) -> int:
-    """Return a clock's offset (ns) from MONOTONIC, from the least disturbed reading."""
-    # The reading with the narrowest bracket is the least disturbed.
+    """Return the offset (ns) of a clock from MONOTONIC, from the least disturbed reading."""
+    # The reading with the shortest bracket is the least disturbed.
     best = min(triples, key=lambda t: t["monotonic_after_ns"] - t["monotonic_ns"])
     return best[clock] - (best["monotonic_ns"] + best["monotonic_after_ns"]) // 2

@@ -1,7 +1,7 @@
-"""Store the seconds of builds, node starts and calls on this machine, in a file per cell.
+"""Store the durations of builds, node starts and calls on this machine, in a file per cell.
 
-Only forecasts use them; measurements and verdicts do not. The files are in the user's build cache;
-without them, forecasts begin without observations.
+Only forecasts use them; measurements and verdicts do not. The files are in the user's build cache.
+Without them, forecasts have no observations.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ KEPT = 30
 
 @dataclass(frozen=True)
 class ObservedRun:
-    """A run of a cell: its number of nodes, and its seconds beyond the plan's.
+    """A run of a cell: its number of nodes, and its seconds in addition to the plan.
 
-    `overhead_s` is the time for starting, matching and ending nodes and converting their records;
-    `call_s` the mean length of a call in a closed loop, None elsewhere.
+    `overhead_s` is the time to start, match and end nodes and to convert their records. `call_s` is
+    the mean duration of a call in a closed loop, or None for an open loop.
     """
 
     nodes: int
@@ -38,7 +38,7 @@ class ObservedRun:
 
 @dataclass(frozen=True)
 class Observed:
-    """Observations of a cell, or of a middleware's environment; initially empty."""
+    """Observations of a cell or of a middleware's environment; empty by default."""
 
     build_s: tuple[float, ...] = ()
     runs: tuple[ObservedRun, ...] = ()
@@ -46,14 +46,14 @@ class Observed:
     """`library` and `guarantee` of the latest READY line, with the day as `seen`."""
 
     def typical_build_s(self) -> float | None:
-        """Return the median seconds of a build; None without observations."""
+        """Return the median duration (s) of a build; None without observations."""
         return statistics.median(self.build_s) if self.build_s else None
 
     def overhead_s(self, nodes: int, base_s: float) -> float | None:
-        """Return a run's median seconds beyond the plan's with `nodes` nodes; None without runs.
+        """Return the median seconds of a run with `nodes` nodes in addition to the plan.
 
-        If no run had that number of nodes, the value of the nearest number is scaled, except
-        `base_s`, which does not depend on the number of nodes.
+        If no run had this number of nodes, the median for the nearest number is scaled, except for
+        `base_s`, which does not depend on the number of nodes. The result is None without runs.
         """
         if not self.runs:
             return None
@@ -64,7 +64,10 @@ class Observed:
         return base_s + (median_s - base_s) * nodes / nearest
 
     def call_s(self, nodes: int) -> float | None:
-        """Return the median seconds of a call in a closed loop, by the nearest number of nodes."""
+        """Return the median duration (s) of a call in a closed loop.
+
+        Runs with the nearest number of nodes are used. The result is None without such runs.
+        """
         closed_runs = [run for run in self.runs if run.call_s is not None]
         if not closed_runs:
             return None
@@ -73,7 +76,7 @@ class Observed:
 
 
 def observed(name: str) -> Observed:
-    """Return the observations of a cell or an environment; none from a damaged file."""
+    """Return the observations of a cell or environment; empty if the file is damaged."""
     try:
         document = json.loads(_path(name).read_text(encoding="utf-8"))
         return Observed(
@@ -86,13 +89,13 @@ def observed(name: str) -> Observed:
 
 
 def note_build(name: str, seconds: float) -> None:
-    """Add the seconds of a new build."""
+    """Add the duration (s) of a build."""
     earlier = observed(name)
     _write(name, Observed((*earlier.build_s, seconds)[-KEPT:], earlier.runs, earlier.ready))
 
 
 def note_run(name: str, run: ObservedRun, ready: Mapping[str, Any]) -> None:
-    """Add a new run; `ready` replaces the earlier one, unless it is empty."""
+    """Add a run. `ready` replaces the stored value unless it is empty."""
     earlier = observed(name)
     _write(
         name, Observed(earlier.build_s, (*earlier.runs, run)[-KEPT:], dict(ready) or earlier.ready)
@@ -113,7 +116,7 @@ def _run(table: Mapping[str, Any]) -> ObservedRun:
 
 
 def _positive(value: Any) -> float:
-    """Return a value as plausible seconds. Raises ValueError for another."""
+    """Return a value as plausible seconds. Raise ValueError for other values."""
     number = float(value)
     if not 0.0 <= number < 1e9:
         raise ValueError(f"found {value!r}; allowed: a number of seconds")
@@ -121,7 +124,7 @@ def _positive(value: Any) -> float:
 
 
 def _write(name: str, observations: Observed) -> None:
-    """Replace the file atomically; if the cache is not writable, nothing is stored."""
+    """Replace the file atomically. Nothing is stored if the cache is not writable."""
     path = _path(name)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Check that the programs of a cell report sufficiently new versions."""
+"""Check that the programs of a cell report sufficiently recent versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE_S = 30.0
 
 
 class TooOldError(MissingError):
-    """A program that a cell needs is on PATH, but its version is too old."""
+    """Error for a program of a cell that is on PATH but too old."""
 
 
 def require_versions(
@@ -25,8 +25,7 @@ def require_versions(
 ) -> None:
     """Check each program of `requires` for which `versions` has a `minimum`.
 
-    The programs must be on PATH. Raises TooOldError with the version found, its path and the
-    minimum.
+    The programs must be on PATH. Raise TooOldError with the version, its path and the minimum.
     """
     for name in requires:
         table = versions.get(name)
@@ -49,9 +48,9 @@ def require_versions(
 
 @functools.cache
 def _reported_version(path: str | None, command: tuple[str, ...]) -> tuple[str | None, str]:
-    """Return a program's reported version, or None, and its output.
+    """Return the version that a program reports, or None, and its output.
 
-    `path` is for the cache.
+    `path` is part of the cache key.
     """
     try:
         result = subprocess.run(
@@ -68,7 +67,7 @@ def _reported_version(path: str | None, command: tuple[str, ...]) -> tuple[str |
 
 
 def _version_numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, most significant first; 1.25 is not older than 1.25.0."""
+    """Return the numbers of a version, most significant first; 1.25 and 1.25.0 are equal."""
     numbers = [int(part) for part in version.split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()

@@ -1,4 +1,4 @@
-"""Store campaigns. No other code depends on the layout of their files."""
+"""Store campaigns. Only this package depends on the layout of their files."""
 
 from wattwire.store.campaign import WARM_UP, Campaign
 from wattwire.store.execution import Execution

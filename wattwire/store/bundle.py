@@ -114,7 +114,7 @@ RESPONSES = ("latency_p50_us", "cpu_us_per_message", "rate_hz_achieved", "sent",
 
 @dataclass
 class Bundled:
-    """The content of an archive."""
+    """Content of an archive."""
 
     path: Path
     files: int = 0
@@ -125,7 +125,7 @@ class Bundled:
 
 
 class LeaveOut(Exception):
-    """Raised for a file that is omitted from the archive; the text is the reason."""
+    """Error for a file that is omitted from the archive. Its text is the reason."""
 
 
 def bundle(
@@ -139,16 +139,16 @@ def bundle(
 ) -> Bundled:
     """Write all files of a campaign or an exec folder to a ZIP archive, with names redacted.
 
-    `texts` maps the names of further files to their texts. Names are redacted there, too, except in
-    CITATION.cff, which must name its authors. `warnings` come first in the guide.
+    `texts` maps names of additional files to their texts. Names are also redacted in these texts,
+    except in CITATION.cff, which must name its authors. `warnings` come first in the guide.
 
-    Raises UsageError if `folder` is neither or `target` exists.
+    Raise UsageError if `folder` is not a campaign or exec folder, or if `target` exists.
     """
     if target.exists():
         raise UsageError(f"{target}: this file already exists; choose another name with -o FILE")
     is_exec = (folder / DOCUMENT).exists()
     if not is_exec:
-        open_campaign(folder).close()  # raises an error that names the missing file
+        open_campaign(folder).close()  # raises an error that names a missing file
     bundled = Bundled(target)
     guide = _exec_guide(version) if is_exec else _guide(folder, version, with_messages, warnings)
     partial = target.with_name(f".{target.name}.partial")
@@ -222,7 +222,7 @@ def _files(folder: Path, with_messages: bool) -> Iterator[Path]:
 
 
 def _archive_name(path: Path, redactor: Redactor) -> str:
-    """Return a file's name in the archive. Raises LeaveOut for a name that is not portable."""
+    """Return a file's name in the archive. Raise LeaveOut if the name is not portable."""
     text = str(path)
     try:
         text.encode()
@@ -234,7 +234,7 @@ def _archive_name(path: Path, redactor: Redactor) -> str:
 
 
 def _without_names(path: Path, redactor: Redactor) -> bytes | BinaryIO:
-    """Return a file's content without names. Raises LeaveOut if they cannot be removed."""
+    """Return the content of a file without names. Raise LeaveOut if they cannot be removed."""
     if path.suffix == ".parquet":
         return _table(path, redactor)
     if path.suffix == ".sqlite":
@@ -260,13 +260,13 @@ def _without_names(path: Path, redactor: Redactor) -> bytes | BinaryIO:
 
 def _document(path: Path, document: Any, redactor: Redactor) -> Any:
     if path.name == IMPORT_DOCUMENT and isinstance(document, dict) and "source" in document:
-        # The folder's path is useless on another machine and may name people.
+        # The path of the folder has no use on another machine and may contain personal names.
         document["source"] = Path(str(document["source"])).name
     return _json(document, redactor)
 
 
 def _table(path: Path, redactor: Redactor) -> bytes | BinaryIO:
-    """Return a Parquet file without names; only its texts are read unless one contains a name."""
+    """Return a Parquet file without names. Numeric columns are read only if a text has a name."""
     try:
         schema = pl.read_parquet_schema(path)
         text_columns = [name for name, kind in schema.items() if _holds_text(kind)]
@@ -295,7 +295,7 @@ def _replacements(frame: pl.DataFrame, redactor: Redactor) -> dict[str, dict[str
 
 
 def _json(value: Any, redactor: Redactor) -> Any:
-    """Return JSON without names in keys or values, even in escaped form."""
+    """Return JSON without names in its keys and values, including escaped names."""
     if isinstance(value, dict):
         return {redactor.text(key): _json(item, redactor) for key, item in value.items()}
     if isinstance(value, list):
@@ -314,7 +314,7 @@ def _parquet(frame: pl.DataFrame, redactor: Redactor) -> bytes:
 
 
 def _database(path: Path, redactor: Redactor) -> BinaryIO:
-    """Return a copy of the journal, its log merged, its text rewritten and old pages dropped."""
+    """Return a copy of the journal without names. Its log is merged and old pages are dropped."""
     try:
         return _rewritten(path, redactor)
     except sqlite3.DatabaseError as error:
@@ -338,11 +338,11 @@ def _rewritten(path: Path, redactor: Redactor) -> BinaryIO:
             _add_digests(path.parent, target, redactor)
             target.execute("PRAGMA journal_mode=DELETE")
             target.execute("VACUUM")
-        return copy.open("rb")  # removed with its folder once it is closed
+        return copy.open("rb")  # deleted with its folder when it is closed
 
 
 def _add_digests(folder: Path, journal: sqlite3.Connection, redactor: Redactor) -> None:
-    """Add the digests of the redacted documents, except edited ones, to the copied journal."""
+    """Add the digests of the redacted, unedited documents to the copied journal."""
     meta = {key: json.loads(text) for key, text in journal.execute("SELECT key, value FROM meta")}
     digests = meta.get(frozen.KEY)
     for name in frozen.DOCUMENTS:

@@ -1,4 +1,4 @@
-"""Manage a campaign's directory: create it, lock it, commit runs and read them."""
+"""Manage the directory of a campaign: create it, lock it, commit runs and read them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FORMAT_VERSION = 1
 JOURNAL_FILES = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm")
 WARM_UP = "warm_up"
 """The journal's key for the warm-up from the settling runs."""
-# The keys that every reader needs. Campaigns of all versions of wattwire have them.
+# Keys that every reader needs. Campaigns of all versions of wattwire have them.
 STUDY_KEYS = ("name",)
 MACHINE_KEYS = ("hosts",)
 RUN_KEYS = ("attempt", "cells", "levels", "nodes", "outcome", "run")
@@ -47,7 +47,7 @@ SUMMARY_KEYS = ("attempt", "run", "verdict")
 
 
 class Campaign:
-    """The directory with all results of a study's execution. Reading does not need the lock."""
+    """The directory with all results of a campaign. Reading does not need the lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -63,7 +63,7 @@ class Campaign:
 
     @classmethod
     def create(cls, path: Path) -> Campaign:
-        """Create a campaign directory. Raises UsageError for a directory that is not empty."""
+        """Create a campaign directory. Raise UsageError for a directory that is not empty."""
         path = Path(path)
         if (path / "journal.sqlite").exists():
             raise UsageError(
@@ -86,7 +86,10 @@ class Campaign:
         return cls(path)
 
     def lock(self) -> None:
-        """Lock the campaign for this process. Raises UsageError that names another controller."""
+        """Lock the campaign for this process.
+
+        Raise UsageError if another controller has the lock; the error names it.
+        """
         refuse_links(self.path)
         lock_path = self.path / "controller.lock"
         try:
@@ -111,7 +114,7 @@ class Campaign:
         self._lock = handle
 
     def holder(self) -> str | None:
-        """Return the process that is running this campaign, or None."""
+        """Return the process that has locked this campaign, or None."""
         try:
             handle = os.open(self.path / "controller.lock", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -133,18 +136,19 @@ class Campaign:
     # -- documents ---------------------------------------------------------------------------
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write a JSON document atomically: readers see the old or the new document."""
+        """Write a JSON document atomically."""
         write_atomically(self.path / name, json.dumps(value, indent=1).encode())
 
     def freeze(self, name: str, value: Any) -> None:
-        """Write a document and store its digest, so that a later change by hand is detected."""
-        # The journal comes first: a controller that dies in between leaves the old version.
+        """Write a document and store its digest, so that later manual changes are detected."""
+        # The journal is written first. If the controller dies then, the document is the old
+        # version.
         self.journal.set(frozen.KEY, frozen.written(self.journal.get(frozen.KEY), name, value))
         self.write_json(name, value)
 
     @property
     def edited(self) -> tuple[str, ...]:
-        """Return the names of the frozen documents that were edited after wattwire wrote them."""
+        """Return the names of the documents that were edited after wattwire wrote them."""
         stored = {key: self.journal.get(key) for key in (frozen.KEY, "identity")}
         present = [name for name in frozen.DOCUMENTS if (self.path / name).is_file()]
         return tuple(n for n in present if frozen.is_edited(stored, n, self.read_json(n)))
@@ -152,7 +156,7 @@ class Campaign:
     def keep(self, source: Path, name: str) -> None:
         """Store a copy of a study's file, so that the campaign can be read without the study.
 
-        Raises UsageError for a link, and for a name that is a path or reserved by the campaign.
+        Raise UsageError for a link, and for a name that is a path or that the campaign reserves.
         """
         if not is_plain_name(name) or name == "summary.csv" or (self.path / name).exists():
             raise UsageError(
@@ -168,12 +172,12 @@ class Campaign:
         write_atomically(self.path / name, source.read_bytes())
 
     def read_json(self, name: str) -> Any:
-        """Return a JSON document of the campaign. Raises UsageError if it is damaged or missing."""
+        """Return a JSON document of the campaign. Raise UsageError if it is damaged or missing."""
         return read_json(self.path / name)
 
     @property
     def study_document(self) -> dict[str, Any]:
-        """Return the study as it was stored before the first run."""
+        """Return the study as stored before the first run."""
         return read_json(self.path / "study.json", STUDY_KEYS)
 
     @cached_property
@@ -185,7 +189,7 @@ class Campaign:
         path = self.path / "plan.json"
         rows: list[dict[str, Any]] = read_json(path)
         planned = {row.get("run") for row in rows if isinstance(row, dict)}
-        # The journal may have further runs, which are planned and not begun.
+        # The journal may contain additional runs that were planned but not started.
         done = (a.run for a in self.journal.attempts() if a.state == "done")
         lacking = [run for run in done if run not in planned]
         if lacking:
@@ -204,16 +208,16 @@ class Campaign:
 
     @property
     def warm_up(self) -> dict[str, Any] | None:
-        """Return the warm-up from the settling runs, in `calls`; None without such runs."""
+        """Return the warm-up that the settling runs determined; None without settling runs."""
         document: dict[str, Any] | None = self.journal.get(WARM_UP)
         return document
 
     # -- runs --------------------------------------------------------------------------------
 
     def open_attempt(self, run: str, attempt: int) -> Path:
-        """Create the working folder of an attempt in flight; committing renames it.
+        """Create the working folder of an attempt. `commit` renames it.
 
-        The path is absolute, because processes with other working directories receive it.
+        The path is absolute, because processes with other working directories use it.
         """
         folder = self.path.resolve() / "runs" / f".{run}-{attempt}.partial"
         shutil.rmtree(folder, ignore_errors=True)
@@ -221,10 +225,10 @@ class Campaign:
         return folder
 
     def commit(self, run: str, attempt: int, partial: Path) -> str:
-        """Sync all files of an attempt and rename its folder into place; return its name."""
+        """Sync all files of an attempt and rename its folder; return the final name."""
         final = self.path / "runs" / f"{run}-{attempt}"
         sync_tree(partial)
-        if final.exists():  # renamed by a controller that died before its journal entry
+        if final.exists():  # renamed by a controller that died before it wrote the journal entry
             shutil.rmtree(final)
         os.rename(partial, final)
         sync_file(final.parent)
@@ -235,14 +239,14 @@ class Campaign:
         return (self.path / "runs" / str(attempt.folder)).is_dir()
 
     def drop_partials(self) -> list[str]:
-        """Remove the working folders of a dead controller; return their names."""
+        """Remove the working folders of a dead controller and return their names."""
         leftovers = sorted((self.path / "runs").glob(".*.partial"))
         for folder in leftovers:
             shutil.rmtree(folder, ignore_errors=True)
         return [folder.name for folder in leftovers]
 
     def folder(self, run: str) -> Path:
-        """Return the folder of a run: of the attempt that counts, or of a given `RUN-ATTEMPT`."""
+        """Return the folder of RUN-ATTEMPT, or of the attempt of RUN that counts."""
         direct = self.path / "runs" / run
         if direct.is_dir():
             return direct
@@ -263,7 +267,7 @@ class Campaign:
         return read_table(self.folder(run) / "messages.parquet")
 
     def recorded(self, run: str) -> Messages:
-        """Return a run's messages for reading in parts, because they may exceed the memory."""
+        """Return the messages of a run, to be read in parts because they may not fit in memory."""
         return Messages.at(self.folder(run) / "messages.parquet")
 
     def quantities(self, run: str) -> pl.DataFrame:
@@ -272,7 +276,10 @@ class Campaign:
     # -- summary -----------------------------------------------------------------------------
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the summary row of every finished attempt; `used` marks the one that counts."""
+        """Return the summary row of every finished attempt.
+
+        `used` marks valid attempts that count.
+        """
         rows: list[dict[str, Any]] = []
         for run in self.journal.runs():
             done = [vars(a) for a in self.journal.attempts(run) if a.state == "done"]
@@ -287,7 +294,7 @@ class Campaign:
         return rows
 
     def write_summary(self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> None:
-        """Write summary.parquet, summary.csv and columns.json: a row per attempt."""
+        """Write summary.parquet, summary.csv and columns.json, with one row per attempt."""
         frame = frame_of(rows)
         with atomic(self.path / "summary.parquet") as path:
             write_table(frame, path)
@@ -296,13 +303,13 @@ class Campaign:
         self.write_json("columns.json", {k: columns[k] for k in frame.columns if k in columns})
 
     def summary(self) -> pl.DataFrame:
-        """Return one row per finished attempt, as last written, or computed if none was written."""
+        """Return one row per finished attempt, from the stored summary if there is one."""
         path = self.path / "summary.parquet"
         return table_with_current_verdicts(path) if path.exists() else frame_of(self.rows())
 
 
 def table_with_current_verdicts(path: Path) -> pl.DataFrame:
-    """Return a summary's table, with the verdicts of older campaigns in their current spelling."""
+    """Return the table of a summary, with older verdicts in their current spelling."""
     frame = read_table(path)
     if frame.schema.get("verdict") != pl.String:
         return frame
@@ -310,7 +317,7 @@ def table_with_current_verdicts(path: Path) -> pl.DataFrame:
 
 
 def _with_current_verdicts(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a run's document, with the verdicts of older campaigns in their current spelling."""
+    """Return the document of a run, with older verdicts in their current spelling."""
     if isinstance(document.get("verdict"), str):
         document["verdict"] = current_verdict(document["verdict"])
     for reason in document.get("reasons") or []:
@@ -320,7 +327,7 @@ def _with_current_verdicts(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def used_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the attempt that counts: the first with verdict "valid", else the last."""
+    """Return the attempt that counts: the first valid attempt, or the last attempt."""
     for attempt in attempts:
         if attempt["verdict"] == "valid":
             return attempt
@@ -328,7 +335,7 @@ def used_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return a frame whose columns are the union of all rows' keys, in order of appearance."""
+    """Return a frame whose columns are the keys of all rows, in order of first occurrence."""
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
@@ -337,8 +344,8 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 def _column(name: str, values: list[Any]) -> pl.Series:
     kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float}:  # an integer in one run must not make the column an integer column
+    if kinds == {int, float}:  # one integer must not make an integer column
         return pl.Series(name, values, dtype=pl.Float64, strict=False)
-    if len(kinds) > 1:  # levels of a factor may differ in type; texts keep them distinct
+    if len(kinds) > 1:  # levels of a factor may differ in type; texts remain distinct
         return pl.Series(name, [None if v is None else str(v) for v in values])
     return pl.Series(name, values)

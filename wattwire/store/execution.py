@@ -1,4 +1,4 @@
-"""Manage an `exec` folder: like a campaign's, with rows per process instead of per message."""
+"""Manage the folder of an `exec` measurement, with rows per process instead of per message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCUMENT = "exec.json"
 
 
 class Execution:
-    """`exec.json`, `machine.json`, `runs/<k>/`, `processes.*`, `summary.*`, `columns.json`."""
+    """Folder with `exec.json`, `machine.json`, `runs/<k>/` and the tables of a measurement."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -35,7 +35,7 @@ class Execution:
 
     @classmethod
     def create(cls, path: Path, document: Mapping[str, Any]) -> Execution:
-        """Create a folder. Raises UsageError for a folder that is not empty."""
+        """Create a folder. Raise UsageError for a folder that is not empty."""
         path = Path(path)
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(
@@ -60,16 +60,16 @@ class Execution:
         write_atomically(self.path / name, json.dumps(value, indent=1).encode())
 
     def open_repeat(self, repeat: int) -> Path:
-        """Create a repeat's working folder, to be renamed when complete.
+        """Create the working folder of a repeat and return its absolute path.
 
-        Return its absolute path.
+        `commit_repeat` renames the folder.
         """
         folder = self.path.resolve() / "runs" / f".{repeat:04}.partial"
         (folder / "logs").mkdir(parents=True)
         return folder
 
     def commit_repeat(self, repeat: int, partial: Path) -> Path:
-        """Sync a repeat's files and rename its folder into place; return the final path."""
+        """Sync the files of a repeat and rename its folder; return the final path."""
         sync_tree(partial)
         final = partial.with_name(f"{repeat:04}")
         os.rename(partial, final)
@@ -82,7 +82,7 @@ class Execution:
         repeats: Sequence[Mapping[str, Any]],
         columns: Mapping[str, Any],
     ) -> None:
-        """Write `processes` and `summary` as Parquet and CSV, with column descriptions."""
+        """Write the tables `processes` and `summary` as Parquet and CSV, and columns.json."""
         for name, rows in (("processes", processes), ("summary", repeats)):
             frame = frame_of(rows)
             safe = for_spreadsheets(frame)
@@ -92,9 +92,9 @@ class Execution:
         self.write_json("columns.json", columns)
 
     def processes(self) -> pl.DataFrame:
-        """Return a row per process and repeat."""
+        """Return one row per process and repeat."""
         return pl.read_parquet(self.path / "processes.parquet")
 
     def summary(self) -> pl.DataFrame:
-        """Return a row per repeat."""
+        """Return one row per repeat."""
         return pl.read_parquet(self.path / "summary.parquet")

@@ -29,12 +29,12 @@ ROW_GROUP_ROWS = 1 << 17
 
 _SYNCED = (stat.S_IFREG, stat.S_IFDIR)
 
-# The threads are reused, because starting them takes as long as syncing a few files.
+# The threads are reused because starting them takes as long as syncing a few files.
 _SYNCS = ThreadPoolExecutor(8, thread_name_prefix="wattwire-sync")
 
 
 def refuse_link(path: Path) -> None:
-    """Raise UsageError if `path` is a symbolic link, because the write would go elsewhere."""
+    """Raise UsageError if `path` is a symbolic link, which would redirect the write."""
     if path.is_symlink():
         raise UsageError(
             f"{path}: this is a symbolic link; wattwire writes only inside the campaign's folder. "
@@ -45,7 +45,8 @@ def refuse_link(path: Path) -> None:
 def refuse_links(folder: Path) -> None:
     """Raise UsageError if a campaign has a symbolic link at a path that wattwire writes to.
 
-    Folders of finished runs are not searched: they are only read, and nodes may create links there.
+    Folders of finished runs are not searched, because they are only read and nodes may create links
+    there.
     """
     for path in folder.glob("*"):
         refuse_link(path)
@@ -64,11 +65,11 @@ def sync_file(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Wait until a folder, all folders in it and all their files are on the disk.
+    """Wait until a folder, all its subfolders and all files in them are on the disk.
 
-    The files are synced in parallel: a journalling file system then writes its journal once for all
-    waiting threads instead of once per file. Sockets, pipes and the like are skipped: they have no
-    content and cannot always be opened.
+    The files are synced in parallel, because a journalling file system then writes its journal once
+    for all waiting threads instead of once per file. Sockets, pipes and similar entries are
+    skipped, because they have no content and cannot always be opened.
     """
     paths = [Path(root, name) for root, _, names in os.walk(folder) for name in ("", *names)]
     syncable = [path for path in paths if stat.S_IFMT(path.lstat().st_mode) in _SYNCED]
@@ -78,7 +79,7 @@ def sync_tree(folder: Path) -> None:
 
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write to; it replaces `path` if the block ends without error."""
+    """Yield a temporary path to write to. It replaces `path` if the block ends without an error."""
     temporary = path.with_name(f".{path.name}.partial")
     yield temporary
     sync_file(temporary)
@@ -87,13 +88,13 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a small file atomically: readers see the old or the new content."""
+    """Write a small file atomically."""
     with atomic(path) as temporary:
         temporary.write_bytes(data)
 
 
 def for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table for a CSV file, with no text that a spreadsheet takes for a formula."""
+    """Return the table for a CSV file, without texts that spreadsheets interpret as formulas."""
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     safe = [pl.Series(name, [spreadsheet_safe(v) for v in frame[name]], pl.String)
             for name in texts]  # fmt: skip
@@ -101,7 +102,7 @@ def for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def discard(path: Path) -> None:
-    """Remove a file, link or pipe of this name, or a folder with its content."""
+    """Remove the file, link or pipe at `path`, or the folder with its content."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -109,9 +110,9 @@ def discard(path: Path) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a new file, replacing any existing entry; a link there is not followed.
+    """Write a new file that replaces any existing entry, without following links.
 
-    This is for folders into which other programs may have written.
+    Use this in folders into which other programs may have written.
     """
     discard(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -125,9 +126,10 @@ def write_new(path: Path, text: str) -> None:
 
 
 def write_by(write: Callable[[io.BytesIO], object], path: Path) -> None:
-    """Write a file with the table library. Raises OSError if the disk refuses it.
+    """Write a file with the table library. Raise OSError if the disk is full or fails.
 
-    The library's errors do not always distinguish a full disk from other faults; a file's do.
+    The library's errors do not always distinguish a full disk from other errors, but the errors of
+    a Python file do.
     """
     buffer = io.BytesIO()
     write(buffer)
@@ -139,15 +141,16 @@ def write_by(write: Callable[[io.BytesIO], object], path: Path) -> None:
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Write a Parquet file, replacing any existing entry; a link there is not followed."""
+    """Write a Parquet file that replaces any existing entry, without following links."""
     discard(path)
     write_by(frame.write_parquet, path)
 
 
 class _Disk(io.RawIOBase):
-    """A file that stores the error with which the disk refused a write.
+    """A file that stores the error of a failed write.
 
-    The library's errors do not always distinguish a full disk from other faults; a file's do.
+    The library's errors do not always distinguish a full disk from other errors, but the errors of
+    a Python file do.
     """
 
     def __init__(self, path: Path) -> None:
@@ -175,9 +178,9 @@ class _Disk(io.RawIOBase):
 
 
 def write_batches(batches: Iterable[pl.DataFrame], schema: pl.Schema, path: Path) -> None:
-    """Write a Parquet file, as `write_table` does, from frames that together may exceed memory.
+    """Write a Parquet file from frames that together may not fit in memory; see `write_table`.
 
-    Raises OSError if the disk refuses it, and any error of the batches.
+    Raise OSError if the disk is full or fails, and any error of the batches.
     """
     discard(path)
 
@@ -196,9 +199,9 @@ def write_batches(batches: Iterable[pl.DataFrame], schema: pl.Schema, path: Path
 
 
 def read_json(path: Path, keys: Collection[str] = ()) -> Any:
-    """Return a JSON document of a campaign; with `keys`, an object that has them.
+    """Return a JSON document of a campaign. With `keys`, it must be an object with these keys.
 
-    Raises UsageError if it is damaged or missing.
+    Raise UsageError if the document is damaged or missing.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -213,14 +216,14 @@ def read_json(path: Path, keys: Collection[str] = ()) -> Any:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """Return a Parquet file of a campaign. Raises UsageError if it is damaged or missing."""
+    """Return a Parquet file of a campaign. Raise UsageError if it is damaged or missing."""
     with readable_table(path):
         return pl.read_parquet(path)
 
 
 @contextlib.contextmanager
 def readable_table(path: Path) -> Iterator[None]:
-    """Turn the table library's errors for a damaged or missing file into a UsageError."""
+    """Convert the table library's errors for a damaged or missing file to UsageError."""
     try:
         yield
     except FileNotFoundError:

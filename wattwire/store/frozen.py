@@ -1,7 +1,7 @@
 """Detect campaign documents that were edited after the campaign began.
 
-The journal keeps a digest of each version that the controller wrote. A study whose questions,
-margin or limits were changed afterwards no longer counts as registered.
+The journal has a digest of each version that the controller wrote. A study is no longer registered
+if its questions, margin or limits were changed later.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ KEY = "frozen"
 
 
 def digest(document: Any) -> str:
-    """Return a hash of a document's content, independent of its layout."""
+    """Return a hash of the content of a document, independent of its layout."""
     text = json.dumps([document], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def written(digests: Mapping[str, list[str]] | None, name: str, document: Any) -> dict[str, Any]:
-    """Return the journal's digests plus that of this version of a document."""
+    """Return the journal's digests with the digest of this version of a document added."""
     known = {key: list(versions) for key, versions in (digests or {}).items()}
     document_versions = known.setdefault(name, [])
     if digest(document) not in document_versions:
@@ -36,8 +36,8 @@ def written(digests: Mapping[str, list[str]] | None, name: str, document: Any) -
 def is_edited(journal: Mapping[str, Any], name: str, document: Any) -> bool:
     """Return whether a document differs from all versions that wattwire wrote.
 
-    `journal` holds the values of KEY and "identity". In old campaigns "identity" has a digest of
-    the study without its name; their plan has no digest.
+    `journal` contains the values of KEY and "identity". In older campaigns, "identity" contains a
+    digest of the study without its name, and there is no digest of the plan.
     """
     digests = (journal.get(KEY) or {}).get(name)
     if digests is not None:

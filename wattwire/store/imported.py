@@ -1,4 +1,4 @@
-"""Write the folder of an imported campaign once, from a reader's data, and read it."""
+"""Write the folder of an imported campaign from a reader's data, and read it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ SET_ASIDE = ("path", "rows", "why")
 
 
 class ImportedCampaign:
-    """An imported campaign as reports read it: one row per run, no messages, no journal.
+    """An imported campaign with one row per run, without messages and without a journal.
 
-    `import.json` has its origin, `provenance.parquet` the files and rows behind each value,
-    `set_aside.csv` the excluded files and rows, `checks.json` the comparison of printed numbers
-    with the data, `remarks.json` remarks on the data.
+    `import.json` describes its origin. `provenance.parquet` has the source files and rows of each
+    value. `set_aside.csv` has the excluded files and rows. `checks.json` compares printed numbers
+    with the data. `remarks.json` has remarks on the data.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,11 +47,11 @@ class ImportedCampaign:
             )
 
     def close(self) -> None:
-        """Do nothing, because no file is open. Callers close both kinds of campaign."""
+        """Do nothing, because no file is open. `Campaign` has the same method."""
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """Return study, recipe, source and counts, from `import.json`."""
+        """Return the study, recipe, source and counts from `import.json`."""
         return read_json(self.path / DOCUMENT)
 
     @cached_property
@@ -73,11 +73,11 @@ class ImportedCampaign:
 
     @cached_property
     def columns(self) -> dict[str, dict[str, str]]:
-        """Return unit, kind and summary of each described column of the summary."""
+        """Return the unit, kind and summary of each described column of the summary."""
         return read_json(self.path / "columns.json")
 
     def read_json(self, name: str) -> Any:
-        """Return a JSON document of the campaign. Raises UsageError where it is damaged or gone."""
+        """Return a JSON document of the campaign. Raise UsageError if it is damaged or missing."""
         return read_json(self.path / name)
 
     def summary(self) -> pl.DataFrame:
@@ -89,22 +89,22 @@ class ImportedCampaign:
         return self._table("provenance.parquet")
 
     def set_aside(self) -> list[dict[str, str]]:
-        """Return the excluded files and rows, with the reason; `rows` is 0 for a whole file."""
+        """Return the excluded files and rows with the reasons; `rows` is 0 for a whole file."""
         with (self.path / "set_aside.csv").open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
     def checks(self) -> list[dict[str, Any]]:
-        """Return the printed numbers with those from the data, compared by the reader."""
+        """Return the printed numbers and the corresponding numbers from the data."""
         return self._checks
 
     def remarks(self) -> list[dict[str, Any]]:
         """Return remarks on the data: title, text, rows."""
         path = self.path / "remarks.json"
-        # Campaigns imported by an earlier version call them findings.
+        # Campaigns imported by an earlier version store the remarks as findings.
         return read_json(path if path.exists() else path.with_name("findings.json"))
 
     def run(self, run_id: str) -> dict[str, Any]:
-        """Return the facts of a run, given as RUN or RUN-ATTEMPT. Raises UsageError."""
+        """Return the facts of RUN or RUN-ATTEMPT. Raise UsageError if the run does not exist."""
         facts = self._runs.get(run_id) or self._runs.get(run_id.rpartition("-")[0])
         if facts is None:
             raise UsageError(f'{self.path}: no run "{run_id}"; see summary.csv')
@@ -115,13 +115,13 @@ class ImportedCampaign:
         return pl.DataFrame()
 
     def recorded(self, run_id: str) -> Messages:
-        """Return the same as `Messages`, which is read in parts."""
+        """Return empty `Messages`, because imported data have no individual messages."""
         return Messages.of(self.messages(run_id))
 
     @cached_property
     def _checks(self) -> list[dict[str, Any]]:
         checks = read_json(self.path / "checks.json")
-        # Campaigns imported by an earlier version call a check's match its verdict.
+        # Campaigns imported by an earlier version store the match of a check as its verdict.
         return [{"match": check.get("verdict"), **check} for check in checks]
 
     @cached_property
@@ -149,10 +149,11 @@ def write_imported(
     provenance: pl.DataFrame,
     set_aside: Sequence[Sequence[Any]],
 ) -> ImportedCampaign:
-    """Write an imported campaign's folder atomically: it appears when it is complete on disk.
+    """Write the folder of an imported campaign atomically.
 
     `documents` maps import, study, plan, machine, columns, checks and remarks to the content of
-    NAME.json; rows of `set_aside` are path, rows, why. Raises UsageError if `path` is not empty.
+    NAME.json. The rows of `set_aside` are (path, rows, why). Raise UsageError if `path` is not
+    empty.
     """
     path = Path(path)
     refuse_used(path)
@@ -188,9 +189,10 @@ def write_imported(
 
 
 def _lines(document: Any) -> str:
-    """Return JSON with a line for each entry of the document.
+    """Return JSON with one line per entry of the document.
 
-    Indenting all of it takes ten times as long, because json's compiled encoder does not indent.
+    Indenting the whole document takes ten times as long, because json's compiled encoder does not
+    indent.
     """
     if isinstance(document, Mapping):
         inner = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
@@ -211,9 +213,9 @@ def refuse_used(path: Path) -> None:
 
 
 def open_campaign(path: Path) -> Campaign | ImportedCampaign:
-    """Open a campaign's folder of either kind: measured here, or imported.
+    """Open the folder of a measured or an imported campaign.
 
-    Raises UsageError if it is neither.
+    Raise UsageError if it is not a campaign.
     """
     path = Path(path)
     if (path / DOCUMENT).exists():

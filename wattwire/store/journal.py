@@ -1,7 +1,7 @@
-"""Keep the journal of planned, started and finished runs: SQLite, WAL, synchronous=FULL.
+"""Store the journal of planned, started and finished runs: SQLite, WAL, synchronous=FULL.
 
-A row of `attempt` in state `done` is written only after the run's files are synced and renamed into
-place, so the journal never names a file that does not exist.
+A row of `attempt` gets the state `done` only after the run's files are synced and renamed, so the
+journal never names a file that does not exist.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ SYSTEM_ERRORS = {
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that raises OSError if the disk fails, as a plain file does."""
+    """A connection that raises OSError if the disk fails, like a plain file."""
 
     path = ""
 
@@ -79,15 +79,15 @@ def _opened(path: Path) -> sqlite3.Connection:
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")
     db.executescript(_SCHEMA)
-    db.path = str(path)  # set last, because the caller reports earlier errors
+    db.path = str(path)  # set last, so that the caller reports earlier errors
     return db
 
 
 def connected_to_read(path: Path) -> sqlite3.Connection:
     """Return a read-only connection to a journal.
 
-    In a folder without write permission SQLite cannot lock. Raises MissingError if the latest
-    writes, in the write-ahead log, cannot be read for that reason.
+    In a folder without write permission, SQLite cannot lock and therefore cannot read the
+    write-ahead log. Raise MissingError if the log contains the latest entries.
     """
     if os.access(path.parent, os.W_OK):
         return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
@@ -102,12 +102,12 @@ def connected_to_read(path: Path) -> sqlite3.Connection:
 
 
 class Journal:
-    """The campaign's ledger. Every method commits before it returns."""
+    """The journal of a campaign. Every method commits before it returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            # An archived or foreign campaign may still be read.
+            # An archived campaign, or a campaign of another user, can still be read.
             writable = os.access(path.parent, os.W_OK) or not path.exists()
             self._db = _opened(path) if writable else connected_to_read(path)
             self._check_version()
@@ -142,9 +142,9 @@ class Journal:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
     def write_plan(self, rows: Iterable[tuple[str, int, int, str]], **meta: Any) -> None:
-        """Write (run, block, position, treatment key) of all runs at once, in their order.
+        """Write (run, block, position, treatment key) of all runs in their order.
 
-        Further calls append runs. `meta` is stored in the same transaction.
+        Later calls append runs. `meta` is stored in the same transaction.
         """
         with self._transaction():
             first = self._db.execute("SELECT COALESCE(MAX(ordinal) + 1, 0) FROM run").fetchone()[0]
@@ -164,12 +164,12 @@ class Journal:
             yield
             self._db.execute("COMMIT")
         except BaseException:
-            if self._db.in_transaction:  # SQLite ends some transactions by itself
+            if self._db.in_transaction:  # SQLite ends some transactions itself
                 self._db.execute("ROLLBACK")
             raise
 
     def begin(self, run: str, token: str, now: str) -> int:
-        """Record the start of an attempt; return its number, counted from 1."""
+        """Record the start of an attempt and return its number, counted from 1."""
         with self._transaction():
             row = self._db.execute(
                 "SELECT COALESCE(MAX(attempt), 0) + 1 FROM attempt WHERE run = ?", (run,)
@@ -191,7 +191,7 @@ class Journal:
         )
 
     def lose(self, run: str, attempt: int, now: str) -> None:
-        """Mark an attempt that was in flight when the controller died."""
+        """Mark an attempt as lost because it was interrupted."""
         self._db.execute(
             "UPDATE attempt SET state='lost', ended_at=? WHERE run=? AND attempt=?",
             (now, run, attempt),
@@ -207,7 +207,7 @@ class Journal:
         return [self._checked(_attempt(row)) for row in rows]
 
     def _checked(self, attempt: Attempt) -> Attempt:
-        """Return the attempt. Raises UsageError if its folder is a path outside the campaign."""
+        """Return the attempt. Raise UsageError if its folder is outside the campaign."""
         name = f"{attempt.run}-{attempt.attempt}"
         if attempt.state == "done" and (attempt.folder != name or not is_plain_name(name)):
             raise UsageError(
@@ -217,7 +217,10 @@ class Journal:
         return attempt
 
     def runs(self, first_block: int = 0) -> list[str]:
-        """Return the planned runs in order, from a block on; block 0 holds the settling runs."""
+        """Return the planned runs in order, beginning with a block.
+
+        Block 0 has the settling runs.
+        """
         query = "SELECT run FROM run WHERE block >= ? ORDER BY ordinal"
         return [row[0] for row in self._db.execute(query, (first_block,))]
 
@@ -237,7 +240,7 @@ class Journal:
 
 
 def _attempt(row: tuple[Any, ...]) -> Attempt:
-    """Return an attempt of the table, with an older campaign's verdict in its current spelling."""
+    """Return an attempt of the table, with an older verdict in its current spelling."""
     attempt = Attempt(*row)
     if attempt.verdict is None:
         return attempt

@@ -1,7 +1,7 @@
-"""Read a run's records in parts that fit into memory.
+"""Read the records of a run in parts that fit in memory.
 
-Every count and latency concerns one (sender, counter), and each counter is in only one part, so the
-results of the parts add up to those of the whole.
+Every count and latency depends on a single (sender, counter). Each counter is in only one part, so
+the results of the parts add up to the result of the whole run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ORIGIN = ("node", "sender", "kind")
 
 
 class Messages:
-    """The records of one run, with COLUMNS only, in the order of its file."""
+    """The records of one run in the order of its file, with only the columns COLUMNS."""
 
     def __init__(
         self, frame: pl.LazyFrame, part_records: int = PART_RECORDS, path: Path = Path("messages")
@@ -50,17 +50,17 @@ class Messages:
 
     @classmethod
     def at(cls, path: Path, part_records: int = PART_RECORDS) -> Messages:
-        """Return the messages of a file. Raises UsageError where it is damaged or gone."""
+        """Return the messages of a file. Raise UsageError if it is damaged or missing."""
         with readable_table(path):
             return cls(pl.scan_parquet(path, glob=False), part_records, path)
 
     @functools.cached_property
     def origins(self) -> frozenset[tuple[int, int, str]]:
-        """Return node, sender and kind of all records."""
+        """Return the distinct (node, sender, kind) of all records."""
         return frozenset(self._buckets.select(_ORIGIN).unique().iter_rows())
 
     def parts(self) -> Iterator[pl.DataFrame]:
-        """Yield frames of all records, by ascending counters; no counter is in two frames."""
+        """Yield frames of all records by ascending counters; each counter is in one frame."""
         if self.count <= self._part_records:
             yield self._frame.collect()
             return
@@ -70,7 +70,10 @@ class Messages:
             yield part
 
     def _spans(self) -> Iterator[tuple[int, int]]:
-        """Yield first and last counter of each part: as many buckets as fit, at least one."""
+        """Yield the first and the last counter of each part.
+
+        A part consists of as many buckets as fit, but at least one bucket.
+        """
         sizes = self._buckets.group_by("bucket").agg(pl.col("records").sum()).sort("bucket")
         low, high, records = None, 0, 0
         for bucket, added in sizes.select("bucket", "records").iter_rows():
@@ -84,7 +87,7 @@ class Messages:
 
     @functools.cached_property
     def _buckets(self) -> pl.DataFrame:
-        """Return the number of records of each origin and bucket of counters."""
+        """Return the number of records for each origin and each bucket of counters."""
         keys = (*_ORIGIN, "bucket")
         keys_frame = self._frame.select(
             *_ORIGIN, bucket=(pl.col("counter") // COUNTERS_PER_BUCKET).cast(pl.UInt64)

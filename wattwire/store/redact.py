@@ -1,4 +1,4 @@
-"""Redact names of persons and machines: host names, user names, home folders, addresses."""
+"""Redact names of people and machines: host names, user names, home folders, addresses."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ IMPERSONAL = frozenset({"root", "localhost", "nobody", "user", "host", "localdom
 """Names that do not identify a person or machine, and whose redaction would damage ordinary text.
 """
 
-# Six pairs of hexadecimal digits; a longer chain of pairs is a hash or a key, not an address.
+# Six pairs of hexadecimal digits. A longer chain of pairs is a hash or a key.
 _PAIR = "[0-9A-Fa-f]{2}"
 _MAC = re.compile(rf"(?<![0-9A-Fa-f:-]){_PAIR}([:-])(?:{_PAIR}\1){{4}}{_PAIR}(?![0-9A-Fa-f:-])")
 _MAC_BYTES = re.compile(rb"(?<![0-9A-Fa-f:-])[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}(?![0-9A-Fa-f:-])")
-# A link-local address is made from the MAC address unless privacy extensions are on.
+# Without privacy extensions, a link-local address contains the MAC address.
 _LINK_LOCAL = re.compile(r"(?i)\bfe80::[0-9a-f:]+(?:%[\w.-]+)?")
 _HOMES = re.compile(r"(?<![\w.])/(?:home|Users)/[^/\s\"'<>:,;)\]}]+")
 
@@ -51,7 +51,7 @@ class Names:
     """Identifiers of its boots; each is replaced by a digest, so that boots remain distinct."""
 
     def and_those(self, other: Names) -> Names:
-        """Return the union of these names and the others."""
+        """Return the union of these names and `other`."""
         union = {
             member.name: tuple(
                 dict.fromkeys(getattr(self, member.name) + getattr(other, member.name))
@@ -62,7 +62,7 @@ class Names:
 
 
 def names_here(words: Iterable[str] = ()) -> Names:
-    """Return the names of this machine and of its user, with the words that the user adds."""
+    """Return the names of this machine and its user, and the words that the user added."""
     host = socket.gethostname()
     hosts = {host, host.split(".")[0]}
     users, homes = set(), {os.environ.get("HOME", ""), str(Path.home())}
@@ -71,7 +71,7 @@ def names_here(words: Iterable[str] = ()) -> Names:
     try:
         entry = pwd.getpwuid(os.getuid())
     except KeyError:
-        pass  # a container's user may have no name
+        pass  # the user of a container may have no name
     else:
         users |= {entry.pw_name, entry.pw_gecos.split(",")[0]}
         homes.add(entry.pw_dir)
@@ -84,10 +84,10 @@ def names_here(words: Iterable[str] = ()) -> Names:
 
 
 def note_names(folder: Path, places: Mapping[str, str]) -> None:
-    """Store this machine's names in a campaign, which may be bundled on another machine.
+    """Store the names of this machine in a campaign, which may be bundled on another machine.
 
-    `places` maps folders of this machine to the words that replace them. The names that earlier
-    machines stored there are kept. The file itself is never bundled.
+    `places` maps folders of this machine to their replacements. Names that earlier machines stored
+    are preserved. The file itself is never bundled.
     """
     boot = Path("/proc/sys/kernel/random/boot_id")
     boots = (boot.read_text().strip(),) if boot.is_file() else ()
@@ -102,7 +102,7 @@ def note_names(folder: Path, places: Mapping[str, str]) -> None:
 
 
 def names_noted(folder: Path) -> Names | None:
-    """Return the names stored when a campaign was measured; None without any."""
+    """Return the names that were stored when the campaign was measured; None without names."""
     try:
         document = json.loads((folder / NOTE).read_text("utf-8"))
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def _is_name(value: object) -> bool:
 
 @dataclass
 class Redactor:
-    """Replaces names in text and counts the replacements."""
+    """Replace names in texts and count the replacements."""
 
     names: Names
     replacements: dict[str, int] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class Redactor:
         folders = [("place", place, word) for place, word in self.names.places]
         folders += [("home", home, "~") for home in self.names.homes]
         for kind, folder, word in sorted(folders, key=lambda rule: -len(rule[1])):
-            rules.append((kind, _path(folder), word))  # a home may be in a place, or around it
+            rules.append((kind, _path(folder), word))  # a home may be inside a place or contain it
         rules += [("boot", re.compile(re.escape(b), re.I), _boot_word(b)) for b in self.names.boots]
         rules.append(("home", _HOMES, "~"))
         rules += [("word", re.compile(re.escape(word)), "[redacted]") for word in self.names.words]
@@ -153,7 +153,7 @@ class Redactor:
         self._rules = rules
 
     def text(self, text: str) -> str:
-        """Return the text without names."""
+        """Return the text with all names replaced."""
         for kind, pattern, replacement in self._rules:
             text, count = pattern.subn(replacement, text)
             if count:
@@ -164,7 +164,7 @@ class Redactor:
         """Return whether binary data contain one of the names."""
         names = (*self.names.homes, *self.names.hosts, *self.names.users, *self.names.words)
         names += (*(place for place, _ in self.names.places), *self.names.boots)
-        # Three letters occur in any compressed data by chance.
+        # Sequences of three letters occur by chance in compressed data.
         long = [name.encode() for name in names if len(name) > 3]
         return any(name in data for name in long) or _MAC_BYTES.search(data) is not None
 
@@ -174,7 +174,7 @@ def _boot_word(boot: str) -> str:
 
 
 def _word(name: str) -> re.Pattern[str]:
-    """Return a pattern for a name as a whole word, which ignores `pi` in `pipeline` and `pi_2`."""
+    """Return a pattern for a name as a whole word: `pi` does not match `pipeline` or `pi_2`."""
     return re.compile(rf"(?<![\w]){re.escape(name)}(?![\w])", re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""Likely mistakes, and only these, are reported."""
+"""Test that likely mistakes are reported, and that correct studies are not."""
 
 from wattwire.design import cautions, expand
 from wattwire.model.study import merge, parse_study

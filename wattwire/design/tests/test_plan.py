@@ -1,4 +1,4 @@
-"""The plan: every treatment once per block, neighbours by the primary factor, seeded order."""
+"""Test the plan: all treatments in each block, neighbouring primary levels, seeded order."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Settling runs: several of every client and server program, before all blocks."""
+"""Test the settling runs: several for each client and server program, before all blocks."""
 
 from wattwire.design import make_plan, piloted
 from wattwire.model.study import Plan

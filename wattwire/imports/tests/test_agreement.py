@@ -1,4 +1,4 @@
-"""Agreement of computed numbers with printed ones."""
+"""Test the agreement of computed numbers with printed numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wattwire.imports.agreement import agrees, close, cut, number
         ("48.82", 48.8249999, True),
         ("48.82", 48.8151, True),
         ("48.82", 48.8149, False),
-        ("48.82", 48.8299, True),  # cut
+        ("48.82", 48.8299, True),  # truncated
         ("48.82", 48.8301, False),
         ("40,993", 40993.885, True),
         ("6.53e-60", 6.536e-60, True),

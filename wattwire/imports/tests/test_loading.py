@@ -1,4 +1,4 @@
-"""Readers in studies: found by name and path, loaded, or refused with a message."""
+"""Test that readers in studies are found by name and path, loaded, or refused with a message."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_first_root_that_has_a_study_wins(tmp_path) -> None:
 
 
 def test_studies_whose_names_read_alike_keep_their_modules_apart(tmp_path) -> None:
-    """Both names become the same Python identifier."""
+    """Both names are converted to the same Python identifier."""
     study(tmp_path, "a-b", number=1.0)
     study(tmp_path, "a_b", number=2.0)
     found = [imports.find(name, [tmp_path]).read(tmp_path).runs["power_w"][0]

@@ -1,4 +1,4 @@
-"""A reader's progress messages reach all listeners and no one else."""
+"""Test that progress messages of a reader reach all listeners of the block and no others."""
 
 from __future__ import annotations
 

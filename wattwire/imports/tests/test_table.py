@@ -1,4 +1,4 @@
-"""Import of arbitrary tables as campaigns, and the messages about faults in them."""
+"""Test the import of arbitrary tables as campaigns, and the error messages for invalid tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An imported campaign's folder: written atomically, checked before writing, read back."""
+"""Test that an imported campaign is checked, written atomically, and read back unchanged."""
 
 from __future__ import annotations
 

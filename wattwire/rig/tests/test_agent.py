@@ -1,4 +1,4 @@
-"""The controller's handling of an agent that dies."""
+"""Test how the controller handles an agent that dies."""
 
 from __future__ import annotations
 

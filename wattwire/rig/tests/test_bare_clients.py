@@ -1,4 +1,4 @@
-"""A bare client is a file in its node's folder."""
+"""Test that a bare client is a file in the folder of its node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The build cache: old entries are removed; those being built or used remain."""
+"""Test that old entries of the build cache are removed, except those in use."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_agents_that_use_this_cache_are_found_by_their_own_environment(tmp_path)
     process(proc, 14, "sleep (wattwire-agent)", ours)
     process(proc, 15, "wattwire-agent", ours)
     process(proc, 16, "wattwire-agent", ours, "Z")
-    (proc / "15" / "environ").unlink()  # another user's: nobody can say which cache it uses
+    (proc / "15" / "environ").unlink()  # another user's agent, whose cache is unknown
     assert cache.agents_using(place, proc) == [11, 15]
 
 

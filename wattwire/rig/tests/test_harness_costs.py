@@ -1,4 +1,4 @@
-"""A kit's cost belongs to one build on one host."""
+"""Test that the cost of a kit applies to one build on one host."""
 
 from __future__ import annotations
 

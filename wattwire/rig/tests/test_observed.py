@@ -1,4 +1,4 @@
-"""Durations are stored for forecasts; a damaged or unwritable file is ignored."""
+"""Test that durations are stored for forecasts, and that invalid files are ignored."""
 
 from __future__ import annotations
 

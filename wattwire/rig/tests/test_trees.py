@@ -1,4 +1,4 @@
-"""A commit's cells are checked out once, independent of the working tree."""
+"""Test that the cells of a commit are checked out once, independent of the working tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions reported by programs are compared as numbers."""
+"""Test that versions reported by programs are compared as numbers."""
 
 import os
 
@@ -9,7 +9,7 @@ from wattwire.rig.versions import TooOldError, require_versions
 
 @pytest.fixture
 def tool(tmp_path, monkeypatch):
-    """Put a program that runs `script` first on PATH."""
+    """Return a function that puts a program with the text `script` first on PATH."""
 
     def put(script):
         path = tmp_path / "tool"

@@ -1,4 +1,4 @@
-"""Bundles omit damaged, secret, huge and oddly named files, each with a reason."""
+"""Test that bundles omit damaged, secret, huge and badly named files, each with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Committed attempts are complete, others leave nothing, and only one controller holds the lock."""
+"""Test that attempts are committed completely or not at all, and the lock of a campaign."""
 
 import contextlib
 import json
@@ -172,9 +172,9 @@ def test_a_damaged_file_is_named_with_what_it_lacks(campaign):
 
 def test_a_campaign_that_may_not_be_written_can_be_read(campaign, monkeypatch):
     finish(campaign, "b01-p001")
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write wherever it looks
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
     with pytest.raises(MissingError, match="Copy the campaign"):
-        Campaign(campaign.path)  # its last entries are in the journal's log yet
+        Campaign(campaign.path)  # the last entries are still in the write-ahead log
     campaign.close()
     archived = Campaign(campaign.path)
     assert [row["run"] for row in archived.rows()] == ["b01-p001"]

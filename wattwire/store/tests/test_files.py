@@ -1,4 +1,4 @@
-"""Syncing of a run's folder with arbitrary entries created by nodes."""
+"""Test that the folder of a run is synced, whatever entries nodes created in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wattwire.store import files
 def test_what_has_no_content_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A socket cannot be opened, a pipe waits for a writer, a link may lead nowhere."""
+    """A socket cannot be opened, a pipe waits for a writer, and a link may be broken."""
     inner = tmp_path / "out"
     inner.mkdir()
     (inner / "log").write_text("said")

@@ -1,4 +1,4 @@
-"""Names of people and machines are redacted; ordinary words remain."""
+"""Test that names of people and machines are redacted and ordinary words remain."""
 
 from __future__ import annotations
 

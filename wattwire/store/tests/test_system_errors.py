@@ -1,4 +1,4 @@
-"""A full disk is reported with the system's error message by every library that writes."""
+"""Test that all libraries that write report a full disk with the system's error message."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_files() -> Iterator[None]:
-    """Limit all files to 100 kB within the block."""
+    """Limit the size of all files to 100 kB within the block."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     yield
