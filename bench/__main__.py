@@ -49,7 +49,7 @@ IMPORT_S, REPORT_S, MEMORY_MB, PAGE_MB = 10.0, 3.0, 1000.0, 8.0
 
 
 def recording(workbench: Bench, pairs: int) -> None:
-    """Print each kit's cost per message on both sides, without middleware."""
+    """Print the cost of each kit per message on both sides, without a middleware."""
     print("\n## Recording one message of 64 B, verify = header\n")
     print("| kit | side | ns, median | 95 % limit, upper | promised | verdict |")
     print("|---|---|---|---|---|---|")
@@ -69,9 +69,8 @@ def recording(workbench: Bench, pairs: int) -> None:
 def _absolute(values: list[float], promise: float | None) -> str:
     """Return table cells: median, upper limit of the geometric mean, promise and verdict.
 
-    Without a promise, the last two are empty.
-
-    The limits are one-sided 95 % t limits of the geometric mean.
+    Without a promise, the last two cells are empty. The limits are one-sided 95 % t limits of the
+    geometric mean.
     """
     logs = np.log(values)
     error = logs.std(ddof=1) / np.sqrt(len(logs)) * stats.t.ppf(0.95, len(logs) - 1)
@@ -83,7 +82,7 @@ def _absolute(values: list[float], promise: float | None) -> str:
 
 
 def echo(workbench: Bench, pairs: int) -> None:
-    """Compare cells over UDP in compiled languages with an echo in C."""
+    """Compare cells over UDP in compiled languages with an echo program in C."""
     program = workbench.folder / "echo"
     subprocess.run(["gcc", "-O2", "-Wall", "-o", program, BARE / "echo.c"], check=True)
 
@@ -103,7 +102,7 @@ def echo(workbench: Bench, pairs: int) -> None:
 
 
 def libraries(workbench: Bench, pairs: int) -> None:
-    """Compare cells with a bare client of their library, and with their middleware's own tool."""
+    """Compare cells with a bare client of their library, and with a tool of their middleware."""
     print("\n## Ping-pong beside a bare client of the same library, 64 B, median round trip\n")
     print(table(list(comparisons(workbench, pairs))), flush=True)
 
@@ -111,7 +110,7 @@ def libraries(workbench: Bench, pairs: int) -> None:
 def calling(
     workbench: Bench, pairs: int, cells: Sequence[str], side_s: float, together: bool
 ) -> None:
-    """Compare clients of request-reply cells with bare clients of their libraries."""
+    """Compare the clients of request-reply cells with bare clients of their libraries."""
     placement = "client and server on one core" if together else "client and server on a core each"
     print(f"\n## Calls per second beside a bare client of the same library, {placement}\n")
     results = list(calls.comparisons(workbench, pairs, cells, side_s, together))
@@ -121,13 +120,13 @@ def calling(
 def comparing_kits(
     workbench: Bench, pairs: int, revision: str, cells: Sequence[str], side_s: float
 ) -> None:
-    """Compare kits with those of a commit: own time per message, and calls per second."""
+    """Compare kits with the kits of a commit: own time per message, and calls per second."""
     results = list(kits.comparisons(workbench, pairs, revision, cells, side_s))
     print(f"\n## Kits beside those of {revision}\n\n{table(results)}", flush=True)
 
 
 def sampling(_: Bench, pairs: int) -> None:
-    """Print the cost of the sampler's tick tier, as a share of a core and relative to its peers."""
+    """Print the cost of the sampler's tick tier, as a share of a core and relative to peers."""
     results = dict(sampler.comparisons(pairs))
     print("\n## The sampler's tick tier\n")
     print(table([comparison for rows in results.values() for comparison in rows]))
@@ -141,7 +140,7 @@ def sampling(_: Bench, pairs: int) -> None:
 
 
 def own(_: Bench, pairs: int) -> None:
-    """Print wattwire's own time per run, with synced files."""
+    """Print the time per run that wattwire itself needs, with synced files."""
     print("\n## Our own time per run\n")
     print("| what | ms, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
     values = [1000 * s for s in own_time.seconds_per_run(pairs)]
@@ -168,7 +167,7 @@ def counting_calls(workbench: Bench, pairs: int, cells: Sequence[str], side_s: f
 
 
 def pages(_: Bench, pairs: int) -> None:
-    """Print times and memory from raw files of a large package to its page, and from the store."""
+    """Print the time and memory for the page of a large package, from raw files and the store."""
     measured = page.measure(pairs)
     written = measured.written
     print(
@@ -192,7 +191,7 @@ def pages(_: Bench, pairs: int) -> None:
 
 
 def sizes(_: Bench, __: int) -> None:
-    """Print measurements of large tables and of a run of many messages, one of each."""
+    """Print one measurement of each large table and of a run with many messages."""
     print("\n## Large campaigns\n")
     print("| what | measured | promised | verdict |\n|---|---|---|---|")
     for row in scale.rows(scale.PAGE_ROWS, scale.IMPORT_ROWS, scale.MESSAGES):
@@ -202,10 +201,10 @@ def sizes(_: Bench, __: int) -> None:
 
 
 def one_core() -> contextlib.AbstractContextManager[None]:
-    """Keep this thread and the processes that it starts on one core.
+    """Restrict this thread, and the processes that it starts, to one core.
 
-    Otherwise the scheduler may put two alternating nodes on one core or on two, and waking the
-    other core costs several times the work of either side, which would mask the difference.
+    Otherwise, the scheduler may run two alternating nodes on one core or on two. Waking the other
+    core costs several times the work of either side, which would mask the difference.
     """
     return on_cores(max(os.sched_getaffinity(0)))
 
@@ -226,7 +225,7 @@ IN_TURNS = {"echo", "libraries", "syscalls"}
 
 
 def main() -> int:
-    """Measure the named parts; return 1 if a pair was lost, and print each with its reason."""
+    """Measure the given parts. Return 1 if a pair was lost, and print each lost pair."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "parts", nargs="*", choices=[*PARTS, *SIMULATIONS, VALIDITY, KITS, []], metavar="PART"
@@ -262,7 +261,8 @@ def main() -> int:
         parser.error("kits: found no --old; allowed: --old REV")
     if options.pairs is not None and options.pairs < 2:
         parser.error(f"--pairs: found {options.pairs}; allowed: 2 or more, limits need two")
-    # End as on Ctrl-C: the default action of SIGTERM would leave clients behind, some stopped.
+    # Exit as on Ctrl-C. The default action of SIGTERM would leave client processes, some of them
+    # stopped.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     for part in options.parts or PARTS:
         if part in SIMULATIONS:

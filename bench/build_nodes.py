@@ -1,7 +1,7 @@
-"""`python -m bench.build_nodes [PATTERN…]`: build the bench's own nodes, without measuring.
+"""`python -m bench.build_nodes [PATTERN…]`: build the nodes of the bench, without measuring.
 
-One line per node reports that it was built, or the reason it is absent: a toolchain that is not
-installed, or a failed build ("could not be built").
+One line per node reports that the node was built, or the reason why it is absent: a toolchain is
+not installed, or the build failed ("could not be built").
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Comparison of cells' clients with bare clients of the same library, with the cell's own server.
+"""Compare clients of cells with bare clients of the same library, on the cell's server.
 
-A bare client is a cell `CELL-bare` in the bench's own root: the library's documented loop, without
+A bare client is a cell `CELL-bare` in the bench's root: the documented loop of the library without
 a kit, run as `ARGV… HOST PORT WARM CALLS`. It makes a call, prints `begun`, makes WARM more calls
-and prints `warm`, makes CALLS more calls and prints their number per second. The two clients take
-turns, each with its own server.
+and prints `warm`. Then it makes CALLS more calls and prints the calls per second. The two clients
+run in turns, each with a separate server.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ HANG_S = 300.0
 def comparisons(
     workbench: Bench, pairs: int, patterns: Sequence[str], side_s: float, together: bool
 ) -> Iterator[Comparison]:
-    """Yield a comparison for each cell with a bare client that can be built.
+    """Yield a comparison for each cell whose bare client can be built.
 
-    Print the reason for each other cell.
+    For other cells, print the reason.
     """
     for name in chosen(workbench.catalog.cells, patterns):
         if name + SUFFIX not in workbench.catalog.cells:
@@ -69,7 +69,7 @@ def comparisons(
 
 
 def chosen(cells: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Return the cells that match a pattern, of each middleware with at least one bare client."""
+    """Return the cells that match a pattern, of middleware with at least one bare client."""
     with_bare_client = {name.partition("/")[0] for name in cells if name.endswith(SUFFIX)}
     return [
         name
@@ -87,7 +87,7 @@ def cores(together: bool) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Sides:
-    """A cell, its bare client, and the cores of clients and servers."""
+    """A cell, its bare client, and the cores of the clients and servers."""
 
     made: Bench
     cell: CellUnderTest
@@ -99,9 +99,8 @@ class Sides:
 def _compare(sides: Sides, pairs: int, side_s: float) -> Iterator[Comparison]:
     """Yield the comparison of a cell with its bare client over `pairs` pairs.
 
-    A pair that fails is lost; the others continue.
-
-    A trial run determines the number of calls for `side_s` seconds. Rates are printed.
+    If a pair fails, it is lost, and the comparison continues with the next pair. A trial run
+    determines the number of calls for `side_s` seconds. The rates are printed.
     """
     _, trial_per_s = _pair(sides, WARM_CALLS, TRIAL_CALLS, 0)
     count = int(min(max(round(trial_per_s * side_s, -2), CALLS[0]), CALLS[1]))
@@ -126,9 +125,9 @@ def _compare(sides: Sides, pairs: int, side_s: float) -> Iterator[Comparison]:
 
 
 def _pair(sides: Sides, warm: int, count: int, number: int) -> tuple[float, float]:
-    """Return the calls per second of the cell's client and of the bare one, which take turns.
+    """Return the calls per second of the cell's client and of the bare client.
 
-    In every second pair the bare client takes the first turn.
+    The clients run in turns. In every second pair, the bare client has the first turn.
     """
     workbench, cell, total = sides.made, sides.cell, warm + count
     with (
@@ -136,7 +135,8 @@ def _pair(sides: Sides, warm: int, count: int, number: int) -> tuple[float, floa
         started(workbench, cell, total, "client", "server") as cell_group,
     ):
         bare_group.go()
-        # The bare client calls a server that records, like the cell's client: its window has begun.
+        # Start the bare client within the window, so that its server records, as the cell's server
+        # does.
         sleep_until(bare_group.start_ns)
         server = bare_group.node("server")
         with _BareClient(workbench, sides.bare, server, warm, count) as bare_client:
@@ -162,9 +162,9 @@ def _pair(sides: Sides, warm: int, count: int, number: int) -> tuple[float, floa
 
 
 def timed_per_s(group: Group, turn: Turn, warm: int, count: int) -> float:
-    """Return a client's calls per second after its first `warm` ones, by its own records.
+    """Return the calls per second of a client after its first `warm` calls, from its records.
 
-    Raises RuntimeError if not all calls were answered.
+    Raise RuntimeError if not all calls were answered.
     """
     records = group.samples(group.node("client")).records
     answered = sum(not record.flags for record in records)
@@ -179,12 +179,12 @@ def sleep_until(t_ns: int) -> None:
 
 
 class _BareClient:
-    """The process of a bare client, as a context manager that kills it at its end."""
+    """Context manager that runs the process of a bare client and kills it at the end."""
 
     def __init__(
         self, workbench: Bench, bare: CellUnderTest, server: NodeProcess, warm: int, count: int
     ) -> None:
-        # http://127.0.0.1:8080/echo, or without scheme and path
+        # `http://127.0.0.1:8080/echo`, or the same without scheme and path
         endpoint = server.fields("LISTENING")["endpoints"][0]
         address = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
         env = {name: value for name, value in os.environ.items() if "WATTWIRE" not in name}
@@ -205,7 +205,7 @@ class _BareClient:
     def __exit__(self, *_: object) -> None:
         self._guard.cancel()
         self._kill()
-        with self._process:  # closes its pipes and waits for it
+        with self._process:  # closes the pipes and waits for the process
             pass
 
     def _kill(self) -> None:
@@ -213,7 +213,7 @@ class _BareClient:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def wait_begun(self) -> None:
-        """Wait until the client has made its first call; the others follow."""
+        """Wait until the client has made its first call, and start reading its output."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if line != "begun\n":
@@ -222,14 +222,14 @@ class _BareClient:
         self._reader.start()
 
     def _note_warm(self) -> None:
-        """Record the time of the client's next line, which it prints when its clock starts."""
+        """Record the time at which the client prints its next line and starts its clock."""
         assert self._process.stdout is not None
         self._process.stdout.readline()
         self._warm_ns = time.monotonic_ns()
 
     def calls_per_s(self) -> float:
-        """Wait for the client's end, and return its rate without the time when it was stopped."""
-        self._reader.join()  # returns at the latest when the process ends
+        """Wait until the client ends, and return its rate without the time when it was stopped."""
+        self._reader.join()  # ends no later than the process
         output, errors = self._process.communicate(timeout=HANG_S)
         if self._process.returncode != 0:
             raise self._broken(output, errors)
@@ -242,7 +242,10 @@ class _BareClient:
 
 
 def _changes(count: int) -> dict[str, Any]:
-    """Return spec keys of both nodes: `count` consecutive calls with TEXT, answered by TEXT."""
+    """Return the spec keys of both nodes for `count` consecutive calls.
+
+    TEXT is the message and the reply.
+    """
     return {
         "loop": "closed", "count": count, "period_ns": 0, "duration_ns": 0, "outstanding_max": 1,
         "payload.encoding": "text", "payload.bytes": len(TEXT), "payload.literal": TEXT,
@@ -257,7 +260,7 @@ def started(
 ) -> Iterator[Group]:
     """Start new nodes of the cell in these roles, and yield their group.
 
-    `payload` are keys of the spec that replace those of the literal TEXT.
+    `payload` contains keys of the spec that replace the keys for the literal TEXT.
     """
     changes = {"client": {**_changes(count), **payload}}
     changes["server"] = {**changes["client"], "peers.nodes": [SENDER_NODE], "peers.count": 1}

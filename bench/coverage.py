@@ -1,8 +1,9 @@
-"""Simulated coverage and width of each confidence interval of the page.
+"""Simulate the coverage and width of each confidence interval of the page.
 
-Promised: 93 % or more of nominal 95 % on lognormal, normal, t3 and blocked runs, wherever the page
-prints the interval. Contrasts shift with the truth, so one truth is enough for them. Cliff's delta
-and omega squared have several truths, and the table shows the lowest coverage.
+Promised: at least 93 % for a nominal 95 % on lognormal, normal, t3 and blocked runs, wherever the
+page prints the interval. Contrasts shift with the true value, so one true value is sufficient for
+them. Cliff's delta and omega squared have several true values, and the table shows the lowest
+coverage.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Cell = tuple[float, float] | None
 
 
 def main(trials: int) -> None:
-    """Print tables of the intervals of contrasts, then of those of one or two levels."""
+    """Print tables of the intervals of contrasts, then of the intervals of one or two levels."""
     print(f"\n## Coverage of nominal 95 %, in per cent of {trials:,} campaigns a row\n")
     print("After each the median width: in standard deviations of the errors on the log scale;")
     print("delta's and omega squared's as they are.")
@@ -104,10 +105,10 @@ def _omega(population: Population, data: FloatArray) -> Cell:
 def _holds_noncentrality(
     statistic: FloatArray, degrees: int, error_degrees: float, truth: float
 ) -> FloatArray:
-    """Return whether the limits of omega squared contain `truth`, a noncentrality; shape (trials,).
+    """Return whether the limits of omega squared contain the noncentrality `truth`, (trials,).
 
-    They do if both tails at `truth` are at least 2.5 %, because the limits are monotone in the
-    noncentrality. A lower limit of 0 contains 0.
+    This is the case if both tails at `truth` are at least 2.5 %, because the limits are monotone in
+    the noncentrality. A lower limit of 0 contains 0.
     """
     if truth == 0.0:
         below = distributions.f.cdf(statistic, degrees, error_degrees)
@@ -135,10 +136,10 @@ def _samples(trials: int) -> list[str]:
 def _sample_cells(
     population: Population, data: FloatArray, truths: list[float]
 ) -> tuple[Cell, ...]:
-    """Return the cells of one row for `data`, shape (trials, runs, 2); `truths` are of delta."""
+    """Return the cells of a row for `data`, shape (trials, runs, 2); `truths` are deltas."""
     runs, sigma = data.shape[1], population.sigma
     logs = data[:, :, 0]
-    # The mean is of responses: for lognormal runs the exponentials, otherwise the drawn values.
+    # The mean is the mean of the responses, which are exponentials for lognormal runs.
     responses, mean = logs, 0.0
     if population.name == "lognormal":
         responses, mean = np.exp(logs), float(np.exp(sigma**2 / 2.0))
@@ -165,18 +166,18 @@ def _delta(population: Population, data: FloatArray, truths: list[float]) -> Cel
 
 
 def _delta_of(population: Population, shift: float) -> float:
-    """Return delta between runs of different blocks, from TRUTH_PAIRS drawn pairs."""
+    """Return delta between runs of different blocks, from TRUTH_PAIRS random pairs."""
     rng = generator(population, 0)
     data = population.draw(rng, 1, TRUTH_PAIRS, 2)[0]
-    # A roll by many blocks pairs each run with a run of another block.
+    # Rolling by many blocks pairs each run with a run of another block.
     upper, lower = data[:, 1] + shift * population.sigma, np.roll(data[:, 0], 1_000)
     return float(np.mean(upper > lower) - np.mean(upper < lower))
 
 
 def _percentiles() -> list[str]:
-    """Print the coverage of a run's percentiles, and return the broken promises.
+    """Print the coverage of the percentiles of a run, and return the broken promises.
 
-    Latencies are lognormal; their logs are AR(1) with the given correlation of neighbours.
+    The latencies are lognormal. Their logs are AR(1) with the given correlation of neighbours.
     """
     print(f"\n### Percentiles of one run, {SERIES:,} runs of {MESSAGES:,} messages\n")
     print(
@@ -218,7 +219,7 @@ def _latencies(rng: np.random.Generator, correlation: float) -> FloatArray:
 def _bootstrap() -> None:
     """Print the coverage of the BCa bootstrap.
 
-    The library offers it from 20 runs on, but no page prints it, so there is no promise.
+    The library offers it from 20 runs. No page prints it, so it has no promise.
     """
     print(f"\n### BCa bootstrap of the mean, {BOOTSTRAP_RUNS_MIN} runs, {BOOTSTRAPS:,} campaigns\n")
     _head(("BCa",))

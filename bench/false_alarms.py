@@ -1,9 +1,9 @@
-"""Simulated false-positive rates of the default analysis, and of the paper's method.
+"""Simulate false-positive rates of the default analysis and of the paper's method.
 
-Promised: 4.4 to 5.6 % for t and F under the block model itself; at most 5.6 % for every test, and
-for all contrasts of a family together, on lognormal, normal, t3 and blocked runs. The other rates
-are printed, with the rates of the page's warnings. Cliff's delta is an effect size and raises no
-alarm on the page: the rate at which its interval excludes 0 is printed, and `bench.coverage` has a
+Promised: 4.4 to 5.6 % for t and F under the block model. For every test, and for all contrasts of a
+family together, at most 5.6 % on lognormal, normal, t3 and blocked runs. The other rates are
+printed, including the rates of the page's warnings. Cliff's delta is an effect size and causes no
+alarm on the page. The rate at which its interval excludes 0 is printed, and `bench.coverage` has a
 promise for its coverage.
 """
 
@@ -27,7 +27,7 @@ TESTS = HEADINGS[:7]
 
 
 def main(trials: int) -> None:
-    """Print one table per number of levels, and the broken promises."""
+    """Print a table for each number of levels, and the broken promises."""
     print(f"\n## False alarms of nominal 5 %, in per cent of {trials:,} campaigns a row\n")
     for population in POPULATIONS:
         print(f"- {population.name}: {population.says}" + ("" if population.held else " (printed)"))
@@ -51,7 +51,7 @@ def rates_of(
 ) -> tuple[float | None, ...]:
     """Return the false-positive rate of each statistic, in the order of HEADINGS.
 
-    It is None if a statistic needs more runs.
+    The rate is None if a statistic needs more runs.
     """
     rng = generator(population, runs, levels)
     data = population.draw(rng, trials, runs, levels)
@@ -101,7 +101,7 @@ def judged(
 
 
 def _warnings() -> None:
-    """Print the rates of the page's warnings over a sample of the same campaigns."""
+    """Print the rates of the page's warnings for a sample of the same campaigns."""
     print(f"\n### Warnings of the page, in per cent of {WARNED_TRIALS} campaigns, 3 levels\n")
     print("| runs scatter as | n | unequal spread | a run far out | like neighbours | any |")
     print("|---|---|---|---|---|---|")
@@ -118,7 +118,7 @@ def _warnings() -> None:
 def _warned(runs: FloatArray, order: FloatArray) -> tuple[bool, bool, bool]:
     """Return whether the page warns of unequal variances, an outlier and serial correlation.
 
-    `runs` has shape (blocks, levels); `order` is the run order, block by block.
+    `runs` has shape (blocks, levels). `order` is the run order, block by block.
     """
     blocks, levels = runs.shape
     block_of_run = [block for block in range(blocks) for _ in range(levels)]

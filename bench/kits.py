@@ -1,8 +1,8 @@
-"""Comparison of kits with those of another commit, through the cells of both.
+"""Compare kits with the kits of another commit, using the cells of both.
 
 `python -m bench kits --old REV` builds the cells of REV and of the working tree. A client of each
-makes back-to-back calls; the two take turns, each with its own server. Null cells are measured in
-consecutive runs, old and new in ABBA order.
+makes consecutive calls. The two clients run in turns, each with a separate server. Null cells are
+measured in consecutive runs, old and new in ABBA order.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def comparisons(
 
 
 def extract(revision: str, folder: Path) -> None:
-    """Write a commit's tree to a new folder. Raises UsageError for an unknown commit."""
+    """Write the tree of a commit to a new folder. Raise UsageError for an unknown commit."""
     archive = folder.with_suffix(".tar")
     command = ["git", "archive", f"--output={archive}", revision]
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
@@ -86,9 +86,9 @@ def extract(revision: str, folder: Path) -> None:
 
 
 def of_tree(cell: Cell, tree: Path) -> Cell:
-    """Return the cell with sources, kit and build of another tree, and the manifests of this one.
+    """Return the cell with the sources, kit and build of another tree.
 
-    The other tree's manifests may have keys that this catalogue does not know.
+    The manifests are from this tree, because the other tree's manifests may have unknown keys.
     """
     assert cell.language_folder is not None
     folder, language = (
@@ -102,7 +102,7 @@ def of_tree(cell: Cell, tree: Path) -> Cell:
 
 
 def is_chosen(name: str, patterns: Sequence[str]) -> bool:
-    """Return whether a cell has one of the small kits and matches a pattern."""
+    """Return whether a cell uses one of the small kits and matches a pattern."""
     return name.partition("/")[2] in LANGUAGES and any(fnmatch(name, p) for p in patterns)
 
 
@@ -144,7 +144,7 @@ def rates(
 def pair(
     workbench: Bench, cells: tuple[CellUnderTest, CellUnderTest], warm: int, count: int, number: int
 ) -> tuple[float, float]:
-    """Return the calls per second of both clients, which alternate in taking the first turn."""
+    """Return the calls per second of both clients, which have the first turn alternately."""
     client_core, server_core = cores(together=False)
     with contextlib.ExitStack() as stack:
         groups, turns = [], []

@@ -1,4 +1,4 @@
-"""Comparison of cells with a bare client of their library, and with their middleware's own tool."""
+"""Compare cells with a bare client of their library, and with a tool of their middleware."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _against_ddsperf(workbench: Bench, pairs: int) -> Iterator[Comparison]:
     env = {**os.environ, "CYCLONEDDS_URI": DDS_CONFIGURATION}
 
     def tool() -> float:
-        """Return the last median round trip in ns; ddsperf prints half of one in µs each second."""
+        """Return the last median round trip in ns. Each second, ddsperf prints half of it in µs."""
         command = ["ddsperf", "-i", "118", "-D"]
         with _silent_server([*command, str(DDSPERF_S + 3), "pong"], env):
             argv = [*command, str(DDSPERF_S), "ping", "size", str(BYTES)]

@@ -1,4 +1,4 @@
-"""Single runs of cells without a campaign, and measurements from the records of their nodes."""
+"""Run cells without a campaign, and measure from the records of their nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEASURING = {"verify": "header", "payload.bytes": 64, "timeout_ns": 2_000_000_00
 
 
 def tell_build(step: BuildStep) -> None:
-    """Print a line for a step of a build."""
+    """Print a line for one step of a build."""
     print(f"  building {step.name}, step {step.step} of {step.steps}", flush=True)
 
 
@@ -43,7 +43,7 @@ def own_cost_roles(cell: CellUnderTest) -> tuple[str, str]:
 
 
 class Bench:
-    """A builder of cells that runs their nodes, with all files in `folder`."""
+    """Build cells and run their nodes, with all files in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,11 +53,11 @@ class Bench:
         self._suite = _suite()
 
     def cell(self, name: str) -> CellUnderTest | None:
-        """Return a built cell; if it cannot be built, print the reason and return None."""
+        """Return a built cell, or print the reason and return None if it cannot be built."""
         return self.build(self.catalog.cell(name))
 
     def build(self, cell: Cell) -> CellUnderTest | None:
-        """Return a built cell of any catalogue, as `cell` does."""
+        """Return a built cell of any catalogue; see `cell`."""
         try:
             build = self._builder.cell(cell)
         except MissingError as error:
@@ -69,16 +69,16 @@ class Bench:
         self._agent.close()
 
     def ping_ns(self, cell: CellUnderTest, count: int, **changes: Any) -> float:
-        """Return the median round trip, in ns, of `count` back-to-back calls."""
+        """Return the median round trip (ns) of `count` consecutive calls."""
         return cell_round_trip_ns(cell, self.folder, count, **changes)
 
     def per_message_ns(self, cell: CellUnderTest, role: str, count: int) -> float:
-        """Return the kit's cost per message, in ns: the mean time between consecutive records.
+        """Return the kit's cost per message (ns): the mean time between consecutive records.
 
-        `role` is one of the roles of the cell's only pattern.
+        `role` is a role of the cell's only pattern.
         """
         changes = {**MEASURING, "record.capacity": count + 10, "settings.arrivals": count}
-        # All messages are due at once, so the sender never waits for its schedule.
+        # All messages are scheduled for the same time, so the sender never waits for its schedule.
         changes |= {"period_ns": 1, "duration_ns": count, "overrun_ns": 60_000_000_000}
         sends = role in SENDING_ROLES
         changes |= {"peers.nodes": [RECEIVER_NODE if sends else SENDER_NODE], "outstanding_max": 1}
@@ -96,7 +96,7 @@ class Bench:
 
 @contextlib.contextmanager
 def bench() -> Iterator[Bench]:
-    """Yield a bench in a temporary folder; its agent ends with it."""
+    """Yield a bench in a temporary folder. Its agent ends with the context."""
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as folder:
         workbench = Bench(Path(folder))
         try:

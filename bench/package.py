@@ -1,7 +1,7 @@
-"""A synthetic package in the layout of the ROS 2 energy paper: 1,800 runs, 7,166 files, 2.8 M rows.
+"""A synthetic package in the layout of the ROS 2 energy paper.
 
-Only its layout comes from the authors' data: folders, file names, columns, numbers of rows. The
-values are drawn with a fixed seed.
+It has 1,800 runs, 7,166 files and 2.8 M rows. Only the layout comes from the authors' data:
+folders, file names, columns and numbers of rows. The values are random, with a fixed seed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ MEMORY_HEADER = "run,package,interval,language,exec_time,num_clients,cpu_percent
 
 @dataclass(frozen=True)
 class Experiment:
-    """A folder of runs: its name, package, message intervals, and whose memory was sampled.
+    """A folder of runs: its name, package, message intervals and sampled process.
 
-    With `launcher` it is the memory of the launcher, not that of the node.
+    With `launcher`, the memory samples are of the launcher instead of the node.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _write_run(
     )
     memory = int((42e6 if language == "py" else 21e6) * np.exp(rng.normal(0, 0.002)))
     for role, pid in (("server", 0), ("client", 1)):
-        # Some nodes of services and actions have no recording of energy.
+        # Some nodes of services and actions have no energy recordings.
         without_energy = 1200 <= written.runs < 1200 + NODES_WITHOUT_ENERGY and role == "server"
         if not without_energy:
             path = folder / f"energy-{role}-{600_000 + 2 * written.runs + pid}.csv"
@@ -141,7 +141,7 @@ def _memory(
     begun: datetime.datetime, run: str, language: str, clients: int, memory: int,
     rng: np.random.Generator,
 ) -> pl.DataFrame:  # fmt: skip
-    """Return rows of nine fields for a header of eight, in which the time stamp has no name."""
+    """Return rows with nine fields for a header with eight, where the time stamp has no name."""
     return pl.DataFrame(
         {
             "stamp": _stamps(begun, MEMORY_ROWS, 244).dt.strftime("%Y-%m-%d %H:%M:%S%.3f"),
@@ -158,7 +158,7 @@ def _memory(
 
 
 def _launcher(begun: datetime.datetime, rng: np.random.Generator) -> pl.DataFrame:
-    """Return samples of a shell script of the launcher, which is not the node."""
+    """Return memory samples of the launcher, which is a shell script and not the node."""
     return pl.DataFrame(
         {
             "exec": [1] * LAUNCHER_ROWS,

@@ -1,4 +1,4 @@
-"""Time and memory from the raw files of a large package to its page, and from the store."""
+"""Measure time and memory for the page of a large package, from raw files and the store."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Measured:
 def measure(repetitions: int) -> Measured:
     """Measure an import, a new report and a repeated report, each as a process on CORES cores.
 
-    The new report has no figures of an earlier one; the repeated one has figures of the same data.
+    The new report has no stored figures. The repeated report can use the figures of the same data.
     """
     with (
         tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name,

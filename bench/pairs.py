@@ -1,4 +1,4 @@
-"""Comparisons of wattwire with a peer: measurements in pairs in ABBA order, and their verdicts."""
+"""Compare wattwire with a peer in pairs of measurements in ABBA order, with verdicts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ CONFIDENCE = 0.95
 class Comparison:
     """The geometric-mean ratio ours/peer of interleaved pairs, and its promise.
 
-    The promise is an upper bound (costs: less is better) or, with `at_least`, a lower bound
-    (speeds).
+    The promise is an upper bound for costs. With `at_least`, it is a lower bound for speeds.
     """
 
     name: str
@@ -43,7 +42,7 @@ class Comparison:
     def limit(self, side: int, confidence: float = CONFIDENCE) -> float:
         """Return the one-sided confidence limit of the ratio: upper for side 1, lower for −1.
 
-        It is a t limit over the pairs' log ratios, with n − 1 degrees of freedom.
+        It is a t limit over the log ratios of the pairs, with n − 1 degrees of freedom.
         """
         count = len(self.ours)
         error = float(self.logs.std(ddof=1)) / math.sqrt(count)
@@ -51,7 +50,7 @@ class Comparison:
 
     @property
     def p(self) -> float:
-        """Return the one-sided p of the hypothesis that the ratio does not keep the promise."""
+        """Return the one-sided p of the hypothesis that the ratio breaks the promise."""
         assert self.promise is not None
         alternative = "greater" if self.at_least else "less"
         return float(
@@ -60,7 +59,7 @@ class Comparison:
 
     @property
     def broken(self) -> bool:
-        """Return whether the one-sided limit excludes all ratios that keep the promise."""
+        """Return whether the one-sided limit excludes all ratios that satisfy the promise."""
         assert self.promise is not None
         if self.at_least:
             return self.limit(1) < self.promise
@@ -86,9 +85,9 @@ def lose_pair(name: str, number: int, pairs: int, error: BaseException) -> None:
 def abba(
     name: str, ours: Callable[[], float], peer: Callable[[], float], pairs: int = PAIRS
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Measure `pairs` pairs, with the order reversed from pair to pair; return (ours, peer).
+    """Measure `pairs` pairs, reversing the order from pair to pair; return (ours, peer).
 
-    A pair with a failing side is lost as a whole; the others continue.
+    If either side fails, the pair is lost and the others continue.
     """
     values: tuple[list[float], list[float]] = ([], [])
     for number in range(pairs):
@@ -113,7 +112,7 @@ def compared(
 ) -> Iterator[Comparison]:
     """Yield the comparison of (ours, peer).
 
-    It is absent for fewer than two pairs, which have no interval.
+    With fewer than two pairs, there is no interval and therefore no comparison.
     """
     if len(sides[0]) < 2:
         print(f"  {name}: absent: {len(sides[0])} of its pairs have a result", flush=True)
@@ -122,11 +121,11 @@ def compared(
 
 
 def verdicts(comparisons: Sequence[Comparison]) -> list[str]:
-    """Return passed, failed or undecided for each comparison, "" without a promise.
+    """Return passed, failed or undecided for each comparison; "" without a promise.
 
-    Passed: the one-sided limit keeps the promise at the level of Holm's step-down over all
-    promises. Failed: the opposite limit breaks it at 95 %. All others are undecided, which is not
-    passed.
+    A comparison has passed if the one-sided limit satisfies the promise at the level of Holm's
+    step-down over all promises. It has failed if the opposite limit breaks the promise at 95 %. All
+    others are undecided and have not passed.
     """
     promised = [c for c in comparisons if c.promise is not None]
     passed: set[int] = set()
@@ -146,7 +145,7 @@ def verdicts(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def table(comparisons: Sequence[Comparison]) -> str:
-    """Return the comparisons as a table in Markdown."""
+    """Return the comparisons as a Markdown table."""
     lines = [
         "| what | ours, median | peer, median | ratio | 95 % limits, one-sided | promised "
         "| verdict |",

@@ -1,7 +1,7 @@
-"""Simulated runs: log responses of campaigns whose levels differ only by an added shift.
+"""Simulate runs: log responses of campaigns whose levels differ only by an added shift.
 
-Shape (trials, blocks, levels), one run per level and block. Every level has the same location, so
-a shift added to a level is the truth that an interval must contain.
+The shape is (trials, blocks, levels), with one run per level and block. Every level has the same
+location, so a shift that is added to a level is the true value for the intervals.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SEED = 20_260_401
 class Population:
     """A distribution of runs. `sigma` is the standard deviation of the errors within blocks.
 
-    `own` marks the block model itself; `held` marks the populations for which the promises of the
+    `own` marks the block model itself. `held` marks the populations to which the promises of the
     default path apply.
     """
 
@@ -44,7 +44,7 @@ class Population:
     """Whether all runs of a level come one after the other in the run order."""
 
     def order(self, blocks: int, levels: int) -> FloatArray:
-        """Return each run's place in the run order, shape (blocks·levels,), block by block."""
+        """Return the position of each run in the run order, shape (blocks·levels,), by block."""
         places = np.arange(blocks * levels, dtype=np.float64)
         if not self.level_by_level:
             return places
@@ -52,7 +52,7 @@ class Population:
 
 
 def generator(population: Population, *cell: int) -> np.random.Generator:
-    """Return the seeded generator of one cell, which does not depend on the other cells."""
+    """Return the seeded generator of one cell, which is independent of the other cells."""
     return np.random.default_rng([SEED, *population.name.encode(), *cell])
 
 
@@ -66,10 +66,10 @@ def _normal(rng: np.random.Generator, trials: int, blocks: int, levels: int) -> 
 
 
 def _log_moments() -> tuple[float, float]:
-    """Return mean and standard deviation of log(1 + NORMAL_CV·z), by Gauss–Hermite quadrature."""
+    """Return mean and standard deviation of log(1 + NORMAL_CV·z) by Gauss–Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     weights = weights / weights.sum()
-    # At the outermost nodes the response is not positive; their weights are negligible.
+    # The response is not positive at the outermost nodes, whose weights are negligible.
     logs = np.log(np.maximum(1.0 + NORMAL_CV * nodes, 1e-3))
     mean = float(weights @ logs)
     return mean, float(np.sqrt(weights @ (logs - mean) ** 2))

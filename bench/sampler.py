@@ -1,4 +1,4 @@
-"""Cost of the agent's tick tier for ten processes, compared with psutil and with a loop in C."""
+"""Measure the cost of the agent's tick tier for ten processes, against psutil and a C loop."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ DESCENDANTS_HZ_MAX = 10.0
 """Highest rate at which psutil reads descendants in time: a pass over 140 processes took 7 ms."""
 PROMISED_PERCENT = {10.0: 0.2, 100.0: 1.0}
 """Tick rate in Hz → promised share of a core, in percent."""
-# The processes neither sleep for long nor fill a core, so their CPU time changes at every tick.
+# The processes sleep briefly and do not fill a core, so their CPU time changes at every tick.
 LOAD = "import time\nwhile True:\n    sum(range(2000)); time.sleep(0.02)\n"
-# Each reading has a time and a duration, and the reader measures its own CPU time as well.
+# Each reading has a time and a duration, and the reader also measures its own CPU time.
 PSUTIL_LOOP = """
 import psutil, sys, time
 period_s = 1 / float(sys.argv[1])
@@ -45,7 +45,7 @@ def read():
         times.append((begin_ns, process.cpu_times(), time.monotonic_ns() - begin_ns))
     return times
 """
-# One pass over all processes costs less than children(recursive=True) of each process.
+# One pass over all processes costs less than children(recursive=True) for each process.
 READ_WITH_DESCENDANTS = """
 def read():
     begin_ns = time.monotonic_ns()
@@ -62,14 +62,14 @@ def read():
 
 
 def cpu_s(pid: int) -> float:
-    """Return the CPU time of all threads of a process, in s, by clock_getcpuclockid's clock."""
+    """Return the CPU time (s) of all threads of a process, as clock_getcpuclockid does."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
 def tick_meters(agent: AgentClient) -> list[str]:
-    """Return the present default meters of the tick tier.
+    """Return the available default meters of the tick tier.
 
-    They read CPU time per process, and energy counters where there are any.
+    They read the CPU time per process, and energy counters if there are any.
     """
     return [
         meter["name"]
@@ -112,7 +112,7 @@ def share_of_loop(argv: list[str]) -> float:
 def peers(
     folder: Path, spawned: list[dict[str, Any]], tick_hz: float
 ) -> Iterator[tuple[str, list[str], float]]:
-    """Yield each peer of the sampler: its name, its command and the promised ratio to it."""
+    """Yield the name, the command and the promised ratio of each peer of the sampler."""
     pids = [str(reply["pid"]) for reply in spawned]
     programs = [("psutil, processes alone", READ_ALONE, 0.25)]
     if tick_hz <= DESCENDANTS_HZ_MAX:
@@ -132,13 +132,13 @@ def peers(
 
 
 def usage_file(cgroup: Path) -> Path:
-    """Return the file with a cgroup's CPU time, in version 2 or 1."""
+    """Return the file with the CPU time of a cgroup, for version 2 or 1."""
     of_v2 = cgroup / "cpu.stat"
     return of_v2 if of_v2.exists() else cgroup / "cpuacct.usage"
 
 
 def comparisons(pairs: int) -> Iterator[tuple[float, list[Comparison]]]:
-    """Yield each rate in Hz with the comparisons of the sampler's share of a core with peers'."""
+    """Yield each rate (Hz) with the comparisons of the sampler's and its peers' CPU use."""
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         folder = Path(name)
         agent = AgentClient(folder / "agent")

@@ -1,6 +1,6 @@
-"""Large campaigns: a table of many runs, its page in a browser, and a run of many messages.
+"""Measure large campaigns: a table of many runs, its page in a browser, and many messages.
 
-The table has four levels of one factor, five of another, and a block for every 20 rows.
+The table has four levels of one factor, five levels of another, and a block for every 20 rows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ stall_max_ms = 60000.0
 
 @dataclass(frozen=True)
 class Row:
-    """One promised size limit: the measured quantity, its unit, its value and the limit."""
+    """One promised limit: the measured quantity, its unit, its value and the limit."""
 
     name: str
     unit: str
@@ -56,7 +56,10 @@ class Row:
 
 
 def rows(page_rows: int, import_rows: int, messages: int) -> Iterator[Row]:
-    """Yield one measurement for each promise. Takes several minutes, mostly for the messages."""
+    """Yield one measurement for each promise.
+
+    This takes several minutes, mostly for the messages.
+    """
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         folder = Path(name)
         yield from _table_to_page(folder, page_rows)
@@ -70,7 +73,7 @@ def rows(page_rows: int, import_rows: int, messages: int) -> Iterator[Row]:
 
 
 def _table_to_page(folder: Path, row_count: int) -> Iterator[Row]:
-    """Yield measurements from a table of runs to its page, and to the page in Chromium."""
+    """Yield measurements from a table of runs to its page, and of the page in Chromium."""
     table = _table(folder / "table.csv", row_count)
     seconds, mebibytes = _run(_import(table, folder / "table"))
     page = folder / "table" / "report" / "index.html"
@@ -97,7 +100,7 @@ def _import(table: Path, campaign: Path) -> list[str]:
 def _table(path: Path, row_count: int) -> Path:
     """Write a CSV file of simulated runs, and return its path.
 
-    Each block has every combination of levels once; the seed is fixed.
+    Each block has every combination of levels once. The seed is fixed.
     """
     draw = random.Random(1)
     with path.open("w", encoding="utf-8") as file:
@@ -126,7 +129,7 @@ def _run(arguments: list[str]) -> tuple[float, float]:
 
 
 def _watch(pid: int, peak_kib: list[int]) -> None:
-    """Note the peak of a process's resident memory until it ends, without its children."""
+    """Record the peak resident memory of a process, without its children, until it ends."""
     while True:
         try:
             status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Simulated coverage of the confidence interval that stops a campaign by width, and its savings.
+"""Simulate the coverage of the interval that stops a campaign by width, and the savings.
 
-Promised: 94 % or more of nominal 95 % on simulated pairs, 93 % or more on runs of two papers,
-resampled by whole repetition, over all their campaigns; the coverage of each paper is printed.
-Savings are relative to a campaign with every block that the plan allows.
+Promised: for a nominal 95 %, at least 94 % on simulated pairs, and at least 93 % on runs of two
+papers, resampled by whole repetition, over all their campaigns. The coverage of each paper is
+printed. Savings are relative to a campaign with all blocks that the plan allows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PAIRS: dict[str, Draw] = {
 
 
 def main(trials: int) -> None:
-    """Print tables of simulated pairs, and of the replication data where they are present."""
+    """Print tables of simulated pairs, and of the replication data if they are present."""
     print(f"\n## Stopping by width, {trials:,} campaigns a row\n")
     failures = _simulated(trials)
     if REPLICATION.is_dir():
@@ -82,9 +82,9 @@ def _simulated(trials: int) -> list[str]:
 
 
 def stopped(data: FloatArray, target: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the number of blocks at which each row of log ratios stops, and its limits there.
+    """Return the number of blocks at which each row of log ratios stops, and its limits.
 
-    `data` has shape (trials, blocks); each result has shape (trials,).
+    `data` has shape (trials, blocks), and each result has shape (trials,).
     """
     trials, blocks_max = data.shape
     counts = np.arange(1, blocks_max + 1)
@@ -108,7 +108,7 @@ def stopped(data: FloatArray, target: float) -> tuple[FloatArray, FloatArray, Fl
 
 
 def _same_as_product(data: FloatArray, target: float) -> None:
-    """Raise AssertionError if the product stops after a different block."""
+    """Raise AssertionError if the product stops after another block."""
     blocks, _, _ = stopped(data, target)
     for row, count in zip(data, blocks, strict=True):
         looks = [
@@ -149,7 +149,7 @@ def _resampled(trials: int) -> list[str]:
 def _print_rows(
     name: str, contrasts: Sequence[FloatArray], trials: int, promised: bool
 ) -> list[str]:
-    """Print a row per target, and return the broken promises where the data has them."""
+    """Print a row per target, and return the broken promises if `promised` is set."""
     failures = []
     for target in TARGETS:
         coverage, fixed_coverage, savings = [], [], []
@@ -196,7 +196,7 @@ A campaign has one pattern and role, or one platform and node: the first two key
 def paired(
     rows: Sequence[dict[str, str]], keys: Sequence[str], factor: str, response: str
 ) -> Singles:
-    """Return the log ratio of each two levels of `factor` in each treatment, by repetition."""
+    """Return the log ratio of every two levels of `factor` in each treatment, by repetition."""
     cells: dict[Treatment, dict[str, dict[str, float]]] = defaultdict(dict)
     for row in rows:
         if row[response] and float(row[response]) > 0:

@@ -1,4 +1,4 @@
-"""Cost of counting system calls in the kernel and by strace, and the agreement of the counts."""
+"""Measure the cost of counting system calls in the kernel and by strace, and the agreement."""
 
 from __future__ import annotations
 
@@ -54,33 +54,33 @@ KNOWN = ("getppid", "write", "sched_yield")
 
 
 class Watch:
-    """A listener for the phases of a run, which asks the agent for the load around its window."""
+    """A listener for the phases of a run. It requests the load at both ends of the window."""
 
     def __init__(self, agent: AgentClient) -> None:
         self._agent = agent
         self._load: dict[str, dict[str, int]] = {}
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Record the load at both ends of the window, which ends at the start of the drain."""
+        """Record the load at both ends of the window, which ends when the drain starts."""
         if kind == "phase" and fields["phase"] in ("window", "drain"):
             self._load[fields["phase"]] = self._agent.request("load")
 
     @property
     def steal_share(self) -> float:
-        """Return the share of all cores' time that the hypervisor took in the window."""
+        """Return the share of the time of all cores that the hypervisor took in the window."""
         return host.load_between(self._load["window"], self._load["drain"]).steal
 
 
 @dataclass(frozen=True)
 class Side:
-    """One run of a round: the mean time of its calls, and the CPU share that the host took."""
+    """One run of a round: the mean time of its calls, and the share of CPU that the host took."""
 
     us_per_call: float
     steal_share: float
 
 
 class Load:
-    """Back-to-back calls of one cell, with a method of counting system calls or without one."""
+    """Consecutive calls of one cell, with or without a method of counting system calls."""
 
     def __init__(self, workbench: Bench, cell: str, side_s: float) -> None:
         self.name, self._folder, self._runs = cell, workbench.folder / "calls" / cell, 0
@@ -92,7 +92,7 @@ class Load:
         self._plan_for(int(min(max(calls, CALLS[0]), CALLS[1])))
 
     def _plan_for(self, calls: int) -> None:
-        """Prepare runs of this number of calls."""
+        """Prepare runs with this number of calls."""
         self.calls = calls
         document = {
             "factors": {"cell": [self.name]},
@@ -109,7 +109,10 @@ class Load:
         return self._prepared.treatments[0]
 
     def side(self, way: syscalls.Way) -> Side:
-        """Run a new server and client; time runs from the first call's begin to the last's end."""
+        """Run a new server and client, and return the mean time of their calls.
+
+        The time runs from the begin of the first call to the end of the last call.
+        """
         self._runs += 1
         token = f"wwbench{self._runs}"
         folder = self._folder / token
@@ -140,7 +143,7 @@ class Load:
 def comparisons(
     workbench: Bench, rounds: int, patterns: Sequence[str], side_s: float
 ) -> Iterator[Comparison]:
-    """Yield the comparisons of each load, counted in the kernel and by strace, with it uncounted.
+    """Yield the comparisons of each load with and without counting, in the kernel and by strace.
 
     A round has one run of each.
     """
@@ -165,9 +168,9 @@ def comparisons(
 def _unpreempted() -> Iterator[None]:
     """Start processes with SCHED_BATCH, so that no process that wakes up preempts them.
 
-    Otherwise a run of two nodes on one core has one of two behaviours: the called node preempts
-    the caller at once, or it does not. They differ by 40 % of a short call, more than the cost of
-    counting.
+    Otherwise, a run of two nodes on one core has one of two behaviours: the called node preempts
+    the caller at once, or it does not. They differ by 40 % of a short call, which is more than the
+    cost of counting.
     """
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     try:
@@ -177,9 +180,9 @@ def _unpreempted() -> Iterator[None]:
 
 
 def _compare(load: Load, rounds: int) -> Iterator[Comparison]:
-    """Yield the comparison of each method of counting, over rounds that the host did not disturb.
+    """Yield the comparison of each counting method, over rounds that the host did not disturb.
 
-    Raises RuntimeError where too many rounds were excluded.
+    Raise RuntimeError if too many rounds were excluded.
     """
     available = syscalls.choose(load.agent.hello)
     ways = [UNTRACED, syscalls.Way(syscalls.TRACER)]
@@ -215,9 +218,9 @@ def _compare(load: Load, rounds: int) -> Iterator[Comparison]:
 
 
 def _order(ways: Sequence[syscalls.Way], number: int) -> list[syscalls.Way]:
-    """Return the order of a round: rotations of `ways`, first reversed, then as they are.
+    """Return the order of a round: rotations of `ways`, first reversed and then unreversed.
 
-    So no method always follows the same other one.
+    No method therefore always follows the same other method.
     """
     shift = number % len(ways)
     rotated = [*ways[shift:], *ways[:shift]]
@@ -225,7 +228,7 @@ def _order(ways: Sequence[syscalls.Way], number: int) -> list[syscalls.Way]:
 
 
 def _print_progress(place: str, sides: dict[str, Side], steal_share: float, quiet: bool) -> None:
-    """Print a line of progress on standard error; results go to standard output."""
+    """Print a line of progress to standard error. Results are printed to standard output."""
     uncounted_us = sides[UNTRACED.name].us_per_call
     texts = ", ".join(
         f"{name or 'uncounted'} {side.us_per_call:.1f} µs ({side.us_per_call / uncounted_us:.3f})"
@@ -238,7 +241,7 @@ def _print_progress(place: str, sides: dict[str, Side], steal_share: float, quie
 def agreement(workbench: Bench) -> Iterator[tuple[str, float | None, float | None]]:
     """Yield each call of KNOWN with its counts in the kernel and by strace.
 
-    A count is None where its method is not available.
+    A count is None if its method is not available.
     """
     folder = workbench.folder / "agreement"
     folder.mkdir()
@@ -251,7 +254,7 @@ def agreement(workbench: Bench) -> Iterator[tuple[str, float | None, float | Non
 
 
 def _counted_in_kernel(folder: Path, program: Sequence[str]) -> dict[str, float]:
-    """Return the kernel's counts of a program's system calls; {} where it cannot count them."""
+    """Return the kernel's counts of a program's system calls; empty if it cannot count them."""
     agent = AgentClient(folder / "agent")
     try:
         way = syscalls.choose(agent.hello)

@@ -1,8 +1,8 @@
-"""Two programs that run in turns on one core: each is stopped while the other runs.
+"""Run two programs in turns on one core: each is stopped while the other runs.
 
 The CPU time that a shared host takes varies within milliseconds and seconds. Consecutive runs of a
-second have different conditions; alternating slices of some milliseconds have the same, and the
-end of a slice, on the same core, shows whether the host took the core.
+second have different conditions. Alternating slices of a few milliseconds have the same conditions,
+and the end of a slice, on the same core, shows whether the host took the core.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AWAY_NS = 1_000_000
 
 @dataclass
 class Turn:
-    """One of the two programs: a process group, and whether its timed part is done.
+    """One of the two programs: a process group, and whether its timed part is finished.
 
     The program runs at the start. Times are in ns of CLOCK_MONOTONIC.
     """
@@ -50,18 +50,18 @@ class Turn:
             self._since_ns = None
 
     def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+        with contextlib.suppress(ProcessLookupError):  # the process has already ended
             os.killpg(self.group, number)
 
     def active_ns(self, begin_ns: int, end_ns: int) -> int:
-        """Return the time, in ns, that the program could run between two times."""
+        """Return the time (ns) that the program could run between two times."""
         return sum(max(0, min(to, end_ns) - max(since, begin_ns)) for since, to in self.slices)
 
 
 def place(session: int, core: int) -> None:
-    """Keep a session's threads, and those that they start, on a core."""
+    """Restrict the threads of a session, and later threads, to one core."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended
             if int(stat.read_text().rpartition(")")[2].split()[3]) != session:
                 continue
             for task in stat.with_name("task").iterdir():
@@ -70,7 +70,7 @@ def place(session: int, core: int) -> None:
 
 @contextlib.contextmanager
 def on_cores(*cores: int) -> Iterator[None]:
-    """Keep this thread, and processes that it starts meanwhile, on these cores."""
+    """Restrict this thread, and processes that it starts within the context, to these cores."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -80,10 +80,10 @@ def on_cores(*cores: int) -> Iterator[None]:
 
 
 def take_turns(first: Turn, second: Turn, timeout_s: float, seed: int) -> None:
-    """Let `first` and `second` run in turns until both are done.
+    """Run `first` and `second` in turns until both are finished.
 
-    A program that remains alone still has slices, so that the time when the host had the core is
-    subtracted for it too.
+    A program that continues alone still runs in slices, so that the time when the host had the core
+    is also subtracted for it.
     """
     lengths = random.Random(seed)
     deadline_s = time.monotonic() + timeout_s

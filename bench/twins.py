@@ -1,7 +1,7 @@
-"""Vectorized twins of the product's statistics over many campaigns, and a check that they agree.
+"""Vectorised equivalents of the product's statistics, with a check that they agree.
 
 Data have shape (trials, blocks, levels) and are logs. `same_as_product` compares a few trials with
-`wattwire.stats` itself, because a twin that differs would simulate another statistic.
+`wattwire.stats`, because a function that differs would simulate another statistic.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ CHECKED = 5
 
 @dataclass(frozen=True)
 class Blocks:
-    """The block analysis of each trial: contrasts with level 0, shape (trials, levels − 1), their
-    standard error and F, shape (trials,), and the residual degrees of freedom."""
+    """The block analysis of each trial.
+
+    `contrasts` with level 0 have shape (trials, levels − 1). Their standard `error` and the F
+    `statistic` have shape (trials,). `degrees` are the residual degrees of freedom.
+    """
 
     contrasts: FloatArray
     error: FloatArray
@@ -40,7 +43,7 @@ class Blocks:
 
 
 def block_analysis(data: FloatArray) -> Blocks:
-    """Return the ordinary-least-squares fit on blocks and levels, for complete blocks."""
+    """Return the least-squares fit on blocks and levels, for complete blocks."""
     trials, blocks, levels = data.shape
     inside = data - data.mean(axis=2, keepdims=True)
     means = inside.mean(axis=1)
@@ -85,7 +88,7 @@ def rank_sum_limits(data: FloatArray, confidence: float = 0.95) -> Limits:
 
 
 def _ends(ordered: FloatArray, tail: FloatArray, confidence: float) -> Limits:
-    """Return the order statistics that are the limits, by the tail probabilities of the test."""
+    """Return the order statistics that are the limits, from the tail probabilities of the test."""
     allowed = np.flatnonzero(2.0 * tail <= 1.0 - confidence)
     cut = int(allowed[-1]) + 1 if allowed.size else 1
     return ordered[:, cut - 1], ordered[:, ordered.shape[1] - cut]
@@ -111,9 +114,9 @@ def mean_limits(values: FloatArray, confidence: float = 0.95) -> Limits:
 
 
 def block_interval_limits(pairs: FloatArray, confidence: float = 0.95) -> Limits:
-    """Return limits of each group of contrasts, as `block_intervals` does; shape (trials, groups).
+    """Return the limits of each group of contrasts, shape (trials, groups) each.
 
-    `pairs` has shape (trials, blocks, groups).
+    The method is the same as in `block_intervals`. `pairs` has shape (trials, blocks, groups).
     """
     count, groups = pairs.shape[1:]
     variances = pairs.var(axis=1, ddof=1)
@@ -127,7 +130,7 @@ def block_interval_limits(pairs: FloatArray, confidence: float = 0.95) -> Limits
 
 
 def bartlett_p(variances: FloatArray, count: int) -> FloatArray:
-    """Return Bartlett's p of each row of `variances`, which are of `count` values each."""
+    """Return Bartlett's p of each row of `variances`, each of which is from `count` values."""
     groups = variances.shape[1]
     if groups < 2:
         return np.zeros(variances.shape[0])
@@ -139,7 +142,10 @@ def bartlett_p(variances: FloatArray, count: int) -> FloatArray:
 
 
 def unpaired_p(data: FloatArray, kept: NDArray[np.bool_] | None = None) -> FloatArray:
-    """Return p of an analysis of variance without blocks, over the values `kept`; (trials,)."""
+    """Return p, shape (trials,), of an analysis of variance of the `kept` values.
+
+    The analysis ignores blocks.
+    """
     counts, total, groups = _sizes(data, kept)
     values = data if kept is None else np.where(kept, data, 0.0)
     sums = values.sum(axis=1)
@@ -151,7 +157,10 @@ def unpaired_p(data: FloatArray, kept: NDArray[np.bool_] | None = None) -> Float
 
 
 def kruskal_p(data: FloatArray, kept: NDArray[np.bool_] | None = None) -> FloatArray:
-    """Return p of Kruskal–Wallis by chi-squared, over the values `kept` without ties; (trials,)."""
+    """Return p, shape (trials,), of Kruskal–Wallis by chi-squared, over the values `kept`.
+
+    There are no ties.
+    """
     counts, total, groups = _sizes(data, kept)
     values = data if kept is None else np.where(kept, data, np.inf)
     flat = values.reshape(data.shape[0], -1)
@@ -162,7 +171,7 @@ def kruskal_p(data: FloatArray, kept: NDArray[np.bool_] | None = None) -> FloatA
 
 
 def _sizes(data: FloatArray, kept: NDArray[np.bool_] | None) -> tuple[FloatArray, FloatArray, int]:
-    """Return the sizes of the groups, (trials, groups), their sums, and the number of groups."""
+    """Return the sizes of the groups, shape (trials, groups), their sums, and the group count."""
     trials, blocks, groups = data.shape
     if kept is None:
         return (
@@ -182,7 +191,7 @@ def within_fences(data: FloatArray) -> NDArray[np.bool_]:
 
 
 def same_as_product(data: FloatArray) -> None:
-    """Raise AssertionError if a twin and the product's function differ."""
+    """Raise AssertionError if a function here and the product's function differ."""
     analysis = block_analysis(data)
     low, high = analysis.limits(0.95)
     _, blocks, levels = data.shape
@@ -226,7 +235,7 @@ def same_as_product(data: FloatArray) -> None:
 
 
 def _check_interval(interval: object, low: float, high: float) -> None:
-    """Raise AssertionError if an interval of the product differs from its twin."""
+    """Raise AssertionError if an interval of the product differs from these limits."""
     if isinstance(interval, stats.Interval):
         assert np.allclose([interval.low, interval.high], [low, high], atol=1e-9), (
             interval,

@@ -1,4 +1,4 @@
-"""Check with planted loads of three classes that a load excludes busy and idle cells alike."""
+"""Check with planted loads of three classes that a load excludes busy and idle cells equally."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Run:
 
 
 class Loads:
-    """The planted loads: one process per core and load, stopped while another load is active."""
+    """The planted loads: one process per core and load. Only one load is active at a time."""
 
     def __init__(self) -> None:
         self.names = [f"{kind}, {share:.0%}" for kind in CLASSES for share in SHARES]
@@ -71,7 +71,7 @@ class Loads:
 
     @contextlib.contextmanager
     def planted(self, name: str) -> Iterator[None]:
-        """Run the load of this name for the duration of the context."""
+        """Run the load with this name within the context."""
         for process in self._started.get(name, []):
             process.send_signal(signal.SIGCONT)
         time.sleep(SETTLE_S)
@@ -105,7 +105,7 @@ class Cells:
         self._prepare("busy", {**fixed["busy"], "count": int(count)})
 
     def _prepare(self, name: str, fixed: dict[str, object]) -> None:
-        """Set the study `name` to these fixed levels, and build its cell."""
+        """Create the study `name` with these fixed levels, and build its cell."""
         document = {
             "factors": {"cell": ["loopback/cpp"]},
             "fixed": {"pattern": "service", **fixed},
@@ -117,7 +117,7 @@ class Cells:
         self._studies[name] = (study, prepare(study, self._made.catalog, builder))
 
     def run(self, number: int, load: str, cell: str) -> Run:
-        """Do one run with new nodes, and check it against the default limits."""
+        """Execute a run with new nodes, and check it against the default limits."""
         study, prepared = self._studies[cell]
         self._runs += 1
         token = f"wwbench{self._runs}"
@@ -152,7 +152,7 @@ class Silent:
 def measure(workbench: Bench, rounds: int, journal: Path) -> list[Run]:
     """Return runs of both cells without load and under each load, in `rounds` rounds.
 
-    Runs that are in the journal already are not repeated.
+    Runs that are already in the journal are not repeated.
     """
     runs = [Run(**{**entry, "codes": tuple(entry["codes"])}) for entry in _journal_entries(journal)]
     done = {(run.number, run.load, run.cell) for run in runs}
@@ -186,7 +186,7 @@ def _journal_entries(journal: Path) -> list[dict[str, object]]:
 
 
 def _order(number: int, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return (load, cell) in a random order of loads, each with its two cells in a random order."""
+    """Return (load, cell) in a random order of loads, each with both cells in a random order."""
     rng = random.Random(number)
     loads = rng.sample([NONE, *names], len(names) + 1)
     return [(load, cell) for load in loads for cell in rng.sample(CELLS, 2)]
@@ -195,9 +195,9 @@ def _order(number: int, names: Sequence[str]) -> list[tuple[str, str]]:
 def difference_limits(
     hits: int, trials: int, other_hits: int, other_trials: int
 ) -> tuple[float, float]:
-    """Return 95 % limits of the difference hits / trials − other_hits / other_trials.
+    """Return the 95 % limits of the difference hits / trials − other_hits / other_trials.
 
-    Newcombe 1998, Stat. Med. 17:873, method 10.
+    Reference: Newcombe 1998, Stat. Med. 17:873, method 10.
     """
     (low, high), (other_low, other_high) = _wilson(hits, trials), _wilson(other_hits, other_trials)
     share, other_share = hits / trials, other_hits / other_trials
@@ -216,7 +216,7 @@ def _wilson(hits: int, trials: int) -> tuple[float, float]:
 
 
 def report(runs: Sequence[Run]) -> None:
-    """Print the exclusions by load, with verdicts, and each cell's p50 with and without a load."""
+    """Print the exclusions by load with verdicts, and each cell's p50 with and without load."""
     names = list(dict.fromkeys(run.load for run in sorted(runs, key=lambda run: run.load)))
     print("\n## Excluded for other load, in a busy and in an idle cell\n")
     print("| load | busy | idle | difference, points (95 %) | alike | by class | by any limit |")
@@ -261,7 +261,7 @@ def _shares(runs: Sequence[Run], name: str) -> str:
 def _by_class(name: str, hits: int, trials: int) -> str:
     """Return the share of excluded runs of both cells, with a verdict for two kinds of load.
 
-    The limits must exclude a normal load of 100 %, and must not exclude SCHED_IDLE.
+    The validity limits must exclude a normal load of 100 % and must not exclude SCHED_IDLE.
     """
     interval = stats.share_interval(hits, trials)
     text = f"{100 * hits / trials:.1f} % ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
@@ -275,7 +275,7 @@ def _by_class(name: str, hits: int, trials: int) -> str:
 
 
 def _latency(runs: Sequence[Run], name: str, cell: str) -> str:
-    """Return table cells: geometric means of the runs' medians, and their ratio over rounds."""
+    """Return table cells: the geometric means of the runs' medians, and their ratio over rounds."""
     p50_by_run = {
         (run.load, run.number): run.p50_us for run in runs if run.cell == cell and run.p50_us
     }

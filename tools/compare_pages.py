@@ -30,11 +30,11 @@ from typing import Any, NamedTuple
 from tools.report_numbers import NUMBER, Report, Table, numbers, read_report, value_of
 from wattwire.catalog.manifest import tomllib
 
-# What the new code calls otherwise. All other names are the same.
+# Names that differ in the new code. All other names are the same.
 RENAMED: dict[str, dict[str, str]] = {
     "section": {"asked": "design", "reproduced": "replication", "laid-out": "requested-tables"},
     "table": {"violin-power-w": "box-power-w"},
-    "column": {  # table, without its number, and column
+    "column": {  # table (without its number) and column
         "answers: with the runs set aside": "with the excluded runs",
         "differences: df of that": "df, means",
         "differences: of means [interval]": "means: difference [interval]",
@@ -60,18 +60,18 @@ RENAMED: dict[str, dict[str, str]] = {
         "false alarms at 5 %": "false positives at 5 %",
     },
 }
-ROUNDING = 1e-9  # floating-point sums in another order
-SHOWN = 1e-4  # the page's explorer keeps five digits of each run's values
-PAIRS_MAX = 250_000  # pairs of rows, of which none is equal, that are tried against each other
-# How much of their words two mentions of a number share, at least; a common section counts 0.2, so
-# that an equal number in the same section is the same number in new words.
+ROUNDING = 1e-9  # tolerance for floating-point sums in another order
+SHOWN = 1e-4  # the page's explorer stores five digits of each run's values
+PAIRS_MAX = 250_000  # maximum number of pairs of unequal rows that are compared with each other
+# Minimum similarity of the words around two mentions of a number. A common section adds 0.2, so an
+# equal number in the same section matches even if its words are new.
 SAME_VALUE_SCORE = 0.2
 SAME_SECTION_SCORE = 0.5
 WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 class Difference(NamedTuple):
-    """One number that the two reports do not share."""
+    """A number that the two reports do not have in common."""
 
     kind: str
     where: str
@@ -80,14 +80,14 @@ class Difference(NamedTuple):
 
     @property
     def change(self) -> float:
-        """Return the relative change; infinite where one side has no number."""
+        """Return the relative change; infinite if one side has no number."""
         if self.old is None or self.new is None:
             return math.inf
         return abs(self.new - self.old) / (max(abs(self.old), abs(self.new)) or 1)
 
 
 class Comparison:
-    """Counts equal numbers by source and keeps the differences."""
+    """Count equal numbers by source, and store the differences."""
 
     def __init__(self) -> None:
         self.equal: Counter[str] = Counter()
@@ -95,7 +95,7 @@ class Comparison:
         self.differences: list[Difference] = []
 
     def pair(self, where: str, old: float | None, new: float | None) -> None:
-        """Count one number of both reports, or keep the difference."""
+        """Count a number that both reports have, or store the difference."""
         source = where.split(" ", 1)[0]
         if old is None or new is None:
             self.differences.append(
@@ -109,7 +109,7 @@ class Comparison:
             self.differences.append(Difference("differs", where, old, new))
 
     def cells(self, where: str, old: str, new: str) -> None:
-        """Compare the numbers of two cells: in their order, or by value if one has more."""
+        """Compare the numbers of two cells in order, or by value if one cell has more numbers."""
         ours, theirs = numbers(old), numbers(new)
         if len(ours) != len(theirs):
             shared = Counter(ours) & Counter(theirs)
@@ -121,7 +121,7 @@ class Comparison:
             self.pair(where, a, b)
 
     def table(self, name: str, old: Table, new: Table) -> None:
-        """Compare two tables row by row; rows may have moved and words may have changed."""
+        """Compare two tables row by row. Rows may have moved, and words may have changed."""
         for a, b in _paired_rows(_renamed(name, old), _renamed(name, new)):
             row = a or b or {}
             title = ", ".join(v for v in row.values() if v and not _is_number(v))[:80]
@@ -130,7 +130,7 @@ class Comparison:
                 self.cells(where, (a or {}).get(column, ""), (b or {}).get(column, ""))
 
     def text(self, old: list[tuple[str, str]], new: list[tuple[str, str]]) -> None:
-        """Compare the numbers of two pages' sentences by value and the words around them."""
+        """Compare the numbers in the sentences of two pages by value and surrounding words."""
         ours, theirs = list(_in_context(old)), list(_in_context(new))
         pairs, ours, theirs = _paired_by_words(ours, theirs, "value", SAME_VALUE_SCORE)
         for a, b in pairs:
@@ -157,7 +157,7 @@ def _renamed(name: str, table: Table) -> Table:
 def _paired_rows(
     old: Table, new: Table
 ) -> Iterator[tuple[dict[str, str] | None, dict[str, str] | None]]:
-    """Yield rows that belong together: equal ones, then equal labels, then most equal cells."""
+    """Yield corresponding rows: equal rows, then equal labels, then the most equal cells."""
     shared = {c for row in old for c in row} & {c for row in new for c in row}
     labels = [c for c in shared if not any(_is_number(row.get(c, "")) for row in (*old, *new))]
     keys: list[Callable[[dict[str, str]], Hashable]] = [
@@ -209,7 +209,7 @@ class _Mention(NamedTuple):
 
 
 def _in_context(text: Iterable[tuple[str, str]]) -> Iterator[_Mention]:
-    """Yield each number of the sentences with the five words before it and after it."""
+    """Yield each number of the sentences with the five words before and after it."""
     for section, block in text:
         for match in NUMBER.finditer(block):
             before = WORD.findall(block[: match.start()])[-5:]
@@ -224,7 +224,7 @@ def _in_context(text: Iterable[tuple[str, str]]) -> Iterator[_Mention]:
 def _paired_by_words(
     old: Sequence[_Mention], new: Sequence[_Mention], same: str, score_min: float
 ) -> tuple[list[tuple[_Mention, _Mention]], list[_Mention], list[_Mention]]:
-    """Return pairs that share the field `same` and most words, then those left of both sides."""
+    """Return pairs with equal `same` fields and similar words, and the rest of both sides."""
     scored = []
     for i, a in enumerate(old):
         for j, b in enumerate(new):
@@ -275,7 +275,7 @@ def compare_analysis(comparison: Comparison, old: Report, new: Report) -> None:
 
 
 def _compare_treatments(comparison: Comparison, old: Report, new: Report) -> None:
-    """Compare medians and geometric means with those of the old page's runs, to its five digits."""
+    """Compare medians and geometric means with those of the old page's runs, to five digits."""
     titles = {c["response"]: c["response_title"] for c in new.analysis.get("contrasts", [])}
     means: dict[str, Callable[[list[float]], float]] = {
         "medians": statistics.median,
@@ -313,7 +313,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 
 def compare(old: Report, new: Report) -> Comparison:
-    """Return the common and the differing numbers of two reports."""
+    """Return the equal and the differing numbers of two reports."""
     comparison = Comparison()
     names_now = {}
     for name in old.tables:
@@ -332,7 +332,7 @@ def compare(old: Report, new: Report) -> Comparison:
 
 
 def cause_of(campaign: str, difference: Difference, causes: Iterable[dict[str, Any]]) -> str:
-    """Return the name of the first cause that explains a difference; "" if none does."""
+    """Return the name of the first cause that explains a difference; "" without a cause."""
     for cause in causes:
         if (
             re.search(cause["where"], f"{campaign}: {difference.where}")

@@ -1,10 +1,11 @@
-"""Writes the constants of the contract for each language from contract/schemas.
+"""Generate the constants of the contract for each language from contract/schemas.
 
 Usage: generate_constants.py [--check]. Every `NAME.jinja` in languages/ and wattwire/ is rendered
-to `NAME` beside it. With --check nothing is written: the files that differ are named, and the exit
-code is 1. A language brings its own template, so that no list of languages is kept here.
+to `NAME` in the same folder. With --check, nothing is written. The program prints the files that
+differ, and its exit code is 1. Each language has a template, so this program needs no list of
+languages.
 
-A template has these values, each in the order of the contract:
+A template can use these values, each in the order of the contract:
 
     contract            int, the version
     keys                of a spec: .name, .type (string, integer, strings, integers)
@@ -77,7 +78,7 @@ class Layout:
 
 
 def key_type(name: str, schema: dict[str, Any]) -> str:
-    """Return the type of a spec's key from its JSON schema; raises ValueError for others."""
+    """Return the type of a spec's key from its JSON schema. Raise ValueError for other types."""
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
     if values:
         return "string" if isinstance(values[0], str) else "integer"
@@ -98,7 +99,7 @@ def layout(types: dict[str, str]) -> Layout:
 
 
 def values(schemas: Path) -> dict[str, Any]:
-    """Return what a template may use, from the files in contract/schemas."""
+    """Return the values that a template can use, from the files in contract/schemas."""
     codes = json.loads((schemas / "codes.json").read_text(encoding="utf-8"))
     spec = json.loads((schemas / "spec.schema.json").read_text(encoding="utf-8"))
     ready = json.loads((schemas / "ready.schema.json").read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
-"""`python tools/kit_lints.py`: formats and lints of the kits and cells of some languages.
+"""`python tools/kit_lints.py`: check formats and lints of the kits and cells of some languages.
 
-A language whose tools are missing is skipped with the reason; the exit code is 1 where a tool has
-something to say. A cell depends on its language's kit at `_kit`, which exists only in a build, so
-each is laid out below target/ with the kit and with what its manifest's build generates.
+A language is skipped, with the reason, if its tools are missing. The exit code is 1 if a tool
+reports a problem. A cell depends on its language's kit at `_kit`, which exists only in a build.
+Each cell is therefore laid out below target/ with the kit and the generated files of its build.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ GO_ENVIRONMENT = {
 
 
 def tracked(suffix: str, *folders: str) -> list[str]:
-    """Return the repository's files with a suffix in some folders."""
+    """Return the files of the repository in some folders that have this suffix."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "--", *folders]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return [name for name in listed.stdout.splitlines() if name.endswith(suffix)]
 
 
 def passes(command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> bool:
-    """Run a command, whose messages go to standard error; return whether it ends with 0."""
+    """Run a command and return whether it succeeds. Its output goes to standard error."""
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, **(environment or {})}, stdout=sys.stderr,
         check=False,
@@ -56,7 +56,7 @@ def passes(command: Sequence[str], folder: Path, environment: dict[str, str] | N
 
 
 def cells_in(language: str) -> list[Path]:
-    """Return the folders of a language's cells, those of the bench included."""
+    """Return the folders of a language's cells, including the cells of the bench."""
     roots = (ROOT / "middleware", ROOT / "bench" / "cells" / "middleware")
     return sorted(path for root in roots for path in root.glob(f"*/{language}"))
 
@@ -72,7 +72,7 @@ def gofmt_passes(names: Sequence[str]) -> bool:
 
 
 def lay_out_go(cell: Path) -> Path:
-    """Copy a cell and its kit to a folder of their own, and return it."""
+    """Copy a cell and its kit to a new folder, and return the folder."""
     folder = WORKSHOP / f"{cell.parent.name}-{cell.name}"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(cell, folder)
@@ -81,7 +81,7 @@ def lay_out_go(cell: Path) -> Path:
 
 
 def generate(cell: Path, folder: Path) -> str:
-    """Run all but the last command of a cell's build; return the reason if one fails."""
+    """Run all commands of a cell's build except the last; return the reason if one fails."""
     manifest = tomllib.loads((cell / "node.toml").read_text(encoding="utf-8"))
     missing = [name for name in manifest.get("requires", []) if shutil.which(name) is None]
     if missing:
@@ -111,9 +111,9 @@ def lint_go() -> list[str]:
 
 
 def lint_csharp() -> list[str]:
-    """Return the cells about which Mono's compiler, at its highest level, warns.
+    """Return the cells for which Mono's compiler reports warnings at its highest level.
 
-    None of Debian's formatters can parse current C#: astyle fails on lambdas.
+    None of Debian's formatters can parse current C#; astyle fails on lambdas.
     """
     kit = ROOT / "languages" / "csharp" / "kit"
     output = WORKSHOP / "csharp.exe"
@@ -131,7 +131,7 @@ def lint_csharp() -> list[str]:
 
 
 def fetched(artifact: str, folder: Path, sums: Path) -> str:
-    """Fetch an artifact by Maven and check its hash; return why that fails."""
+    """Fetch an artifact with Maven and check its hash; return the reason if this fails."""
     command = ["mvn", "--quiet", "--batch-mode", "--strict-checksums", f"-Dartifact={artifact}"]
     command += [f"-Dmaven.repo.local={CACHE / 'maven'}", f"-DoutputDirectory={folder}", MAVEN_COPY]
     if not passes(command, ROOT):
@@ -142,9 +142,9 @@ def fetched(artifact: str, folder: Path, sums: Path) -> str:
 
 
 def lint_java() -> list[str]:
-    """Return the changes of google-java-format and javac's warnings about the kit.
+    """Return the changes of google-java-format and the warnings of javac about the kit.
 
-    Cells are compiled with all warnings by their builds, which fetch the libraries for it.
+    The builds of the cells compile with all warnings, because they fetch the libraries.
     """
     java, failed = ROOT / "languages" / "java", []
     folder = WORKSHOP / "java"
@@ -172,7 +172,7 @@ def lint_java() -> list[str]:
 
 
 def install_javascript_lints() -> Path:
-    """Install what the lock file in languages/javascript/lint names; return the folder."""
+    """Install the packages of the lock file in languages/javascript/lint; return the folder."""
     source = ROOT / "languages" / "javascript" / "lint"
     folder = WORKSHOP / "javascript"
     installed = folder / "node_modules" / ".package-lock.json"
@@ -184,12 +184,12 @@ def install_javascript_lints() -> Path:
     if is_new:
         flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--cache", str(CACHE / "npm")]
         if not passes(["npm", "ci", *flags], folder):
-            (folder / lock.name).unlink()  # so that the next run installs again
+            (folder / lock.name).unlink()  # so that the next run installs the packages again
     return folder
 
 
 def lint_javascript() -> list[str]:
-    """Return those of node --check, prettier and eslint that report a problem."""
+    """Return the tools among node --check, prettier and eslint that report a problem."""
     names = tracked(".js", "languages", "middleware", "bench")
     failed = [
         f"node --check: {name}" for name in names if not passes(["node", "--check", name], ROOT)
@@ -209,7 +209,7 @@ def lint_javascript() -> list[str]:
 
 
 def checked(command: Sequence[str], suffix: str, silence: str) -> list[str]:
-    """Return the files with a suffix about which a syntax check says more than `silence`."""
+    """Return the files with this suffix for which a syntax check prints more than `silence`."""
     failed = []
     for name in tracked(suffix, "languages", "middleware", "bench"):
         done = subprocess.run(
@@ -223,7 +223,7 @@ def checked(command: Sequence[str], suffix: str, silence: str) -> list[str]:
 
 
 def lint_ruby() -> list[str]:
-    """Return the files in Ruby that do not parse without a warning, and rubocop if it complains."""
+    """Return the Ruby files with syntax warnings, and rubocop if it reports a problem."""
     failed = checked(["ruby", "-wc"], ".rb", "Syntax OK")
     if shutil.which("rubocop") is None:
         print("lint: rubocop skipped: it is not installed", file=sys.stderr)
@@ -236,7 +236,7 @@ def lint_ruby() -> list[str]:
 
 
 def lint_php() -> list[str]:
-    """Return the files in PHP that do not parse, and phpcs if it complains."""
+    """Return the PHP files that do not parse, and phpcs if it reports a problem."""
     failed = checked(["php", "-l"], ".php", "No syntax errors detected in {name}")
     if shutil.which("phpcs") is None:
         print("lint: phpcs skipped: it is not installed", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Writer of contract/vectors/*.json from the contract's text alone.
+"""Write contract/vectors/*.json according to the text of the contract.
 
-It imports no kit, so that the vectors cannot contain a mistake of a kit. Run it after a change of
-CONTRACT.md and check the difference: `python3 tools/make_vectors.py`.
+This program imports no kit, so that the vectors cannot contain an error of a kit. After a change of
+CONTRACT.md, run `python3 tools/make_vectors.py` and check the difference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TARGET = ROOT / "contract" / "vectors"
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 WORD = 2**64
 UNKNOWN_NS = -(2**63)
-HEX_BYTES_MAX = 256  # for longer payloads: the digest, the first and the last 64 bytes
+HEX_BYTES_MAX = 256  # longer payloads: only the digest and the first and last 64 bytes
 
 
 def mix(z: int) -> int:
@@ -52,7 +52,7 @@ GIVEN = ((0, 0, 0), (7, (2 << 48) | 5, 1_234_567_890_123), (2**53 - 1, (65534 <<
 
 
 def payload_vectors() -> list[dict[str, Any]]:
-    """Return payloads of many sizes (C-19, C-20)."""
+    """Return payloads of various sizes (C-19, C-20)."""
     cases = []
     for seed, seq, begin_ns in GIVEN:
         for encoding in ("bytes", "text"):
@@ -106,7 +106,7 @@ def check_vectors() -> list[dict[str, Any]]:
 def short_vectors() -> list[dict[str, Any]]:
     """Return arrivals of short payloads of node 2 with their completed counters (C-21).
 
-    A counter is completed to the value nearest to the next expected one.
+    A counter is completed to the value that is nearest to the next expected counter.
     """
     sequences = (
         ("bytes", 0, (0, 1, 2, 3)),
@@ -256,9 +256,9 @@ ROLES = {
 def spec_vectors() -> dict[str, Any]:
     """Return valid, invalid and unsound specs, without `settings.*`.
 
-    The reader of the vectors adds the default settings of the cell that it tests. A node must
-    refuse `invalid` specs. The harness refuses `unsound` ones, which are changes of a valid spec;
-    a node may refuse them.
+    The reader of the vectors adds the default settings of the tested cell. A node must refuse
+    `invalid` specs. `unsound` specs are changed valid specs. The harness refuses them, and a node
+    may refuse them.
     """
     valid = []
     for pattern, (receiver, sender) in ROLES.items():
@@ -313,7 +313,7 @@ def spec_vectors() -> dict[str, Any]:
 def dialogue_vectors() -> dict[str, Any]:
     """Return the order of lines per role, their fields, and the exit codes.
 
-    A role prints LISTENING only where it is the pattern's `listens`.
+    A role prints LISTENING only if it is the role in the pattern's `listens`.
     """
     sender = ["READY", "< GO", "SENT", "< STOP", "DONE"]
     receiver = ["READY", "< GO", "< STOP", "DONE"]

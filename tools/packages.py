@@ -19,12 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "packages-debian.txt"
 PLACES = (NAME, f"languages/*/{NAME}", f"middleware/*/{NAME}", f"middleware/*/*/{NAME}")
-EXTRA_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # for servers; a user's PATH may lack them
+EXTRA_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # for servers; they may not be on a user's PATH
 
 
 @dataclass(frozen=True)
 class Package:
-    """One line of a list of packages."""
+    """One line of a package list."""
 
     name: str
     shown_by: str
@@ -42,7 +42,7 @@ class Package:
 
 
 def listed() -> list[Package]:
-    """Return the packages of every list in the repository, those of the root first."""
+    """Return the packages of all lists in the repository, beginning with the root's list."""
     paths = [path for place in PLACES for path in sorted(ROOT.glob(place))]
     return [p for path in paths for p in read_packages(path.read_text("utf-8"), str(path))]
 
@@ -50,7 +50,7 @@ def listed() -> list[Package]:
 def read_packages(text: str, where: str = NAME) -> list[Package]:
     """Return the packages of a list.
 
-    Raises ValueError that gives the line with fewer than four columns.
+    Raise ValueError for a line with fewer than four columns.
     """
     packages = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -67,8 +67,8 @@ def read_packages(text: str, where: str = NAME) -> list[Package]:
 
 
 def install(names: list[str]) -> bool:
-    """Install packages with apt-get, and return whether that succeeded."""
-    # Nodes start the servers that they need, so RUNLEVEL keeps packages from starting theirs.
+    """Install packages with apt-get, and return whether this succeeded."""
+    # Nodes start their servers themselves, so RUNLEVEL prevents packages from starting them.
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     commands = (
         ["apt-get", "-qq", "update"],
@@ -83,7 +83,7 @@ def install(names: list[str]) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Return 0 where the verb may continue, 3 only where an installation failed with CI=true."""
+    """Return 0 if the verb may continue, or 3 if an installation failed with CI=true."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("verb", help="a verb of the Makefile, such as demo or test")
     verb = parser.parse_args(arguments).verb

@@ -1,10 +1,10 @@
-"""Simulated false-positive rates of the paper path, and the writer of their table.
+"""Simulate false-positive rates of the paper's decision path, and write them to a table.
 
-    python -m tools.paper_rates [TRIALS]
+Usage: python -m tools.paper_rates [TRIALS]
 
-Groups without a difference are drawn from several models and passed to `decide`. The rates are
-those at which the test over all groups rejects at 5 %, with all values and without outliers. The
-table is in wattwire/stats/paper/rates_table.py, so that a page can print it.
+Groups without a difference are drawn from several models and passed to `decide`. A rate is the
+share of trials in which the test over all groups rejects at 5 %, with all values and without
+outliers. The table is in wattwire/stats/paper/rates_table.py, so that a page can print it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Model = Callable[[np.random.Generator, int, int], Drawn]
 
 
 def _blocked(rng: np.random.Generator, groups: int, runs: int) -> Drawn:
-    """Return values, (groups, runs), half of whose variance is between blocks."""
+    """Return values, shape (groups, runs); half of their variance is between blocks."""
     return rng.normal(size=(1, runs)) + rng.normal(size=(groups, runs))
 
 
 def _contaminated(rng: np.random.Generator, groups: int, runs: int) -> Drawn:
-    """Return values, (groups, runs), a tenth of which have ten times the standard deviation."""
+    """Return values, shape (groups, runs); a tenth have ten times the standard deviation."""
     is_contaminated = rng.random((groups, runs)) < 0.1
     return np.asarray(rng.normal(size=(groups, runs)) * np.where(is_contaminated, 10.0, 1.0))
 
@@ -50,9 +50,9 @@ MODELS: dict[str, Model] = {
 
 
 def rate(model: str, groups: int, runs: int, trials: int) -> dict[str, Any]:
-    """Return a row: shares of `trials` that reject with all values and without outliers.
+    """Return a row: the shares of `trials` that reject with all values and without outliers.
 
-    `turned` is the share in which the two disagree.
+    `turned` is the share of trials in which both disagree.
     """
     rng = np.random.default_rng([SEED, list(MODELS).index(model), groups, runs])
     rejected, rejected_without_outliers, disagreeing = 0, 0, 0
@@ -77,7 +77,7 @@ def rate(model: str, groups: int, runs: int, trials: int) -> dict[str, Any]:
 
 
 def written(rates: list[dict[str, Any]], trials: int) -> str:
-    """Return the table as the text of a module of constants."""
+    """Return the table as the source code of a module of constants."""
     rows = [tuple(rate_row.values()) for rate_row in rates]
     listed = "\n".join(f"    {row!r},".replace("'", '"') for row in rows)
     return (
@@ -91,7 +91,7 @@ def written(rates: list[dict[str, Any]], trials: int) -> str:
 
 
 def main() -> None:
-    """Simulate every cell and write the table."""
+    """Simulate all cells and write the table."""
     trials = int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS
     rates = []
     for model in MODELS:

@@ -1,4 +1,4 @@
-"""Read a report's numbers: CSV tables, the page's tables, charts and text, and analysis.json."""
+"""Read the numbers of a report: CSV tables, tables, charts and text of the page, analysis.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Not the digits of a name (p99, b01-p001, v1.2.3); a no-break space separates thousands.
+# Exclude the digits of names (p99, b01-p001, v1.2.3). A no-break space separates thousands.
 NUMBER = re.compile(
     r"(?<![\w.])[-−+]?\d+(?:[\u202f\xa0,]\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?"
     r"(?:\s?×\s?10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
@@ -23,7 +23,7 @@ Table = list[dict[str, str]]
 
 
 class Report(NamedTuple):
-    """What one report holds: tables by name, and the page's other text by section."""
+    """Content of a report: tables by name, and the other text of the page by section."""
 
     tables: dict[str, Table]
     text: list[tuple[str, str]]
@@ -32,19 +32,19 @@ class Report(NamedTuple):
 
 
 def numbers(text: str) -> list[float]:
-    """Return the numbers in `text`, in their order."""
+    """Return the numbers in `text`, in order."""
     return [value_of(match) for match in NUMBER.finditer(text)]
 
 
 def value_of(match: re.Match[str]) -> float:
-    """Return the number that was matched."""
+    """Return the value of a matched number."""
     digits = re.sub("[\u202f\xa0,]", "", match[0]).replace("−", "-")
     mantissa, _, exponent = re.sub(r"\s", "", digits).partition("×10")
     return float(f"{mantissa}e{exponent.translate(SUPERSCRIPT)}") if exponent else float(mantissa)
 
 
 class _Page(HTMLParser):
-    """Collects a page's visible text: tables by name, all other blocks by section."""
+    """Parser that collects the visible text of a page: tables by name, other blocks by section."""
 
     CELLS = frozenset({"td", "th"})
     BLOCKS = CELLS | {"p", "li", "h1", "h2", "h3", "summary", "section", "table"}
@@ -88,7 +88,7 @@ class _Page(HTMLParser):
             self.scripts[self.script] = self.scripts.get(self.script, "") + data
 
     def tables(self) -> Iterator[tuple[str, Table]]:
-        """Yield the name and the rows of each table; columns have the titles of their heading."""
+        """Yield the name and the rows of each table; the columns have the titles of its heading."""
         for name, rows in self.rows.items():
             titles: list[str] = []
             for title in self.headers.get(name, []):
@@ -115,7 +115,7 @@ class _Page(HTMLParser):
 
 
 def _unpacked(packed: dict[str, Any]) -> Table:
-    """Return rows of columns as a page has them, all cells as text."""
+    """Return the rows of a page's packed columns, with all cells as text."""
     columns = {}
     for name, column in packed["columns"].items():
         cells = column
@@ -126,7 +126,7 @@ def _unpacked(packed: dict[str, Any]) -> Table:
 
 
 def read_report(folder: Path) -> Report:
-    """Return all that the report in `folder` holds."""
+    """Return the content of the report in `folder`."""
     tables: dict[str, Table] = {}
     for path in sorted(folder.glob("tables/*.csv")):
         with path.open(encoding="utf-8", newline="") as file:

@@ -1,8 +1,9 @@
-"""Comparison of an installed tool's version with the oldest that this repository works with.
+"""Compare the version of an installed tool with the oldest version that this repository supports.
 
-Usage: requirements.py python|cargo. Prints nothing where the version suffices and "unpinned" where
-Python is older than the pinned packages; exits with 3 and a sentence where it is too old to work.
-Plain standard library, because it runs before there is a virtual environment.
+Usage: requirements.py python|cargo. The program prints nothing if the version is sufficient, and
+"unpinned" if Python is older than the pinned packages. If the version is too old, it prints a
+sentence and exits with 3. It uses only the standard library, because it runs before the virtual
+environment exists.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ PINNED_PYTHON = (3, 11)
 
 
 def version(text: str) -> tuple[int, ...]:
-    """Return the first version in `text`, (0,) where there is none."""
+    """Return the first version in `text`; (0,) without a version."""
     match = re.search(r"\d+(\.\d+)+", text)
     return tuple(int(part) for part in match.group().split(".")) if match else (0,)
 
 
 def minimum(file: str, key: str) -> tuple[int, ...]:
-    """Return the version that `key` of a TOML file in the repository states."""
+    """Return the version of `key` in a TOML file of the repository."""
     text = (ROOT / file).read_text(encoding="utf-8")
     match = re.search(rf'^{key} = "[^\d"]*([\d.]+)"', text, re.MULTILINE)
     if match is None:
@@ -33,7 +34,7 @@ def minimum(file: str, key: str) -> tuple[int, ...]:
 
 
 def check_python(running: tuple[int, ...]) -> str:
-    """Return "unpinned" or nothing. Raises SystemExit for a Python that is too old."""
+    """Return "unpinned" or "". Raise SystemExit if Python is too old."""
     oldest = minimum("pyproject.toml", "requires-python")
     if running < oldest:
         refuse("Python", running, oldest, "name a newer one: make PYTHON=python3.11 …")
@@ -41,7 +42,7 @@ def check_python(running: tuple[int, ...]) -> str:
 
 
 def check_cargo(reported: str) -> str:
-    """Return nothing. Raises SystemExit for a cargo that cannot build the agent."""
+    """Return "". Raise SystemExit if cargo is too old to build the agent."""
     running, oldest = version(reported), minimum("agent/Cargo.toml", "rust-version")
     if running < oldest:
         refuse("cargo", running, oldest, "rustup installs a newer one")
@@ -49,7 +50,7 @@ def check_cargo(reported: str) -> str:
 
 
 def refuse(tool: str, running: tuple[int, ...], oldest: tuple[int, ...], remedy: str) -> None:
-    """Print the versions and a remedy on standard error, and raise SystemExit with code 3."""
+    """Print the versions and a remedy to standard error, and raise SystemExit with code 3."""
     running_text, oldest_text = (".".join(map(str, v)) for v in (running, oldest))
     print(
         f"{tool}: found {running_text}; allowed: {oldest_text} or newer; {remedy}", file=sys.stderr

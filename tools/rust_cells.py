@@ -1,8 +1,8 @@
-"""`python tools/rust_cells.py [FOLDER…]`: a workspace for Rust cells, and their lints.
+"""`python tools/rust_cells.py [FOLDER…]`: create a workspace for Rust cells, and lint them.
 
-A cell depends on its language's kit at `_kit`, which exists only in a build. This program makes a
-folder for each cell under target/rust-cells with links to the original files, so that cargo,
-clippy and editors there work on the committed files. Without FOLDER: all cells.
+A cell depends on its language's kit at `_kit`, which exists only in a build. This program creates a
+folder for each cell under target/rust-cells with links to the original files. There, cargo, clippy
+and editors work on the committed files. Without FOLDER, it processes all cells.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def rust_cells() -> list[Path]:
 
 
 def heavy(cell: Path) -> str:
-    """Return the manifest's text about a long build of the cell, "" for a short build."""
+    """Return the manifest's text about a long build of the cell; "" for a short build."""
     table = tomllib.loads((cell / "node.toml").read_text(encoding="utf-8"))
     return str(table.get("build", {}).get("heavy", ""))
 
 
 def lay_out(cell: Path, workshop: Path = WORKSHOP) -> Path:
-    """Make a folder with links to the cell's files and to the kit as `_kit`, and return it."""
+    """Create a folder with links to the cell's files and to the kit as `_kit`, and return it."""
     folder = workshop / f"{cell.parent.name}-{cell.name}"
     folder.mkdir(parents=True, exist_ok=True)
     for link in folder.iterdir():
@@ -49,7 +49,7 @@ def lay_out(cell: Path, workshop: Path = WORKSHOP) -> Path:
 
 
 def lint(crate: Path) -> bool:
-    """Return whether clippy accepts a crate; its messages go to standard error."""
+    """Return whether clippy accepts a crate. Its messages go to standard error."""
     command = [*CLIPPY, str(WORKSHOP / "target"), "--", "-D", "warnings"]
     return subprocess.run(command, cwd=crate, check=False).returncode == 0
 

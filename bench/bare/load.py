@@ -1,6 +1,7 @@
-"""A load generator: CLASS SHARE. It works for SHARE of every 10 ms; 1 is continuous.
+"""A load generator with the arguments CLASS SHARE.
 
-It stops itself (SIGSTOP) before it begins, so that its parent controls when it works.
+It works for SHARE of every 10 ms; a SHARE of 1 is continuous work. It stops itself (SIGSTOP) before
+it begins, so that its parent controls when it works.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""In planted reports every changed number is found; moved or renamed ones are ignored."""
+"""Test that every changed number is reported, and that moved or renamed numbers are not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANSWER = {
 
 
 def write_report(folder: Path, **changes: str) -> None:
-    """Write the report of one campaign, with `changes` to the current text."""
+    """Write the report of one campaign, with `changes` to its text."""
     said = {
         "headline": "Python is 2.5 times slower (95 % interval 2.25 to 2.75).",
         "text": "The campaign has 40 runs of 1\u202f024 B; p = 3 × 10⁻⁵, and b01-p001 is p99.",
@@ -62,8 +62,8 @@ def compared(tmp_path: Path, causes: str = "", **changes: str) -> int:
 def test_equal_reports_with_a_renamed_section_have_no_difference(tmp_path, capsys) -> None:
     assert compared(tmp_path) == 0
     printed = capsys.readouterr().out
-    # The CSV's ratio with its interval, the table's 2 costs, the chart's point, 4 numbers of the
-    # headline, 3 of the text, 3 of analysis.json.
+    # The ratio and interval of the CSV, 2 costs of the table, the point of the chart, 4 numbers of
+    # the headline, 3 of the text, and 3 of analysis.json.
     assert "16 numbers compared: 16 equal" in printed
     assert "csv 3, page 2, chart 1, text 7, analysis 3" in printed
 

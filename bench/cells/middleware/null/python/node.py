@@ -1,4 +1,4 @@
-"""A node without a middleware: its sender sends nothing; its receiver gets generated messages."""
+"""A node without a middleware. Its sender sends nothing; its receiver generates the messages."""
 
 from wattwire_kit import run
 

@@ -15,13 +15,13 @@ def publish(kit: Kit) -> None:
 def subscribe(kit: Kit) -> None:
     (sender,) = kit.spec["peers.nodes"]
     message = Payload(kit.spec, [sender])
-    messages = []  # made before the window: making them is not the kit's cost of receiving
+    messages = []  # created before the window, because their creation is not a cost of receiving
     for counter in range(kit.setting("arrivals")):
         message.stamp(sender << 48 | counter, kit.now())
         messages.append(bytes(message.buffer))
     kit.ready(guarantee=GUARANTEE, **READY)
     start_ns = kit.wait_go()
-    while kit.now() < start_ns:  # none comes earlier in a run; the kit would treat it as a stray
+    while kit.now() < start_ns:  # no message arrives before the start of a run
         pass
     received = kit.received
     for data in messages:

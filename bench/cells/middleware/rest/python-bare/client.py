@@ -14,7 +14,7 @@ HEADERS = {"Content-Type": "text/plain; charset=utf-8"}
 def main(host: str, port: str, warm: int, calls: int) -> None:
     url = f"http://{host}:{port}/echo"
     session = requests.Session()
-    session.trust_env = False  # as the cell, which takes no proxy from the environment
+    session.trust_env = False  # like the cell, do not use a proxy from the environment
 
     def call() -> None:
         response = session.post(url, data=TEXT, headers=HEADERS, timeout=5)

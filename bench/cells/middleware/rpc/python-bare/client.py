@@ -16,7 +16,7 @@ HEADERS = {"Content-Type": "application/json"}
 def main(host: str, port: str, warm: int, calls: int) -> None:
     url = f"http://{host}:{port}/api"
     session = requests.Session()
-    session.trust_env = False  # as the cell, which takes no proxy from the environment
+    session.trust_env = False  # like the cell, do not use a proxy from the environment
 
     def call(number: int) -> None:
         body = {"jsonrpc": "2.0", "id": number, "method": "echo", "params": [TEXT]}
