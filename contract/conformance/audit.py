@@ -1,4 +1,4 @@
-"""Checks of each node after a complete run: its lines, counts and records."""
+"""Check each node after a complete run: its lines, counts and records."""
 
 from __future__ import annotations
 

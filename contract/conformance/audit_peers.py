@@ -1,4 +1,4 @@
-"""Checks between the nodes of a run: deliveries, and the order of times across nodes."""
+"""Check the nodes of a run against each other: deliveries, and the order of times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control of the nodes of one run: the controller's side of the contract's dialogue."""
+"""Control the nodes of one run: the controller's side of the contract's dialogue."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Group:
         self.wait_done(self.receivers)
 
     def run(self, during: Callable[[Group], None] | None = None) -> Group:
-        """Do a complete run; call `during` immediately after GO."""
+        """Execute a complete run; call `during` immediately after GO."""
         self.start()
         self.go()
         if during is not None:

@@ -1,4 +1,4 @@
-"""CPU time that the host stole from this machine: evidence that does not depend on the nodes."""
+"""Measure the CPU time that the host stole: evidence that does not depend on the nodes."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def lines_on_three(bench: Bench) -> list[Problem]:
 
 
 def children(pattern: str) -> Scenario:
-    """Check that no child process holds the descriptor of a node's lines once the node is READY."""
+    """Check that no child process has the descriptor of a node's lines once the node is READY."""
 
     def check(bench: Bench) -> list[Problem]:
         with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
@@ -168,7 +168,7 @@ def children(pattern: str) -> Scenario:
             problems = []
             for node in group.nodes:
                 end_ns = time.monotonic_ns() + CHILD_NS
-                # A child holds the descriptor until it has started its program or closed it.
+                # A child has the descriptor until it has started its program or closed it.
                 while (holders := node.others_with_lines()) and time.monotonic_ns() < end_ns:
                     time.sleep(0.05)
                 for command in holders:

@@ -113,7 +113,7 @@ class NodeProcess:
             return self.line(keyword)
 
     def others_with_lines(self) -> list[str]:
-        """Return the commands of other processes that hold the descriptor of the lines (C-05)."""
+        """Return the commands of other processes that have the descriptor of the lines (C-05)."""
         assert self._process.stdout is not None
         pipe = f"pipe:[{os.fstat(self._process.stdout.fileno()).st_ino}]"
         commands: dict[str, str] = {}

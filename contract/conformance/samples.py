@@ -1,4 +1,4 @@
-"""Reader of sample files (C-24, C-25), which reports their breaches."""
+"""Read sample files (C-24, C-25) and report their breaches."""
 
 from __future__ import annotations
 

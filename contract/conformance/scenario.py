@@ -55,9 +55,9 @@ class Bench:
         during: Callable[[Group], None] | None = None,
         members: Sequence[Member] | None = None,
     ) -> list[Problem]:
-        """Do a complete run and return its breaches.
+        """Execute a complete run and return its breaches.
 
-        The nodes are `members`. Without `members` they are one pair with `changes` in both specs.
+        The nodes are `members`, or by default a pair with `changes` in both specs.
         """
         members = members or pair(self.cell, self.cell, pattern, changes)
         with self.group(pattern, members) as group:
@@ -70,7 +70,7 @@ class Bench:
         return NodeProcess(self.cell, spec, folder, f"{spec.get('role')} ({self.cell.name})", extra)
 
     def lone_spec(self, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
-        """Return the spec of a single node with its own run token."""
+        """Return the spec of a single node with a new run token."""
         spec = base_spec(self.cell, pattern, role, **changes)
         spec["run"] = new_token()
         spec["peers.endpoints"] = list(self.endpoints)

@@ -1,4 +1,4 @@
-"""Validation of nodes' lines by the contract's JSON Schemas."""
+"""Validate the lines of nodes by the contract's JSON Schemas."""
 
 from __future__ import annotations
 

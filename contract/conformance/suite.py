@@ -1,4 +1,4 @@
-"""Runs the scenarios of a cell and returns one result per clause."""
+"""Run the scenarios of a cell and return one result per clause."""
 
 from __future__ import annotations
 

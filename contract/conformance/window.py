@@ -216,7 +216,7 @@ def early_stop(pattern: str) -> Scenario:
             group.go()
             sleep_until(group.start_ns + 200 * MILLISECOND_NS)
             group.finish()
-            # A call that was open when STOP came has no reply in time.
+            # A call that was open at STOP may time out.
             problems = audit(group, Expect(complete=False, timeouts=pattern != "topic"))
             for run in node_runs(group):
                 if not run.records and not run.unrecorded:
@@ -291,7 +291,8 @@ def timeouts(pattern: str, outstanding_max: int) -> Scenario:
 
 
 def overlap(pattern: str) -> Scenario:
-    """Check that `outstanding_max` calls are open while the server is paused, and none is lost."""
+    """Check that `outstanding_max` calls are open during a pause of the server, and none is lost.
+    """
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open", "async_client")
@@ -398,7 +399,7 @@ def unrecorded(pattern: str) -> Scenario:
 
 
 def planted_loss(bench: Bench) -> list[Problem]:
-    """Check that exactly those messages are lost that the middleware drops on request."""
+    """Check that exactly the messages that the middleware drops on request are lost."""
     if "drop_counters" not in bench.cell.settings:
         raise Skipped("the middleware has no setting drop_counters")
     dropped = {0, 3, 7, 39}

@@ -1,4 +1,4 @@
-"""Helpers of the end-to-end tests: the command line, a small study, checks for leftovers."""
+"""Fixtures of the end-to-end tests: the command line, a small study, and checks for leftovers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Result:
 
 
 class Cli:
-    """Runs `python -m wattwire` in a folder of its own."""
+    """Run `python -m wattwire` in a separate folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,7 +90,7 @@ stall_max_ms = 60000.0
 
 @pytest.fixture(scope="session", autouse=True)
 def agent_is_built():
-    """Build the agent, which every test here needs; without cargo the tests are skipped."""
+    """Build the agent, which every test here needs. Without cargo, the tests are skipped."""
     from wattwire.model.errors import MissingError
     from wattwire.rig import find_agent
 
@@ -115,7 +115,7 @@ def mini(tmp_path):
 
 
 def interpreter_of(user: int) -> str:
-    """Return an interpreter of this version that `user` may start; skip if there is none."""
+    """Return an interpreter of this version that `user` can start. Skip if there is none."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, f"/usr/bin/python{version}"):
         try:
@@ -127,9 +127,9 @@ def interpreter_of(user: int) -> str:
 
 
 def environment_at(home: Path) -> dict[str, str]:
-    """Return the environment of a user at `home`.
+    """Return the environment of a user whose home is `home`.
 
-    A foreign interpreter gets the path of the packages.
+    It includes the path of the packages, for interpreters outside the virtual environment.
     """
     repository, packages = Path(wattwire.__file__).parents[1], sysconfig.get_path("purelib")
     return {
@@ -139,14 +139,14 @@ def environment_at(home: Path) -> dict[str, str]:
 
 
 def let_in(folder: Path) -> None:
-    """Give other users access to `folder`, through the parents that root owns."""
+    """Give other users access to `folder` through its parents that root owns."""
     for place in [folder, *folder.parents]:
         if place.owner() == "root" and place.stat().st_mode & 0o005 != 0o005:
             place.chmod(place.stat().st_mode | 0o055)
 
 
 def tokens_below(folder: Path) -> list[str]:
-    """Return the run tokens of every campaign in `folder`, to ignore other runs on this machine."""
+    """Return the run tokens of all campaigns in `folder`, to ignore other runs on this machine."""
     tokens: list[str] = []
     for journal in folder.glob("**/journal.sqlite"):
         with contextlib.closing(sqlite3.connect(journal)) as db:
@@ -155,7 +155,7 @@ def tokens_below(folder: Path) -> list[str]:
 
 
 def marked_processes(tokens: list[str]) -> list[str]:
-    """Return the processes of these runs, by WATTWIRE_RUN in their environment."""
+    """Return the processes of these runs, which have WATTWIRE_RUN in their environment."""
     marks = [f"WATTWIRE_RUN={token}".encode() for token in tokens]
     found = []
     for environ in Path("/proc").glob("[0-9]*/environ"):
@@ -178,14 +178,14 @@ def shared_memory_of(tokens: list[str]) -> list[str]:
 
 
 def sockets_of(tokens: list[str]) -> list[str]:
-    """Return the Unix sockets whose name contains a run's token."""
+    """Return the Unix sockets whose names contain a run's token."""
     lines = Path("/proc/net/unix").read_text().splitlines()
     return [line for line in lines if any(token in line for token in tokens)]
 
 
 @pytest.fixture
 def nothing_left(tmp_path):
-    """Check after the test that its runs left no process, cgroup, socket or shared memory."""
+    """Assert after the test that its runs left no process, cgroup, socket or shared memory."""
     before = set(orphaned_cgroups())
     yield
     tokens = tokens_below(tmp_path)

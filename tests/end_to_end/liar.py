@@ -1,16 +1,16 @@
-"""A server node without a kit that misbehaves in the way that LIE names.
+"""A server node without a kit. It misbehaves as specified by LIE.
 
     flip      answers each call with its last character changed
     error     answers each call with HTTP 500 and a page
-    gateway   answers each call with HTTP 503 and a page, as a proxy does whose server is away
-    object    answers each call with an error object of JSON-RPC, status 200
-    half      answers each second call with HTTP 500 and a page, the others well
+    gateway   answers each call with HTTP 503 and a page, like a proxy without its server
+    object    answers each call with a JSON-RPC error object and status 200
+    half      answers every second call with HTTP 500 and a page, the others correctly
     nowhere   reports an endpoint where no process listens
-    silence   closes every connection at once
-    tls       speaks HTTPS with the certificate and the key of the folder LIE_CERTIFICATE
+    silence   closes every connection immediately
+    tls       uses HTTPS with the certificate and the key in the folder LIE_CERTIFICATE
 
-Probes (C-17) get a correct answer, so that a client reaches its window. Standard library
-only: it runs with the environment of any cell.
+Probes (C-17) get a correct answer, so that a client reaches its window. The node uses only the
+standard library, because it runs in the environment of any cell.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         call = json.loads(body) if body.startswith("{") else None
         text = call["params"][0] if call else body
         probe = text.startswith(PROBE)
-        odd = int(text[1], 16) % 2 == 1  # the counter's lowest byte comes first
+        odd = int(text[1], 16) % 2 == 1  # the lowest byte of the counter comes first
         if LIE in STATUS and not probe and (LIE != "half" or odd):
             self.answer(STATUS[LIE], "<h1>Oops</h1>")
             return
@@ -63,11 +63,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
     def log_message(self, *_: object) -> None:
-        """Print nothing: standard error is for errors."""
+        """Print nothing, because standard error is for errors."""
 
 
 def listen() -> tuple[str, int]:
-    """Begin to serve in threads of their own; returns scheme and port."""
+    """Start to serve in separate threads; return the scheme and the port."""
     if LIE in ("nowhere", "silence"):
         listener = socket.create_server((HOST, 0))
         port = listener.getsockname()[1]

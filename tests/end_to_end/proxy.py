@@ -1,10 +1,11 @@
-"""A UDP proxy that plants a delay and a loss, and logs its actual effects.
+"""A UDP proxy that adds a delay and losses, and logs its actual effects.
 
-It is independent of the kits: `python proxy.py LISTEN TARGET DELAY_MS LOSS SEED LOG` forwards every
-datagram that arrives on 127.0.0.1:LISTEN to 127.0.0.1:TARGET, DELAY_MS later, dropping each with
-probability LOSS. At the end of its input it writes LOG: JSON with the payloads' sequence numbers it
-dropped and forwarded, and how long each forwarded one really stayed (ns): from the kernel's stamp
-of its arrival, so that the proxy's own waking counts as delay, to the call that sends it on.
+It is independent of the kits. `python proxy.py LISTEN TARGET DELAY_MS LOSS SEED LOG` forwards every
+datagram from 127.0.0.1:LISTEN to 127.0.0.1:TARGET after DELAY_MS, and drops it with probability
+LOSS. At the end of its input, it writes the JSON file LOG: the sequence numbers of dropped and
+forwarded payloads, and the actual delay (ns) of each forwarded payload. The delay is measured from
+the kernel's time stamp of the arrival to the call that forwards the datagram, so it includes the
+wake-up of the proxy.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-SO_TIMESTAMPNS = 35  # asm-generic/socket.h; the socket module has no name for it
+SO_TIMESTAMPNS = 35  # from asm-generic/socket.h; the socket module does not define it
 SPIN_NS = 200_000
 """The proxy spins just before a due time, so that the planted delay equals the requested one."""
 
@@ -42,7 +43,7 @@ def forward(
     loss: float,
     rng: random.Random,
 ) -> dict[str, list[int]]:
-    """Forward until standard input ends; return the action on each datagram, in order."""
+    """Forward until standard input ends; return the action for each datagram, in order."""
     delay_ns = round(delay_ms * 1e6)
     waiting: collections.deque[tuple[int, int, bytes]] = collections.deque()
     done: dict[str, list[int]] = {"dropped": [], "forwarded": [], "stayed_ns": []}
@@ -69,7 +70,7 @@ def forward(
 
 
 def receive(source: socket.socket) -> tuple[bytes, int]:
-    """Return the next datagram and its arrival time at this socket, on the monotonic clock (ns)."""
+    """Return the next datagram and the monotonic time (ns) of its arrival at this socket."""
     data, ancillary, _, _ = source.recvmsg(65536, socket.CMSG_SPACE(16))
     ((_, _, stamp),) = ancillary
     seconds, nanoseconds = struct.unpack("qq", stamp)

@@ -65,7 +65,7 @@ CAMPAIGN_S = 4.0
 
 @dataclass
 class Setting:
-    """The place and the user of the campaigns."""
+    """The cgroup rung, user, interpreter and environment of the campaigns."""
 
     rung: str = ""
     user: int | None = None
@@ -104,7 +104,7 @@ def words_of(pid: int) -> list[str]:
 
 
 def victim(kind: str, controller: int) -> int | None:
-    """Return a process of this kind below `controller`, which is one itself; None without any."""
+    """Return a process of this kind: `controller` or a descendant of it; None without one."""
     if kind == "controller":
         return controller
     for pid in children(controller):
@@ -123,7 +123,7 @@ def victim(kind: str, controller: int) -> int | None:
 
 
 def born(pid: int) -> str | None:
-    """Return the start time that distinguishes this process from a later one with the same id."""
+    """Return the start time of a process, which distinguishes it from later ones with its id."""
     with contextlib.suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
     return None
@@ -134,7 +134,7 @@ def born(pid: int) -> str | None:
 
 @dataclass
 class Seen:
-    """One kill: its place, the number of runs done before, and the faults found afterwards."""
+    """Result of one kill: its time and phase, and the problems afterwards."""
 
     kind: str
     after_s: float
@@ -143,13 +143,13 @@ class Seen:
 
 
 def kill_once(kind: str, setting: Setting, folder: Path, rng: random.Random) -> Seen | None:
-    """Run, kill and resume one campaign; return None if it ended before there was a victim."""
+    """Run, kill and resume one campaign; return None if it ended before the kill."""
     study, campaign = folder / "study.toml", folder / "c"
     study.write_text(STUDY)
     process = setting.start(folder, "run", str(study), "--campaign", str(campaign))
     wait_s = rng.uniform(0.0, CAMPAIGN_S)
     began = time.monotonic()
-    # The agent's descendants leave its tree once their parent is gone: remember them all.
+    # Descendants of the agent leave its process tree when their parent ends, so record all of them.
     family: dict[int, str | None] = {}
     target = None
     while process.poll() is None and target is None:
@@ -183,7 +183,7 @@ def _phase(folder: Path) -> str:
 
 
 def _resume(setting: Setting, folder: Path, campaign: Path) -> list[str]:
-    """Resume the campaign; restart it if it was killed before its plan was written."""
+    """Resume the campaign, or restart it if it was killed before its plan was written."""
     planned = False
     if (campaign / "journal.sqlite").exists():
         with contextlib.closing(sqlite3.connect(campaign / "journal.sqlite")) as db:
@@ -205,7 +205,7 @@ def _resume(setting: Setting, folder: Path, campaign: Path) -> list[str]:
 
 
 def _ledger(campaign: Path) -> list[str]:
-    """Check that each planned run has one attempt that counts, is its last, and has its files."""
+    """Check that each planned run has one valid attempt, which is the last and has its files."""
     problems = []
     with contextlib.closing(sqlite3.connect(campaign / "journal.sqlite")) as db:
         runs = [row[0] for row in db.execute("SELECT run FROM run")]
@@ -228,7 +228,7 @@ def _ledger(campaign: Path) -> list[str]:
 
 
 def _left(folder: Path, family: dict[int, str | None]) -> list[str]:
-    """Return the leftovers of these campaigns after a second's wait."""
+    """Return the leftovers of these campaigns after a short wait."""
     tokens = tokens_below(folder)
     deadline = time.monotonic() + 5.0
     while True:
@@ -246,7 +246,7 @@ def _left(folder: Path, family: dict[int, str | None]) -> list[str]:
 
 
 def kill_many(kind: str, kills: int, setting: Setting, folder: Path, seed: int) -> Iterator[Seen]:
-    """Do `kills` kills of one kind, each in its own folder; keep the folder of a failure."""
+    """Do `kills` kills of one kind, each in a new folder. Folders of failures are preserved."""
     rng = random.Random(f"{seed}:{kind}")
     done = 0
     while done < kills:
@@ -257,7 +257,7 @@ def kill_many(kind: str, kills: int, setting: Setting, folder: Path, seed: int) 
             seen = kill_once(kind, setting, place, rng)
             if seen is not None and seen.problems:
                 place.rename(folder / f"failed-{kind}-{done}")
-                place.mkdir()  # for the context to remove
+                place.mkdir()  # the context removes this folder
         if seen is not None:
             done += 1
             yield seen

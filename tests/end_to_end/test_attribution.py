@@ -1,4 +1,4 @@
-"""Attributed CPU time equals used CPU time: against rusage, and for loads alone and together."""
+"""Test attributed CPU time against rusage, for single loads and for simultaneous loads."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def rung(request, monkeypatch):
 
 
 def measured(tmp_path, loads: list[Load], window_s: float | None):
-    """Return the CPU time (ns) of each load by our meter and by the guard's rusage.
+    """Return the CPU time (ns) of each load, from the meter and from the guard's rusage.
 
-    With None, the loads run until they end.
+    If `window_s` is None, the loads run until they end.
     """
     agent = AgentClient(tmp_path / "agent")
     events: queue.Queue = queue.Queue()
@@ -79,7 +79,7 @@ def measured(tmp_path, loads: list[Load], window_s: float | None):
             )  # fmt: skip
         span = None
         if window_s is not None:
-            time.sleep(0.5)  # what a load costs to start is not what it costs to run
+            time.sleep(0.5)  # exclude the cost of starting the load
             first = agent.request("mark", name="first")["t_ns"]
             time.sleep(window_s)
             span = first, agent.request("mark", name="last")["t_ns"]
@@ -95,7 +95,8 @@ def measured(tmp_path, loads: list[Load], window_s: float | None):
         used = {}
         for load in loads:
             subject = ("cpu_time", "process", load.name)
-            # A process's counter is 0 at its birth: over its whole life the last value is the sum.
+            # The counter of a process starts at 0, so its last value is the total over its
+            # lifetime.
             used[load.name] = (
                 readings.increase(*subject, *span)
                 if span

@@ -1,4 +1,4 @@
-"""Errors on bad input name the place, the value, the allowed values and the remedy."""
+"""Test that errors on invalid input name the place, the value, the allowed values and a remedy."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_toolchain_that_is_too_old_is_a_skip_that_says_what_to_do(
 
 
 def silent_cell(folder, body):
-    """Return a cell in its own folder whose node is a shell script."""
+    """Create a cell in a separate root whose node is a shell script."""
     root = folder / "more"
     cell = root / "middleware" / "shell" / "python"
     cell.mkdir(parents=True)
@@ -213,7 +213,7 @@ def test_a_full_disk_stops_the_campaign_and_keeps_what_is_done(cli, mini, tmp_pa
         assert "validity.free_disk_bytes_min requires" in before.err
         assert f"--resume {folder / 'c'}" in before.err
         limits = ("--set", "validity.free_disk_bytes_min=0", "--set", "plan.duration_s=1.0")
-        # Fill the disk so that the files of the first run no longer fit.
+        # Fill the disk so that the files of the first run do not fit.
         (folder / "ballast").write_bytes(bytes(shutil.disk_usage(folder).free - 120_000))
         during = run(cli, mini, folder / "d", *limits)
         assert during.code == 3
@@ -227,7 +227,7 @@ def test_a_full_disk_stops_the_campaign_and_keeps_what_is_done(cli, mini, tmp_pa
 
 @pytest.mark.slow
 def test_a_disk_that_fills_up_stops_the_campaign_and_resume_goes_on(cli, mini, tmp_path):
-    """The campaign's own files fill the disk, so that it is full at any point of a run."""
+    """The files of the campaign fill the disk, so that it becomes full at any point of a run."""
     if os.geteuid() != 0:
         pytest.skip("needs root: a small file system is mounted")
     folder = tmp_path / "small"

@@ -1,7 +1,8 @@
-"""Calls to absent, lying, untrusted or dying servers: clear verdict, full counts, no leftovers.
+"""Test calls to absent, lying, untrusted or dying servers.
 
-`make test` runs the Python cells of middleware with calls only, `make test-all` the death of a
-server with every cell.
+The verdict must be clear and the counts complete, without leftovers. `make test` runs the Python
+cells of middleware that supports only calls. `make test-all` also tests the death of a server with
+every cell.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ stall_max_ms = 60000.0
 
 @pytest.fixture
 def study(tmp_path):
-    """Writes a study of calls to a server of the same language."""
+    """Return a function that writes a study of calls to a server of the same language."""
 
     def written(middleware, language="python", count=CALLS_OF_A_LIAR):
         path = tmp_path / "calls.toml"
@@ -75,7 +76,7 @@ def study(tmp_path):
 
 @pytest.fixture
 def lies(cli, study, tmp_path):
-    """Run a client's calls to a lying server; return the output and the row."""
+    """Return a function that runs a client's calls to a lying server: the output and the row."""
 
     def told(middleware, lie, *more, client="python", **environment):
         root = tmp_path / "more"
@@ -101,7 +102,7 @@ def lies(cli, study, tmp_path):
             WATTWIRE_PATH=str(root),
         )  # fmt: skip
         if result.code == 3:
-            pytest.skip(result.err)  # no toolchain, or no package
+            pytest.skip(result.err)  # missing toolchain or package
         return result, row(tmp_path / "c")
 
     return told
@@ -118,7 +119,10 @@ def row(folder):
 
 
 def some(*chosen, middleware=CALLS, ways=("",)):
-    """Return all pairs of a middleware and a lie; unselected pairs only with the full matrix."""
+    """Return all pairs of a middleware and a lie.
+
+    Pairs that are not `chosen` run only with the full matrix.
+    """
     pairs = [(name, way) for name in middleware for way in ways]
     return [
         pytest.param(*pair, marks=() if pair in chosen else pytest.mark.matrix) for pair in pairs
@@ -171,7 +175,7 @@ def test_a_call_answered_with_an_error_failed_and_its_run_counts(
 
 
 def test_refusing_every_second_call_at_once_makes_no_stack_fast(lies, nothing_left, tmp_path, cli):
-    """Failed calls enter latency quantiles like lost ones; the page names the treatment."""
+    """Failed calls count as infinite in latency quantiles, and the page names the treatment."""
     result, found = lies("rest", "half")
     assert result.code == 0, result.out + result.err
     half = CALLS_OF_A_LIAR // 2
@@ -203,7 +207,7 @@ def test_a_wrong_port_is_a_result_with_the_librarys_reason(lies, nothing_left, m
 def test_a_certificate_of_another_authority_is_a_result_that_says_so(
     lies, nothing_left, tmp_path, middleware
 ):
-    """Expired certificates, and those of another host, are covered by `tls-refused` (C-35)."""
+    """`tls-refused` (C-35) tests expired certificates and certificates of another host."""
     folder = tmp_path / "shown"
     folder.mkdir()
     shown = trustme.CA().issue_cert("127.0.0.1")
@@ -217,7 +221,7 @@ def test_a_certificate_of_another_authority_is_a_result_that_says_so(
 
 
 def processes_of(folder, node):
-    """Return the processes of one node in a campaign's first run, by its spec."""
+    """Return the processes of one node in the first run of a campaign, identified by its spec."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -236,14 +240,14 @@ def killed_in_the_window(cli, study, tmp_path, node):
     killed = []
     for line in process.stdout:
         if line.startswith("{") and json.loads(line).get("phase") == "window":
-            time.sleep(0.1)  # some calls go by
+            time.sleep(0.1)  # wait for some calls
             killed = processes_of(tmp_path / "c", node)
             for pid in killed:
-                with contextlib.suppress(ProcessLookupError):  # it ended in the meantime
+                with contextlib.suppress(ProcessLookupError):  # the process has already ended
                     os.kill(pid, signal.SIGKILL)
     _, err = process.communicate()
     if process.returncode == 3:
-        pytest.skip(err)  # no toolchain, or no package
+        pytest.skip(err)  # missing toolchain or package
     return process.returncode, killed
 
 

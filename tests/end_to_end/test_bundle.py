@@ -1,4 +1,4 @@
-"""A bundle contains all data of the report, and no name of a person or a machine."""
+"""Test that a bundle contains all data of the report and no names of people or machines."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def bundled(cli, campaign, tmp_path):
 
 
 def everything(folder: Path) -> dict[str, str]:
-    """Return all text in a folder: files, their names, columns of Parquet, rows of the journal."""
+    """Return all texts in a folder: files, their names, Parquet columns and journal rows."""
     found = {}
     for path in folder.rglob("*"):
         if path.is_dir():

@@ -1,4 +1,4 @@
-"""A planted cost of CPU time is recovered, written and used; a missing counter is reported."""
+"""Test that a planted cost of CPU time is recovered, and a missing counter reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_planted_cost_is_found_written_and_used(cli, settings):
     (entry,) = json.loads(file.read_text())["calibrations"]
     found = entry["joules_per_cpu_second"]
     assert found["low"] <= found["mean"] <= found["high"]
-    # Readings of the two counters are some 100 µs apart and count in ticks of 10 ms.
+    # The two counters are read about 100 µs apart and advance in ticks of 10 ms.
     assert found["low"] * 0.97 <= PLANTED <= found["high"] * 1.03
     assert found["mean"] == pytest.approx(PLANTED, rel=0.1)
     assert entry["source"]["meter"] == "fake" and entry["facts"]["cpus"] >= 1

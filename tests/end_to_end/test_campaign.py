@@ -1,4 +1,4 @@
-"""The main workflow on the loopback cell: a study is planned, run, counted and resumed."""
+"""Test the main workflow on the loopback cell: plan, run, count and resume a study."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def attempts(path):
 
 
 def assert_all_done_once(path):
-    """Check that each planned run has exactly one used attempt and none after a valid one."""
+    """Assert that each planned run has exactly one used attempt, and none after a valid attempt."""
     tried, runs = attempts(path)
     assert runs
     for run in runs:
@@ -107,7 +107,7 @@ def test_a_study_that_was_edited_afterwards_is_exploratory_on_the_page_and_the_t
 
 
 def test_losses_and_costs_of_the_warm_up_are_in_no_figure_of_the_window(cli, mini, tmp_path):
-    """Counters 6 and 13 of 20 are dropped; the first 10 messages, half the window, are warm-up."""
+    """Counters 6 and 13 of 20 are dropped. The first 10 messages, half the window, are warm-up."""
     text = mini.read_text().replace('["topic", "service", "pingpong"]', '["topic"]')
     text = text.replace("duration_s = 0.4", "duration_s = 0.4\nwarmup_s = 0.2")
     mini.write_text(text.replace("rate_hz = 50", "rate_hz = 50\nsettings.drop_every = 7"))
@@ -143,7 +143,7 @@ def test_a_killed_controller_loses_at_most_the_run_in_flight(
     deadline = time.monotonic() + 20
     tokens = tokens_below(tmp_path)
     while marked_processes(tokens) and time.monotonic() < deadline:
-        time.sleep(0.05)  # the agent sees the end of its input and ends what it started
+        time.sleep(0.05)  # the agent detects the end of its input and ends its processes
     assert marked_processes(tokens) == []
     again = cli("run", "--resume", tmp_path / "c", "--plain", "--no-report")
     assert again.code == 0, again.err
@@ -225,12 +225,12 @@ def test_an_ordinary_user_gets_usable_runs_and_hears_what_rights_cost(cli, mini,
     assert host["cgroup"]["lost"], "what the missing right costs is not said"
 
 
-# -- resume refuses what would not be comparable ------------------------------------------------
+# -- resume refuses changes that make runs incomparable -----------------------------------------
 
 
 @pytest.fixture
 def stopped(cli, mini, tmp_path):
-    """Return a campaign that was interrupted in its first run, and its study file."""
+    """Return a campaign that was interrupted in its first run."""
     result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
                  WATTWIRE_CRASH="controller@window")  # fmt: skip
     assert result.code == -signal.SIGKILL

@@ -1,8 +1,8 @@
-"""Cells keep the contract, alone and in pairs with the other languages of their middleware.
+"""Test that cells satisfy the contract, alone and in pairs with other languages.
 
-`make test` checks a cell of each middleware and its pair with one other language; `make test-all`
-every cell and every pair. The cells that prove kits have the whole suite in
-contract/conformance/tests. One check at a time: ROS nodes of two checks would share /dev/shm,
+`make test` checks a cell of each middleware and its pair with one other language. `make test-all`
+checks every cell and every pair. contract/conformance/tests runs the whole suite on the cells that
+test kits. Only one check runs at a time, because ROS nodes of two checks would share /dev/shm,
 where Fast DDS may hang or crash.
 """
 
@@ -24,7 +24,10 @@ MIDDLEWARE = sorted({cell.middleware.name for cell in ALL})
 
 
 def representatives(middleware: str) -> list[Cell]:
-    """Return two cells of one wire that build quickly; Python's is first, as it needs no build."""
+    """Return two cells with the same wire format that build quickly.
+
+    Python's cell is first, because it needs no build.
+    """
     light = [
         cell
         for cell in ALL
@@ -47,7 +50,7 @@ def cli_of_check(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def checked(cli_of_check):
-    """Return the output of one check of a middleware's cells, with each pair once."""
+    """Return a function that checks all cells of a middleware, with each pair once."""
     return functools.cache(
         lambda middleware: cli_of_check(
             "check", *(cell.name for cell in ALL if cell.middleware.name == middleware)
@@ -65,7 +68,7 @@ def section(out: str, cell: str) -> list[str]:
 
 
 def skip_if_absent(first: str) -> None:
-    """Skip where a part of the cell is not installed; a build that fails fails the test."""
+    """Skip if a requirement of the cell is not installed; fail if its build fails."""
     if "absent: " in first:
         assert "could not be built" not in first, first
         pytest.skip(first)
@@ -96,7 +99,7 @@ def test_two_languages_of_each_middleware_understand_each_other(cli_of_check, mi
     second = section(result.out + result.err, names[1])
     for said in (first, second):
         skip_if_absent(said[0])
-    # Each pair stands with the first of its two, in both directions.
+    # Each pair is listed with its first cell, in both directions.
     assert first[-1].startswith("  2 passed, 0 failed"), "\n".join(first)
     assert result.code == 0, result.out[-4000:] + result.err
 

@@ -1,4 +1,4 @@
-"""The workflow of a build server: two checkouts of a cell are compared, the slower one is found."""
+"""Test the workflow of a build server: compare two checkouts of a cell and detect the slower."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ BURNS = f"        end = time.thread_time() + {BURNT_S}\n        while time.threa
 
 @pytest.fixture
 def checkouts(tmp_path) -> tuple[Path, Path]:
-    """Return roots of two checkouts of one cell: unchanged, and with a CPU-burning fault."""
+    """Return the roots of two checkouts of one cell; the second one wastes CPU time."""
     roots = []
     for name in ("base", "head"):
         cell = tmp_path / name / "middleware/loopback"
@@ -71,7 +71,7 @@ def steps() -> list[dict]:
 
 
 def act(folder: Path, step: dict, inputs: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a step of the action as a build server would, with `inputs` over their defaults."""
+    """Run a step of the action like a build server; `inputs` override the defaults."""
     declared = yaml.safe_load((ACTION / "action.yml").read_text())["inputs"]
     assert set(inputs) <= set(declared)
     given = {name: str(table.get("default", "")) for name, table in declared.items()} | inputs
@@ -118,14 +118,17 @@ def test_the_action_finds_the_planted_cost_and_confirms_it_before_it_fails(
 
 
 def again_and_across(cli, folder: Path) -> None:
-    """With what was measured: a resume runs nothing twice, the same twice is never worse, and a
-    campaign of another machine is refused unless it is asked for."""
+    """Check further commands on the measured campaign.
+
+    A resume runs nothing again. A comparison of a campaign with itself is never worse. A campaign
+    of another machine is refused unless it is requested.
+    """
     again = cli("run", "--resume", "both", "--json", "--no-report")
     assert again.code == 1, again.err
     kinds = [event["kind"] for event in again.events]
     assert "run" not in kinds and kinds.count("comparison") == 1
     shutil.copytree(folder / "both", folder / "copy")
-    # Bytes on the wire are the whole machine's: what else runs here must not decide.
+    # Bytes on the wire include other programs, so they must not affect the result.
     same = cli("compare", "both", "copy", "--response", "cpu_us_per_message", "--json")
     assert same.code == 0, same.out + same.err
     items = json.loads(same.out)["items"]

@@ -1,4 +1,4 @@
-"""Any command or running system: known CPU time is recovered, without leftovers or disturbance."""
+"""Test that `exec` recovers known CPU time of any command or running system, without leftovers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BASELINE = "0.4s"
 
 @pytest.fixture
 def measured(cli, tmp_path):
-    """Run `exec --json`; return the result, its table and its folder."""
+    """Return a function that runs `exec --json`: the result, its table and its folder."""
 
     def run(*arguments: str, **environment: str):
         folder = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"
@@ -62,7 +62,7 @@ def tokens(folder: Path) -> list[str]:
 
 
 def left_of(folder: Path) -> list[str]:
-    """Return the live processes that carry the mark of a run in `folder`."""
+    """Return the live processes with the token of a run in `folder`."""
     marks = [f"WATTWIRE_RUN={token}".encode() for token in tokens(folder)]
     assert marks
     found = []
@@ -95,7 +95,7 @@ def test_a_load_of_known_cpu_time_comes_out(measured, rung):
     )
     assert result.code == 0, result.err
     cpu = table["whole"]["cpu_s"]
-    # The interpreter itself needs some hundredths to start and to end.
+    # The interpreter itself needs a few hundredths of a second.
     assert 0.5 <= cpu["mean"] < 0.7
     assert cpu["low"] < cpu["mean"] < cpu["high"] and cpu["n"] == 3
     processes = pl.read_parquet(folder / "processes.parquet")
@@ -132,7 +132,8 @@ def test_what_is_attached_is_measured_and_goes_on_undisturbed(measured, tmp_path
         assert result.code == 0, result.err
         assert process.poll() is None
         share = table["whole"]["cpu_share"]["mean"]
-        # It works for 30 ms of CPU time, then sleeps as long: half a core, less where it waits.
+        # The load uses 30 ms of CPU time and then sleeps for 30 ms, so its share is at most one
+        # half.
         assert 0.1 < share < 0.6
         assert table["whole"]["energy_j"] is None
         row = by_name(table, f"{Path(sys.executable).name} -c")
@@ -201,7 +202,7 @@ def test_a_rate_is_that_between_running_totals_and_says_how_exact_it_is(cli):
     assert result.code == 0, result.err
     told = " ".join(result.out.split())
     row = pl.read_parquet(cli.folder / "out" / "summary.parquet").to_dicts()[0]
-    # 400 a second by the program's own clock; by the last total over the window, 320.
+    # The program sends 400 per second; the last total divided by the window would be 320.
     within = row["messages_per_s_resolution_share"]
     assert row["messages_per_s"] == pytest.approx(400, rel=2 * within)
     assert row["messages"] / row["window_s"] < 380

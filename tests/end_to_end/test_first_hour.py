@@ -1,4 +1,4 @@
-"""A user's first hour: try, inspect a run, repeat it by hand, stop, clean up."""
+"""Test a user's first hour: try, inspect a run, repeat it manually, stop, clean up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HANG_S = 120
 
 @pytest.fixture
 def tried(cli, tmp_path):
-    """A short trial of one cell at two payloads."""
+    """Return the result of a short trial of one cell with two payloads."""
     result = cli("try", "loopback/python", "--payload", "64,1k", "--for", "300ms", "--blocks", "2",
                  "--rate", "50", "--campaign", tmp_path / "c", "--plain", *BUSY)  # fmt: skip
     assert result.code == 0, result.err

@@ -1,4 +1,4 @@
-"""The duration of a run improves the next plan's forecast."""
+"""Test that the duration of a run improves the forecast of the next plan."""
 
 from __future__ import annotations
 

@@ -1,20 +1,23 @@
-"""A planted 5 ms delay and 1 % loss are recovered; controls without them raise no alarm.
+"""Test that a planted delay of 5 ms and a loss of 1 % are recovered, and controls show neither.
 
-The truth is the proxy's own log: how long datagrams stayed in it, from the kernel's stamp of their
-arrival. For each seed three blocks are run, each with a planted, two clean and a direct run (no
-proxy) as neighbours. What wattwire sees is the delay and the way around it: into the proxy's
-socket, and from its send to a receiver that wakes. A clean passage is more than that, as it also
-wakes the proxy; it may be less when its second hop finds the machine awake, which a direct message,
-added to it, more than makes up. So the delay lies between the planted latency less clean and
-direct, and the planted latency itself: a bound, added linearly. A control is two clean legs: the t
-interval of their three paired differences must hold 0. WATTWIRE_PLANTED_SEEDS=20 is the full count.
+The true values come from the log of the proxy: how long datagrams stayed in it, from the kernel's
+time stamp of their arrival. For each seed, three blocks run, each with a planted, two clean and one
+direct run (without a proxy) as neighbours.
 
-The lost sequence numbers and the upper bound, which holds for each message by itself, are held to
-in every seed. The lower bound, how narrow both are, and whether controls stay quiet, are promises
-for a machine that is there: a host that takes it away for 100 ms may do so on the planted way
-alone, between the proxy and the receiver. So a seed during which it was taken away, by evidence
-that no latency is part of, is excluded for them and the next one taken. Where the first SEEDS do
-not pass, twice as many must, as controls alarm once in twenty by their intervals' own word.
+wattwire measures the delay plus the path around it: into the proxy's socket, and from its send to a
+receiver that wakes up. The latency of a clean run exceeds this path, because it also includes a
+wake-up of the proxy. It may be less if the machine is still awake for the second hop; the latency
+of a direct run more than compensates for this. The delay is therefore between the planted latency
+minus the clean and direct latencies, and the planted latency itself. A control consists of two
+clean runs: the t interval of their three paired differences must contain 0. The full test uses
+WATTWIRE_PLANTED_SEEDS=20.
+
+Every seed must give the lost sequence numbers and satisfy the upper bound, which is valid for each
+message. The lower bound, the width of the bounds and the controls require an undisturbed machine,
+because a host may take the CPU for 100 ms only between the proxy and the receiver. A seed with such
+a disturbance, by evidence that is independent of latency, is excluded from these checks and
+replaced by the next seed. If the first SEEDS do not pass, twice as many must, because a control
+raises a false alarm in one of twenty cases.
 """
 
 from __future__ import annotations
@@ -80,7 +83,7 @@ def free_port() -> int:
 
 
 class Proxy:
-    """The proxy as a separate process; `close` returns its log."""
+    """The proxy as a separate process. `close` returns its log."""
 
     def __init__(self, target: int, delay_ms: float, loss: float, seed: int, log: Path) -> None:
         self.port = free_port()
@@ -103,7 +106,7 @@ class Proxy:
 
 
 def run_seed(cli, folder: Path, seed: int) -> dict:
-    """Run three blocks of planted and two clean runs; return block means and the proxies' logs."""
+    """Run three blocks of one seed; return the block means and the logs of the proxies."""
     port = free_port()
     legs = {"planted": (DELAY_MS, LOSS), "clean a": (0.0, 0.0), "clean b": (0.0, 0.0)}
     proxies = {
@@ -131,7 +134,7 @@ def run_seed(cli, folder: Path, seed: int) -> dict:
 
 
 def lost_sequences(leg: dict) -> list[int]:
-    """Return the sequence numbers that wattwire reports as lost, over the leg's runs in order."""
+    """Return the sequence numbers that wattwire reports as lost, over all runs in order."""
     lost: list[int] = []
     for row in leg["rows"]:
         folder = leg["campaign"] / "runs" / f"{row['run']}-{row['attempt']}"
@@ -145,7 +148,7 @@ def lost_sequences(leg: dict) -> list[int]:
 
 
 def bounds_us(planted: dict, hops: list[dict]) -> tuple[float, float]:
-    """Bounds of the mean delay in µs; each block weighs as many messages as arrived in it."""
+    """Return the bounds of the mean delay (µs); blocks are weighted by their arrived messages."""
     arrived = [row["received_unique"] for row in planted["rows"]]
     whole = np.average([row["latency_mean_us"] for row in planted["rows"]], weights=arrived)
     way = sum(np.mean([row["latency_mean_us"] for row in leg["rows"]]) for leg in hops)
@@ -153,7 +156,7 @@ def bounds_us(planted: dict, hops: list[dict]) -> tuple[float, float]:
 
 
 def interval_us(first: dict, second: dict) -> tuple[float, float]:
-    """95 % t interval of the paired block differences of mean latency, first − second, µs."""
+    """Return the 95 % t interval of the paired differences of mean latency, first − second (µs)."""
     differences = np.array(
         [
             a["latency_mean_us"] - b["latency_mean_us"]
@@ -165,7 +168,7 @@ def interval_us(first: dict, second: dict) -> tuple[float, float]:
 
 
 def disturbance(legs: dict) -> str:
-    """Return the evidence against a seed's runs as text, or nothing."""
+    """Return the evidence of a disturbance of a seed's runs as text; "" without evidence."""
     rows = [row for leg in legs.values() for row in leg["rows"]]
     worst = {name: max(row[name] or 0.0 for row in rows) for name in DISTURBED}
     over = [f"{name} {value:.3g}" for name, value in worst.items() if value > DISTURBED[name]]
@@ -173,7 +176,7 @@ def disturbance(legs: dict) -> str:
 
 
 def is_whole(legs: dict) -> bool:
-    """Return whether no run failed; a run fails if its node learns of its start too late."""
+    """Return whether no run failed. A run fails if its node receives GO too late."""
     return all(row["verdict"] != "failed" for leg in legs.values() for row in leg["rows"])
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run unchanged on a measured campaign."""
+"""Test that the examples of docs/python.md run unchanged on a measured campaign."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def test_the_example_computes_what_the_summary_holds(cli, mini, tmp_path):
     page = (home() / "docs" / "python.md").read_text(encoding="utf-8")
     code = "".join(BLOCK.findall(page)).replace('"my-campaign"', repr(str(tmp_path / "c")))
     values: dict[str, Any] = {}
-    exec(compile(code, "docs/python.md", "exec"), values)  # our own page
+    exec(compile(code, "docs/python.md", "exec"), values)  # code of our documentation
     summary = pl.read_parquet(tmp_path / "c" / "summary.parquet")
     assert values["medians"].height == summary["factor.pattern"].n_unique() == 3
     by_pattern = dict(values["medians"][["factor.pattern", "latency_p50_us"]].rows())
     (topic,) = summary.filter((pl.col("factor.pattern") == "topic") & pl.col("used")).to_dicts()
     assert by_pattern["topic"] == topic["latency_p50_us"]
-    # Derived metrics are stored with the measured ones.
+    # Derived metrics are stored with measured metrics.
     assert topic["time_us_per_message"] == pytest.approx(1e6 / topic["rate_hz_achieved"])
-    # Of 20 messages the median is the tenth by rank, not a mean of two.
+    # The median of 20 messages is the tenth by rank, not the mean of two messages.
     assert sorted(values["latency_us"])[9] == topic["latency_p50_us"]
 
 
 def test_every_column_that_is_written_is_described_and_every_metric_is_written(cli, mini, tmp_path):
-    """Written columns and registered metrics must agree."""
+    """The written columns and the registered metrics must agree."""
     closed = ("--set", "loop=closed", "--set", "count=20", "--set", 'pattern=["service"]')
     for name, changes in (("open", ()), ("closed", closed)):
         done = cli("run", mini, "--campaign", tmp_path / name, "--plain", "--no-report", *changes)
@@ -46,7 +46,7 @@ def test_every_column_that_is_written_is_described_and_every_metric_is_written(c
         for name, metric in METRICS.items()
         if name not in written and metric.needs not in (ENERGY, SYSTEM_CALLS)
     }
-    # What this machine has no sensor for, and what a model of its processor would give.
+    # Metrics without a sensor on this machine, and estimates that need a processor model.
     assert absent <= {
         "temperature_celsius", "energy_estimate_low_j", "energy_estimate_high_j",
         "datagrams_dropped",

@@ -1,4 +1,4 @@
-"""Nodes of one machine listen on its loopback interface and on no other."""
+"""Test that nodes of one machine listen only on its loopback interface."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ retries = 0
 
 
 def sockets_of_nodes(controller: int) -> dict[str, str]:
-    """Inode → program of every socket that a node below the controller has open."""
+    """Return inode → program of all open sockets of the controller's nodes."""
     found = {}
     for pid in children(controller):
         words = words_of(pid)
@@ -50,7 +50,7 @@ def sockets_of_nodes(controller: int) -> dict[str, str]:
 
 
 def datagram_sockets() -> dict[str, str]:
-    """Inode → local address of every IPv4 datagram socket; a device it is bound to after a %."""
+    """Return inode → local address of all IPv4 datagram sockets; a bound device follows a %."""
     words = ["ss", "-H", "-u", "-a", "-n", "-e"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     found = {}

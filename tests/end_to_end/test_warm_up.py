@@ -1,7 +1,7 @@
-"""Settling runs detect that a cell's first 300 calls are slow, and results exclude these.
+"""Test that settling runs detect 300 slow first calls, and that results exclude them.
 
-The slow calls are planted in a copy of a loopback cell that spends CPU time in each of them, so
-that any remainder would appear in both latency and costs.
+The slow calls are planted in a copy of a loopback cell. Each uses CPU time, so any slow call that
+is not excluded would appear in both latency and costs.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def test_the_planted_beginning_is_found_and_left_out_of_time_and_cost_alike(cli,
     campaign = Campaign(tmp_path / "c")
     found = campaign.warm_up
     needs = {one["cell"]: one["calls"] for one in found["cells"]}
-    # At least the first of the steps beyond 300: a busy machine makes it look longer.
+    # At least the first of STEPS above 300; on a busy machine, the warm-up may appear longer.
     assert needs["cold/python"] >= 500
     assert found["calls"] == max(needs.values())
     calls_of_each = f"{plural(found['calls'], 'call')} of each client"
@@ -97,7 +97,7 @@ def test_the_planted_beginning_is_found_and_left_out_of_time_and_cost_alike(cli,
     assert f"The discarded warm-up consists of {calls_of_each}" in page
     latency, cpu = (medians(campaign, name) for name in ("latency_p50_us", "cpu_us_per_message"))
     whole = medians(campaign, "cpu_us_per_message", "settling")
-    # A call in three of these was slow without a warm-up: more than 600 µs of CPU time a message.
+    # Without a warm-up, a third of the calls would be slow: over 600 µs of CPU time per message.
     assert cpu["cold/python"] < whole["loopback/python"] + COLD_US / 4
     assert latency["cold/python"] < COLD_US
     for row in campaign.rows():
@@ -107,12 +107,12 @@ def test_the_planted_beginning_is_found_and_left_out_of_time_and_cost_alike(cli,
         counted = calls.filter((pl.col("flags") & FLAG_WARM_UP) == 0)
         begun = pl.col("begin_ns") >= counted["begin_ns"].min()
         cold, late = warm.filter(~begun), warm.filter(begun)
-        # A settling run may end at its time limit, with no call beyond those that count.
+        # A settling run may end at its time limit without calls after the counted calls.
         assert late.is_empty() or late["begin_ns"].min() > counted["begin_ns"].max()
         if row["control"]:
             assert cold.is_empty() and not row["used"]
             continue
-        # Both clients are at work until the slower one has made its calls.
+        # Both clients are active until the slower client has made its calls.
         assert row["clients_active_mean"] > 1.95
         assert calls.group_by("node").len()["len"].min() >= found["calls"] + 200
         assert set(late["node"]) == set(calls["node"]) and set(counted["node"]) == set(late["node"])
@@ -130,7 +130,7 @@ def test_a_warm_up_can_be_refused_and_stated(cli, cold, tmp_path):
         assert campaign.warm_up is None
         assert {row["control"] for row in campaign.rows()} == {""}
         assert {row["warmup_calls"] for row in campaign.rows()} == {calls}
-        # The faster client goes on until the slower one has made its calls.
+        # The faster client continues until the slower client has made its calls.
         assert all(row["sent"] >= 2 * (200 + calls) for row in campaign.rows())
         campaign.close()
 
@@ -161,7 +161,7 @@ def test_a_campaign_that_is_broken_off_among_its_settling_runs_goes_on(cli, cold
     used = {row["warmup_calls"] for row in campaign.rows() if not row["control"]}
     assert used == {found["calls"]}
     campaign.close()
-    # Once it is found it stays, whatever a later look would say.
+    # Once determined, the warm-up does not change.
     assert cli("run", "--resume", "c", "--plain", "--no-report", **cold).code == 0
     campaign = Campaign(tmp_path / "c")
     assert campaign.warm_up == found

@@ -1,4 +1,4 @@
-"""Duration of the fuzzing: short in the tests, else set by WATTWIRE_FUZZ_CASES."""
+"""Set the duration of the fuzz tests: short by default, or WATTWIRE_FUZZ_CASES."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ Cases = Callable[..., Iterator[int]]
 
 @pytest.fixture
 def cases(request: pytest.FixtureRequest) -> Iterator[Cases]:
-    """`cases(short)` gives seeds: `short` of them, or WATTWIRE_FUZZ_CASES from WATTWIRE_FUZZ_SEED.
+    """Return a function that yields seeds.
 
-    `cases(short, whole)` gives `whole` of them where all is tested (`make test-all`).
-    At the end the long form prints how many ran (`pytest -s`).
+    `cases(short)` yields `short` seeds, or WATTWIRE_FUZZ_CASES seeds from WATTWIRE_FUZZ_SEED.
+    `cases(short, whole)` yields `whole` seeds in the full tests (`make test-all`). With
+    WATTWIRE_FUZZ_CASES, the number of cases is printed at the end (`pytest -s`).
     """
     counts: Counter[str] = Counter()
 

@@ -55,7 +55,7 @@ CONTROLLER_BYTES_MAX = 1 << 30
 
 
 def load_deeds() -> dict[str, Any]:
-    """The modes of the hostile cell, by name."""
+    """Return the modes of the hostile cell, by name."""
     path = HOSTILE / "middleware" / "hostile" / "python" / "deeds.py"
     spec = importlib.util.spec_from_file_location("deeds", path)
     assert spec is not None and spec.loader is not None
@@ -67,7 +67,7 @@ def load_deeds() -> dict[str, Any]:
 
 @dataclass
 class Finding:
-    """The outcome of one mode, and its faults."""
+    """Outcome of one mode, with its faults."""
 
     mode: str
     verdict: str
@@ -77,14 +77,14 @@ class Finding:
 
 
 def sample(count: int, seed: int) -> list[str]:
-    """A seeded choice of the modes that take no long time, the honest one at both ends."""
+    """Return a seeded sample of `count` quick modes."""
     deeds = load_deeds()
     quick = [name for name, deed in deeds.items() if not deed.slow and name != "honest"]
     return random.Random(seed).sample(quick, count)
 
 
 def run_modes(folder: Path, modes: Sequence[str]) -> tuple[list[Finding], list[str]]:
-    """One campaign of these modes, honest runs among them; findings by mode, and of the whole."""
+    """Run one campaign of these modes; return the findings by mode and the global problems."""
     victim = folder / "victim"
     victim.mkdir()
     (victim / "precious").write_text("precious")
@@ -110,7 +110,7 @@ def run_modes(folder: Path, modes: Sequence[str]) -> tuple[list[Finding], list[s
 
 
 def _bounded(folder: Path, words: list[str], runs: int, victim: Path) -> tuple[int, int, str]:
-    """Exit code, peak memory and output of a command that must end."""
+    """Run a command with limits; return its exit code, peak memory and output."""
     environment = {
         **os.environ, "WATTWIRE_PATH": str(HOSTILE), "HOSTILE_VICTIM": str(victim),
         "WATTWIRE_HEAVY": "skip",

@@ -1,4 +1,4 @@
-"""Seeded mutation of values, texts and bytes: almost valid input finds more faults than noise."""
+"""Mutate values, texts and bytes: almost valid input detects more faults than random input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BYTES = (
 
 
 class Mutator:
-    """A mutator that is determined by its seed."""
+    """A mutator whose results are determined by its seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -51,14 +51,14 @@ class Mutator:
         return self.random.choice(NUMBERS)
 
     def value(self, given: Any) -> Any:
-        """A copy with one to three changes somewhere in it."""
+        """Return a copy with one to three random changes."""
         found = copy.deepcopy(given)
         for _ in range(self.random.randint(1, 3)):
             found = self._changed(found)
         return found
 
     def table(self, given: dict[str, Any]) -> dict[str, Any]:
-        """As `value`, of what is a table whatever happens to it: a file of TOML."""
+        """Return a mutated copy that is always a table, such as the content of a TOML file."""
         found = self.value(given)
         return found if isinstance(found, dict) else {"title": found}
 
@@ -96,7 +96,11 @@ class Mutator:
         return given[:at] + piece + given[at + self.random.randrange(4) :]
 
     def bytes(self, given: bytes) -> bytes:
-        """Bits flipped, pieces cut, doubled, moved or put in, the end torn off or prolonged."""
+        """Return the bytes with random changes.
+
+        The changes flip bits, delete, duplicate, move or insert pieces, and truncate or extend the
+        end.
+        """
         data = bytearray(given)
         for _ in range(self.random.randint(1, 4)):
             at = self.random.randint(0, len(data))

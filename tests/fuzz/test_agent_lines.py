@@ -1,4 +1,4 @@
-"""Each request line gets one reply that follows the protocol, and the agent survives."""
+"""Test that each request line gets one reply according to the protocol, and the agent survives."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ BATCH = 200
 HANG_S = 120.0
 BLANK = b" \t\r\n\f"
 """A line of these alone gets no reply."""
-# What a mutated line could do to other programs of this machine (end them, run something) has no
-# place here: `clean` and `build` are left out, and `spawn` names a program that does not exist.
+# Requests that could affect other programs of this machine are excluded: `clean` and `build` are
+# omitted, and `spawn` names a program that does not exist.
 REQUESTS: tuple[dict[str, Any], ...] = (
     {"op": "have", "hashes": ["0" * 64]},
     {"op": "put", "hash": "0" * 64, "base64": "AAAA"},
@@ -40,7 +40,7 @@ REQUESTS: tuple[dict[str, Any], ...] = (
 
 
 class Agent:
-    """An agent process and the lines it prints."""
+    """An agent process with the lines that it prints."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -53,7 +53,7 @@ class Agent:
         )  # fmt: skip
 
     def ask(self, lines: list[bytes]) -> list[dict[str, Any]]:
-        """Writes the lines; one reply for each that is not blank, events left out."""
+        """Write the lines; return one reply for each line that is not blank, without events."""
         assert self.process.stdin is not None and self.process.stdout is not None
         guard = threading.Timer(HANG_S, self.process.kill)
         guard.daemon = True

@@ -1,7 +1,7 @@
-"""Every verb that reads a damaged campaign gives a message and a documented exit code.
+"""Test that every verb reports a damaged campaign with a documented exit code.
 
-Damages: files cut, zeroed, flipped, deleted, doubled; documents of JSON edited; journals edited;
-symbolic links, pipes and folders where files belong.
+Damages are truncated, zeroed, flipped, deleted or duplicated files, edited JSON documents, edited
+journals, and symbolic links, pipes or folders instead of files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LINKABLE = ("report", "report/tables", "report/figures", "runs", "agent", "contr
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A campaign of three runs with its page: copied for each damage."""
+    """Return a campaign of three runs with its page, to be copied for each damage."""
     try:
         find_agent()
     except MissingError as error:
@@ -46,7 +46,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def damage(campaign: Path, victim: Path, seed: int) -> str:
-    """Do one damage to the campaign; says which."""
+    """Damage the campaign in one way and return a description."""
     mutator = Mutator(seed)
     chosen = (in_bytes, in_bytes, in_json, in_json, gone, in_journal, a_link)[seed % 7]
     return f"{chosen.__name__}: {chosen(campaign, victim, mutator)}"
@@ -166,7 +166,7 @@ def test_every_verb_says_in_words_what_is_damaged(
         monkeypatch.chdir(place)
         shutil.copytree(sound, place / "c", symlinks=True)
         done = damage(place / "c", victim, seed)
-        # Pages and runs take seconds each: a short pass does them for one damage.
+        # Pages and runs take seconds each, so a short test creates them for only one damage.
         verbs = list(VERBS)[: 7 if len(seeds) > 50 else 7 if at == 3 else 5]
         for verb in verbs:
             run = ("b01-p001", "1", "b01-p002-1")[seed % 3]

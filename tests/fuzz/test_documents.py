@@ -1,4 +1,4 @@
-"""Studies and manifests are accepted, or refused with a UsageError that names the place."""
+"""Test that studies and manifests are accepted, or refused with a UsageError naming the place."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ KINDS = {
 
 
 def whole_catalogue(root: Path, files: dict[str, Any]) -> None:
-    """Looks at everything that a catalogue of these manifests offers."""
+    """Read everything that a catalogue of these manifests offers."""
     catalog = Catalog([root])
     catalog.titles()
     for name in catalog.cells:

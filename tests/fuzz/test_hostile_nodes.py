@@ -1,6 +1,6 @@
-"""A node that breaks the contract fails its own attempt and nothing else.
+"""Test that a node that violates the contract fails only its own attempt.
 
-`make test` tries a seeded sample of the modes, `make test-all` all of them.
+`make test` tests a seeded sample of the modes, and `make test-all` tests all modes.
 """
 
 from __future__ import annotations

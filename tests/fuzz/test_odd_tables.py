@@ -1,4 +1,4 @@
-"""Odd CSV tables and names in `import csv` and its page: accepted, or refused with a message."""
+"""Test that unusual CSV tables and names are imported, or refused with a message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def with_column(name: str) -> bytes:
 
 
 def value(text: str) -> bytes:
-    """The plain table with another text for its first number."""
+    """Return the plain table with another text instead of its first number."""
     return PLAIN.replace("1.0,", f"{text},").encode()
 
 
@@ -61,7 +61,7 @@ NAMES = ("a b.csv", "=x.csv", "..csv", "-x.csv", "\u2028.csv", "a'b.csv", "<b>.c
 
 
 def words_for(table: bytes) -> list[str]:
-    """The options of a table: its first column is the factor, whatever it is called."""
+    """Return the import options of a table; its first column is always the factor."""
     text = table.decode("utf-8", "replace").lstrip("\ufeff")
     first = text.split(",")[0].strip('"') if text.startswith('"') else "lang"
     options = ["--response", "y:ms", "--block", "day", "--factor", "size"]
@@ -90,7 +90,7 @@ def taken_or_refused(place: Path, name: str, table: bytes, page: bool) -> int:
 def test_an_odd_table_is_taken_or_refused_in_words(
     cases: Cases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every table, and every odd file name with a plain one; pages of a seeded few, or of all."""
+    """Test all tables, and unusual file names with a plain table. Only some pages are created."""
     tried = [(f"t{n}.csv", table, name) for n, (name, table) in enumerate(TABLES.items())]
     tried += [(name, PLAIN.encode(), f"file {name}") for name in NAMES]
     pages = {at % len(tried) for at in cases(0, len(tried))}

@@ -1,4 +1,4 @@
-"""Mutated studies, from `plan --table` to the nodes' specs: a message, never a crash."""
+"""Test mutated studies, from `plan --table` to the specs: a message, never a crash."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS = ("presets", "published", "source", "title", "goal", "plan", "meters", "an
 
 
 def toml(value: Any) -> str:
-    """A value as TOML; what TOML lacks, null and half letters, is left out."""
+    """Return a value as TOML. Null and lone surrogates, which TOML lacks, are omitted."""
     if isinstance(value, dict):
         pairs = (f"{toml(str(k))} = {toml(v)}" for k, v in value.items() if v is not None)
         return "{" + ", ".join(pairs) + "}"
@@ -57,7 +57,7 @@ def study_text(seed: int, texts: list[bytes], tables: list[dict[str, Any]]) -> b
 
 
 def specs_of(path: Path, catalog: Catalog) -> None:
-    """The specs of the first planned run, as a run would write them."""
+    """Create the specs of the first planned run, as a run would."""
     try:
         study = parse_study("fuzz", apply_preset(manifest.read_toml(path), None, "FILE"), "FILE")
         prepared = prepare(study, catalog, None)
@@ -80,10 +80,11 @@ def test_a_mutated_study_is_planned_or_refused_in_words(
     place.mkdir()
     (tmp_path / "victim.csv").write_text("precious")
     monkeypatch.chdir(place)
-    # Starting the agent takes longer than all the rest, and no study changes what it says.
+    # Starting the agent takes longer than everything else, and its reply does not depend on the
+    # study.
     monkeypatch.setattr(plan, "agent_here", lambda: contextlib.nullcontext(None))
     catalog = Catalog()
-    monkeypatch.setattr(plan, "Catalog", lambda: catalog)  # manifests do not change meanwhile
+    monkeypatch.setattr(plan, "Catalog", lambda: catalog)  # manifests do not change during the test
     file = place / "study.toml"
     for seed in cases(40, 1_060):
         mutator = Mutator(seed)

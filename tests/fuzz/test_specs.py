@@ -1,4 +1,4 @@
-"""Specs: each kit accepts or refuses a text without a crash, and all agree."""
+"""Test that all kits accept or refuse the same specs without a crash."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def mutated(seed: int, specs: list[dict[str, Any]]) -> bytes:
 
 
 def python_says(text: bytes) -> str:
-    """ "ok" and some values, or "bad"; anything but BadSpec is a crash and fails the test."""
+    """Return "ok" and some values, or "bad". Any exception other than BadSpec fails the test."""
     try:
         spec = parse_spec(text, "fuzz", SETTINGS)
     except BadSpec as error:

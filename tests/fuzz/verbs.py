@@ -22,13 +22,13 @@ class Said:
 
 
 def say(*arguments: str | Path) -> Said:
-    """Run one command. Fails the test on a traceback and on a code that no page names."""
+    """Run one command. Fail the test on a traceback or an undocumented exit code."""
     out, err = io.StringIO(), io.StringIO()
     words = [str(word) for word in arguments]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = main(words)
-        except SystemExit as ended:  # argparse
+        except SystemExit as ended:  # raised by argparse
             code = ended.code if isinstance(ended.code, int) else 1
         except Exception:
             raise AssertionError(f"wattwire {words!r}\n{traceback.format_exc()}") from None
@@ -41,7 +41,7 @@ def say(*arguments: str | Path) -> Said:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Return a folder's content: names with a digest of each file, to detect changes."""
+    """Return the names in a folder with a digest of each file, to detect changes."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         if path.is_file()

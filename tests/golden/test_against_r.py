@@ -1,7 +1,8 @@
-"""Every test and effect size agrees with R on the same samples (from_r.R, from_r.csv).
+"""Test that all tests and effect sizes agree with R on the same samples (from_r.R, from_r.csv).
 
-Where the algorithm is the same, to 1e-9; where one side approximates or searches, to the stated
-tolerance. R is not needed here: its numbers are stored, with its version in the first line.
+The tolerance is 1e-9 for the same algorithm. It is stated for each test in which either side
+approximates or searches. R is not needed, because its results are stored, with its version in the
+first line.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from wattwire.stats import association, block_ranks, paper, ranks, two_samples, 
 
 HERE = Path(__file__).parent
 SAME = 1e-9
-SHAPIRO = 1e-6  # the same approximation, but W's coefficients are rounded in another order
-RANGE = 1e-6  # the studentised range is integrated on both sides
-SEARCHED = 1e-6  # a maximum found by search is as flat as the square of its error
+SHAPIRO = 1e-6  # the same approximation, with W's coefficients rounded in another order
+RANGE = 1e-6  # both sides integrate the studentised range numerically
+SEARCHED = 1e-6  # a maximum is flat, so errors of the search have a small effect
 
 
 def read(name: str) -> list[dict[str, str]]:
@@ -97,7 +98,7 @@ def test_analysis_of_variance(sample: str, way: str) -> None:
 @pytest.mark.parametrize("sample", ["three", "many"])
 def test_pairs_of_means(sample: str) -> None:
     for pair in paper.tukey_hsd(SAMPLES[sample]):
-        name = f"{pair.second}-{pair.first}"  # R takes the later group less the earlier
+        name = f"{pair.second}-{pair.first}"  # R subtracts the earlier group from the later group
         same(-pair.estimate, sample, f"tukey.difference.{name}")
         same(-pair.interval.high, sample, f"tukey.low.{name}", RANGE)
         same(-pair.interval.low, sample, f"tukey.high.{name}", RANGE)
@@ -221,7 +222,7 @@ def test_ratios_and_omega_squared_inside_blocks() -> None:
     same(effect.statistic, "blocks", "effect.F")
     same(effect.p, "blocks", "effect.p")
     same(effect.omega_squared.estimate, "blocks", "omega2")
-    # The fit's own limits allow for heavy tails besides; R's are those of normal errors.
+    # The limits of the fit also allow for heavy tails; R assumes normal errors.
     degrees = (effect.degrees, effect.error_degrees)
     plain = variance.omega_squared(effect.statistic, *degrees, len(values))
     same(plain.low, "blocks", "omega2.low", SEARCHED)

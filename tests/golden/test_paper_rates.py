@@ -1,4 +1,4 @@
-"""The table of false-positive rates matches the tool's output and the decision path."""
+"""Test the table of false-positive rates against the tool's output and the decision path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def test_a_cell_simulated_again_agrees_with_the_table(model: str, groups: int, r
     (kept,) = [rate for rate in rates_for(groups, runs) if rate.model == model]
     for name in ("with_all", "without_outliers"):
         p = getattr(kept, name)
-        # The seed is the table's: its first trials again, so four standard errors are ample.
+        # The first trials of the table are repeated with its seed, so four standard errors are
+        # enough.
         assert again[name] == pytest.approx(p, abs=4 * math.sqrt(p * (1 - p) / trials))
 
 

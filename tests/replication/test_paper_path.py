@@ -1,8 +1,8 @@
-"""The tests of a published package, repeated by the paper path on its own runs.
+"""Repeat the tests of a published package with the decision path on its runs.
 
-The runs are in the folder shared/replication, which is not part of the repository; without it these
-tests are skipped. Each expected number is computed from the runs by the stated recipe, whether or
-not it equals the printed one.
+The runs are in the folder shared/replication, which is not part of the repository. Without it,
+these tests are skipped. Each expected number is computed from the runs by the stated recipe, even
+if it differs from the printed number.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def groups(
     runs: list[dict[str, str]], by: str, levels: tuple[str, ...], choice: str = "canonical",
     **where: str,
 ) -> dict[str, list[float]]:  # fmt: skip
-    """Return each run's mean power by the levels of a factor, for the runs selected by `where`."""
+    """Return the mean power of the runs that match `where`, by the levels of a factor."""
     kept = [row for row in runs if row[choice] == "yes"]
     kept = [row for row in kept if all(row[key] == level for key, level in where.items())]
     return {
@@ -91,7 +91,7 @@ def test_kruskal_wallis(runs, expected, name: str, by: str, levels, where: Mappi
                     for g in data]  # fmt: skip
         found = paper.kruskal_wallis(data)
         assert list(found.counts) == known["n"]
-        # The table keeps power to twelve digits: an authors' pick is matched to them.
+        # The table stores power with twelve digits, so the authors' selection is matched to them.
         assert found.statistic == pytest.approx(known["H"], rel=1e-9)
         assert found.p == pytest.approx(known["p"], rel=1e-7)
 
@@ -169,7 +169,7 @@ def test_services_by_clients(runs, expected, name: str, side: str, where) -> Non
 
 
 def test_the_walk_takes_the_paper_where_the_paper_went(runs) -> None:
-    """Not normal, even after Box–Cox, so ranks, then Dunn; the effect of outliers is reported."""
+    """The data are not normal, even after Box–Cox: rank tests and Dunn's test are used."""
     path = paper.decide(groups(runs, "interval_s", INTERVALS, **PUBLISHER, language="cpp"))
     assert not path.normal and path.with_all.test.name == "Kruskal–Wallis"
     assert path.with_all.test.p == pytest.approx(1.9005212825170043e-60, rel=1e-7)

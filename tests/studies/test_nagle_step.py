@@ -1,4 +1,4 @@
-"""The study nagle-step on this machine: the step is found, and disappears with TCP_NODELAY."""
+"""Test on this machine that the study nagle-step shows the step, but not with TCP_NODELAY."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOUND = "Messages wait 40 ms for an acknowledgement"
 
 
 def report_of(folder: Path, only: str, *more: str) -> Path:
-    """Run some treatments of the smoke preset, regardless of other load."""
+    """Run some treatments of the smoke preset without limits on other load."""
     command = [
         *(sys.executable, "-m", "wattwire", "run", "nagle-step", "--preset", "smoke"),
         *("--set", "validity.other_load_max=1000", "--set", "validity.steal_max=1"),

@@ -1,4 +1,7 @@
-"""The study rpc-nagle on this machine: waits of cpp-httplib and JAX-WS are found and cured."""
+"""Test on this machine that rpc-nagle detects the waits of cpp-httplib and JAX-WS.
+
+TCP_NODELAY removes these waits.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ WAITING, JAVA, SILENT = "rest/cpp", "rpc/java", ("rest/go", "rest/javascript", "
 
 
 def why_not(name: str, state: Path, unbuilt: bool = False) -> str:
-    """Return the reason a cell cannot be measured.
+    """Return the reason why a cell cannot be measured, or "".
 
     With `unbuilt`, a missing build is not a reason.
     """
@@ -45,7 +48,7 @@ def why_not(name: str, state: Path, unbuilt: bool = False) -> str:
 
 
 def measured(folder: Path, cells: list[str], blocks: int, count: int = 15) -> Path:
-    """Return the report of the smoke preset over these cells, regardless of other load."""
+    """Return the report of the smoke preset for these cells, without limits on other load."""
     command = [
         *(sys.executable, "-m", "wattwire", "run", "rpc-nagle", "--preset", "smoke"),
         *("--set", "validity.other_load_max=1000", "--set", "validity.steal_max=1"),
@@ -63,14 +66,14 @@ def measured(folder: Path, cells: list[str], blocks: int, count: int = 15) -> Pa
 
 
 def found_in(report: Path, alone: str) -> dict[tuple[str, str], dict[str, str]]:
-    """Return the finding's rows by cell and setting; a cell that is `alone` has no column."""
+    """Return the rows of the finding by cell and setting; a single cell has no column."""
     with (report / "tables" / "finding-delayed-acknowledgements.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     return {(row.get("cell", alone), row["settings.tcp_nodelay"]): row for row in rows}
 
 
 def cured_median_us(summary: Path) -> float:
-    """Return the median over runs of the median call (µs) with TCP_NODELAY at both ends."""
+    """Return the median over runs of the median call (µs), with TCP_NODELAY at both ends."""
     with summary.open(newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["factor.settings.tcp_nodelay"] == "on"]
     return statistics.median(float(row["latency_p50_us"]) for row in rows)
@@ -83,7 +86,7 @@ def test_the_wait_of_cpp_httplib_is_found_explained_and_cured_and_no_other_cell_
     if reason:
         pytest.skip(reason)
     silent = [name for name in SILENT if not why_not(name, tmp_path / "looking")][:1]
-    report = measured(tmp_path, [WAITING, *silent], blocks=5)  # as few as a sign test can do with
+    report = measured(tmp_path, [WAITING, *silent], blocks=5)  # the minimum for a sign test
     page = (report / "index.html").read_text(encoding="utf-8")
     assert f"{FOUND}: shown by this study" in page
     assert "tcp nodelay off." in page, "what the nodes told is in force"

@@ -1,4 +1,4 @@
-"""Every study in the repository, with every preset of it, makes a plan."""
+"""Test that every preset of every study in the repository gives a plan."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_demonstration_leaves_out_what_takes_too_long() -> None:
     expanded = expand(load("first-look"))
     run = [t for t, because in expanded if because is None]
     assert len(expanded) == 24
-    assert len(run) == 16  # three of them, mqtt in C++, only once there is such a cell
+    assert len(run) == 16  # three of them need a C++ cell of mqtt
     assert not [t for t in run if t["middleware"] == "ros2" and t["payload_bytes"] != 64]
 
 
@@ -106,7 +106,7 @@ def test_published_rows_are_complete_and_fall_on_treatments() -> None:
 
 
 def test_published_energy_is_power_over_three_minutes_within_rounding() -> None:
-    """This detects wrong columns and lost digits; the exceptions are errors in the paper."""
+    """This detects wrong columns and lost digits. The exceptions are errors in the paper."""
     with (STUDIES / "ros2-energy/published.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     odd = {

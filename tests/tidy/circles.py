@@ -1,4 +1,4 @@
-"""Circular imports: modules that import each other cannot be read or tested separately."""
+"""Detect circular imports: such modules cannot be read or tested separately."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT_MODULE = "crate"
 
 
 def circles(graph: Graph) -> list[list[str]]:
-    """Return circles, no module in two of them: [a, b, a] for a and b that import each other."""
+    """Return disjoint import cycles, such as [a, b, a] if a and b import each other."""
     remaining = {module: set(imported) for module, imported in graph.items()}
     result = []
     for module in sorted(graph):
@@ -27,7 +27,7 @@ def circles(graph: Graph) -> list[list[str]]:
 
 
 def _way_back(graph: Mapping[str, set[str]], start: str) -> list[str]:
-    """Return the shortest path of imports from a module to itself; empty where there is none."""
+    """Return the shortest path of imports from a module to itself; empty if there is none."""
     paths: dict[str, list[str]] = {start: [start]}
     queue = [start]
     for module in queue:
@@ -41,16 +41,16 @@ def _way_back(graph: Mapping[str, set[str]], start: str) -> list[str]:
 
 
 def circle_problems(where: str, graph: Graph) -> list[str]:
-    """Return a line for each circle of a package or crate."""
+    """Return a line for each import cycle of a package or crate."""
     advice = "move what both need into the module where it belongs"
     return [f"{where}: {' → '.join(circle)}; {advice}" for circle in circles(graph)]
 
 
 def python_imports(sources: Mapping[Path, str]) -> Graph:
-    """Return the imports among Python modules; paths are relative to the folder of the package.
+    """Return the imports between Python modules. Paths are relative to the package's folder.
 
-    Imports inside functions count, because they only hide a circle. Imports for the type checker
-    alone (`if TYPE_CHECKING`) do not run and do not count.
+    Imports inside functions count, because they only hide a cycle. Imports for type checkers (`if
+    TYPE_CHECKING`) are not executed and do not count.
     """
     names = {path: _python_module(path) for path in sources}
     known = frozenset(names.values())
@@ -79,7 +79,7 @@ def _python_targets(path: Path, source: str, known: frozenset[str]) -> Iterator[
 
 
 def _running_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes but those below `if TYPE_CHECKING`."""
+    """Yield all nodes except those below `if TYPE_CHECKING`."""
     yield node
     is_check = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
     children = node.orelse if isinstance(node, ast.If) and is_check else ast.iter_child_nodes(node)
@@ -88,11 +88,11 @@ def _running_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def rust_imports(sources: Mapping[Path, str]) -> Graph:
-    """Return the imports among the modules of a crate; paths are relative to its `src`.
+    """Return the imports between the modules of a crate. Paths are relative to its `src`.
 
-    A path in code counts like one after `use`; what is below `#[cfg(test)]` does not. The crate's
-    root is a module too: a module that uses an item of the root, or one that the root re-exports,
-    depends on it.
+    A path in code counts like a path after `use`. Code below `#[cfg(test)]` does not count. The
+    root of the crate is also a module: a module that uses an item of the root, or an item that the
+    root re-exports, depends on it.
     """
     modules = {_rust_module(path): source for path, source in sources.items()}
     names = {module: "::".join(module) or ROOT_MODULE for module in modules}
@@ -132,7 +132,7 @@ def _rust_targets(
 
 
 def _without_tests(tokens: list[Token]) -> list[Token]:
-    """Leave out every item in braces below `#[cfg(test)]`."""
+    """Return the tokens without items in braces below `#[cfg(test)]`."""
     kept: list[Token] = []
     at = 0
     while at < len(tokens):
@@ -155,7 +155,7 @@ def _is_path(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _paths(tokens: Sequence[Token], at: int) -> tuple[list[tuple[str, ...]], int]:
-    """Return the paths of the tree `a::b` or `a::{b, c::d}` at a token, and the token after it."""
+    """Return the paths of the tree `a::b` or `a::{b, c::d}` at a token, and the next token."""
     head = (tokens[at].text,)
     if not _is_path(tokens, at):
         return [head], at + 1
@@ -177,7 +177,7 @@ def _paths(tokens: Sequence[Token], at: int) -> tuple[list[tuple[str, ...]], int
 
 
 def _absolute(module: tuple[str, ...], inside: int, path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a path from the crate's root; `inside` counts the modules of the file around it."""
+    """Return a path from the crate's root; `inside` is the nesting depth within the file."""
     if path[0] == "crate":
         return path[1:]
     ups = sum(part == "super" for part in path) - inside
@@ -186,7 +186,7 @@ def _absolute(module: tuple[str, ...], inside: int, path: tuple[str, ...]) -> tu
 
 
 def _resolved(path: tuple[str, ...], modules: Mapping[tuple[str, ...], str]) -> tuple[str, ...]:
-    """Return the module of an absolute path; the root may re-export a module from a folder."""
+    """Return the module of an absolute path. The root may re-export a module of a folder."""
     for length in range(len(path), 0, -1):
         if path[:length] in modules:
             return path[:length]

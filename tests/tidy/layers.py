@@ -1,4 +1,4 @@
-"""Enforcement of the table of permitted imports between packages in ARCHITECTURE.md."""
+"""Enforce the table of permitted imports between packages in ARCHITECTURE.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROW = re.compile(r"^\| `(?P<layer>[a-z_]+)/?` \| (?P<allowed>[^|]*) \|", re.MUL
 
 
 def read_layers(architecture: str) -> dict[str, frozenset[str]]:
-    """Package → packages it may import, from the rows "| `store` | model |"."""
+    """Return package → packages that it may import, from rows such as "| `store` | model |"."""
     table = {}
     for row in _ROW.finditer(architecture):
         words = re.findall(r"[a-z_]+", row["allowed"])
@@ -30,7 +30,7 @@ def is_test(path: Path) -> bool:
 
 
 def layer_problems(path: Path, source: str, layers: dict[str, frozenset[str]]) -> list[str]:
-    """Problems with the imports of one module; `path` is relative, wattwire/LAYER/….py."""
+    """Return the problems with the imports of a module; `path` is wattwire/LAYER/….py."""
     parts = path.with_suffix("").parts
     if is_test(path):
         return []
@@ -50,7 +50,7 @@ def layer_problems(path: Path, source: str, layers: dict[str, frozenset[str]]) -
 
 
 def section_problems(path: Path, source: str) -> list[str]:
-    """Imports of a section's module, which would keep the section from being removed alone."""
+    """Return imports of a section's module, which would prevent removing the section alone."""
     if is_test(path):
         return []
     return [
@@ -65,7 +65,7 @@ def _names(words: object) -> str:
 
 
 def _imports(path: Path, tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """(line, package) of each import of ours, relative imports resolved."""
+    """Yield (line, package) of each import from this repository, with relative imports resolved."""
     for line, module in _modules(path, tree):
         words = module.split(".")
         if words[0] == PACKAGE and len(words) > 1 and not words[1].startswith("__"):
@@ -73,9 +73,9 @@ def _imports(path: Path, tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def _modules(path: Path, tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """(line, module) of each import, relative imports resolved.
+    """Yield (line, module) of each import, with relative imports resolved.
 
-    A name imported from the package itself or from the sections' folder is a module.
+    A name that is imported from the package itself or from the folder of sections is a module.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

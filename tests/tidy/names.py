@@ -1,4 +1,4 @@
-"""Closed code must not name members of open folders."""
+"""Check that closed code does not name members of open folders."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ PLAIN = frozenset({"rest"})
 
 
 def open_names_in(path: Path, source: str, names: frozenset[str]) -> list[str]:
-    """Problems, one a line, for each string or identifier in `source` equal to one of `names`.
+    """Return a problem for each string or identifier in `source` that equals one of `names`.
 
-    A path in a string is split at its slashes, so that `NAME/cpp` counts, too. A name that is an
-    ordinary word counts only there.
+    A path in a string is split at its slashes, so that `NAME/cpp` also matches. A name that is an
+    ordinary word matches only in strings.
     """
     problems = []
     for line, word, is_text in _words(path, source):
@@ -38,7 +38,7 @@ def open_names_in(path: Path, source: str, names: frozenset[str]) -> list[str]:
 
 
 def _words(path: Path, source: str) -> Iterator[tuple[int, str, bool]]:
-    """(line, word, whether it is a string) of everything that could name something."""
+    """Yield (line, word, whether it is a string) of each string and identifier."""
     if path.suffix == ".py":
         yield from _python_words(ast.parse(source))
     elif path.suffix in (".toml", ".json"):

@@ -1,6 +1,7 @@
-"""Rules about tables of phrases (wattwire/report/words/phrases.py), by reading, without a run.
+"""Check tables of phrases (wattwire/report/words/phrases.py) statically.
 
-A wrong key or value would raise only where its branch is reached, which may be on a user's page.
+A wrong key or value would raise an error only when its branch is reached, possibly on a user's
+page.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ SEARCHES = frozenset({"only", "phrases_in"})
 
 @dataclass(frozen=True)
 class Table:
-    """The table of one file: its name, and the placeholders of each key."""
+    """The table of a file: its name, and the placeholders of each key."""
 
     name: str
     placeholders: dict[str, frozenset[str]]
 
 
 def table_of(path: Path, source: str) -> tuple[Table | None, list[str]]:
-    """Return the file's table of phrases, and the problems of its form."""
+    """Return the table of phrases of a file, and the problems of its form."""
     problems: list[str] = []
     found: list[Table] = []
     for node in ast.walk(ast.parse(source)):
@@ -59,7 +60,7 @@ def _placeholders(
 
 
 def use_problems(path: Path, source: str, table: Table | None) -> list[str]:
-    """Check that every key is used, and that calls match their table's keys and values."""
+    """Check that every key is used, and that calls match the keys and values of their table."""
     tree = ast.parse(source)
     problems, used, calls = [], set(), set()
     for node in ast.walk(tree):
@@ -90,7 +91,7 @@ def use_problems(path: Path, source: str, table: Table | None) -> list[str]:
 
 
 def _keys(node: ast.expr) -> Iterator[str | None]:
-    """Yield the keys that an argument may name; None for one that is not written out."""
+    """Yield the keys that an argument may have; None for a key that is not a literal."""
     if isinstance(node, ast.IfExp):
         yield from _keys(node.body)
         yield from _keys(node.orelse)
@@ -100,9 +101,10 @@ def _keys(node: ast.expr) -> Iterator[str | None]:
 
 
 def asserted_keys(source: str, tables: frozenset[str]) -> Iterator[tuple[int, str]]:
-    """Yield line and key of each phrase that a test searches for or compares a key with.
+    """Yield the line and key of each phrase that a test searches for or compares with.
 
-    Comparisons may name other things too: there a key begins with the name of one of `tables`.
+    Other values may also be compared, so a compared key must begin with the name of one of
+    `tables`.
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and _name(node.func) in SEARCHES:

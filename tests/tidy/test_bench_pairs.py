@@ -1,4 +1,4 @@
-"""If a peer of a bench hangs or fails, its pair is lost and the bench continues."""
+"""Test that a pair is lost if a peer of a bench hangs or fails, and the bench continues."""
 
 from __future__ import annotations
 

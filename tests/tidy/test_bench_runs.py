@@ -1,4 +1,4 @@
-"""Benches run rarely, so their imports from the package are checked here."""
+"""Test the benches' imports from the package, because benches run rarely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No circular imports: among the modules of the Python package, and of each Rust crate."""
+"""Test that the modules of the Python package and of each Rust crate have no circular imports."""
 
 from __future__ import annotations
 

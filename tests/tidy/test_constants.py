@@ -1,4 +1,4 @@
-"""Each language's constants match its template and contract/schemas."""
+"""Test that the constants of each language match its template and contract/schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands in the documentation are valid."""
+"""Test that the commands in the documentation are valid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COMMAND = re.compile(r"\bwattwire (?P<verb>[a-z]+)(?P<rest>[^\n`#]*)")
 
 
 def verbs_of(top: argparse.ArgumentParser) -> dict[str, set[str]]:
-    """Return verb → its long options."""
+    """Return verb → long options of the verb."""
     found: dict[str, set[str]] = {}
     for action in top._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -23,7 +23,7 @@ def verbs_of(top: argparse.ArgumentParser) -> dict[str, set[str]]:
 
 
 def command_problems(where: str, text: str, verbs: dict[str, set[str]]) -> list[str]:
-    """Commands in code spans and blocks whose verb or option doesn't exist."""
+    """Return the commands in code spans and blocks with an unknown verb or option."""
     problems = []
     for code in _CODE.findall(text):
         for match in _COMMAND.finditer(code):

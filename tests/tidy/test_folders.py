@@ -1,4 +1,4 @@
-"""Folders have few files, and files are named after their content."""
+"""Test that folders have few files, and that files are named after their content."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_section_is_in_the_file_of_its_anchors_name(path: Path) -> None:
 
 
 def test_the_page_is_known_to_the_command_line_alone() -> None:
-    """For `run` the table of layers ensures this; this test covers code outside the package."""
+    """The table of layers checks this for `run`. This test covers code outside the package."""
     imported = set()
     for path in files():
         if path.suffix == ".py" and path.parts[0] == "bench":

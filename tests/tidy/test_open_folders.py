@@ -1,4 +1,4 @@
-"""A new middleware or study needs only a folder: the rule, tested."""
+"""Test that a new middleware or study needs only a folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ stall_max_ms = 60000.0
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a separate root with a new middleware (loopback renamed) and a new study."""
+    """Return a separate root with a new middleware (a renamed loopback) and a new study."""
     try:
         find_agent()
     except MissingError as reason:

@@ -1,4 +1,4 @@
-"""Tables of phrases: every key is used, none is missing, and tests assert keys that exist."""
+"""Test that all keys of phrases are used and none is missing, and that tests assert valid keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCES = [
 
 @cache
 def _tables() -> tuple[dict[str, list[Path]], set[str], list[str]]:
-    """Return the files of each table's name, all full keys, and all problems."""
+    """Return the files by table name, all full keys, and all problems."""
     files: dict[str, list[Path]] = {}
     keys: set[str] = set()
     problems: list[str] = []
@@ -47,7 +47,7 @@ def test_every_phrase_is_used_and_every_use_names_a_phrase_and_its_values() -> N
 
 
 def test_tests_assert_keys_that_exist() -> None:
-    """A test that expects the absence of a key would always pass after the key is renamed."""
+    """A test that asserts the absence of a key would always pass after the key is renamed."""
     files, keys, _ = _tables()
     unknown = [
         f'{path}:{line}: no phrase has the key "{key}"'

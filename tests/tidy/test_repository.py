@@ -1,4 +1,4 @@
-"""The repository's rules, applied to the repository."""
+"""Apply the rules of the repository to the repository."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_lines_of_code_fit() -> None:
 
 
 def test_lines_of_pages_fit() -> None:
-    """This includes tables: a wider one should be a list, which a diff shows line by line."""
+    """Tables are included, because a wide table should be a list, which gives readable diffs."""
     pages = [(path, text) for path, text in texts() if path.suffix == ".md"]
     assert len(pages) > 50
     limit = rules.PAGE_LINE_LENGTH_MAX

@@ -1,4 +1,4 @@
-"""Every rule fails on a planted violation; a rule that cannot fail is useless."""
+"""Test that every rule detects a planted violation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tokeniser for languages with braces, sufficient for rules about names and lengths."""
+"""A tokeniser for languages with braces, sufficient for rules on names and lengths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_BODY = frozenset({";", "}", ")", "=", "."})
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its kind (name, string, mark), its text without quotes, its line from 1."""
+    """One token: its kind (name, string, mark), its text without quotes, and its line from 1."""
 
     kind: str
     text: str
@@ -32,7 +32,7 @@ class Token:
 
 
 def tokenise(source: str) -> Iterator[Token]:
-    """Yield names, strings and marks; comments, characters and numbers are passed over."""
+    """Yield names, strings and marks; comments, characters and numbers are skipped."""
     for match in _TOKEN.finditer(source):
         kind = match.lastgroup or ""
         kind = next((k for k in ("comment", "raw", "string", "character", "name") if match[k]), "")
@@ -50,10 +50,10 @@ def tokenise(source: str) -> Iterator[Token]:
 
 
 def function_lengths(source: str) -> list[tuple[str, int, int]]:
-    """(name, first line, number of lines) of each function, nested ones too.
+    """Return (name, first line, number of lines) of each function, including nested functions.
 
-    A function is `fn NAME …(…) … {` in Rust and `NAME(…) … {` elsewhere, where NAME is not a
-    control keyword. Closures without a name count towards the function that holds them.
+    A function is `fn NAME …(…) … {` in Rust and `NAME(…) … {` in other languages, where NAME is not
+    a control keyword. The lines of closures count towards the enclosing function.
     """
     tokens = list(tokenise(source))
     closing = _matching(tokens)
@@ -71,7 +71,7 @@ def function_lengths(source: str) -> list[tuple[str, int, int]]:
 
 
 def _parameters(tokens: list[Token], index: int, rust: bool) -> int | None:
-    """Index of the parenthesis that opens the parameters of a function named at `index`."""
+    """Return the index of the parenthesis that opens the parameters of a function at `index`."""
     token = tokens[index]
     if token.kind != "name" or (index > 0 and tokens[index - 1].text == "@"):  # an annotation
         return None
@@ -98,7 +98,7 @@ def _matching(tokens: list[Token]) -> dict[int, int]:
 
 
 def _body_after(tokens: list[Token], index: int, closing: dict[int, int]) -> int | None:
-    """The opening brace of a body that begins at `index`, past qualifiers and return types."""
+    """Return the opening brace of a body after `index`, past qualifiers and return types."""
     while index < len(tokens):
         token = tokens[index]
         if token.kind == "string" or token.text in _NO_BODY:

@@ -1,4 +1,4 @@
-"""The repository's files for the rules: those that are or could be committed."""
+"""List the files that are, or could be, committed, for the rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPEN_MANIFESTS = {
 
 @cache
 def files() -> tuple[Path, ...]:
-    """Every file that git tracks or would offer to add, relative to the root, sorted."""
+    """Return the sorted files that git tracks or would add, relative to the root."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -38,7 +38,7 @@ def files() -> tuple[Path, ...]:
 
 
 def text_of(path: Path) -> str | None:
-    """A file's text, or None where it is not UTF-8 (pictures, golden bytes)."""
+    """Return the text of a file; None if it is not UTF-8 (pictures, golden bytes)."""
     try:
         return (ROOT / path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -46,19 +46,19 @@ def text_of(path: Path) -> str | None:
 
 
 def texts() -> list[tuple[Path, str]]:
-    """Return all text files with their text."""
+    """Return the paths and contents of all text files."""
     return [(path, text) for path in files() if (text := text_of(path)) is not None]
 
 
 def is_fixture(path: Path) -> bool:
-    """Return whether a file is captured or golden data, whose format is given."""
+    """Return whether a file is captured or golden data with a given format."""
     return bool({"fixtures", "vectors", "data"} & set(path.parts[:-1]))
 
 
 def is_closed(path: Path) -> bool:
-    """Return whether a file belongs to the closed code: the core and every language's kit.
+    """Return whether a file belongs to the closed code: the core and the kits.
 
-    `kit/web` contains code shared by HTTP cells, and is not part of the kit.
+    `kit/web` contains code that HTTP cells share, and is not part of a kit.
     """
     parts = path.parts
     return parts[0] in CLOSED_FOLDERS or (
@@ -70,7 +70,7 @@ def is_closed(path: Path) -> bool:
 
 
 def open_names() -> frozenset[str]:
-    """Return the names of all members of the open folders, which closed code must not contain."""
+    """Return the names of all members of open folders, which closed code must not contain."""
     found = set()
     for folder, manifest in OPEN_MANIFESTS.items():
         found |= {path.parent.name for path in (ROOT / folder).glob(f"*/{manifest}")}

@@ -1,4 +1,4 @@
-"""The kits' own tests that a message allocates nothing, with an allocation planted in each."""
+"""Run the kits' tests that a message causes no allocation, with a planted allocation in each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench's own nodes build; benches run too rarely to detect a failure early."""
+"""Test that the nodes of the bench build, because benches run rarely."""
 
 from __future__ import annotations
 

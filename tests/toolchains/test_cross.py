@@ -1,4 +1,4 @@
-"""The agent for 64-bit Arm: built here, and run under an emulator."""
+"""Test the agent for 64-bit Arm, which is built here and run under an emulator."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ def agent() -> Path:
 
 
 class Emulated:
-    """Client of the agent's protocol with an agent under the emulator."""
+    """Client of the agent's protocol, with an agent under the emulator."""
 
     def __init__(self, emulator: str, agent: Path, folder: Path) -> None:
         self.folder = folder
-        # Where the kernel knows no emulator (binfmt), the agent must be told of it for its guard.
+        # Without kernel support for the emulator (binfmt), the agent needs its path to start the
+        # guard.
         self._process = subprocess.Popen(
             [emulator, str(agent), "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env={**os.environ, "WATTWIRE_CACHE": str(folder / "cache"),

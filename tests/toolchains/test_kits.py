@@ -1,7 +1,7 @@
-"""Kits against the golden vectors of the contract, through a small program in their language.
+"""Test kits against the golden vectors of the contract, with a small program in each language.
 
-A language's `vectors.toml` says how that program is built and run. It answers a line for each line;
-numbers are decimal, byte strings hexadecimal, "-" is none:
+A language's `vectors.toml` specifies how the program is built and run. It prints one line for each
+input line. Numbers are decimal, byte strings are hexadecimal, and "-" is none:
 
     clock                                            ns of the kit's clock
     payload SEED SEQ SEND_NS ENCODING BYTES          the payload
@@ -40,13 +40,18 @@ def vectors(name: str) -> Any:
 
 
 def carries_header(case: dict[str, Any]) -> bool:
-    """Small kits have no payload that is shorter than the header (C-03)."""
+    """Return whether the payload has a header.
+
+    Small kits do not support shorter payloads (C-03).
+    """
     return bool(case["bytes"] >= (32 if case["encoding"] == "text" else 16))
 
 
 def why_not(folder: Path) -> str:
-    """Why a language's toolchain here cannot build its program: missing, or older than its
-    `[versions]` ask for; "" where it can."""
+    """Return the reason why a language's toolchain cannot build its program, or "".
+
+    A tool may be missing, or older than `[versions]` requires.
+    """
     language = read_toml(folder / "language.toml")
     wanted = [*read_toml(folder / "vectors.toml")["requires"], *language.get("requires", [])]
     for name in wanted:
@@ -90,7 +95,7 @@ def ask(program: list[str], questions: list[str]) -> list[str]:
 
 
 def payload_questions() -> Iterator[tuple[str, str]]:
-    """Questions and the answers that are due."""
+    """Yield questions with their expected answers."""
     for case in vectors("check"):
         for verify in VERIFY if carries_header(case) else ():
             shape = f"{case['seed']} {case['encoding']} {case['bytes']} {case['nodes'][0]} {verify}"
@@ -169,7 +174,7 @@ def test_specs_are_read_or_refused_by_their_key(program: list[str], tmp_path: Pa
 
 
 def test_the_clock_is_the_hosts_monotonic_one(program: list[str]) -> None:
-    """The reading is between two of ours, which is not true of the host's other clocks (C-27)."""
+    """The reading must be between two readings of CLOCK_MONOTONIC; other clocks differ (C-27)."""
     before_ns = time.monotonic_ns()
     times_ns = [int(line) for line in ask(program, ["clock"] * 3)]
     after_ns = time.monotonic_ns()

@@ -1,4 +1,4 @@
-"""The list of Debian packages and the tool that reads it."""
+"""Test the list of Debian packages and the tool that reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tool that is too old is named before anything is installed or built with it."""
+"""Test that a tool that is too old is reported before anything is installed or built."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_make_agent_stops_at_an_old_cargo_before_it_builds(tmp_path: Path) -> No
 
 
 def test_plugins_of_a_sourced_ros_do_not_reach_the_tests(tmp_path: Path) -> None:
-    """ROS puts pytest plugins on PYTHONPATH that need packages this environment lacks."""
+    """ROS adds pytest plugins to PYTHONPATH that need packages missing in this environment."""
     metadata = tmp_path / "launch_testing-3.4.3.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: launch_testing\n")
@@ -78,7 +78,7 @@ def test_plugins_of_a_sourced_ros_do_not_reach_the_tests(tmp_path: Path) -> None
 
 
 def test_the_locked_crates_of_the_agent_build_with_the_oldest_rust_that_it_names() -> None:
-    """Cargo refuses a crate whose own minimum is newer than the compiler."""
+    """Cargo refuses a crate whose minimum version is newer than the compiler."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1"]
     command += ["--filter-platform", "x86_64-unknown-linux-gnu"]
     command += ["--manifest-path", str(ROOT / "agent" / "Cargo.toml")]

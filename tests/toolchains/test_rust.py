@@ -1,4 +1,4 @@
-"""The agent's and the Rust kit's own tests, as a part of the one pytest run."""
+"""Run the tests of the agent and of the Rust kit within pytest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program installed from the wheel works without a checkout."""
+"""Test that the program installed from the wheel works without a checkout."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ stall_max_ms = 60000.0
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the wheel, built from a copy of all committable files, with the existing agent."""
+    """Return the wheel, built from a copy of all committable files and the existing agent."""
     from wattwire.model.errors import MissingError
     from wattwire.rig import find_agent
 

@@ -1,4 +1,4 @@
-"""`python -m contract.conformance.mutants [WORD…]`: the table of mutants and the survivors."""
+"""`python -m contract.conformance.mutants [WORD…]`: print the mutants and the survivors."""
 
 from __future__ import annotations
 

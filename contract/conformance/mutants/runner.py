@@ -1,4 +1,4 @@
-"""The runner of mutants: plants a fault into a copy of a kit, builds the cell, runs the suite."""
+"""Run mutants: plant a fault into a copy of a kit, build the cell, and run the suite."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Outcome:
 
     @property
     def caught(self) -> bool:
-        """Whether the suite caught the fault by the mutant's own clause."""
+        """Whether the suite detected the fault by the mutant's clause."""
         return not self.error and self.mutant.clause in self.clauses
 
 

@@ -1,4 +1,4 @@
-"""Reader of each language's `mutants.toml`, which checks the whole table before any build."""
+"""Read each language's `mutants.toml`, and check the whole table before any build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite catches planted faults by the clauses that they break.
+"""Test that the suite detects planted faults by the clauses that they break.
 
 These tests run the mutants marked as quick; `python -m contract.conformance.mutants` runs all.
 """

@@ -1,4 +1,4 @@
-"""The number of open calls that the suite derives from a client's records (C-12)."""
+"""Test the number of open calls that the suite derives from a client's records (C-12)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RESUME_NS = 550 * MILLISECOND_NS
 
 
 def timed_out(*begins_ms: int) -> list[Record]:
-    """Return calls without an end, which began at these times."""
+    """Return calls without an end that began at these times."""
     return [
         Record(number, at * MILLISECOND_NS, at * MILLISECOND_NS, UNKNOWN_NS, 64, 1, 1, TIMEOUT)
         for number, at in enumerate(begins_ms)
@@ -23,7 +23,7 @@ def timed_out(*begins_ms: int) -> list[Record]:
     ("begins_ms", "open_max"),
     [
         ((300, 400, 500), 1),
-        ((300, 380, 500), 2),  # 20 ms together, during the pause
+        ((300, 380, 500), 2),  # open simultaneously for 20 ms during the pause
         ((500, 551), 1),  # the resumed server ended the first call early
         ((500, 530), 2),
         ((551, 600), 2),  # both began after the pause

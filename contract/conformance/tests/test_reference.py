@@ -1,4 +1,4 @@
-"""The suite's payloads and its reader of sample files agree with the golden bytes."""
+"""Test the suite's payloads and its reader of sample files against the golden bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schemas agree with the golden vectors and with the suite's specs."""
+"""Test the schemas against the golden vectors and the suite's specs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contract.conformance.schema import NAMES, breaches, validator
 from contract.conformance.spec import bad_specs, base_spec
 
 VECTORS = ROOT / "contract" / "vectors"
-# The schema does not contain the settings of middlewares.
+# The schema does not contain the settings of the middleware.
 BEYOND_THE_SCHEMA = "settings."
 
 
@@ -58,7 +58,7 @@ def test_the_suites_own_specs_are_valid_by_the_schema(pattern: str, tmp_path: Pa
 
 
 def test_every_invalid_spec_of_the_suite_is_invalid_by_the_schema(tmp_path: Path) -> None:
-    """Settings are excluded, because the schema applies to all middlewares."""
+    """Settings are excluded, because the schema applies to all middleware."""
     cell = proving_cell("python", tmp_path)
     for change, key, spec in bad_specs(base_spec(cell, "topic", "publisher")):
         if not key.startswith("settings."):

@@ -1,4 +1,4 @@
-"""Cells that test kits satisfy every clause, and failures name their clause."""
+"""Test that cells that test kits satisfy every clause, and that failures name their clause."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_suite_reports_all_problems(tmp_path: Path) -> None:
 
 
 class Host(Watch):
-    """A host that steals a given number of ticks out of a thousand."""
+    """A host that steals a given number of 1000 ticks."""
 
     def __init__(self, folder: Path, stolen: int) -> None:
         self._file, self._after = folder / "stat", f"cpu 0 0 0 {1000 - stolen} 0 0 0 {stolen} 0 0"

@@ -1,4 +1,4 @@
-"""The reader rejects an invalid table of mutants and names its file, key and value."""
+"""Test that an invalid table of mutants is rejected with its file, key and value."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Deeds of a hostile node: one entry per mode, with the permitted consequence for the attempt.
+"""Deeds of a hostile node: one per mode, with the expected consequence for its attempt.
 
-`fails`: its verdict is failed. `ends`: a node has died, hung or was slow, a result of its own.
-`counts`: the run is kept, but its verdict is not ok. `survives`: harmless to the measurement.
-`either`: as the last or the second, whichever is faster.
+`fails`: the verdict is failed. `ends`: a node died, hung or was slow, which is a result. `counts`:
+the run is stored, but it is not valid. `survives`: the measurement is unaffected. `either`:
+`survives` or `ends`, whichever happens first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LINE = Callable[[Any, dict[str, Any]], str]
 
 @dataclass(frozen=True)
 class Deed:
-    """One way to break the contract, done by the node of `role`."""
+    """A violation of the contract by the node with the role `role`."""
 
     expected: str
     role: str = "publisher"
@@ -47,7 +47,7 @@ class Deed:
 
 
 def changed(keyword: str, **fields: Any) -> dict[str, LINE]:
-    """Return the line with other values for some fields; `...` omits a field."""
+    """Return a line with other values for some fields; `...` omits a field."""
 
     def line(node: Any, honest: dict[str, Any]) -> str:
         table = {k: v for k, v in {**honest, **fields}.items() if v is not ...}
@@ -57,7 +57,7 @@ def changed(keyword: str, **fields: Any) -> dict[str, LINE]:
 
 
 def raw(keyword: str, old: str, new: str) -> dict[str, LINE]:
-    """Return the correct line with part of its text replaced."""
+    """Return the correct line with a part of its text replaced."""
 
     def line(node: Any, honest: dict[str, Any]) -> str:
         return f"{keyword} {json.dumps(honest)}\n".replace(old, new)
@@ -202,7 +202,7 @@ BAD_LINES = {
 
 
 def each(**fields: Any) -> Callable[[Any, list[dict[str, int]]], list[dict[str, int]]]:
-    """Return all records with other values; a function gets the record."""
+    """Return a change of all records to other values; a function receives the record."""
 
     def change(node: Any, records: list[dict[str, int]]) -> list[dict[str, int]]:
         return [
@@ -213,7 +213,7 @@ def each(**fields: Any) -> Callable[[Any, list[dict[str, int]]], list[dict[str, 
 
 
 def last(**fields: Any) -> Callable[[Any, list[dict[str, int]]], list[dict[str, int]]]:
-    """Return valid records with other values in the last one."""
+    """Return a change of the last record to other values."""
     return lambda node, records: [*records[:-1], *each(**fields)(node, records[-1:])]
 
 
@@ -282,7 +282,7 @@ def _more_files(node: Any, path: Path, data: bytes) -> None:
 
 
 def _junk(node: Any) -> None:
-    """Create files of unexpected names and kinds next to the samples."""
+    """Create files with unexpected names and types next to the samples."""
     os.mkfifo(node.out / "pipe")
     (node.out / "etc").symlink_to("/etc")
     (node.out / "x" / "y").mkdir(parents=True)
@@ -334,7 +334,7 @@ def attempt(node: Any) -> Path:
 
 
 def linked(name: str) -> Callable[[Any], None]:
-    """Create a link to the victim at a path that the controller will write."""
+    """Create a link to the victim at a path that the controller will write to."""
 
     def act(node: Any) -> None:
         path = attempt(node) / name
@@ -416,7 +416,7 @@ def _killed(number: int) -> Callable[[Any], None]:
 
 
 def _daemon(node: Any) -> None:
-    """A grandchild in a session of its own, that holds every descriptor."""
+    """Create a grandchild in a new session that holds all descriptors."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:

@@ -1,4 +1,4 @@
-"""A node without a kit that follows the contract, except where `settings.mode` says otherwise."""
+"""A node without a kit that follows the contract except as specified by `settings.mode`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORD = "<QqqqIHBB"
 
 
 class Node:
-    """The spec, and the few things that a deed may change before they are written."""
+    """The spec, and the values that a deed may change before they are written."""
 
     def __init__(self) -> None:
         words = sys.argv
@@ -32,7 +32,7 @@ class Node:
         self.lines: dict[str, Any] = {}
 
     def say(self, keyword: str, **fields: Any) -> None:
-        """Print one line, or what the deed prints in its place."""
+        """Print one line, or the line with which the deed replaces it."""
         text = f"{keyword} {json.dumps(fields)}\n"
         if self.acts and keyword in self.deed.lines:
             wanted = self.deed.lines[keyword]
@@ -77,7 +77,7 @@ class Node:
         self.finish([record for record in records if record["end_ns"] < now_ns])
 
     def record(self, counter: int, due_ns: int) -> dict[str, int]:
-        """Return the record of a publisher or subscriber for a message that took 50 µs."""
+        """Return the record of a publisher or subscriber for a message with a latency of 50 µs."""
         begin_ns = due_ns + 1_000
         node, other = self.spec["node"], self.spec["peers.nodes"][0]
         return {
