@@ -291,8 +291,7 @@ def timeouts(pattern: str, outstanding_max: int) -> Scenario:
 
 
 def overlap(pattern: str) -> Scenario:
-    """Check that `outstanding_max` calls are open during a pause of the server, and none is lost.
-    """
+    """Check that `outstanding_max` calls are open while the server is paused; none is lost."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open", "async_client")
