@@ -1,4 +1,4 @@
-"""Discover the open folders' members by their manifests, without a central list."""
+"""Discover the members of the open folders by globbing for their manifests."""
 
 from wattwire.catalog.catalog import Catalog, Cell, Middleware, default_roots
 from wattwire.catalog.home import home

@@ -1,4 +1,4 @@
-"""Build the catalogue: languages, middleware, cells, meters and studies under some roots."""
+"""Build the catalogue of languages, middleware, cells, meters and studies under given roots."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def _has_type(value: object, required: type) -> bool:
 
 
 def default_roots() -> list[Path]:
-    """Return the roots to search: those of WATTWIRE_PATH, then this package's own."""
+    """Return the folders to search: the entries of WATTWIRE_PATH, then `home()`."""
     extra = [Path(p) for p in os.environ.get("WATTWIRE_PATH", "").split(":") if p]
     return [*extra, home()]
 
 
 @dataclass(frozen=True)
 class Middleware:
-    """A middleware, as its manifest describes it."""
+    """A middleware and its parsed manifest."""
 
     name: str
     folder: Path
@@ -53,27 +53,30 @@ class Middleware:
         return self.document.get("environment")
 
     def has_error_replies(self, pattern: str) -> bool:
-        """Check whether a server answers a call that it must not serve with an error (C-36)."""
+        """Return whether servers reply with an error to a call that they must not serve (C-36)."""
         error_replies: bool = (
             self.document.get("patterns", {}).get(pattern, {}).get("error_replies", False)
         )
         return error_replies
 
     def listens(self, pattern: str) -> str:
-        """Return the role that listens in a pattern, or "none" if roles discover each other."""
+        """Return the role that listens in a pattern, or "none" if the roles discover each other."""
         return self.document.get("patterns", {}).get(pattern, {}).get("listens", "none")
 
     def replies_told_by(self, pattern: str) -> str:
-        """Return how replies of overlapping calls are matched (C-33): one of REPLIES_TOLD_BY."""
+        """Return how replies to overlapping calls are matched (C-33).
+
+        The result is a value of REPLIES_TOLD_BY.
+        """
         table = self.document.get("patterns", {}).get(pattern, {})
         return table.get("replies_told_by", REPLIES_TOLD_BY[0])
 
     def setting_with(self, purpose: str) -> str | None:
-        """Return the first setting with a purpose of SETTING_PURPOSES, or None."""
+        """Return the name of the first setting with a purpose of SETTING_PURPOSES, or None."""
         return next((n for n, t in self.settings.items() if t.get("purpose") == purpose), None)
 
     def effective_settings(self, given: dict[str, Level]) -> dict[str, Level]:
-        """Return all settings with defaults filled in; an unknown or wrong one is a UsageError."""
+        """Return all settings, with defaults filled in. Raises UsageError for invalid settings."""
         for name, value in given.items():
             if name not in self.settings:
                 raise unknown(f"middleware {self.name}", "setting", name, self.settings)
@@ -95,7 +98,7 @@ class Middleware:
 
 @dataclass(frozen=True)
 class Cell:
-    """One middleware in one language."""
+    """The implementation of one middleware in one language."""
 
     name: str
     folder: Path
@@ -104,17 +107,18 @@ class Cell:
     middleware: Middleware
     document: dict[str, Any] = field(hash=False)
     variant: str = ""
-    """The study's variant whose root has the cell; several variants may have a cell of that name.
+    """The variant of the study whose root contains the cell. Several variants may have a cell of
+    the same name.
     """
 
     @property
     def known_as(self) -> str:
-        """Return the cell's name, with its variant before it: unique among a campaign's cells."""
+        """Return the cell's name, prefixed with its variant. It is unique in a campaign."""
         return f"{self.variant}: {self.name}" if self.variant else self.name
 
     @property
     def settings_allowed(self) -> dict[str, list[Level]]:
-        """Return the settings of which this cell supports only some values, with these values."""
+        """Return the supported values of each setting that this cell supports only in part."""
         tables = self.document.get("settings", {})
         return {name: table["allowed"] for name, table in tables.items() if "allowed" in table}
 
@@ -125,7 +129,7 @@ class Cell:
         payload_bytes: int | None = None,
         settings: Mapping[str, Level] | None = None,
     ) -> str | None:
-        """Return the reason that this cell cannot do a treatment; None if it can."""
+        """Return the reason that this cell cannot execute a treatment, or None if it can."""
         if pattern not in self.document["patterns"]:
             available = ", ".join(self.document["patterns"]) or "none"
             return f"{self.name} has no {pattern} (it has: {available})"
@@ -179,7 +183,10 @@ def _check_purpose(where: str, table: dict[str, Any]) -> None:
 
 
 class Catalog:
-    """All members of the open folders under `roots`; the first root with a name wins."""
+    """All members of the open folders under `roots`.
+
+    If several roots contain a member of the same name, the first root takes precedence.
+    """
 
     def __init__(self, roots: Sequence[Path] | None = None, variant: str = "") -> None:
         self.roots = list(roots) if roots is not None else default_roots()
@@ -196,7 +203,8 @@ class Catalog:
         }
 
     def _glob(self, pattern: str) -> Iterator[Path]:
-        # In reverse order, the first root's entry comes last and takes precedence in a dict.
+        # In reverse order, entries of the first root overwrite entries of the other roots in a
+        # dict.
         for root in reversed(self.roots):
             yield from sorted(root.glob(pattern))
 
@@ -235,7 +243,7 @@ class Catalog:
         return sorted(self._cell_paths)
 
     def titles(self) -> dict[str, dict[str, str]]:
-        """Return titles of languages and middleware: kind → name → title."""
+        """Return the titles of languages and middleware (kind → name → title)."""
         languages = {n: self._language(p) for n, p in self.languages.items()}
         return {
             "language": {n: str(d.get("title", n)) for n, d in languages.items()},
@@ -243,7 +251,7 @@ class Catalog:
         }
 
     def setting_purposes(self) -> dict[str, dict[str, str]]:
-        """Return the purposes of settings in manifests: middleware → setting → purpose."""
+        """Return the purposes of the middleware's settings (middleware → setting → purpose)."""
         return {
             name: {
                 key: str(table["purpose"])
@@ -254,7 +262,7 @@ class Catalog:
         }
 
     def switches(self) -> dict[str, list[str]]:
-        """Return the settings that are "default" (the library's), "on" or "off", by middleware."""
+        """Return the settings with the values "default", "on" and "off" (middleware → settings)."""
         return {
             name: [k for k, table in mw.settings.items() if table.get("allowed") == list(SWITCH)]
             for name, mw in self.middleware.items()
@@ -289,11 +297,14 @@ class Catalog:
         return Cell(name, path.parent, language, folder, middleware, document, self.variant)
 
     def cells_like(self, names: Sequence[str]) -> list[Cell]:
-        """Return cells by name, path (middleware/NAME/CELL) or pattern; all without names."""
+        """Return the cells that match names, paths (middleware/NAME/CELL) or patterns.
+
+        Without names, return all cells. Raises UsageError for an unknown name.
+        """
         chosen: dict[str, None] = {} if names else dict.fromkeys(self.cells)
         for name in names:
             cell_name = "/".join(Path(name).parts[-2:])
-            # A pattern without matches is probably a typo, for which `cell` raises an error.
+            # A pattern without matches is probably a typo. `cell` then raises UsageError.
             chosen |= dict.fromkeys(fnmatch.filter(self.cells, cell_name) or [cell_name])
         return [self.cell(name) for name in chosen]
 
@@ -312,7 +323,10 @@ class Catalog:
         return Catalog([folder, *self.roots], name)
 
     def resolve(self, middleware: str, language: str) -> list[Cell]:
-        """Return a middleware's cells in a language, the one in the folder `language` first."""
+        """Return a middleware's cells in a language.
+
+        The cell in the folder with the language's name is first.
+        """
         if middleware not in self.middleware:
             raise unknown("catalogue", "middleware", middleware, self.middleware)
         if language not in self.languages:
@@ -322,14 +336,17 @@ class Catalog:
         return sorted(in_language, key=lambda cell: (cell.folder.name != language, cell.name))
 
     def study(self, name_or_path: str) -> tuple[str, Path]:
-        """Return name and file of a study given by name, folder or file."""
+        """Return the name and the file of a study, given by name, folder or file.
+
+        Raises UsageError for an unknown study.
+        """
         path = Path(name_or_path)
-        folder = os.path.isdir(path)  # unlike Path.is_dir, False for a name that is too long
+        folder = os.path.isdir(path)  # False for an overlong name, unlike Path.is_dir
         if name_or_path and (path.suffix == ".toml" or folder):
             file = path / "study.toml" if folder else path
             if not file.exists():
                 raise UsageError(f"{file}: this study file does not exist")
-            folder_name = file.resolve().parent.name  # of "." too
+            folder_name = file.resolve().parent.name  # resolves "." to the folder's name
             return (folder_name if file.name == "study.toml" else file.stem), file
         if name_or_path not in self.studies:
             raise unknown("catalogue", "study", name_or_path, self.studies)

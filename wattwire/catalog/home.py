@@ -1,6 +1,6 @@
-"""Locate this installation's open folders and its contract.
+"""Locate the open folders and the contract of this installation.
 
-They are next to the package in a checkout, and in `wattwire/_data` of an installed package.
+In a checkout, they are next to the package. In an installed package, they are in `wattwire/_data`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def home() -> Path:
-    """Return the folder with languages, middleware, meters, studies and the contract.
+    """Return the folder that contains languages, middleware, meters, studies and the contract.
 
-    A wheel contains them as package data (see setup.py); in a checkout they are next to the
-    package.
+    An installed package contains them as package data (see setup.py). In a checkout, they are next
+    to the package.
     """
     data = _PACKAGE / "_data"
     return data if data.is_dir() else _PACKAGE.parent

@@ -1,4 +1,7 @@
-"""Read manifests; an unknown key is an error that names file, key and allowed keys."""
+"""Read manifests and reject unknown keys.
+
+An error names the file, the key and the allowed keys.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# A key's allowed value is a type (float: any number), [type]: a list of it, list: any list,
-# None: anything, or a table with these keys ("*": any key).
+# The allowed value of a key is a type (float: any number), [type] (a list of that type), list (any
+# list), None (any value), or a table of the allowed keys ("*": any key).
 WORDS: list[Any] = [str]
 COMMANDS: list[Any] = [WORDS]
 BUILD_KEYS: dict[str, Any] = {
@@ -68,19 +71,19 @@ KIND_WORDS = {
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read one TOML file. Raises UsageError with the file, and the place of a syntax error."""
+    """Parse a TOML file. Raises UsageError with the path and the position of a syntax error."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path}: this file does not exist") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or a number too long
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or an overlong number
         raise UsageError(f"{path}: not valid TOML: {error}") from error
 
 
 def check_keys(table: Mapping[str, Any], allowed: Mapping[str, Any], where: str) -> None:
-    """Raise UsageError for a key that is not in `allowed`, or a value that it does not allow."""
+    """Raise UsageError for a key or a value that `allowed` does not permit."""
     for key, value in table.items():
         if key not in allowed and "*" not in allowed:
             raise unknown(where, "key", key, allowed)

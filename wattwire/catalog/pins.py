@@ -17,10 +17,10 @@ ARTIFACT = re.compile(
 
 
 def pins_of(folder: Path) -> dict[str, str]:
-    """Return library → version for the libraries that the files in `folder` require by name.
+    """Return the pinned versions of the libraries that `folder` requires (library → version).
 
-    Versions are exact if a lock file has them. Dependencies of these libraries are omitted, and
-    damaged files are ignored.
+    Versions are exact if a lock file contains them. The result omits transitive dependencies.
+    Damaged files are ignored.
     """
     pins: dict[str, str] = {}
     for read in READERS:

@@ -1,1 +1,1 @@
-"""Parse options, call the library, print, and exit. No other package imports this one."""
+"""Parse options, call the library, print results and exit. No other package imports `cli`."""

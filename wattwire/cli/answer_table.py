@@ -1,4 +1,7 @@
-"""Format the table of answers for `run` and `report`: decided answers and large effects first."""
+"""Format the table of answers for `run` and `report`.
+
+Decided answers and large effects are first.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ ROWS_MAX, CHANGES_MAX = 12, 3
 
 
 def lines(document: Mapping[str, Any], width: int) -> list[str]:
-    """Return the table's lines, at most `width` columns wide; empty for fewer than two answers.
+    """Return the lines of the table, at most `width` columns wide.
 
-    A single answer is in the headline.
+    The result is empty for fewer than two answers, because the headline contains a single answer.
     """
     answer_rows = rows(document)
     if len(answer_rows) < 2:
@@ -42,7 +45,7 @@ def lines(document: Mapping[str, Any], width: int) -> list[str]:
 
 
 def _change_lines(changes: Sequence[Mapping[str, Any]], width: int) -> list[str]:
-    """Return a line per ratio that depends on another factor's level, largest change first."""
+    """Return one line per ratio that depends on another factor's level, largest change first."""
     sentences = [f"Interaction: {change_sentence(change)}" for change in changes[:CHANGES_MAX]]
     hidden_count = len(changes) - CHANGES_MAX
     sentences += [f"{hidden_count} more interactions are on the page."] if hidden_count > 0 else []

@@ -1,4 +1,4 @@
-"""Estimate the duration of the builds before the first run."""
+"""Estimate the duration of the builds that precede the first run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SHORTEST_S = 0.5
 
 
 def builds_ahead(cells: Mapping[str, Mapping[str, Cell]]) -> dict[str, float]:
-    """Return the expected build time in seconds, by name of unbuilt cell or environment.
+    """Return the expected duration of each missing build (cell or environment → seconds).
 
-    `cells` maps treatment key → role → cell. The result omits builds that only copy files. It is
-    empty without an agent.
+    `cells` maps treatment key → role → cell. The result omits builds shorter than SHORTEST_S. It is
+    empty if no agent is available.
     """
     cells_by_name = {cell.known_as: cell for roles in cells.values() for cell in roles.values()}
     with tempfile.TemporaryDirectory(prefix="wattwire-plan-") as state_folder:
@@ -35,7 +35,7 @@ def builds_ahead(cells: Mapping[str, Mapping[str, Cell]]) -> dict[str, float]:
 
 
 def build_words(builds: Mapping[str, float]) -> str:
-    """Return a sentence on the builds, longest first."""
+    """Return a sentence that lists the builds, longest first."""
     longest_first = sorted(builds.items(), key=lambda item: -item[1])
     build_list = ", ".join(f"{name} {duration_words(seconds)}" for name, seconds in longest_first)
     count = plural(len(builds), "build")

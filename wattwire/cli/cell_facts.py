@@ -1,4 +1,4 @@
-"""Implement `show cell`: a cell's state on this machine, settings, guarantees and libraries."""
+"""Implement `show cell`: state on this machine, settings, guarantees and libraries of a cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ KIND = "cell"
 
 
 def cell_blocks(catalog: Catalog, name: str | None) -> list[Block]:
-    """Return the facts of a cell, as (title, (name, value) pairs). Raises UsageError."""
+    """Return blocks of facts about a cell: (title, [(name, value), …]).
+
+    Raises UsageError for a missing or unknown name.
+    """
     if name is None:
         raise UsageError(f"show {KIND}: no CELL given; `wattwire list cells` lists the cells")
     cell = catalog.cell(name)
@@ -58,9 +61,9 @@ def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
 
 
 def _here(cell: Cell) -> str:
-    """Return the cell's state in words: built, buildable, or lacking requirements.
+    """Return text on the cell's state: built, buildable, or lacking requirements.
 
-    The agent knows the stored builds.
+    The function starts an agent, because the agent knows the cached builds.
     """
     with tempfile.TemporaryDirectory(prefix="wattwire-show-") as state_folder:
         try:
@@ -80,7 +83,7 @@ def _here(cell: Cell) -> str:
 
 
 def _settings(cell: Cell) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each setting: allowed values, default, purpose, the cell's limits."""
+    """Yield name and text of each setting: allowed values, default, purpose and restrictions."""
     if not cell.middleware.settings:
         yield "none", "this middleware has no settings"
     for name, table in cell.middleware.settings.items():
@@ -105,7 +108,7 @@ def _shown(value: Any) -> str:
 
 
 def _guarantees(ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the guarantees of the nodes' READY lines, which have the effective guarantees."""
+    """Yield the effective guarantees, which the nodes report in their READY lines."""
     if not ready.get("guarantee"):
         yield "not known yet", "unknown before the first run of the cell"
         return

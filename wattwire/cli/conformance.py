@@ -1,4 +1,4 @@
-"""Run the conformance suite over cells: builds, service processes, and the table of clauses."""
+"""Run the conformance suite on cells, with their builds and service processes."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ BEFORE_READY = ("C-06", "C-07")
 
 
 def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> int:
-    """Check cells, print the cells that cannot be built, and return the number of failed clauses.
+    """Run the conformance suite on cells and return the number of failed clauses.
 
-    Several cells are paired with each other, a single cell with others of its middleware. Each pair
-    is checked once, in both directions, with its first cell.
+    Print the cells that cannot be built. Several cells are paired with each other. A single cell is
+    paired with the other cells of its middleware. Each pair is checked once, in both directions,
+    after the clauses of its first cell.
     """
     if pairs is Pairs.NONE and "pair" in (clauses or []):
         raise UsageError(
@@ -73,7 +74,7 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
 def measure_costs(names: list[str]) -> int:
     """Measure the round-trip cost of kits and store it with the builds.
 
-    Return the number of cells with a bare client but no result.
+    Return the number of failed measurements. Cells without a bare client are skipped.
     """
     failed = measured = 0
     progress = make_progress(as_json=False, plain=False)
@@ -104,7 +105,10 @@ def measure_costs(names: list[str]) -> int:
 
 
 def _cost(subject: Any, folder: Path) -> tuple[HarnessCost | None, str]:
-    """Return the cost or the reason for having none; (None, "") without a bare client."""
+    """Return the cost, or None and the reason.
+
+    For a cell without a bare client, both are empty.
+    """
     bare = bare_argv(subject.argv)
     if bare is None or "pingpong" not in subject.patterns:
         return None, ""
@@ -126,7 +130,7 @@ def _cost_words(cost: HarnessCost | None, reason: str) -> str:
 
 
 def _suite() -> Any:
-    # The contract and its suite are next to the package: in the repository or in its data.
+    # The contract and its suite are next to the package, in the repository or in its data.
     root = home()
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
@@ -138,7 +142,11 @@ def _suite() -> Any:
 
 @dataclass(frozen=True)
 class Pairing:
-    """The pairs of cells to check: all pairs of `among`, or only those with the cell `alone`."""
+    """The cells to pair.
+
+    If `alone` is true, a single cell is checked, and `among` contains all cells. Otherwise, the
+    cells in `among` are paired with each other.
+    """
 
     pairs: Pairs
     among: list[Cell]
@@ -146,7 +154,7 @@ class Pairing:
 
 
 class _Check:
-    """Runs the suite over the cells in sequence, with one agent and one folder."""
+    """Runs the suite on one cell after another, with one agent and one folder."""
 
     def __init__(self, builder: Builder, agent: AgentClient, folder: Path) -> None:
         self._suite = _suite()
@@ -155,7 +163,7 @@ class _Check:
         self.absent: list[str] = []
 
     def run(self, cell: Cell, pairing: Pairing, clauses: list[str] | None) -> int:
-        """Check a cell alone and with its partners, print failures, and return their number."""
+        """Check a cell and its pairs, print the failures and return their number."""
         subject = self._under_test(cell)
         if isinstance(subject, MissingError):
             self.absent.append(cell.name)
@@ -193,9 +201,9 @@ class _Check:
         return counts["failed"]
 
     def _partners(self, cell: Cell, pairing: Pairing) -> tuple[list[Any], str]:
-        """Return the built partners of `cell`, or the reason for having none.
+        """Return the built partners of `cell`, and the reason if it has none.
 
-        The ring omits a cell that cannot be built here and consists of the others.
+        The ring omits cells that cannot be built on this machine.
         """
         if pairing.pairs is Pairs.NONE:
             return [], ""
@@ -210,7 +218,7 @@ class _Check:
         return [present[name] for name in chosen], unpaired(wires, cell.name)
 
     def _under_test(self, cell: Cell) -> Any:
-        """Return the cell as the suite's CellUnderTest, or the error of its build."""
+        """Return the cell as a CellUnderTest of the suite, or the MissingError of its build."""
         if cell.name not in self._built:
             try:
                 build = self._builder.cell(cell)
@@ -222,9 +230,9 @@ class _Check:
 
 
 def early_words(ended_by: Sequence[str]) -> str:
-    """Return a sentence on the scenarios that ended before READY; "" without such scenarios.
+    """Return a sentence on the scenarios that ended before READY, or "" if there are none.
 
-    `ended_by` has the clause that ended each scenario, or "" for a complete scenario.
+    `ended_by` contains the clause that ended each scenario, or "" for a complete scenario.
     """
     early = sum(clause in BEFORE_READY for clause in ended_by)
     if not early:
@@ -237,7 +245,7 @@ def early_words(ended_by: Sequence[str]) -> str:
 
 
 def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -> Any:
-    """Return a built cell as the suite's CellUnderTest."""
+    """Return a built cell as a CellUnderTest of the suite."""
     cell = build.cell
     document = cell.document
     return suite.CellUnderTest(
@@ -262,7 +270,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
 
 
 def _prompt(cell: Cell) -> dict[str, Any]:
-    """Return the spec key that disables Nagle's algorithm; empty if the cell has none."""
+    """Return the spec key and value that disable Nagle's algorithm; {} without such a setting."""
     name = cell.middleware.setting_with(NAGLE_OFF)
     if name is None:
         return {}
@@ -271,7 +279,7 @@ def _prompt(cell: Cell) -> dict[str, Any]:
 
 
 def _excluded(cell: Cell) -> dict[str, Any]:
-    """Return an unsupported value of each setting that the cell supports only in part."""
+    """Return an unsupported value for each setting that the cell supports only in part."""
     unsupported = {}
     for name, supported in cell.settings_allowed.items():
         table = cell.middleware.settings[name]

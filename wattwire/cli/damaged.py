@@ -1,4 +1,4 @@
-"""Report a campaign with damaged files as an error message."""
+"""Convert errors from damaged campaign files into an error message."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ UNREADABLE = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
     ValueError, sqlite3.Error,
 )  # fmt: skip
-"""Errors that a document of the wrong shape causes. A full disk is an OSError instead."""
+"""Errors that a document of the wrong structure causes. A full disk causes an OSError."""
 
 
 @contextlib.contextmanager
 def damage_named(campaign: Path | str) -> Iterator[None]:
-    """Convert errors on reading `campaign` into a UsageError that names the place.
+    """Convert errors from reading `campaign` into a UsageError that names their origin.
 
-    Readers check each file and name it in errors; this function covers nested values.
+    Readers validate each file and name it in their errors. This function handles the remaining
+    errors, in nested values.
     """
     try:
         yield
     except WattwireError:
         raise
     except BaseException as error:
-        # Polars' panics are not subclasses of Exception. Their name identifies them, because
-        # importing Polars takes longer than many verbs.
+        # Panics of Polars are not subclasses of Exception. They are identified by name, because
+        # importing Polars takes longer than many commands.
         unreadable = isinstance(error, UNREADABLE) or type(error).__module__.startswith("polars")
         unreadable = unreadable or type(error).__name__ == "PanicException"
         if not unreadable or os.environ.get(DEBUG):

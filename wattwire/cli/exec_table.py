@@ -40,7 +40,9 @@ ROWS_MAX = 30
 GAP = 2
 NAME_WIDTH = 20
 MEASURED, ESTIMATED = "measured", "estimate"
-"""The kinds of energy for the table's last column, which is omitted without either kind."""
+"""Kinds of energy values in the table's last column. Without energy values, the table omits the
+column.
+"""
 UNCOUNTED_SHARE = 0.01
 NOT_MEASURED = (
     "Measured: CPU time, memory, threads and context switches of processes. Not measured: "
@@ -52,7 +54,7 @@ NO_ENERGY = {
     True: "",
 }
 LEFT_OUT_FIRST = ("threads", "switches", "system s", "peak", "PSS")
-"""The columns that a narrow screen omits, in this order. Process names always remain."""
+"""Columns that a narrow screen omits, in this order. The column of names is never omitted."""
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -84,7 +86,7 @@ def _request(options: argparse.Namespace) -> Request:
     if options.messages is not None and options.messages <= 0:
         raise UsageError(f"--messages: found {options.messages:g}; allowed: a number above 0")
     if options.count_from is not None:
-        MessageCounter(options.count_from)  # reject an invalid expression before anything runs
+        MessageCounter(options.count_from)  # raises UsageError for an invalid expression
         if not command:
             raise UsageError(
                 "--count-from reads the output of a command that `exec` starts; for attached "
@@ -106,7 +108,7 @@ def _request(options: argparse.Namespace) -> Request:
 
 
 def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
-    """Return the targets to measure. Raises UsageError if a target would be counted twice."""
+    """Return the targets to measure. Raises UsageError for a target that is given twice."""
     targets: dict[tuple[int | None, Path | None], Target] = {}
     for text in attached:
         target = parse_target(text)
@@ -133,7 +135,7 @@ def _show(chunk: bytes) -> None:
 
 
 class _Progress:
-    """Prints progress to standard error; standard output is for the result."""
+    """Prints progress to standard error, because standard output is for the result."""
 
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "repeat" and fields["repeats"] > 1:
@@ -149,7 +151,10 @@ class _Progress:
 
 
 def _failures(executed: Executed) -> list[str]:
-    """Return a sentence per failed repeat; a stop that wattwire requested is not a failure."""
+    """Return a sentence per failed repeat.
+
+    A stop that wattwire requested is not a failure.
+    """
     failures = []
     for row in executed.summary.to_dicts():
         if row["ended_by"] != "itself":
@@ -192,7 +197,7 @@ def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
 
 
 def _lines(executed: Executed, energy: str) -> list[list[str]]:
-    """Return the table's cells: the titles, a row per process, and a row for all processes."""
+    """Return the rows of the table: titles, one row per process, and the totals."""
     shown, folded = _fold_small(executed.rows)
     lines = [["process", *_titles(energy)], *(_cells(row, energy) for row in shown)]
     if folded:
@@ -204,7 +209,7 @@ def _lines(executed: Executed, energy: str) -> list[list[str]]:
 
 
 def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
-    """Return the indices of the columns that fit on the screen, and the titles of the rest."""
+    """Return the indices of the columns that fit `width`, and the titles of the omitted columns."""
     kept_columns, left_out = list(range(len(lines[0]))), []
     widths = [
         max(len(line[index]) for line in lines if index < len(line)) for index in kept_columns
@@ -219,7 +224,7 @@ def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
 
 
 def _fold_small(rows: list[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the rows that fit on a screen, by CPU time, and the rows that do not."""
+    """Split rows, sorted by CPU time, into the rows that fit on a screen and the rest."""
     return (rows, []) if len(rows) <= ROWS_MAX else (rows[: ROWS_MAX - 1], rows[ROWS_MAX - 1 :])
 
 
@@ -268,7 +273,7 @@ def _cells(row: Row, energy: str) -> list[str]:
 
 
 def _cell(value: Any, factor: float = 1.0) -> str:
-    """Return a table cell's text: a number, with any interval, or the reason for none."""
+    """Return a table cell's text: a number, with its interval if known, or the reason for none."""
     if value is None:
         return MISSING
     if isinstance(value, Interval):
@@ -293,7 +298,10 @@ def _total_row(executed: Executed) -> Row:
 
 
 def _sentences(executed: Executed, energy: str) -> Iterator[str]:
-    """Yield sentences on messages, the end of the command, disturbances and unknown values."""
+    """Yield the sentences below the table.
+
+    They cover messages, the end of the command, other load and the source of the energy values.
+    """
     yield from _message_sentences(executed, energy)
     rows = executed.summary.to_dicts()
     if any(row.count > 1 for row in executed.rows):
@@ -338,7 +346,7 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
 
 
 def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a sentence if the command ended by itself or at the end of --for."""
+    """Yield a sentence on the repeats that ended by themselves or at the end of --for."""
     for ended_by, opening in (
         ("itself", "The command ended"),
         ("--for", "At the end of --for, wattwire stopped the command; it ended"),
@@ -377,9 +385,9 @@ def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
 
 
 def _rate_sentence(executed: Executed, counts: list[float]) -> str:
-    """Return the sentence on messages per second.
+    """Return the sentence on the message rate (messages per second).
 
-    Running totals give the rate if there are any, otherwise counts and windows.
+    The rate is computed from running totals if available, otherwise from counts and windows.
     """
     rates = executed.values("messages_per_s")
     if not rates:

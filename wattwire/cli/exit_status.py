@@ -20,7 +20,10 @@ Found = tuple["Judged | None", "list[Checked]"]
 
 
 def of(campaign: Campaign, options: argparse.Namespace) -> Found:
-    """Return the comparison of the campaign's variants (None without variants) and the limits."""
+    """Return the comparison of the campaign's variants, and the study's limits.
+
+    The comparison is None for a campaign without variants.
+    """
     limits = compare.limits_of(campaign)
     if not _has_variants(campaign):
         return None, limits
@@ -31,7 +34,7 @@ def of(campaign: Campaign, options: argparse.Namespace) -> Found:
 
 
 def suspects(campaign: Campaign) -> list[str]:
-    """Return the keys of the treatments with the verdict worse, to measure them again.
+    """Return the keys of the treatments to measure again, which have the verdict worse.
 
     The result is empty if the study plans no second look, or after the second look.
     """
@@ -43,11 +46,11 @@ def suspects(campaign: Campaign) -> list[str]:
     try:
         return suspect_keys(campaign, compare_variants(campaign, Wanted()))
     except UsageError:
-        return []  # nothing to compare; the run's last lines give the reason
+        return []  # no comparison is possible; the last lines of the run give the reason
 
 
 def hand_out(outcome: Found, options: argparse.Namespace) -> int:
-    """Print and write the comparison and the limits; return the exit code."""
+    """Print and write the comparison and the limits, and return the exit code."""
     judged, limits = outcome
     if judged is None and not limits:
         for name in ("markdown", "junit"):

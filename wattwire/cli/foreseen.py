@@ -1,4 +1,4 @@
-"""Report a plan's limits on this machine: skipped treatments, questions without a number."""
+"""List the treatments that a plan skips and the questions that it cannot answer on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED_MAX = 4
 
 
 def skipped_lines(prepared: Prepared) -> list[str]:
-    """Return a line per reason to skip treatments, with the treatments' number and names."""
+    """Return a line per reason for skipping, with the number and the names of the treatments."""
     by_reason: dict[str, list[Treatment]] = {}
     for treatment, reason in prepared.skipped:
         by_reason.setdefault(reason, []).append(treatment)
@@ -31,9 +31,10 @@ def skipped_lines(prepared: Prepared) -> list[str]:
 def unanswerable_lines(
     study: Study, kept: Sequence[Treatment], meters: Sequence[Mapping[str, Any]] | None
 ) -> list[str]:
-    """Return lines on the factors of one level and the responses without a meter, by question.
+    """Return lines on the questions that the study cannot answer on this machine.
 
-    `meters` are the agent's descriptions of the meters readable here; None if unknown.
+    A question has no answer if its factor has only one level or if no meter reads its response.
+    `meters` are the agent's descriptions of the readable meters, or None if unknown.
     """
     lines = []
     for number, question in enumerate(study.questions, 1):
@@ -62,7 +63,7 @@ def _one_level(question: str, factor: str, level: str) -> str:
 def _unread_responses(
     study: Study, responses: Sequence[str], meters: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each response that no meter of the study reads on this machine, with the reason."""
+    """Yield each response that no meter of the study reads on this machine, and the reason."""
     use = study.meters.use
     used_meters = [m for m in meters if m["name"] in use or (not use and m.get("default", True))]
     quantities = [quantity for meter in used_meters for quantity in meter["quantities"]]

@@ -1,4 +1,4 @@
-"""Phrase the command line's texts about an imported campaign."""
+"""Format text about an imported campaign for the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILES_MAX = 4
 
 
 def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
-    """Yield lines on the data, the exclusions with reasons, and the match of printed numbers."""
+    """Yield lines on the data, the exclusions, and the agreement with printed numbers."""
     about = campaign.document
     values = plural(int(about["values"]), "value")
     yield wrapped(
@@ -43,7 +43,7 @@ def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
         yield wrapped(f"  {count(item_count)} × {reason}", width)
     if len(reasons) > REASONS_MAX:
         yield f"  and {plural(len(reasons) - REASONS_MAX, 'more reason')}"
-    if not about["recipe"]:  # Only for a table: a reader's many remarks are on the page.
+    if not about["recipe"]:  # A reader may return many remarks; they are on the page.
         for remark in campaign.remarks():
             yield wrapped(f"{remark['title']}. {remark['text']}", width)
     checks = about["checks"]
@@ -56,7 +56,10 @@ def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
 
 
 def run_lines(campaign: ImportedCampaign, run: str | None, width: int) -> list[str]:
-    """Return lines on a run: treatment, verdict, values and files. Raises UsageError."""
+    """Return lines on a run: treatment, verdict, values and files.
+
+    Raises UsageError for an unknown run.
+    """
     document = campaign.run(_known_run(campaign, run))
     row = campaign.summary().filter(pl.col("run") == document["run"]).row(0, named=True)
     levels = ", ".join(f"{name} {level}" for name, level in document["treatment"].items())
@@ -75,7 +78,7 @@ def run_lines(campaign: ImportedCampaign, run: str | None, width: int) -> list[s
 
 
 def no_commands(campaign: ImportedCampaign) -> UsageError:
-    """Return the error for the commands of an imported run."""
+    """Return the error for a request for an imported run's commands."""
     return UsageError(
         f"{campaign.path}: this campaign was imported, and its data contain no commands; leave "
         "out --commands"

@@ -1,6 +1,6 @@
-"""Run the command line: verbs, options and exit codes.
+"""Parse the command line and run a command.
 
-0 ok, 1 the result is bad, 2 usage, 3 environment, 4 no run is valid.
+Exit codes: 0 success, 1 bad result, 2 usage error, 3 environment error, 4 no valid run.
 """
 
 from __future__ import annotations
@@ -29,26 +29,28 @@ DISK_ERRORS = {
     errno.EDQUOT: "the disk quota is used up",
 }
 COLLECTED_AFTER = (50_000, 20, 50)
-"""Thresholds of the garbage collector: new objects per collection of the youngest generation, then
-collections of each generation per collection of the next.
+"""Thresholds of the garbage collector: the number of new objects that starts a collection of the
+youngest generation, then for each generation the number of its collections that starts a
+collection of the next.
 """
 COMMAND = "command_name"
-"""The attribute of the parsed options that holds the command's name."""
+"""Attribute of the parsed options with the command's name."""
 READERS = ("status", "report", "bundle", "show", "compare")
-"""Verbs that read campaigns and run nothing."""
+"""Commands that read campaigns and measure nothing."""
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """Raised on SIGTERM, to end the current run and all processes as Ctrl-C does."""
+    """Raised on SIGTERM, to end the current run and all processes like Ctrl-C."""
 
 
 @contextlib.contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Collect unreachable cycles rarely, because collections took 5 % of a report's time in vain.
+    """Collect unreachable cycles rarely.
 
-    Nearly all objects are outside cycles and are still freed immediately.
+    Collections took 5 % of a report's time and freed almost nothing. Reference counting frees
+    nearly all objects immediately.
     """
     before = gc.get_threshold()
     gc.set_threshold(*COLLECTED_AFTER)
@@ -60,7 +62,7 @@ def seldom_collected() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Make SIGTERM unwind like Ctrl-C, which ends nodes and agent and closes the journal."""
+    """Handle SIGTERM like Ctrl-C, which ends the nodes and the agent and closes the journal."""
 
     def end(*_: object) -> None:
         raise Terminated
@@ -76,7 +78,7 @@ def ended_by_sigterm() -> Iterator[None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit code."""
+    """Run one command and return its exit code."""
     typed = sys.argv[1:] if arguments is None else list(map(str, arguments))
     try:
         with ended_by_sigterm(), seldom_collected():
@@ -113,14 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(text: str) -> None:
-    """Print an error, wrapped on a terminal and on one searchable line in a log."""
+    """Print an error, wrapped on a terminal or as one searchable line in a log."""
     print(searchable(f"wattwire: {text}", sys.stderr), file=sys.stderr)
 
 
 def parsed(typed: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line. On an error, exit with 2 and print the command's usage.
+    """Parse a command line. On an error, print the command's usage and exit with code 2.
 
-    For an unknown option of a command, argparse prints the top-level usage instead.
+    argparse alone would print the top-level usage for an unknown option of a command.
     """
     verb = verb_named(typed[0]) if typed else None
     grammar = parser([verb.module]) if verb else outline()
@@ -136,7 +138,7 @@ def parsed(typed: Sequence[str]) -> argparse.Namespace:
 def _refuse(
     grammar: argparse.ArgumentParser, options: argparse.Namespace, unknown_arguments: Sequence[str]
 ) -> None:
-    """Exit with the usage of the command and the most similar option."""
+    """Print the command's usage and the most similar option, and exit."""
     (commands,) = (
         action for action in grammar._actions if isinstance(action, argparse._SubParsersAction)
     )
@@ -153,7 +155,7 @@ def _refuse(
 
 
 def outline() -> argparse.ArgumentParser:
-    """Return the grammar of all command names, without their options.
+    """Return a parser that knows all command names, without their options.
 
     Importing the modules of all commands takes 1.5 s, which is too long for a list of names.
     """
@@ -164,7 +166,7 @@ def outline() -> argparse.ArgumentParser:
 
 
 def parser(modules: Iterable[str] | None = None) -> argparse.ArgumentParser:
-    """Return the grammar of the commands in these modules of `cli/verbs`, or of all modules."""
+    """Return a parser of the commands in these modules of `cli/verbs`, or in all modules."""
     top, verbs = _top()
     for name in dict.fromkeys(verb.module for verb in VERBS.values()):
         if modules is None or name in modules:

@@ -8,22 +8,22 @@ from enum import Enum
 
 
 class Pairs(Enum):
-    """The pairs of a middleware's cells that `check` runs, in both directions."""
+    """Selection of the pairs of a middleware's cells that `check` runs in both directions."""
 
     NONE = "none"
     CROSS = "cross"
-    """A ring (each cell with the next) and a star (the first cell with all others).
-
-    Every cell is client and server of at least two other cells, and the number of pairs is linear
-    in the number of cells.
+    """A ring (each cell and the next) and a star (the first cell and all others). Each cell is
+    client and server of at least two other cells. The number of pairs is linear in the number of
+    cells.
     """
     ALL = "all"
 
 
 def pairs_of(wires: Mapping[str, str], pairs: Pairs) -> list[tuple[str, str]]:
-    """Return each pair of the cells (name → wire) once, with the earlier cell first.
+    """Return the pairs of cells to check, each pair once, with the earlier cell first.
 
-    The cells of a pair have the same middleware and wire protocol.
+    `wires` maps cell name → wire protocol. The cells of a pair have the same middleware and wire
+    protocol.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for name, wire in wires.items():
@@ -40,7 +40,7 @@ def pairs_of(wires: Mapping[str, str], pairs: Pairs) -> list[tuple[str, str]]:
 
 
 def unpaired(wires: Mapping[str, str], name: str) -> str:
-    """Return the reason that a cell has no pair among `wires`; "" if it has a pair."""
+    """Return the reason that a cell has no pair in `wires`, or "" if it has a pair."""
     middleware, own_wire = name.partition("/")[0], wires[name]
     siblings = [
         sibling for sibling in wires if sibling.startswith(f"{middleware}/") and sibling != name
@@ -56,6 +56,6 @@ def unpaired(wires: Mapping[str, str], name: str) -> str:
 
 
 def partners(pairs: Sequence[tuple[str, str]], name: str, alone: bool) -> list[str]:
-    """Return a cell's partners in the pairs that it begins, or in all pairs if it is `alone`."""
+    """Return the partners in the pairs that a cell begins, or in all its pairs if it is `alone`."""
     later = [second for first, second in pairs if first == name]
     return [first for first, second in pairs if alone and second == name] + later

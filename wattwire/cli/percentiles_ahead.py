@@ -1,4 +1,4 @@
-"""Determine the latency percentiles that a plan supports, and the requirements of the others."""
+"""List the latency percentiles that a plan supports, and the requirements for the others."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from wattwire.model.treatment import Treatment
 from wattwire.run.node_specs import scheduled_per_sender
 
 PERCENTILES = (0.5, 0.9, 0.99, 0.999)
-"""The percentiles with a column on the page."""
+"""Percentiles with a column on the page."""
 
 
 def latencies_of_a_run(study: Study, treatment: Treatment) -> int:
-    """Return the number of latencies that a run yields after its warm-up, over all clients."""
+    """Return the number of latencies in a run after the warm-up, over all clients."""
     plan, clients = study.plan, int(treatment["clients"])
-    if treatment["loop"] == "closed":  # without the calls of the warm-up
+    if treatment["loop"] == "closed":  # count excludes the warm-up calls
         return int(treatment["count"]) * clients
     kept_share = max(0.0, 1.0 - plan.warmup_s / plan.duration_s)
     return math.floor(scheduled_per_sender(treatment, plan) * kept_share) * clients
 
 
 def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
-    """Return a line on the percentiles that every run supports and the needs of the others."""
+    """Return a line on the percentiles of every run and the requirements for the others."""
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415 - slow to import
 
     counts = {latencies_of_a_run(study, treatment): treatment for treatment in treatments}
@@ -44,7 +44,7 @@ def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
 
 
 def too_few_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return lines on questions and limits whose percentile needs more latencies per run."""
+    """Return lines on the questions and limits whose percentile needs more latencies per run."""
     from wattwire.analysis.carried import share_of  # noqa: PLC0415 - slow to import
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415
 
@@ -71,7 +71,7 @@ def too_few_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
 
 
 def _remedy(study: Study, treatment: Treatment, share: float) -> str:
-    """Return the option that makes a treatment's runs long enough for a percentile."""
+    """Return text on the option that makes a treatment's runs long enough for a percentile."""
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415
 
     if treatment["loop"] == "closed":

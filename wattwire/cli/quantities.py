@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?) *(?P<unit>[A-Za-zµ]*)")
 
 
 def size_bytes(text: str, option: str) -> int:
-    """Parse `64`, `64k` or `1.5Mi`, with an optional trailing B, as bytes. Raises UsageError."""
+    """Parse a size such as `64`, `64k` or `1.5MiB` as bytes. Raises UsageError."""
     allowed = "a size in bytes, such as 64, 64k (64 000) or 64Ki (65 536); also m, g, Mi, Gi"
     match = _NUMBER.fullmatch(text.strip())
     unit = match["unit"].lower().removesuffix("b") if match else "?"
@@ -29,7 +29,7 @@ def size_bytes(text: str, option: str) -> int:
 
 
 def duration_s(text: str, option: str) -> float:
-    """Parse `10s`, `500ms`, `2m`, `1h` or `10` as seconds above 0. Raises UsageError."""
+    """Parse a duration such as `10s`, `500ms`, `2m` or `10` as seconds. Raises UsageError."""
     match = _NUMBER.fullmatch(text.strip())
     unit = match["unit"].replace("µ", "u").lower() if match else "?"
     if match is None or unit not in DURATION_UNITS:
@@ -43,7 +43,7 @@ def duration_s(text: str, option: str) -> float:
 
 
 def share(text: str, option: str) -> float:
-    """Parse `5%` or `0.05` as 0.05, above 0 and below 1. Raises UsageError."""
+    """Parse a share such as `5%` or `0.05` as a number between 0 and 1. Raises UsageError."""
     number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
     try:
         value = float(number) / (100.0 if percent else 1.0)
@@ -58,7 +58,7 @@ def share(text: str, option: str) -> float:
 
 
 def share_of_all(text: str, option: str) -> float:
-    """Parse `50%` as 0.5, from 0 % on. Raises UsageError."""
+    """Parse a percentage such as `50%` as 0.5. It may exceed 100 %. Raises UsageError."""
     number = text.strip().removesuffix("%").strip()
     if not re.fullmatch(r"\d+(\.\d+)?", number):
         raise UsageError(f"{option}: found {text!r}; allowed: a percentage, such as 5%")
@@ -66,7 +66,7 @@ def share_of_all(text: str, option: str) -> float:
 
 
 def size_words(size: float) -> str:
-    """Return a size as text with SI prefixes; sizes below 1 kB are exact."""
+    """Format a size in bytes with an SI prefix. Sizes below 1 kB are exact."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= factor:
             return f"{size / factor:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""Measure the cost of the harness by interleaved round trips of a cell and its bare client."""
+"""Measure the harness's cost by interleaved round trips of a cell and its bare client."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ PAYLOAD_BYTES, CALLS, PAIRS = 64, 1500, 10
 
 
 def bare_round_trip_ns(subject: Any, argv: Sequence[str]) -> float:
-    """Return the median round trip (ns) of a cell's bare client, with the cell's services."""
+    """Return the median round trip of a cell's bare client in nanoseconds.
+
+    The cell's service processes run during the measurement.
+    """
     env = {**os.environ, **subject.env}
     with subject.service() as endpoints, bare_server([*argv, "pong", *endpoints], env) as endpoint:
         return printed_ns([*argv, "ping", endpoint, str(PAYLOAD_BYTES), str(CALLS)], env)
 
 
 def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes: Any) -> float:
-    """Return the median round trip (ns) of a cell's ping-pong, with back-to-back calls."""
+    """Return the median round trip of a cell's closed ping-pong loop in nanoseconds."""
     group_module = importlib.import_module("contract.conformance.group")
     closed = {"loop": "closed", "count": count, "period_ns": 0, "duration_ns": 0}
     keys = {
@@ -48,10 +51,10 @@ def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes
 def measured_cost(
     ours_ns: Callable[[], float], bare_ns: Callable[[], float], pairs: int = PAIRS
 ) -> HarnessCost:
-    """Measure `pairs` pairs in alternating order on one core.
+    """Return the harness's cost, measured in `pairs` interleaved pairs on one core.
 
-    Without pinning, the scheduler decides whether the two processes share a core, and waking
-    another core costs several times the work of either process.
+    Without pinning, the scheduler decides whether the two processes share a core. Waking another
+    core costs several times the work of either process.
     """
     sides: tuple[list[float], list[float]] = ([], [])
     allowed = os.sched_getaffinity(0)

@@ -1,4 +1,4 @@
-"""Print a campaign's progress as a live line, as plain lines or as JSON."""
+"""Print the progress of a campaign as a live line, as plain lines or as JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from wattwire.model.words import plural
 from wattwire.run import Progress
 
 BUILD_LINE_EVERY_S = 30.0
-"""Interval between repeated lines on a long build step in a log."""
+"""Interval between the repeated lines of a long build step in a log, in seconds."""
 
 
 def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress | JsonProgress:
-    """Return a printer of JSON for machines, of lines for logs, or of a live line on a terminal."""
+    """Return the progress printer: JSON for machines, lines for logs, a live line for terminals."""
     if as_json:
         return JsonProgress(sys.stdout)
     if plain or not sys.stdout.isatty():
@@ -31,16 +31,16 @@ def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress 
 
 
 def _print_line(stream: TextIO, text: str) -> None:
-    """Print a line; ignore a closed pipe, which must not end a measurement."""
+    """Print a line. A closed pipe is ignored, because it must not end a measurement."""
     try:
         print(text, file=stream, flush=True)
     except BrokenPipeError:
-        # Python would flush the rest of the buffer again at exit, and fail again.
+        # At exit, Python would flush the rest of the buffer and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class JsonProgress:
-    """Prints a JSON object per line, with `kind` first."""
+    """Prints one JSON object per line, with `kind` as the first key."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -53,7 +53,7 @@ class JsonProgress:
 
 
 class Tally:
-    """Counts finished runs and forecasts the remaining time from their mean duration."""
+    """Counts finished runs and estimates the remaining time from their mean duration."""
 
     def __init__(self) -> None:
         self.runs = self.left = 0
@@ -69,7 +69,7 @@ class Tally:
         self._first_run = self._first_run or time.monotonic()
 
     def done(self, verdict: str, last: bool) -> None:
-        """Count an attempt. A run's last attempt finishes the run."""
+        """Count an attempt. The last attempt of a run finishes the run."""
         self._executed += last
         if last:
             self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
@@ -97,7 +97,7 @@ def duration_words(seconds: float) -> str:
 
 
 class PlainProgress:
-    """Prints a line per relevant event, without cursor movement."""
+    """Prints one line per relevant event, without cursor movement."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -142,7 +142,7 @@ class PlainProgress:
 
 
 class ScreenProgress:
-    """Shows a live line without wrapping on a terminal. Finished runs scroll above it."""
+    """Shows a live line on a terminal. The results of finished runs scroll above it."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console()
@@ -156,7 +156,7 @@ class ScreenProgress:
         self._live.start()
 
     def _line(self) -> Text:
-        """Return the current line; a build's clock advances between its events."""
+        """Return the current line. The time of a build advances between its events."""
         if self._build is not None:
             text = build_words(self._build, time.monotonic() - self._build_began_s)
         elif self._tally.runs:
@@ -190,7 +190,7 @@ class ScreenProgress:
 
 
 def build_words(fields: Mapping[str, Any], elapsed_s: float) -> str:
-    """Return a build's progress as text: cell, number among the builds, step, time."""
+    """Return text on the progress of a build: cell, build number, step and time."""
     position = f" ({fields['number']} of {fields['builds']})" if fields["builds"] > 1 else ""
     if fields["done"]:
         return f"built {fields['name']}{position} in {duration_words(elapsed_s)}"
@@ -201,7 +201,7 @@ def build_words(fields: Mapping[str, Any], elapsed_s: float) -> str:
 
 
 def attempt_text(fields: dict[str, Any]) -> str:
-    """Return a finished run as text."""
+    """Return the result of an attempt as text."""
     words = fields["verdict"]
     if fields["outcome"] != "completed":
         words += f", {fields['outcome']}: {fields['detail']}"

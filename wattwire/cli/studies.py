@@ -1,4 +1,4 @@
-"""Build the study document from a command's options: presets, --set, --only."""
+"""Build the study document from the options of a command: presets, --set, --only."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ MEANT = {
     "requests": "count", "calls": "count", "duration": "plan.duration_s",
     "repetitions": "plan.blocks", "repeats": "plan.blocks", "warmup": "plan.warmup_s",
 }  # fmt: skip
-"""Maps the common terms of load generators to keys of a study."""
+"""Common terms of load generators → keys of a study."""
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
-    """Add STUDY and the options that change it."""
+    """Add STUDY and the options that change the study."""
     verb.add_argument("study", nargs="?", metavar="STUDY", help="name, folder or file of a study")
     verb.add_argument("--preset", metavar="P", help="a preset of the study")
     verb.add_argument(
@@ -66,7 +66,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 
 def add_look(verb: argparse.ArgumentParser) -> None:
-    """Add --look, which all measuring verbs have."""
+    """Add --look, an option of all measuring commands."""
     verb.add_argument(
         "--look",
         action="store_true",
@@ -85,7 +85,10 @@ def add_warm_up(verb: argparse.ArgumentParser) -> None:
 
 
 def warm_up_changes(text: str | None) -> list[str]:
-    """Return the study's keys that `--warmup TEXT` sets. Raises UsageError for invalid text."""
+    """Return the settings KEY=VALUE that `--warmup TEXT` stands for.
+
+    Raises UsageError for invalid text.
+    """
     if text is None:
         return []
     word = text.strip().lower()
@@ -106,7 +109,7 @@ def warm_up_changes(text: str | None) -> list[str]:
 
 
 def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
-    """Raise UsageError for a warm-up in calls unless the study has back-to-back calls."""
+    """Raise UsageError if the warm-up is given in calls and the study has no closed loop."""
     table = {**document.get("fixed", {}), **document.get("factors", {})}
     loops = table.get("loop", "open")
     if text and text.strip().isdecimal() and int(text) and "closed" not in loops:
@@ -130,7 +133,10 @@ def loaded(
 def load(
     catalog: Catalog, name: str | None, preset: str | None, changes: list[str]
 ) -> tuple[str, Path, dict[str, Any]]:
-    """Return name, file and effective document of a study."""
+    """Return the name, the file and the effective document of a study.
+
+    Raises UsageError for an invalid study or change.
+    """
     if name is None:
         raise UsageError(f"no study given; known: {', '.join(sorted(catalog.studies))}")
     study_name, path = catalog.study(name)
@@ -153,8 +159,8 @@ def load(
 def _blame(
     name: str, stages: list[dict[str, Any]], changes: list[str], path: str, catalog: Catalog
 ) -> None:
-    """Raise UsageError for an invalid study, and name the responsible --set."""
-    # Limits on a variant are checked after the variants are added to the study.
+    """Raise UsageError for an invalid study, and name the --set that causes the error."""
+    # Limits on variants are validated later, when the study contains its variants.
     stages = [_without_limits_on_variants(stage) for stage in stages]
     try:
         parse_study(name, stages[-1], path)
@@ -173,7 +179,7 @@ def _blame(
 
 
 def _without_limits_on_variants(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document without limits on variants, which it does not contain yet."""
+    """Return the document without limits on variants, which are added to it later."""
     limits = document.get("limit")
     if document.get("variants") or not isinstance(limits, list):
         return document
@@ -186,7 +192,7 @@ def _without_limits_on_variants(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_setting(text: str, catalog: Catalog) -> None:
-    """Raise UsageError for a level that no middleware with the setting accepts."""
+    """Raise UsageError for a level that no middleware with this setting accepts."""
     key, _, value = text.partition("=")
     _, _, name = key.removeprefix("fixed.").partition("settings.")
     refusals = []
@@ -202,10 +208,10 @@ def _refuse_setting(text: str, catalog: Catalog) -> None:
 
 
 def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the document with a KEY=VALUE of --set applied. Raises UsageError for other text.
+    """Return the document after a change KEY=VALUE. Raises UsageError for other text.
 
-    A key that may be a factor needs no table name: a list of levels varies the factor, and a single
-    level fixes it. `settings` are the names of all settings, for suggestions in errors.
+    A factor's key needs no table name. A list of levels varies the factor, and a single level fixes
+    it. `settings` contains the names of all settings, which errors suggest.
     """
     key, equals, text = wanted.partition("=")
     if not equals or not key:
@@ -237,7 +243,7 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
 
 
 def level_of(key: str, text: str, option: str) -> Any:
-    """Parse the level of a key: a size with a suffix, a share in percent, or TOML."""
+    """Parse the level of a key as a size with a suffix, a share in percent, or TOML."""
     value = value_of(text)
     if key.removeprefix(f"{VALIDITY}.") in SHARE_LIMITS and str(value).endswith("%"):
         return share_of_all(value, option)
@@ -247,7 +253,7 @@ def level_of(key: str, text: str, option: str) -> Any:
 
 
 def _sizes(value: Any, text: str, option: str) -> Any:
-    """Return a size or a list of sizes in bytes; values without a suffix are unchanged."""
+    """Convert a size or a list of sizes to bytes. Numbers without a suffix are unchanged."""
     if isinstance(value, str) and text.startswith("[") and text.endswith("]"):
         value = [value_of(word.strip()) for word in text[1:-1].split(",")]
     if isinstance(value, list):
@@ -256,7 +262,7 @@ def _sizes(value: Any, text: str, option: str) -> Any:
 
 
 def value_of(text: str) -> Any:
-    """Parse a TOML value; a bare word is a string."""
+    """Parse a TOML value. A bare word is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -266,10 +272,11 @@ def value_of(text: str) -> Any:
 def chooser(
     study: Study, expression: str | None, catalog: Catalog
 ) -> Callable[[Treatment], bool] | None:
-    """Return a predicate for `key=level|level,key=level`; None without an expression.
+    """Return a predicate that selects treatments by `key=level|level,key=level`.
 
-    A key is a factor or an attribute of the cells, so language and middleware also restrict a study
-    of cells, and vice versa. A level may be a pattern such as `*/go`.
+    The result is None without an expression. A key is a factor or an attribute of the cells:
+    language and middleware also select cells, and vice versa. A level may be a pattern such as
+    `*/go`.
     """
     if expression is None:
         return None
@@ -295,7 +302,7 @@ def chooser(
 
 
 def _attributes(study: Study, catalog: Catalog) -> dict[str, set[str]]:
-    """Return the keys that --only accepts, factors and attributes of cells, with their levels."""
+    """Return the levels of each key that --only accepts: factors and attributes of cells."""
     attributes = {
         factor: {str(level) for level in levels} for factor, levels in study.factors.items()
     }
@@ -313,7 +320,7 @@ def _attributes(study: Study, catalog: Catalog) -> dict[str, set[str]]:
 
 
 def _attribute(treatment: Treatment, key: str, catalog: Catalog) -> str:
-    """Return a treatment's level of a factor, or its cell's language, middleware or name."""
+    """Return a treatment's level of a factor, or the language, middleware or name of its cell."""
     if key in dict(treatment.levels) or key not in ("cell", "language", "middleware"):
         return str(treatment.get(key))
     if key == "cell":

@@ -1,4 +1,4 @@
-"""Format the table of a trial, with a row per cell and the statistics of the report."""
+"""Format the result table of `try`, with one row per cell and the statistics of the report."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ WIDTH = 80
 FACTOR, OTHER = "cell", "payload_bytes"
 PENDING = stats.NotComputable("not computed")
 NUMBERS_FROM = 2
-"""The number of left-aligned columns of the table."""
+"""Number of left-aligned columns at the start of the table."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A cell at a payload: medians over its runs, ratio to the baseline at the same payload."""
+    """Results of a cell at a payload: medians over its runs, and the ratio to the baseline."""
 
     cell: str
     payload_bytes: int
@@ -58,7 +58,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The page's answer, the table's lines (fastest first within a payload), counts and notes."""
+    """The page's answer, the rows of the table, counts and notes.
+
+    The fastest cell is first within each payload.
+    """
 
     answer: str
     baseline: str
@@ -68,11 +71,11 @@ class Comparison:
     blocks: int
     family: int
     answer_lines: tuple[str, ...]
-    """The table of answers that `run` and `report` print; empty for a single answer."""
+    """The lines of the table of answers; empty for a single answer."""
     notes: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Return the comparison in 80 columns; the first line is the result in words."""
+        """Return the lines of the comparison in 80 columns. The first line states the result."""
         text_lines = [*_wrap(self.answer), ""]
         for payload in dict.fromkeys(row.payload_bytes for row in self.rows):
             payload_rows = [row for row in self.rows if row.payload_bytes == payload]
@@ -99,7 +102,7 @@ class Comparison:
         return text + (simultaneous if self.family > 1 else "") + "."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the comparison as values; an answer without a number has its reason instead."""
+        """Return the comparison as a JSON object. A missing number is replaced by its reason."""
         rows = []
         for row in self.rows:
             ratio = row.ratio.interval if isinstance(row.ratio, stats.Ratio) else row.ratio
@@ -127,10 +130,10 @@ class Comparison:
 
 
 def compare(campaign: Campaign) -> Comparison:
-    """Compare the cells of a finished or interrupted trial by its page's answers."""
+    """Compare the cells of a complete or interrupted trial, with the answers of its page."""
     evidence = gather(campaign)
     frame = evidence.usable
-    if not frame.height:  # Excluded runs are still informative, and the notes name them.
+    if not frame.height:  # Excluded runs are still informative, and a note lists them.
         frame = evidence.excluded
     answers = answer_all(evidence)
     rows: list[Line] = []
@@ -156,7 +159,7 @@ def compare(campaign: Campaign) -> Comparison:
 def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
     """Return the first line of the page.
 
-    If no run is valid, it includes the reason that all runs share.
+    Without a valid run, it includes the reason that all runs share.
     """
     if not rows:
         title = evidence.study.title
@@ -206,7 +209,7 @@ def _geometric(values: FloatArray) -> float:
 
 
 def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Answers) -> Line:
-    """Return the line with the page's ratio, from an answer or from the ratios at this payload."""
+    """Return the line with the page's ratio, or with the ratio at its payload if payloads vary."""
     matching = [
         answer
         for answer in answers.items
@@ -284,7 +287,10 @@ HEADINGS = ("", "median latency, µs", "times baseline", "lost", "CPU, µs")
 
 
 def _table(payload: int, rows: Sequence[Line], baseline: str) -> list[str]:
-    """Return the lines of a payload's cells, fastest first, in columns as wide as their texts."""
+    """Return the lines of a payload's table, fastest cell first.
+
+    The width of a column is the maximum width of its texts.
+    """
     cells = [_row(row, row.cell == baseline and len(rows) > 1) for row in rows]
     widths = [
         max(len(text) for text in column_texts)

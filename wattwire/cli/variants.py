@@ -1,7 +1,7 @@
-"""Implement `run --variant NAME=WHAT`: a study in two or more variants, within every block.
+"""Implement `run --variant NAME=WHAT`, which measures variants of a study within every block.
 
-WHAT is a folder of cells that takes precedence over all others (a second checkout, a git revision),
-or levels that differ from the study's, or empty for the unchanged study.
+WHAT is a folder whose cells take precedence (a second checkout or a git revision), or levels that
+differ from the study's, or empty for the unchanged study.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GIT = "git:"
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
-    """Add --variant and --confirm, and the options of the comparison at the end."""
+    """Add --variant and --confirm, and the options of the final comparison."""
     verb.add_argument(
         "--variant", action="append", default=[], metavar="NAME=WHAT", dest="variants",
         help="measure all variants of the study in every block, and compare each variant with "
@@ -50,7 +50,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 
 def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return the study with its variants and a single question on them. Raises UsageError."""
+    """Return the study with its variants and a single question about them. Raises UsageError."""
     if not options.variants:
         _refuse_idle(document, options)
         return document
@@ -99,7 +99,7 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
 
 
 def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
-    """Raise UsageError for options on comparisons or limits that the study does not have."""
+    """Raise UsageError for options that need a comparison or limits if the study has neither."""
     if document.get("variants"):
         return
     given = {"--confirm": options.confirm, "--margin": options.margin is not None}
@@ -114,7 +114,7 @@ def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any]]:
-    """Return name and table of a --variant."""
+    """Parse a --variant and return its name and table. Raises UsageError."""
     name, equals, value = text.partition("=")
     if not equals or not NAME.fullmatch(name):
         raise UsageError(f"--variant {text}: allowed: {ALLOWED}")

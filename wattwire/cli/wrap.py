@@ -1,4 +1,4 @@
-"""Wrap text to the terminal's width."""
+"""Wrap text to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ LOG_COLUMNS = 100
 COLUMNS_MIN = 40
 NO_BREAK = "\N{NO-BREAK SPACE}"
 UNIT = re.compile(r"(?<=\d) (?=%|(?:µs|ms|s|min|h|B|W|J)\b)")
-"""A space before a unit, at which lines do not break."""
+"""A space between a number and its unit, at which lines do not break."""
 
 
 def columns(stream: TextIO) -> int:
-    """Return the line width on `stream`: COLUMNS, the terminal's width, or LOG_COLUMNS in a log."""
+    """Return the line width for `stream`: COLUMNS, the terminal's width, or LOG_COLUMNS."""
     requested = os.environ.get("COLUMNS", "")
     if requested.isdecimal() and int(requested):
         return max(COLUMNS_MIN, int(requested))
@@ -28,7 +28,7 @@ def columns(stream: TextIO) -> int:
 
 
 def wrapped(text: str, width: int, indent: str = "", hanging: str = "    ") -> str:
-    """Return `text` in lines of at most `width`, without breaks inside words or before units."""
+    """Wrap `text` to lines of at most `width`, without breaks inside words or before units."""
     lines = [
         line
         for paragraph in text.splitlines()
@@ -45,7 +45,7 @@ def wrapped(text: str, width: int, indent: str = "", hanging: str = "    ") -> s
 
 
 def searchable(text: str, stream: TextIO, indent: str = "", hanging: str = "  ") -> str:
-    """Return `text` wrapped for a terminal, or on one searchable line for a log."""
+    """Return `text` wrapped for a terminal, or as one searchable line for a log."""
     if stream.isatty():
         return wrapped(text, columns(stream), indent, hanging)
     return indent + text

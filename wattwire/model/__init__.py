@@ -1,1 +1,1 @@
-"""Define values. This package uses no campaign files, processes or network."""
+"""Value types. This package opens no file, starts no process and uses no network."""

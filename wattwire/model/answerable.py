@@ -1,4 +1,4 @@
-"""Check that a study's questions can be answered: responses, factors and baselines."""
+"""Check that a study can answer its questions: responses, factors and baselines."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def check_answerable(study: Study, where: str) -> None:
-    """Check that the runs provide the numbers of every question, limit and table of a study.
+    """Check that the runs provide the numbers for every question, limit and table of a study.
 
-    Raises UsageError for an unknown response, for one without a number per run, and for a
-    question's factor that the study neither varies nor holds.
+    Raises UsageError for an unknown response, for a response without a number per run, and for a
+    factor of a question that the study neither varies nor fixes.
     """
     for number, question in enumerate(study.questions, 1):
         _check_question(study, question, f"{where}: question {question.id or number}")
@@ -39,7 +39,7 @@ def _check_question(study: Study, question: Question, place: str) -> None:
             )
     for name in question.responses:
         place_of = f"{place}: responses"
-        # As a correlate, a metric of nodes is summed over the nodes.
+        # A per-node metric in the role of a correlate is summed over the nodes.
         check = check_name if question.beside else check_response
         _check_role(study, name, check(name, place_of), place_of)
     for name in question.beside:
@@ -47,7 +47,7 @@ def _check_question(study: Study, question: Question, place: str) -> None:
 
 
 def _check_role(study: Study, name: str, metric: Metric, place: str) -> None:
-    """Raise UsageError where `name` is a column of a role that no pattern of the study has."""
+    """Raise UsageError if `name` is a column of a role that no pattern of the study has."""
     _, _, node = name.partition(".")
     role, _, index = node.partition(".")
     if metric.of != NODE or not index:
@@ -61,7 +61,7 @@ def _check_role(study: Study, name: str, metric: Metric, place: str) -> None:
 
 
 def _shown_responses(study: Study) -> Iterator[tuple[str, str]]:
-    """Yield the place and the name of every response in the tables, figures and rankings."""
+    """Yield the position and the name of every response in tables, figures and rankings."""
     for number, table in enumerate(study.shown.tables, 1):
         for column_number, value in enumerate(table.values, 1):
             yield f"table {number}: values {column_number}: response", value.response
@@ -75,10 +75,10 @@ def _shown_responses(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def check_baselines(document: Mapping[str, Any], where: str) -> None:
-    """Check that every baseline names a factor of the study and a level of that factor.
+    """Check that every baseline names a factor of the study and a level of this factor.
 
-    `document` includes its presets, because a baseline may be a level that only one preset has.
-    Raises UsageError that gives the place, the value and the allowed values.
+    `document` includes the presets, because a baseline may be a level of a single preset.
+    UsageError gives the position, the value and the allowed values.
     """
     levels_by_factor: dict[str, list[Any]] = {}
     for _, table in _tables(document):
@@ -101,17 +101,17 @@ def check_baselines(document: Mapping[str, Any], where: str) -> None:
 
 
 def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the prefix of a place and its table: the study itself, then each preset."""
+    """Yield (prefix of the position, table) for the study and each of its presets."""
     yield "", document
     for name, preset in _mapping(document.get("presets")).items():
         yield f"presets.{name}: ", _mapping(preset)
 
 
 def _mapping(table: Any) -> Mapping[str, Any]:
-    """Return `table`, or an empty table for any other type, which other checks refuse."""
+    """Return `table`, or an empty table for any other type, which other checks reject."""
     return table if isinstance(table, Mapping) else {}
 
 
 def _same(level: Any, known_level: Any) -> bool:
-    """Return whether two levels are equal, where a boolean equals only a boolean."""
+    """Return whether two levels are equal. A boolean never equals a number."""
     return bool(level == known_level) and isinstance(level, bool) == isinstance(known_level, bool)

@@ -1,7 +1,6 @@
-"""Define the population of latency: every delivery that a run's senders requested, once.
+"""Derive the deliveries of a run, which are the population of its latencies.
 
-The summary's quantiles and the page's curves are both computed from `deliveries`, so that they
-count the same deliveries.
+The quantiles of the summary and the curves of the page are both computed from `deliveries`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import polars as pl
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 
 CALLERS = {"client": "call", "ping": "call", "action_client": "result"}
-"""Roles that wait for replies → the kind of record with the result of a call (C-27)."""
+"""Roles that wait for replies → the record kind that contains the result of a call (C-27)."""
 SUBSCRIBER, PUBLISHER = "subscriber", "publisher"
 
 SCHEMA = {
@@ -26,9 +25,9 @@ _IDENTITY = ("node", "sender", "counter")
 
 
 def announced(origins: Iterable[tuple[int, int, str]], roles: Mapping[int, str]) -> frozenset[int]:
-    """Return the publishers that left a record.
+    """Return the publishers that have a record.
 
-    `origins` are the node, the sender and the kind of each record.
+    `origins` contains the node, the sender and the kind of each record.
     """
     return frozenset(
         sender
@@ -40,20 +39,21 @@ def announced(origins: Iterable[tuple[int, int, str]], roles: Mapping[int, str])
 def deliveries(
     messages: pl.DataFrame, roles: Mapping[int, str], known_senders: frozenset[int] | None = None
 ) -> pl.DataFrame:
-    """Return one row (columns: SCHEMA) per expected delivery, in order of the due time.
+    """Return one row per expected delivery (columns: SCHEMA), sorted by due time.
 
-    Topics: a row per sent message and subscriber, from hand-over to entry of the callback. Calls
-    and actions: a row per call, from the request to the received reply. `roles` maps each node to
-    its role. Every row depends on the records of one (sender, counter) only, so a caller may
-    process a run in parts; `known_senders` are then the publishers `announced` in any part.
+    Topics have one row per sent message and subscriber, timed from hand-over to entry of the
+    callback. Calls and actions have one row per call, timed from the request to the reply. `roles`
+    maps each node to its role. A row depends only on the records of one (sender, counter), so
+    callers may process a run in parts. `known_senders` are then the publishers that `announced`
+    returns for any part.
 
-    - `latency_us` is +inf for a lost delivery (never arrived, timed out) and for a `failed` one
-      (a call that ended with an error). It is null for an arrival without a latency: a corrupt
-      payload, or one too short for a send time.
-    - Among duplicates the first arrival counts.
-    - `warm_up` and `due_ns` come from the sender's record of the message, so that a lost message
-      has them too. They come from the arrivals only where a publisher left no record at all.
-    - `response_us` starts at the intended time; it is null for topics.
+    - `latency_us` is +inf for a lost delivery (never arrived, timed out) and for a `failed`
+      delivery (a call that ended with an error). It is null for an arrival without a latency: a
+      payload that is corrupt or too short for a send time.
+    - The first arrival of a message determines its latency; later arrivals are duplicates.
+    - `warm_up` and `due_ns` come from the sender's record, so lost messages have them too. For a
+      publisher without records, they come from the arrivals.
+    - `response_us` starts at the intended send time; it is null for topics.
     """
     role = pl.col("node").cast(pl.Int64).replace_strict(
         dict(roles), default=None, return_dtype=pl.String
@@ -75,25 +75,25 @@ def deliveries(
 
 
 def infinite(frame: pl.DataFrame) -> int:
-    """Return the number of deliveries in `frame` that are lost or failed."""
+    """Return the number of lost or failed deliveries in `frame`."""
     return int(frame["latency_us"].is_infinite().sum())
 
 
 def quantile_rank(count: int, share: float) -> int:
-    """Return the index, from 0, of the nearest-rank quantile `share` of `count` sorted values."""
+    """Return the 0-based index of the nearest-rank quantile `share` in `count` sorted values."""
     return min(count, max(1, math.ceil(round(share * count, 9)))) - 1
 
 
 def _has(flags: int) -> pl.Expr:
-    """Return an expression: whether a record has any of these flags."""
+    """Return an expression that is true for records with any of these flags."""
     return (pl.col("flags") & flags) != 0
 
 
 def _with_latency(frame: pl.DataFrame, response_us: pl.Expr) -> pl.DataFrame:
-    """Return the deliveries with their latencies, columns and types as in SCHEMA.
+    """Return the deliveries with their latencies, with the columns and types of SCHEMA.
 
-    `frame` has the arrival's `flags` and its times `begin_ns` and `end_ns`. A row without
-    `end_ns` is lost.
+    `frame` contains the `flags` and the times `begin_ns` and `end_ns` of each arrival. A row
+    without `end_ns` is lost.
     """
     elapsed_us = (pl.col("end_ns") - pl.col("begin_ns")).cast(pl.Float64) / 1000.0
     lost = pl.col("end_ns").is_null() | _has(FLAG_TIMEOUT | FLAG_FAILED)
@@ -113,9 +113,9 @@ def _with_latency(frame: pl.DataFrame, response_us: pl.Expr) -> pl.DataFrame:
 
 
 def _calls(records: pl.DataFrame, role: str, kind: str) -> pl.DataFrame:
-    """Return a row per call of one role, from the callers' records.
+    """Return one row per call of a role, from the records of the callers.
 
-    A goal without a result is an expected delivery too.
+    A goal without a result is also an expected delivery.
     """
     role_records = records.filter(pl.col("role") == role)
     ended = role_records.filter(pl.col("kind") == kind).sort("end_ns", nulls_last=True)
@@ -126,7 +126,7 @@ def _calls(records: pl.DataFrame, role: str, kind: str) -> pl.DataFrame:
     if goals.height:
         goals = goals.unique(_IDENTITY, keep="first", maintain_order=True)
         unanswered = goals.join(ended, on=list(_IDENTITY), how="anti")
-        # `end_ns` of a goal is the time of its acceptance, not of its result.
+        # `end_ns` of a goal is the time of its acceptance.
         ended = pl.concat([ended, unanswered.with_columns(end_ns=pl.lit(None, pl.Int64))])
     ended = ended.with_columns(due_ns=pl.col("begin_ns"), warm_up=_has(FLAG_WARM_UP))
     return _with_latency(
@@ -137,7 +137,7 @@ def _calls(records: pl.DataFrame, role: str, kind: str) -> pl.DataFrame:
 def _topics(
     records: pl.DataFrame, receivers: list[int], known_senders: frozenset[int] | None
 ) -> pl.DataFrame:
-    """Return a row per sent message and subscriber, with the first arrival where there is one."""
+    """Return one row per sent message and subscriber, with the first arrival if there is one."""
     messages = records.filter(pl.col("kind") == "message")
     arrived = (
         messages.filter(pl.col("role") == SUBSCRIBER)

@@ -1,7 +1,7 @@
-"""Derive metrics of a run from others: per message, per node, above the baseline.
+"""Compute the derived metrics of runs: per message, per node, above the baseline.
 
-The summary stores them with the measured ones. Summaries of earlier versions lack them, so they
-are computed again on reading.
+The summary contains these metrics. They are computed on reading if an earlier version wrote the
+summary.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 
 
 def column(frame: pl.DataFrame, name: str) -> FloatArray:
-    """Return a numeric column, shape (rows,); NaN where the value or the column is missing."""
+    """Return a numeric column of shape (rows,), with NaN for missing values or a missing column."""
     if name not in frame.columns:
         return np.full(frame.height, math.nan)
     values = frame[name]
@@ -27,14 +27,14 @@ def column(frame: pl.DataFrame, name: str) -> FloatArray:
 
 
 def members(frame: pl.DataFrame, prefix: str) -> list[str]:
-    """Return the columns `prefix.<role>.<index>`, sorted; service processes have no index."""
+    """Return the columns `prefix.<role>.<index>`, sorted, without those of service processes."""
     return sorted(c for c in frame.columns if c.startswith(prefix + ".") and c.count(".") == 2)
 
 
 def mean_of(frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:
-    """Return the mean of the named columns per row, shape (rows,), without the unknown values.
+    """Return the mean of the known values in the named columns, shape (rows,).
 
-    It is NaN where all values of a row are unknown.
+    The mean is NaN if all values of a row are unknown.
     """
     if not names:
         return np.full(frame.height, math.nan)
@@ -46,7 +46,7 @@ def mean_of(frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:
 
 
 def derived(frame: pl.DataFrame) -> dict[str, FloatArray]:
-    """Return the derived metrics of a summary by name, shape (rows,) each; NaN means unknown."""
+    """Return the derived metrics of a summary by name, each of shape (rows,). NaN means unknown."""
     sent, in_costs = column(frame, "sent"), messages_of_costs(frame)
     expected = after_warmup(frame, "expected")
     rate_hz = column(frame, "rate_hz_achieved")
@@ -55,7 +55,7 @@ def derived(frame: pl.DataFrame) -> dict[str, FloatArray]:
         "loss_share": _ratio(after_warmup(frame, "lost"), expected),
         "failed_share": _ratio(after_warmup(frame, "failed"), expected),
         "energy_uj_per_message": 1e6 * _ratio(column(frame, "energy_message_j"), in_costs),
-        # This energy covers the whole run, so all sent messages share it.
+        # This energy covers the whole run, so it is divided by all sent messages.
         "energy_idle_subtracted_uj_per_message": 1e6
         * _ratio(column(frame, "energy_idle_subtracted_j"), sent),
         "time_us_per_message": _ratio(np.full(frame.height, 1e6), rate_hz),
@@ -64,7 +64,7 @@ def derived(frame: pl.DataFrame) -> dict[str, FloatArray]:
 
 
 def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the summary with its missing derived metrics, and with infinite quantiles restored.
+    """Return the summary with the missing derived metrics and with infinite quantiles.
 
     A quantile that falls on lost messages or failed calls is infinite, but is stored as unknown.
     """
@@ -81,24 +81,27 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ratio(values: FloatArray, over: FloatArray) -> FloatArray:
-    """Return `values` / `over`, shape (rows,); NaN where `over` is not above 0."""
+    """Return `values` / `over`, shape (rows,), with NaN if `over` is not positive."""
     return values / np.where(over > 0, over, math.nan)
 
 
 def messages_of_costs(frame: pl.DataFrame) -> FloatArray:
-    """Return the divisor of each run's costs, shape (rows,): messages sent after the warm-up."""
+    """Return the number of messages sent after the warm-up, shape (rows,).
+
+    The costs per message are divided by this number.
+    """
     return _or_whole_run(frame, "sent_in_cost_window", "sent")
 
 
 def after_warmup(frame: pl.DataFrame, count: str) -> FloatArray:
     """Return `expected`, `lost` or `failed` without the warm-up, shape (rows,).
 
-    It is the count of the whole run where the summary has none without the warm-up.
+    If the summary lacks this count, the count of the whole run replaces it.
     """
     return _or_whole_run(frame, f"{count}_after_warmup", count)
 
 
 def _or_whole_run(frame: pl.DataFrame, name: str, whole: str) -> FloatArray:
-    """Return the column `name`, shape (rows,), with the column `whole` where it is unknown."""
+    """Return the column `name`, shape (rows,), with unknown values from the column `whole`."""
     after_warmup_counts = column(frame, name)
     return np.where(np.isnan(after_warmup_counts), column(frame, whole), after_warmup_counts)

@@ -1,4 +1,4 @@
-"""Define errors that give the place, the value, the allowed values and a remedy."""
+"""Errors with the position, the value, the allowed values and a remedy."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from collections.abc import Iterable, Mapping
 CLOSE = 0.5
 """Minimum similarity ratio of difflib for a suggestion."""
 UNIT_MAX = 3
-"""Maximum length of a name's last part that is treated as its unit."""
+"""Maximum length of the last part of a name for it to be treated as a unit."""
 
 EXIT_OK = 0
 EXIT_BAD_RESULT = 1
 EXIT_USAGE = 2
 EXIT_ENVIRONMENT = 3
 EXIT_NOTHING_USABLE = 4
-"""No run is valid, so no question has an answer."""
+"""Exit code if no run is valid, so that no question has an answer."""
 
 
 class WattwireError(Exception):
-    """An error that a person can act on; only `cli` turns it into an exit code."""
+    """Base class of errors that the user can resolve. Only `cli` converts them to exit codes."""
 
     exit_code = EXIT_BAD_RESULT
 
 
 class UsageError(WattwireError):
-    """A fault in the request, a study or a manifest."""
+    """An error in the request, a study or a manifest."""
 
     exit_code = EXIT_USAGE
 
 
 class MissingError(WattwireError):
-    """A toolchain, a right or disk space that the machine lacks."""
+    """A missing toolchain, permission or disk space."""
 
     exit_code = EXIT_ENVIRONMENT
 
 
 class AgentLostError(WattwireError):
-    """An agent that died or whose pipe broke: a fault of wattwire, never of the cell."""
+    """The agent died or its pipe broke. This is a failure of wattwire, not of the cell."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ` Did you mean "x"?` for the closest known word, or an empty string.
+    """Return ` Did you mean "x"?` for the most similar known word, or an empty string.
 
-    A common unit does not make two words similar: window_s is not cooldown_s.
+    A common unit does not make two words similar: window_s does not suggest cooldown_s.
     """
     close = difflib.get_close_matches(word, sorted(known), n=9, cutoff=CLOSE)
     match = next((name for name in close if _stems_close(word, name)), None)
@@ -51,7 +51,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def _stems_close(word: str, name: str) -> bool:
-    """Return whether two words are close apart from a unit that they share."""
+    """Return whether two words are similar without the unit that they share."""
     (stem, _, unit), (other_stem, _, other_unit) = word.rpartition("_"), name.rpartition("_")
     if not stem or not other_stem or unit != other_unit or len(unit) > UNIT_MAX:
         return True
@@ -67,7 +67,7 @@ def unknown(
 ) -> UsageError:
     """Return the error for a word that is not in a closed vocabulary.
 
-    `called` maps common synonyms to the known word.
+    `called` maps common synonyms to known words.
     """
     names = sorted(known)
     listed = ", ".join(names) if names else "none"

@@ -1,4 +1,4 @@
-"""Read a study's tables into dataclasses whose fields declare the allowed values."""
+"""Parse tables of a study into dataclasses whose fields declare the allowed values."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ WORDS: dict[type, str] = {
     str: "a string", int: "an integer", float: "a finite number", bool: "true or false",
     tuple: "a list", dict: "a table",
 }  # fmt: skip
-"""Types of a study's values → their names in error messages."""
+"""Types of values in a study → their names in error messages."""
 NO_WORDS: Mapping[str, Collection[str]] = {}
 NO_SYNONYMS: Mapping[str, str] = {}
 Table = TypeVar("Table")
 
 
 def given(allowed: str, default: Any = "", **rules: Any) -> Any:
-    """Declare a field: `allowed` describes its values in error messages.
+    """Declare a field. `allowed` describes its values in error messages.
 
-    A value has the type of the default, or of the rule `kind`. Other rules: `needed` rejects empty
-    values; `allows` is a predicate; `word` names the vocabulary of a text or of a list's names;
-    `once` rejects repeated names; `items` is the dataclass of a list's tables.
+    A value has the type of the default, or of the rule `kind`. The other rules are:
+
+    - `needed` rejects empty values.
+    - `allows` is a predicate of valid values.
+    - `word` names the vocabulary of a text or of the names in a list.
+    - `once` rejects repeated names.
+    - `items` is the dataclass of the tables in a list.
     """
     if isinstance(default, dict):
         return field(default_factory=dict, metadata={"kind": dict, "allowed": allowed, **rules})
@@ -37,12 +41,12 @@ def needed(allowed: str, **rules: Any) -> Any:
 
 
 def names(allowed: str, default: tuple[str, ...] = (), **rules: Any) -> Any:
-    """Declare a list of different names."""
+    """Declare a list of distinct names."""
     return given(allowed, default, once=True, **rules)
 
 
 def number(allowed: str, allows: Callable[[float], bool], default: float | None = None) -> Any:
-    """Declare a number for which `allows` is true."""
+    """Declare a number that satisfies `allows`."""
     return given(allowed, default, kind=float, allows=allows)
 
 
@@ -54,11 +58,11 @@ def read_table(
     called: Mapping[str, str] = NO_SYNONYMS,
     dot: str = ": ",
 ) -> Table:
-    """Return the dataclass `kind` with the values of a TOML table.
+    """Parse a TOML table into the dataclass `kind`.
 
-    `vocabularies` maps the rule `word` to the known words, `called` synonyms of keys to the keys;
-    `dot` joins place and key. Raises UsageError for an unknown key, for a value that its field
-    does not allow, and for a missing one that is needed.
+    `vocabularies` maps each rule `word` to its known words. `called` maps synonyms to keys. `dot`
+    separates position and key in errors. Raises UsageError for an unknown key, an invalid value or
+    a missing required value.
     """
     declared_fields: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
     known_fields = {declared.name: declared for declared in declared_fields}
@@ -77,7 +81,7 @@ def read_table(
 def _value(
     declared: Field[Any], value: Any, place: str, vocabularies: Mapping[str, Collection[str]]
 ) -> Any:
-    """Return the value of one field. Raises UsageError where the field does not allow it."""
+    """Return the value of a field. Raises UsageError if the field does not allow it."""
     rules: Mapping[str, Any] = declared.metadata
     kind, word = rules.get("kind", type(declared.default)), rules.get("word", "")
     typed = _typed(value, kind, Mapping if "items" in rules else str)
@@ -103,7 +107,10 @@ def _value(
 
 
 def _typed(value: Any, kind: type, item_kind: type) -> Any:
-    """Return the value as `kind`: integers as floats, lists as tuples; None for another type."""
+    """Convert a value to `kind`, or return None for another type.
+
+    Integers convert to floats, and lists to tuples.
+    """
     if kind is tuple:
         is_list = isinstance(value, list) and all(
             isinstance(i, item_kind) and i != "" for i in value

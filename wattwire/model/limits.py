@@ -1,4 +1,4 @@
-"""`[[limit]]`: the largest and the smallest acceptable value of a response."""
+"""Parse `[[limit]]`: the largest and the smallest acceptable value of a response."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from wattwire.model.variants import FACTOR as VARIANT
 
 @dataclass(frozen=True)
 class Limit:
-    """Bounds of one response, in its column's unit, for the treatments that `where` selects.
+    """Bounds of a response, in the unit of its column, for the treatments that `where` selects.
 
-    `where` maps factors to their required level; an empty table selects every treatment.
+    `where` maps factors to required levels. An empty table selects every treatment.
     """
 
     response: str = needed('a column, as "latency_p99_us"')
@@ -33,9 +33,9 @@ class Limit:
 def parse_limits(
     items: Any, factors: Mapping[str, tuple[Level, ...]], where: str
 ) -> tuple[Limit, ...]:
-    """Return every checked `[[limit]]`.
+    """Parse and validate every `[[limit]]`.
 
-    Raises UsageError that gives the place, the value and the allowed values.
+    UsageError gives the position, the value and the allowed values.
     """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise UsageError(f"{where}: limit: found {items!r}; allowed: tables [[limit]]")

@@ -1,7 +1,7 @@
-"""Define the metrics of runs: name, unit, kind and synonyms.
+"""Registry of the metrics of runs: name, unit, kind and synonyms.
 
-A metric of a run is one column of the summary. A metric of a node has a column for each node,
-`NAME.ROLE.INDEX`, and for each service process, `NAME.SERVICE`.
+A metric of a run is a column of the summary. A metric of a node has a column per node,
+`NAME.ROLE.INDEX`, and per service process, `NAME.SERVICE`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from wattwire.model.treatment import PATTERN_ROLES
 RUN, NODE = "run", "node"
 LOWER, HIGHER = "lower", "higher"
 OFFERED, FIGURES, EVIDENCE, HARNESS = "offered", "figures", "evidence", "harness"
-"""Lists of metrics: responses that a page offers without a question; main results of a run;
-evidence of a verdict; cost and disturbance of the harness.
+"""Lists of metrics. OFFERED: responses that a page offers without a question. FIGURES: main results
+of a run. EVIDENCE: evidence for a verdict. HARNESS: cost and disturbance of the harness.
 """
 ENERGY = "an energy counter"
 SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"
@@ -27,14 +27,17 @@ ROLES = tuple(dict.fromkeys(role for pair in PATTERN_ROLES.values() for role in 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number or a word for each run.
+    """A number or a text that each run has.
 
-    `summary` describes its computation. `title` names it in a sentence: "A {verb} 0.5 times the
-    {title} of B". `direction` says which of two values is better, LOWER or HIGHER. Shares are
-    compared by differences, other metrics by ratios. `also` is a pattern of its synonyms. `of` is
-    RUN or NODE. `needs` is its requirement: ENERGY, SYSTEM_CALLS, the name of a quantity that a
-    meter reads, or "" for none. `lists` has the lists of metrics that it is in (OFFERED, FIGURES,
-    EVIDENCE, HARNESS), with its place in each.
+    - `summary` describes its computation.
+    - `title` and `verb` name it in a sentence: "A {verb} 0.5 times the {title} of B".
+    - `direction` is the better direction, LOWER or HIGHER.
+    - `is_share`: shares are compared by differences, other metrics by ratios.
+    - `also` is a regular expression for its synonyms.
+    - `of` is RUN or NODE.
+    - `needs` is its requirement: ENERGY, SYSTEM_CALLS, the name of a quantity that a meter reads,
+      or "" for none.
+    - `lists` contains its lists (OFFERED, FIGURES, EVIDENCE, HARNESS), with its position in each.
     """
 
     name: str
@@ -52,17 +55,17 @@ class Metric:
 
     @property
     def is_number(self) -> bool:
-        """Return whether the metric can be a response, which identities and verdicts cannot."""
+        """Return whether the metric can be a response. Identities and verdicts cannot."""
         return self.kind in NUMERIC_KINDS and self.name != "outcome"
 
     @property
     def words(self) -> str:
-        """Return the title, or the name in words without a title."""
+        """Return the title, or the name with spaces if there is no title."""
         return self.title or self.name.replace("_", " ")
 
     @property
     def is_read(self) -> bool:
-        """Return whether the metric needs a quantity that a meter reads."""
+        """Return whether the metric requires a quantity that a meter reads."""
         return self.needs not in ("", ENERGY, SYSTEM_CALLS)
 
 
@@ -580,7 +583,7 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}
 
 
 def metrics_in(name: str) -> tuple[str, ...]:
-    """Return the names of the metrics in one of the lists above, in its order."""
+    """Return the names of the metrics in a list (OFFERED, FIGURES, …), in the order of the list."""
     places = {
         metric.name: place
         for metric in _REGISTRY
@@ -591,10 +594,10 @@ def metrics_in(name: str) -> tuple[str, ...]:
 
 
 def find(name: str) -> Metric | None:
-    """Return the metric for a name, a synonym or a column of a node; None for an unknown name.
+    """Return the metric with a name, synonym or node column, or None for an unknown name.
 
-    Synonyms come first: "memory_kib" is the memory per node, although nodes have columns of that
-    name.
+    Synonyms take precedence: "memory_kib" is the memory per node, although nodes have columns with
+    this name.
     """
     for metric in _REGISTRY:
         if metric.also and re.fullmatch(metric.also, name):
@@ -619,8 +622,8 @@ def _is_node(suffix: str) -> bool:
 def check_response(name: str, place: str) -> Metric:
     """Return the metric of a response, which has one number per run.
 
-    Raises UsageError for an unknown name, and for a metric of nodes without a node, of which a
-    run has several numbers.
+    Raises UsageError for an unknown name, and for a metric of nodes without a node, because a run
+    has several numbers for it.
     """
     metric = check_name(name, place)
     if metric.needs == SYSTEM_CALLS:
@@ -638,24 +641,24 @@ def check_response(name: str, place: str) -> Metric:
 
 
 def check_name(name: str, place: str) -> Metric:
-    """Return the metric called `name`. Raises UsageError with the nearest known name."""
+    """Return the metric `name`. Raises UsageError with the most similar known name."""
     metric = find(name)
     if metric is None:
-        # A list of sixty names is hard to read, so it appears only without a close match.
+        # A list of sixty names is hard to read, so it is printed only without a similar name.
         hint = suggestion(name) or f" Known: {', '.join(sorted(known_names()))}."
         raise UsageError(f'{place}: unknown response "{name}".{hint}')
     return metric
 
 
 def known_names() -> list[str]:
-    """Return the names of the metrics that may be responses, in the registry's order."""
+    """Return the names of the metrics that can be responses, in the order of the registry."""
     return [metric.name for metric in _REGISTRY if metric.is_number]
 
 
 def suggestion(name: str, known: Iterable[str] = ()) -> str:
-    """Return ` Did you mean "x"?` for the nearest known name, or "" where none is close.
+    """Return ` Did you mean "x"?` for the most similar known name, or "" without a similar name.
 
-    Without a close match it suggests the first name that has `name` as one of its parts (p99).
+    If no name is similar, suggest the first name that contains `name` as a part (p99).
     """
     names = list(known) or known_names()
     close = nearest(name, names)

@@ -1,4 +1,4 @@
-"""Read `[[table]]`, `[[figure]]` and `[[ranking]]`: the output that a study requests."""
+"""Parse `[[table]]`, `[[figure]]` and `[[ranking]]`: the output that a study requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wattwire.model.fields import given, names, needed, number, read_table
 ROLES = (
     "publisher", "subscriber", "client", "server", "action_client", "action_server", "both",
 )  # fmt: skip
-"""Roles of a run's nodes; "both" is the pair of roles, or the run as a whole."""
+"""Roles of the nodes of a run. "both" is the pair of roles, or the run as a whole."""
 KINDS = ("box", "scatter")
 
 
@@ -29,7 +29,7 @@ RESPONSE = 'a response, as "cpu_us_per_message"'
 class ShownValue:
     """A response in a table, for each of `roles`, divided by `divide_by`.
 
-    `published` and `ratio` are columns of the study's published numbers for comparison with it.
+    `published` and `ratio` are columns of the published numbers to compare with.
     """
 
     response: str = needed(RESPONSE)
@@ -41,10 +41,10 @@ class ShownValue:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table for each value and role, with the levels of `rows` down and of `columns` across.
+    """A table per value and role, with the levels of `rows` down and of `columns` across.
 
-    With `best` each number comes with its ratio to the lowest number of its column. `published`
-    names tables of the published numbers.
+    If `best` is true, each number has its ratio to the lowest number of its column. `published`
+    names tables of published numbers.
     """
 
     title: str = needed("a heading")
@@ -65,7 +65,7 @@ class ShownTable:
 class ShownFigure:
     """A box plot of treatments by the levels of `by`, or a scatter plot of two responses.
 
-    The figure shows `instead` where no meter measured `response`.
+    If no meter measured `response`, the figure shows `instead`.
     """
 
     title: str = needed("a heading")
@@ -79,7 +79,7 @@ class ShownFigure:
 
 @dataclass(frozen=True)
 class ShownRanking:
-    """A ranking of treatments by the product of two responses, and of two published columns."""
+    """A ranking of treatments by the product of two responses, or of two published columns."""
 
     title: str = needed("a heading")
     product: tuple[str, ...] = names("two responses", needed=True, allows=_none_or_two)
@@ -92,7 +92,7 @@ class ShownRanking:
 
 @dataclass(frozen=True)
 class Shown:
-    """All tables, figures and rankings that a study requests for its page."""
+    """All tables, figures and rankings that a study requests."""
 
     tables: tuple[ShownTable, ...] = ()
     figures: tuple[ShownFigure, ...] = ()
@@ -100,14 +100,14 @@ class Shown:
 
     @property
     def published(self) -> set[str]:
-        """Return the names of the published tables that the requested tables are compared with."""
+        """Return the names of the published tables that the requested tables compare with."""
         return {name for table in self.tables for name in table.published}
 
 
 def parse_shown(document: Mapping[str, Any], known: Collection[str], where: str) -> Shown:
-    """Return the checked `[[table]]`, `[[figure]]` and `[[ranking]]` entries of a study.
+    """Parse and validate the `[[table]]`, `[[figure]]` and `[[ranking]]` entries of a study.
 
-    `known` are its factors, varied or fixed. Raises UsageError that gives the place, the value
+    `known` contains the study's factors, varied or fixed. UsageError gives the position, the value
     and the allowed values.
     """
     has_published = bool(document.get("published"))
@@ -136,7 +136,7 @@ def _read(
     words: Mapping[str, Collection[str]],
     where: str,
 ) -> Iterator[tuple[str, Item]]:
-    """Yield the place, for error messages, and the value of each table of the list `key`."""
+    """Yield the position (for error messages) and the value of each table in the list `key`."""
     items = document.get(key, [])
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise UsageError(f"{where}: {key}: found {items!r}; allowed: tables [[{key}]]")
@@ -163,9 +163,10 @@ def _check_figure(figure: ShownFigure, place: str) -> None:
 
 
 def _check_published(has_table: bool, has_columns: bool, has_published: bool, place: str) -> None:
-    """Check that published tables and published columns come together, and that numbers exist.
+    """Raise UsageError unless published tables and columns are both given or both absent.
 
-    `has_table` and `has_columns` say whether the item names them.
+    `has_table` and `has_columns` tell whether the item names them. Published tables also require
+    that the study has published numbers.
     """
     if has_table and not has_published:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Read `[[paper_path]]`: further comparisons by the paper's method."""
+"""Parse `[[paper_path]]`: further comparisons with the paper's method."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wattwire.model.treatment import Level
 class Walk:
     """Groups of runs by the levels of `by`, among the runs that `where` selects.
 
-    `where` maps factors to the levels that a run may have; an empty table selects every run.
+    `where` maps factors to permitted levels. An empty table selects every run.
     """
 
     response: str = needed('a name, as "power_w"')
@@ -32,10 +32,10 @@ def parse_walks(
     check_level: Callable[[str, Any, str], Level],
     where: str,
 ) -> tuple[Walk, ...]:
-    """Return every checked `[[paper_path]]`.
+    """Parse and validate every `[[paper_path]]`.
 
-    A factor may be varied or fixed, because a preset can fix a factor of the study. Raises
-    UsageError that gives the place, the value and the allowed values.
+    A factor may be varied or fixed, because a preset can fix a factor of the study. UsageError
+    gives the position, the value and the allowed values.
     """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise UsageError(f"{where}: paper_path: found {items!r}; allowed: tables [[paper_path]]")
@@ -67,7 +67,7 @@ def _levels(
     check_level: Callable[[str, Any, str], Level],
     place: str,
 ) -> tuple[Level, ...]:
-    """Return the checked levels that `where` gives for one factor, as a level or as a list."""
+    """Return the validated levels of a factor in `where`, given as a level or a list."""
     if name not in known_levels:
         raise unknown(place, "factor", name, known_levels)
     levels = value if isinstance(value, list) else [value]

@@ -1,4 +1,4 @@
-"""Paths of a user's files outside campaigns, and checks of file names and of CSV cells."""
+"""Locate the cache folder, and validate file names and CSV cells."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r")
-"""First characters of a CSV cell that a spreadsheet takes for a formula."""
+"""First characters of a CSV cell that spreadsheets interpret as a formula."""
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the cache folder of an agent with this environment (as in agent/src/cache.rs)."""
+    """Return the cache folder that an agent uses in this environment (see agent/src/cache.rs)."""
     if environment.get("WATTWIRE_CACHE"):
         return Path(environment["WATTWIRE_CACHE"])
     if environment.get("XDG_CACHE_HOME"):
@@ -22,14 +22,14 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def is_plain_name(name: str) -> bool:
-    """Return whether `name` is a plain file name: no path, not hidden, no control characters."""
+    """Return whether `name` is a visible file name without separators or control characters."""
     return name[:1] not in ("", ".") and name.isprintable() and not set(name) & {"/", "\\"}
 
 
 def spreadsheet_safe(cell: Any) -> Any:
-    """Return a CSV cell that no spreadsheet takes for a formula, with a leading quote if needed.
+    """Escape a CSV cell that a spreadsheet would interpret as a formula with a leading quote.
 
-    Numbers do not change. See OWASP, "CSV Injection".
+    Numbers are unchanged. See OWASP, "CSV Injection".
     """
     if not isinstance(cell, str) or cell[:1] not in FORMULA_BEGINS or _is_number(cell):
         return cell

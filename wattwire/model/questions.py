@@ -1,4 +1,4 @@
-"""Read `[[question]]`: a study's questions with their factors, responses and correlates."""
+"""Parse `[[question]]`: questions with factors, responses and correlates."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from wattwire.model.fields import given, read_table
 
 @dataclass(frozen=True)
 class Question:
-    """A question of the study; contrasts of its responses over its factors answer it.
+    """A question of the study, which contrasts of its responses over its factors answer.
 
-    `factors` may name factors that the study holds at one level; these get no answer. `beside`
-    names the metrics that each response is correlated with.
+    `factors` may name factors that the study fixes; these have no answer. `beside` contains the
+    metrics that are correlated with each response.
     """
 
     id: str = ""
@@ -25,7 +25,7 @@ class Question:
 
 
 def parse_questions(items: Sequence[Mapping[str, Any]], where: str) -> tuple[Question, ...]:
-    """Return every `[[question]]`. Raises UsageError for an unknown key or a wrong list."""
+    """Parse every `[[question]]`. Raises UsageError for an unknown key or an invalid list."""
     return tuple(_question(item, where) for item in items)
 
 

@@ -1,4 +1,4 @@
-"""Read the two binary formats that processes write: node samples and sampler readings."""
+"""Read the two binary formats that processes write: samples of nodes, readings of the sampler."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ READING_RECORD = np.dtype(
     [("t_ns", "<i8"), ("series", "<u4"), ("read_ns", "<u4"), ("value", "<f8")]
 )
 RECORDS_MAX = 10**9
-"""Maximum number of records in a sample file if the node's capacity is unknown."""
+"""Maximum number of records in a sample file for a node of unknown capacity."""
 CHUNK_RECORDS = 1 << 17
-"""Number of records in memory at a time: 5 MiB of a file."""
+"""Number of records that are read at a time, which is 5 MiB of a file."""
 
 
 class SampleFileError(WattwireError):
-    """A sample file that breaks the contract (truncated, foreign, another version)."""
+    """A sample file violates the contract (truncated, of another run, of another version)."""
 
 
 def read_regular(path: Path, bytes_max: int) -> bytes:
-    """Return the content of a node's file without blocking. Raises SampleFileError.
+    """Return the content of a regular file without blocking. Raises SampleFileError.
 
-    A node may leave any file under a name that is read later: a pipe without a writer, a link to an
-    endless device, a file larger than the memory.
+    A node may leave any kind of file: a pipe without a writer, a link to an endless device, or a
+    file larger than the memory.
     """
     with _regular(path, bytes_max) as (file, size):
         return file.read(size)
@@ -60,7 +60,7 @@ def read_regular(path: Path, bytes_max: int) -> bytes:
 
 @contextlib.contextmanager
 def _regular(path: Path, bytes_max: int) -> Iterator[tuple[BinaryIO, int]]:
-    """Yield the open file and its size in bytes, after a check that it is a regular file."""
+    """Open a regular file, and yield it and its size in bytes. Raises SampleFileError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -80,7 +80,7 @@ def _regular(path: Path, bytes_max: int) -> Iterator[tuple[BinaryIO, int]]:
 
 
 Records = npt.NDArray[np.void]
-"""Shape (n,), dtype MESSAGE_RECORD."""
+"""Array of shape (n,) and dtype MESSAGE_RECORD."""
 
 
 class Samples(Protocol):
@@ -99,12 +99,12 @@ class Samples(Protocol):
     def count(self) -> int: ...
 
     def chunks(self, begin: int = 0, end: int | None = None) -> Iterator[Records]:
-        """Yield records `begin` to `end` in the file's order, at most CHUNK_RECORDS at a time."""
+        """Yield the records from `begin` to `end` in chunks of at most CHUNK_RECORDS."""
 
 
 @dataclass(frozen=True)
 class NodeSamples:
-    """The records of one node process, in memory."""
+    """The records of a node process in memory."""
 
     role: str
     node: int
@@ -122,9 +122,9 @@ class NodeSamples:
 
 @dataclass(frozen=True)
 class SampleFile:
-    """The records of one node process, read from its file on demand.
+    """The records of a node process, read from its file on demand.
 
-    Each read checks the file again, because the path may have become something else meanwhile.
+    Each read validates the file again, because a process may have replaced it.
     """
 
     path: Path
@@ -134,7 +134,7 @@ class SampleFile:
     count: int
 
     def chunks(self, begin: int = 0, end: int | None = None) -> Iterator[Records]:
-        """Yield records chunk by chunk. Raises SampleFileError where the file has changed."""
+        """Yield the records in chunks. Raises SampleFileError if the file has changed."""
         due_bytes = HEADER_BYTES + MESSAGE_RECORD.itemsize * self.count
         with _regular(self.path, due_bytes) as (file, file_bytes):
             file.seek(HEADER_BYTES + MESSAGE_RECORD.itemsize * begin)
@@ -145,7 +145,7 @@ class SampleFile:
                 yield self._checked(np.frombuffer(data, MESSAGE_RECORD))
 
     def _checked(self, records: Records) -> Records:
-        """Return `records`. Raises SampleFileError for a kind or flags outside the contract."""
+        """Return `records`. Raises SampleFileError for an undefined kind or flag."""
         for field, most in (("kind", len(KINDS) - 1), ("flags", ALL_FLAGS)):
             if int(records[field].max()) > most:
                 raise SampleFileError(
@@ -167,11 +167,11 @@ def open_samples(
     node: int | None = None,
     capacity: int = RECORDS_MAX,
 ) -> SampleFile:
-    """Return one sample file (contract C-24, C-25) with its header checked.
+    """Open a sample file (contract C-24, C-25) and validate its header.
 
-    The header must have the given seed, role and node, and the file has at most `capacity`
-    records (C-26). The records themselves are checked on reading. Raises SampleFileError where
-    the file is too short, too long or of another run; nothing is guessed.
+    The header must have the given seed, role and node, and the file at most `capacity` records
+    (C-26). Records are validated when they are read. Raises SampleFileError for a file that is too
+    short, too long or of another run.
     """
     with _regular(path, HEADER_BYTES + MESSAGE_RECORD.itemsize * capacity) as (file, file_bytes):
         data = file.read(HEADER_BYTES)
@@ -203,7 +203,7 @@ def read_node_samples(
     node: int | None = None,
     capacity: int = RECORDS_MAX,
 ) -> NodeSamples:
-    """Return one sample file with all records in memory; raises as `open_samples` and `chunks`."""
+    """Return all records of a sample file. Raises the errors of `open_samples` and `chunks`."""
     file = open_samples(path, seed, role, node, capacity)
     records = np.concatenate([np.empty(0, MESSAGE_RECORD), *file.chunks()])
     return NodeSamples(file.role, file.node, file.overflow, records)
@@ -227,9 +227,9 @@ def _check_header(path: Path, header: np.void, seed: int | None) -> None:
 
 
 def read_readings(path: Path) -> npt.NDArray[np.void]:
-    """Return the readings of a sampler file, shape (n,), dtype READING_RECORD.
+    """Return the readings in a sampler file, shape (n,), dtype READING_RECORD.
 
-    Raises SampleFileError if the file has another format or an incomplete last record.
+    Raises SampleFileError for another format or an incomplete last record.
     """
     data = path.read_bytes()
     if len(data) < HEADER_BYTES or data[:8] != b"WWSAMPLE":

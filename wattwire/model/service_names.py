@@ -1,4 +1,4 @@
-"""Names of service processes, and the service that a process belongs to."""
+"""Convert between the names of services and of their processes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ _AGAIN = re.compile(r"\.try\d+$")
 
 
 def process_of(service: str, attempt: int) -> str:
-    """Return the name of the process of one attempt, counted from 0, to start a service."""
+    """Return the name of the process for an attempt (from 0) to start a service."""
     return f"{service}.try{attempt}" if attempt else service
 
 
 def service_of(process: str) -> str:
-    """Return the service of a process, for any attempt to start the service.
+    """Return the service of a process.
 
-    A broker that failed because its port was taken is still the broker.
+    If a broker fails because its port is in use, the process of the next attempt belongs to the
+    same service.
     """
     return _AGAIN.sub("", process)

@@ -1,7 +1,7 @@
-"""Flatten keys `settings.NAME`: TOML's dotted and quoted spelling are the same key of a study.
+"""Flatten keys `settings.NAME`, so that TOML's dotted and quoted spelling are equivalent.
 
-TOML reads an unquoted `settings.NAME = …` as a table inside a table. A factor's name is the whole
-key, so every table of a study whose keys are factors is flattened when the study is read.
+TOML parses an unquoted `settings.NAME = …` as a nested table, but a factor's name is the whole key.
+Therefore, every table whose keys are factors is flattened when a study is read.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _LISTS = (
     (("limit",), ("where",)),
     (("paper_path",), ("where",)),
 )
-"""Paths of lists of such tables, or of tables that have such a table at the second path."""
+"""Paths of lists of such tables, or of tables that contain such a table at the second path."""
 
 
 def with_flat_settings(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the study document with the key `settings.NAME` for each setting in every table.
+    """Return the study document with nested settings replaced by keys `settings.NAME`.
 
-    Raises UsageError where a table has a setting in both spellings.
+    Raises UsageError for a table that has a setting in both spellings.
     """
     flat: dict[str, Any] = dict(document)
     for path in _TABLES:
@@ -44,10 +44,10 @@ def with_flat_settings(document: Mapping[str, Any], where: str) -> dict[str, Any
 
 
 def settings_last(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a frozen study with the inner table of settings after its other factors.
+    """Return a frozen study with the nested table of settings after its other factors.
 
-    Campaigns of versions without the flattening were planned in that order, and the order of
-    factors is the order of treatments.
+    Earlier versions did not flatten the keys and planned campaigns in this order. The order of
+    factors determines the order of treatments.
     """
     factors = document.get("factors")
     if not isinstance(factors, Mapping) or not isinstance(factors.get(SETTINGS), Mapping):
@@ -59,7 +59,7 @@ def settings_last(document: Mapping[str, Any]) -> dict[str, Any]:
 def _replace(
     document: dict[str, Any], path: tuple[str, ...], change: Callable[[Any, str], Any], where: str
 ) -> None:
-    """Replace the value at `path` in place by `change` of it; tables on the path are copied."""
+    """Replace the value at `path` by the result of `change`. Tables on the path are copied."""
     *above, last = path
     table = document
     for key in above:
@@ -72,14 +72,14 @@ def _replace(
 
 
 def _each(path: tuple[str, ...], items: Any, place: str) -> Any:
-    """Return the list with the table at `path` of each item flattened."""
+    """Return the list with the table at `path` in each item flattened."""
     if not isinstance(items, list):
         return items
     return [_inside(item, path, f"{place} {number}") for number, item in enumerate(items, 1)]
 
 
 def _inside(item: Any, path: tuple[str, ...], place: str) -> Any:
-    """Return `item` with its table at `path` flattened; an empty path flattens `item` itself."""
+    """Return `item` with its table at `path` flattened. An empty path refers to `item`."""
     if not isinstance(item, Mapping):
         return item
     if not path:
@@ -90,7 +90,7 @@ def _inside(item: Any, path: tuple[str, ...], place: str) -> Any:
 
 
 def _flat(table: Any, place: str) -> Any:
-    """Return the table with the keys of its inner table `settings` in that table's place."""
+    """Return the table with the nested table `settings` replaced by its keys."""
     if not isinstance(table, Mapping) or not isinstance(table.get(SETTINGS), Mapping):
         return table
     flat: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Purposes of middleware settings, by which findings name a setting and test it."""
+"""Purposes of middleware settings, by which findings identify and test a setting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ SETTING_PURPOSES: dict[str, str] = {
     FRAGMENT_BYTES: "integer",
     TLS: "boolean",
 }
-"""Purpose → the type of a setting with it. docs/manifests.md has the meaning of each."""
+"""Purpose → the type of settings with this purpose. docs/manifests.md defines the purposes."""
 
 SWITCH = ("default", "on", "off")
-"""Values of a string in place of a boolean, where the library may decide by itself."""
+"""Values of a string setting that replaces a boolean. "default" leaves the choice to the library.
+"""

@@ -1,4 +1,4 @@
-"""Read the study in a campaign's folder, of any version of wattwire, measured or imported."""
+"""Parse the study in a campaign's folder, measured or imported by any version of wattwire."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
 from wattwire.model.variants import Variant
 
 PART = "only"
-"""Key of a measured campaign's study: the requested part of the design."""
+"""Key of a measured campaign's study that contains the requested part of the design."""
 ADDED_KEYS = ("name", PART)
-"""Keys that `wattwire run` adds to the document of the study."""
+"""Keys that `wattwire run` adds to the study's document."""
 _TABLES = {"plan": Plan, "meters": MeterUse, VALIDITY: ValidityLimits, "answers": AnswerRules}
 _LISTS = {
     "question": Question, "limit": Limit, "paper_path": Walk, "table": ShownTable,
@@ -29,7 +29,7 @@ _LISTS = {
 
 @dataclass(frozen=True)
 class Part:
-    """The requested part of a design: the option as typed, and the number of other treatments."""
+    """The requested part of a design: the typed option, and the number of other treatments."""
 
     said: str
     unasked: int
@@ -37,25 +37,27 @@ class Part:
 
 @dataclass(frozen=True)
 class StoredStudy(Study):
-    """A campaign's study, with defaults for missing keys.
+    """The study of a campaign, with defaults for missing keys.
 
-    An imported study may have any factors and levels. Its defaults for `plan` and `validity` do not
-    describe its runs. Keys of later versions are only in `document`.
+    An imported study may have any factors and levels. The defaults of its `plan` and `validity` do
+    not describe its runs. Keys of later versions are only in `document`.
     """
 
     part: Part | None = None
     """The requested part of the design; None if the whole design was requested."""
     titles: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Factor → level → the title that an imported study gives it."""
+    """Factor → level → title, from an imported study."""
     comparable: tuple[str, ...] | None = None
-    """Columns of an imported table that could be factors; None if the table has a comparison."""
+    """Columns of an imported table that can be factors; None if the table already has a factor of
+    several levels.
+    """
 
 
 def stored_study(document: Mapping[str, Any], where: str) -> StoredStudy:
-    """Return the study of a campaign from its stored document, with the present names of its keys.
+    """Parse the stored study of a campaign, with current names for its keys.
 
-    Its design is not checked, so that every campaign of every version can be read. Raises
-    UsageError for a value of the wrong type, as a change by hand may leave it.
+    The design is not validated, so that campaigns of every version can be read. Raises UsageError
+    for a value of the wrong type, such as after a manual change.
     """
     current = with_current_names(document, where)
     study = read_study(str(current.get("name", "")), _known(current), _any_level, where)
@@ -79,7 +81,7 @@ def _any_level(_factor: str, level: Any, _where: str) -> Level:
 
 
 def _known(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document without keys that this version does not know, and without nulls."""
+    """Return the document without nulls and without keys that are unknown to this version."""
     known = {k: value for k, value in document.items() if k in TOP_KEYS and value is not None}
     for name, kind in _TABLES.items():
         if name in known:
@@ -94,7 +96,7 @@ def _known(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _only(table: Any, kind: Any) -> Any:
-    """Return a table with only the keys of a dataclass; return other values unchanged."""
+    """Return a table with only the keys of a dataclass, or any other value unchanged."""
     if not isinstance(table, Mapping):
         return table
     keys = {declared.name for declared in fields(kind)}

@@ -1,4 +1,4 @@
-"""Parse and check `study.toml` after the merge of a preset."""
+"""Parse and validate `study.toml` after a preset is merged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEVEL_TYPES: dict[str, type] = {
     "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
     "outstanding_max": int, "action_feedback": int, "variant": str, "server_language": str,
 }  # fmt: skip
-"""Names of factors and fixed levels → their types. The manifest checks `settings.NAME`."""
+"""Names of factors and fixed levels → their types. The manifest validates `settings.NAME`."""
 
 ALLOWED_LEVELS: dict[str, tuple[str, ...]] = {
     "pattern": tuple(PATTERN_ROLES),
@@ -54,8 +54,8 @@ ANSWER_SCALES = ("log", "plain")
 ANSWER_WORDS = {"scale": ANSWER_SCALES}
 BEST_OF = 'a list of factors, e.g. ["middleware", "language"]'
 STOP_BLOCKS_MIN = 10
-"""Minimum number of blocks before a stop by width. With fewer blocks, only a fixed number of blocks
-keeps the coverage of the confidence intervals.
+"""Minimum number of blocks before a stop by width. With fewer blocks, stopping early would reduce
+the coverage of the confidence intervals.
 """
 DEFAULT_LEVELS: dict[str, Level] = {
     "clients": 1, "payload_bytes": 64, "payload_encoding": "bytes", "loop": "open",
@@ -63,7 +63,7 @@ DEFAULT_LEVELS: dict[str, Level] = {
     "timeout_ms": 1000, "outstanding_max": 1, "action_feedback": 3,
 }  # fmt: skip
 DEFAULT_RATE_HZ = 10.0
-"""Rate of a study without a rate or an interval."""
+"""Default rate of a study without a rate or an interval."""
 
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
@@ -84,7 +84,7 @@ CALLED = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Number, duration and order of the runs. The suffix of a name gives its unit."""
+    """Number, duration and order of the runs. The suffix of a name is its unit."""
 
     blocks: int = 5
     seed: int = 1
@@ -92,10 +92,11 @@ class Plan:
     duration_s: float = 10.0
     warmup_s: float = 0.0
     warmup_calls: int = AUTO
-    """Calls of each client, in closed loop, before those that count; AUTO: settling runs before
-    the first block determine the number."""
+    """Number of warm-up calls of each client in closed loop. With AUTO, settling runs before the
+    first block determine the number.
+    """
     warmup_max_s: float = 120.0
-    """Longest warm-up per run that AUTO may choose, by the slowest cell of the settling runs."""
+    """Longest warm-up per run that AUTO may choose for the slowest cell, in seconds."""
     baseline_s: float = 1.0
     quiet_ms: int = 100
     linger_ms: int = 1000
@@ -103,23 +104,26 @@ class Plan:
     retries: int = 1
     ready_timeout_s: float = 20.0
     quiet_wait_s: float = 10.0
-    """Longest wait before a run for other load and steal to fall below their limits."""
+    """Longest wait before a run for other load and steal to fall below their limits, in seconds."""
     controls: bool = True
-    """Whether every block has its control runs: the first treatment as A, again as A, and with
-    the sampler silent in the window."""
+    """Whether every block has control runs: two identical runs of the first treatment, and a run of
+    it without sampling in the window.
+    """
     syscall_runs: int = 0
-    """Number of runs of each treatment, after all blocks, that count system calls: control runs of
-    their own kind (TRACED), which no answer and no timed number uses."""
+    """Number of runs of each treatment that count system calls. They follow all blocks as control
+    runs of the kind TRACED. No answer and no measured time uses them.
+    """
     stop_width: float = 0.0
-    """Half-width of the primary ratio's confidence interval, as a share of the ratio, at which the
-    campaign stops. 0: all `blocks` are run."""
+    """Half-width of the primary ratio's confidence interval at which the campaign stops, as a share
+    of the ratio. 0: all `blocks` are run.
+    """
     blocks_min: int = STOP_BLOCKS_MIN
-    """Minimum number of blocks before a stop by width; `blocks` is the maximum."""
+    """Minimum number of blocks before a stop by width. `blocks` is the maximum."""
 
 
 @dataclass(frozen=True)
 class MeterUse:
-    """Meters of a study (empty: every default meter) and the rate of the tick tier in hertz."""
+    """Meters of a study (empty: all default meters) and the rate of the tick tier in hertz."""
 
     use: tuple[str, ...] = given("a list of meters' names", ())
     tick_hz: float = 10.0
@@ -127,7 +131,7 @@ class MeterUse:
 
 @dataclass(frozen=True)
 class Goal:
-    """The goal of a study in the five parts of Goal/Question/Metric."""
+    """The goal of a study in the five parts of the Goal/Question/Metric approach."""
 
     object: str = ""
     purpose: str = ""
@@ -138,25 +142,25 @@ class Goal:
 
 @dataclass(frozen=True)
 class AnswerRules:
-    """How the questions are answered: table [answers]."""
+    """Rules for answers: the table [answers]."""
 
     baseline: dict[str, Level] = given("a table", {})
-    """Factor → baseline level; by default a factor's first level."""
+    """Factor → baseline level. The default is the factor's first level."""
     family: str = ""
-    """The answers whose intervals hold simultaneously, in words."""
+    """Description of the answers whose intervals are simultaneous."""
     margin: float | None = number("a number above 0 and below 1", lambda value: 0 < value < 1)
-    """Relative difference within which two levels are equivalent; None: nothing is equivalent."""
+    """Relative difference below which two levels are equivalent. None: no equivalence test."""
     looks: int = given("1 or 2", 1, allows=(1, 2).__contains__)
-    """Number of looks at a comparison; with 2, a worse result is measured again."""
+    """Number of looks at a comparison. With 2, wattwire measures worse treatments again."""
     scale: str = given("a scale", "log", word="scale")
-    """Scale of interactions, one of ANSWER_SCALES."""
+    """Scale of interactions: an entry of ANSWER_SCALES."""
     best_of: tuple[str, ...] = given(BEST_OF, ())
     """Factors whose combinations are ranked."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study with typed values. `document` is the merged TOML, for the record."""
+    """A study with typed values. `document` is the merged TOML document."""
 
     name: str
     title: str = ""
@@ -167,54 +171,54 @@ class Study:
     """Name of the file with the published numbers."""
     factors: dict[str, tuple[Level, ...]] = field(default_factory=dict)
     fixed: dict[str, Level] = field(default_factory=dict)
-    """The levels that the study states under [fixed]; `held` adds the defaults."""
+    """Levels in the study's table [fixed]. `held` also contains the defaults."""
     plan: Plan = Plan()
     validity: ValidityLimits = ValidityLimits()
     meters: MeterUse = MeterUse()
     answers: AnswerRules = AnswerRules()
     questions: tuple[Question, ...] = ()
     excludes: tuple[dict[str, Any], ...] = ()
-    """Partial treatments, each with levels of some factors: the design excludes every treatment
-    that has all levels of one of them."""
+    """Partial treatments. The design excludes every treatment that matches one of them."""
     includes: tuple[dict[str, Any], ...] = ()
-    """Partial treatments: if there are any, the design includes only the treatments that have all
-    levels of one of them."""
+    """Partial treatments. If there are any, the design includes only the treatments that match one
+    of them.
+    """
     limits: tuple[Limit, ...] = ()
     variants: dict[str, Variant] = field(default_factory=dict)
     paper_path: tuple[Walk, ...] = ()
     shown: Shown = Shown()
     awaits: frozenset[str] = frozenset()
-    """Middleware and languages that the study names and that do not have a folder yet."""
+    """Middleware and languages that the study names and that have no folder yet."""
     document: dict[str, Any] = field(default_factory=dict)
 
     @property
     def heading(self) -> str:
-        """Return the title, or the name of a study without one."""
+        """Return the title or, if it is empty, the name."""
         return self.title or self.name or "Campaign"
 
     @property
     def held(self) -> dict[str, Level]:
-        """Return the level of every fixed key: the stated level, else the default."""
+        """Return the level of every fixed key: the stated level, or the default."""
         levels = {**DEFAULT_LEVELS, **self.fixed}
         if not {"interval_s", "rate_hz"} & {*self.factors, *self.fixed}:
             levels["rate_hz"] = DEFAULT_RATE_HZ
         return {key: level for key, level in levels.items() if key not in self.factors}
 
     def stated(self, table: str) -> Mapping[str, Any]:
-        """Return a table of the study as it was written, without the defaults."""
+        """Return a table of the study as written, without defaults."""
         written: Mapping[str, Any] = self.document.get(table, {})
         return written
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Return the roles of this study's nodes."""
+        """Return the roles of the study's nodes."""
         patterns = self.factors.get("pattern") or (self.fixed["pattern"],)
         roles = (role for pattern in patterns for role in PATTERN_ROLES[str(pattern)])
         return tuple(dict.fromkeys(roles))
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with `overlay` merged deeply: tables merge, other values are replaced."""
+    """Merge `overlay` into a copy of `base`: tables are merged, other values are replaced."""
     merged = dict(copy.deepcopy(dict(base)))
     for key, value in overlay.items():
         if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
@@ -225,7 +229,7 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
 
 
 def presets_of(document: Mapping[str, Any], where: str) -> dict[str, Mapping[str, Any]]:
-    """Return the presets of a study's document, by name. Raises UsageError for another shape."""
+    """Return the presets of a study by name. Raises UsageError for an invalid structure."""
     presets = document.get("presets", {})
     if not isinstance(presets, Mapping):
         raise UsageError(f"{where}: presets: found {presets!r}; allowed: tables [presets.NAME]")
@@ -236,7 +240,7 @@ def presets_of(document: Mapping[str, Any], where: str) -> dict[str, Mapping[str
 
 
 def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) -> dict[str, Any]:
-    """Return the study with one preset merged over it; `presets` itself is dropped."""
+    """Return the study with a preset merged into it and without the key `presets`."""
     document = with_current_names(document, where)
     presets = presets_of(document, where)
     check_baselines(document, where)
@@ -259,7 +263,7 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
             "be varied or held constant. Delete one of the two."
         )
     merged = merge(base, overlay)
-    for key in overlay.get("fixed", {}):  # holding a factor in a preset takes it out of the design
+    for key in overlay.get("fixed", {}):  # a factor that a preset fixes is no longer a factor
         merged.get("factors", {}).pop(key, None)
     for key in overlay.get("factors", {}):
         merged.get("fixed", {}).pop(key, None)
@@ -267,9 +271,9 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
 
 
 def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
-    """Return a checked study from its merged document, with questions that can be answered.
+    """Parse and validate a study from its merged document, including its questions.
 
-    Raises UsageError that gives the place, the value and the allowed values.
+    UsageError gives the position, the value and the allowed values.
     """
     study = parse_frozen_study(name, document, where)
     check_answerable(study, where)
@@ -277,10 +281,10 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
 
 
 def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> Study:
-    """Return a checked study from the frozen document of a campaign.
+    """Parse and validate a study from the frozen document of a campaign.
 
-    Questions that cannot be answered are no error, so that the campaign can continue. Raises
-    UsageError that gives the place, the value and the allowed values.
+    Questions without a possible answer are accepted, so that the campaign can continue. UsageError
+    gives the position, the value and the allowed values.
     """
     document = with_current_names(document, where)
     for key in document:
@@ -297,9 +301,9 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
 
 
 def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where: str) -> Study:
-    """Return the study in a document whose keys are all known; its design is not checked.
+    """Parse a study from a document with known keys, without validation of its design.
 
-    `check` returns a factor's level, or raises UsageError for one that the factor cannot have.
+    `check` returns the level of a factor, or raises UsageError for an invalid level.
     """
     _check_shapes(document, where)
     factors = _factors(document.get("factors", {}), check, where)
@@ -335,12 +339,12 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
 
 
 def parse_validity(table: Mapping[str, Any], where: str) -> ValidityLimits:
-    """Return the limits of a table [validity]. Raises UsageError for an unknown or wrong limit."""
+    """Parse the table [validity]. Raises UsageError for an unknown or invalid limit."""
     return read_table(ValidityLimits, table, where, dot=".")
 
 
 def _check_names(study: Study, where: str) -> None:
-    """Raise UsageError for factors that questions, [exclude] and [include] cannot name."""
+    """Raise UsageError for invalid factors in questions, [exclude] and [include]."""
     for position, question in enumerate(study.questions, 1):
         for name in question.factors:
             if not _may_vary(name):
@@ -353,7 +357,7 @@ def _check_names(study: Study, where: str) -> None:
 
 
 def _check_shapes(document: Mapping[str, Any], where: str) -> None:
-    """Raise UsageError for a value of a shape that its key does not allow."""
+    """Raise UsageError for a value whose structure its key does not allow."""
     for key in SUBTABLES:
         if not isinstance(document.get(key, {}), Mapping):
             raise UsageError(f"{where}: {key}: found {document[key]!r}; allowed: a table [{key}]")
@@ -383,7 +387,7 @@ def _check_shapes(document: Mapping[str, Any], where: str) -> None:
 
 
 def _check_baseline(study: Study, where: str) -> None:
-    """Raise UsageError for names in [answers] that are no factors, and levels of another type."""
+    """Raise UsageError for names in [answers] that cannot be factors, or levels of another type."""
     for name in study.answers.best_of:
         if not _may_vary(name):
             raise UsageError(
@@ -391,7 +395,7 @@ def _check_baseline(study: Study, where: str) -> None:
                 + BEST_OF
             )
     for key, level in study.answers.baseline.items():
-        # A preset may fix a factor or leave levels out, so its baseline may be unused here.
+        # A preset may fix a factor or omit levels, so its baseline may be unused here.
         levels = study.factors.get(key, ())
         if not _may_vary(key):
             raise unknown(f"{where}: answers.baseline", "factor", key, study.factors)
@@ -403,14 +407,14 @@ def _check_baseline(study: Study, where: str) -> None:
 
 
 def _may_vary(name: object) -> bool:
-    """Return whether `name` is the name of a possible factor."""
+    """Return whether `name` can be the name of a factor."""
     return isinstance(name, str) and (name in LEVEL_TYPES or name.startswith("settings."))
 
 
 def _factors(
     table: Mapping[str, Any], check: CheckLevel, where: str
 ) -> dict[str, tuple[Level, ...]]:
-    """Return the levels of [factors], each checked by `check`."""
+    """Return the levels in [factors], validated by `check`."""
     for key, levels in table.items():
         if not isinstance(levels, list):
             raise UsageError(
@@ -424,7 +428,7 @@ def _factors(
 
 
 def _check_factors(study: Study, where: str) -> None:
-    """Raise UsageError for a factor without levels, or with a level that is given twice."""
+    """Raise UsageError for a factor without levels or with a repeated level."""
     for key, levels in study.factors.items():
         if not levels:
             raise UsageError(
@@ -439,7 +443,7 @@ def _check_factors(study: Study, where: str) -> None:
 
 
 def _check_held(study: Study, where: str) -> None:
-    """Raise UsageError where [fixed] contradicts [factors], or a study names no cells."""
+    """Raise UsageError if [fixed] contradicts [factors] or if the study names no cells."""
     for key in study.fixed:
         if key in study.factors:
             raise UsageError(
@@ -455,7 +459,7 @@ def _check_held(study: Study, where: str) -> None:
         raise UsageError(
             f"{where}: the study names no cells. Set middleware and language, or cell."
         )
-    # A literal replaces the payload (C-22), so the summary would give wrong sizes.
+    # A literal replaces the payload (C-22), so the sizes in the summary would be wrong.
     literals = study.factors.get("literal", (study.fixed.get("literal", ""),))
     literal = next(filter(None, literals), None)
     if literal and "payload_bytes" in study.factors:
@@ -466,7 +470,7 @@ def _check_held(study: Study, where: str) -> None:
 
 
 def check_level(key: str, level: Any, where: str) -> Level:
-    """Return one level of a factor, checked against its type, allowed levels and range."""
+    """Return a level after validation of its type and range. Raises UsageError."""
     if key.startswith("settings."):
         if isinstance(level, (str, int, float, bool)):
             return level
@@ -489,14 +493,14 @@ def check_level(key: str, level: Any, where: str) -> Level:
 
 
 def _plan_values(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the table [plan] without the value "auto", which is the default of its key."""
+    """Return the values in [plan] without "auto", which is the default."""
     calls = table.get("warmup_calls")
     if isinstance(calls, str) and calls != AUTO_WORD:
         raise UsageError(
             f'{where}: plan.warmup_calls: found {calls!r}; allowed: "{AUTO_WORD}", or the number '
             "of warm-up calls per client (0 for none)"
         )
-    # A study that gives a warm-up in seconds has no other warm-up.
+    # A warm-up in seconds replaces the warm-up in calls.
     no_calls = {"warmup_calls": 0} if table.get("warmup_s") and calls is None else {}
     other_values = {k: v for k, v in table.items() if k != "warmup_calls" or v != AUTO_WORD}
     return {**other_values, **no_calls}
@@ -533,7 +537,7 @@ def _check_plan(study: Study, where: str) -> None:
 
 
 def _check_stop(plan: Plan, where: str) -> None:
-    """Raise UsageError for a stopping rule whose confidence intervals would lose their coverage."""
+    """Raise UsageError for a stopping rule that reduces the coverage of confidence intervals."""
     if plan.stop_width >= 1:
         raise UsageError(
             f"{where}: plan.stop_width: found {plan.stop_width:g}; allowed: a number above 0 "

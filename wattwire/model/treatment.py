@@ -1,4 +1,4 @@
-"""Define treatments, combinations of factor levels."""
+"""Treatments: combinations of factor levels."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ PATTERN_ROLES: dict[str, tuple[str, str]] = {
     "action": ("action_server", "action_client"),
     "pingpong": ("pong", "ping"),
 }
-"""Pattern → (the hub role with one node, the role with `clients` nodes)."""
+"""Pattern → (role with one node, role with `clients` nodes)."""
 
 SENDING_ROLES = frozenset({"publisher", "client", "action_client", "ping"})
 
 
 @dataclass(frozen=True)
 class Treatment:
-    """A treatment: the levels of the varied factors, and all `levels` including fixed levels."""
+    """The levels of the varied factors, and all levels including those of fixed factors."""
 
     varied: tuple[tuple[str, Level], ...]
     levels: tuple[tuple[str, Level], ...]
 
     @staticmethod
     def of(varied: Mapping[str, Level], fixed: Mapping[str, Level]) -> Treatment:
-        """Return the treatment with these levels; varied levels replace fixed levels."""
+        """Return the treatment with these levels. A varied level overrides the fixed level."""
         return Treatment(tuple(varied.items()), tuple(sorted({**fixed, **varied}.items())))
 
     def __getitem__(self, key: str) -> Level:
@@ -44,15 +44,15 @@ class Treatment:
 
     @property
     def settings(self) -> dict[str, Level]:
-        """Return the `settings.NAME` levels, by NAME."""
+        """Return the levels of `settings.NAME` factors (NAME → level)."""
         return {k.removeprefix("settings."): v for k, v in self.levels if k.startswith("settings.")}
 
     @property
     def key(self) -> str:
-        """Return a short stable identifier: a hash of all levels of the treatment."""
+        """Return a short, stable identifier: a hash of all levels."""
         text = json.dumps(self.levels, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def label(self) -> str:
-        """Return the varied levels as text for people."""
+        """Return the varied levels as text for readers."""
         return " ".join(f"{k}={v}" for k, v in self.varied) or "the only treatment"

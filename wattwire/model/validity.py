@@ -1,4 +1,4 @@
-"""Define validity limits, the conditions for a valid run, and the former names of their keys."""
+"""Validity limits (the conditions of a valid run), and former names of study keys."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from wattwire.model.verdict import Reason, Verdict
 VALIDITY = "validity"
 """Name of the study's table of validity limits."""
 FORMER_NAMES = {"guards": VALIDITY, "plan.guard_wait_s": "plan.quiet_wait_s"}
-"""Keys of earlier versions in studies and frozen campaigns → their present names."""
+"""Keys of earlier versions, in studies and frozen campaigns → current keys."""
 
 
 @dataclass(frozen=True)
 class ValidityLimits:
     """Limits on evidence that is independent of the response. Shares refer to all cores.
 
-    No run can break a limit of 1 or more on a share.
+    A limit of 1 or more on a share excludes no run.
     """
 
     look: bool = False
-    """True for a look: no condition excludes a run, whatever the limits, as the page states."""
+    """If true, no condition excludes a run, whatever the limits. The page states this."""
     other_load_max: float = 0.25
-    """Load of other processes, weighted as the scheduler weighs them."""
+    """Maximum load of other processes, with the scheduler's weights."""
     steal_max: float = 0.05
-    """CPU time that the hypervisor stole."""
+    """Maximum share of CPU time that the hypervisor stole."""
     temperature_max_celsius: float = 95.0
     free_disk_bytes_min: int = 200_000_000
     missed_ticks_max: float = 0.10
     stall_max_ms: float = 10.0
-    """Longest stall of the machine in the window."""
+    """Longest permitted stall of the machine in the window."""
     clock_step_max_ms: float = 10.0
-    """Largest step of the wall clock during a run."""
+    """Largest permitted step of the wall clock during a run."""
 
 
 OTHER_LOAD, STEAL, MISSED_TICKS = "other_load_share", "steal_share", "missed_ticks_share"
-"""Conditions that are shares; the other conditions are in the unit of their limit."""
+"""Conditions that are shares. Other conditions have the unit of their limit."""
 _SHARES = (
     (STEAL, "steal_max", "steal", "the host stole {:.1f} % of the CPU time"),
     (OTHER_LOAD, "other_load_max", "other_load", "other processes demanded {:.1f} % of the cores"),
@@ -57,9 +57,9 @@ _AMOUNTS = (
     ),
 )
 SHARE_LIMITS = tuple(key for _, key, *_ in _SHARES)
-"""Keys of limits on shares: 0.5 is 50 %; 1 or more disables the limit."""
+"""Keys of limits on shares: 0.5 is 50 %, and 1 or more disables the limit."""
 CONDITION_CODES = frozenset(code for _, _, code, *_ in (*_SHARES, *_AMOUNTS))
-"""Codes of the reasons that come from validity limits alone."""
+"""Codes of the reasons for exclusion that derive from validity limits alone."""
 
 
 def broken_limits(
@@ -67,10 +67,10 @@ def broken_limits(
     resolution: Mapping[str, float],
     limits: ValidityLimits,
 ) -> list[Reason]:
-    """Return a reason for each limit that a run's conditions break; a look has none.
+    """Return a reason for each limit that a run's conditions exceed. A look has no limits.
 
-    `resolution` gives the largest error of a share that comes from the steps of its counter: a
-    share breaks its limit only by more than that.
+    `resolution` is the maximum error of each share, caused by the steps of its counter. A share
+    must exceed its limit by more than this error.
     """
     if limits.look:
         return []
@@ -90,28 +90,28 @@ def broken_limits(
 
 
 def disabled_limits(limits: ValidityLimits) -> dict[str, float]:
-    """Return the limits on shares that are 1 or more, by key; they exclude no run."""
+    """Return the limits on shares that are 1 or more (key → limit). They exclude no run."""
     values = {key: float(getattr(limits, key)) for key in SHARE_LIMITS}
     return {key: limit for key, limit in values.items() if limit >= 1}
 
 
 def missed_ticks_share(sampling: Mapping[str, Any]) -> float | None:
-    """Return the share of its ticks that the sampler missed; None where it had no ticks."""
+    """Return the share of ticks that the sampler missed, or None without ticks."""
     ticks = sampling.get("ticks")
     return sampling.get("missed", 0) / ticks if ticks else None
 
 
 def current_key(key: str) -> str:
-    """Return the present name of a dotted key of --set."""
+    """Return the current name of a dotted key of --set."""
     table, dot, name = key.partition(".")
     return FORMER_NAMES.get(key, FORMER_NAMES.get(table, table) + dot + name)
 
 
 def with_current_names(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return a study document, presets included, with the present names of its keys.
+    """Return a study document, including its presets, with the current names of its keys.
 
-    Settings get the key `settings.NAME` in either spelling. Raises UsageError where a table has a
-    key under both names.
+    Nested settings become keys `settings.NAME`. Raises UsageError for a table that has a key under
+    both names.
     """
     renamed = with_flat_settings(document, where)
     for former, current in FORMER_NAMES.items():
@@ -133,7 +133,7 @@ def with_current_names(document: Mapping[str, Any], where: str) -> dict[str, Any
 
 
 def _rename(table: dict[str, Any], former: str, current: str, where: str) -> None:
-    """Rename a key of `table` in place. Raises UsageError where the table has both names."""
+    """Rename a key of `table` in place. Raises UsageError if the table has both names."""
     if former not in table:
         return
     if current in table:
@@ -145,6 +145,6 @@ def _rename(table: dict[str, Any], former: str, current: str, where: str) -> Non
 
 
 def conditions_before(run: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the conditions of the machine before a run, from a run's document of any version."""
+    """Return the conditions of the machine before a run, from a run document of any version."""
     conditions: Mapping[str, Any] = run.get("conditions_before") or run.get("guards") or {}
     return conditions

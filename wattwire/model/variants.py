@@ -1,4 +1,4 @@
-"""Define variants: the same study with cells from another folder or with other levels.
+"""Variants: the same study with cells from another folder or with other levels.
 
 A study has the factor `variant`, and a table `[variants.NAME]` for each of its levels.
 """
@@ -15,16 +15,16 @@ from wattwire.model.treatment import Level
 
 FACTOR = "variant"
 SAME_THING = ({"interval_s", "rate_hz"},)
-"""Sets of keys for the same quantity: a level of one key replaces that of the other."""
+"""Sets of keys of the same quantity. A level of one key replaces the level of the other."""
 
 CheckLevel = Callable[[str, Any, str], Level]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One variant: the root of cells that is searched first, and the levels that it fixes.
+    """A variant: the root whose cells take precedence, and the levels that it fixes.
 
-    `commit` is the commit that the root was made from, where it is known; for the record only.
+    `commit` is the commit of the root, if known. It is only recorded.
     """
 
     root: str = given("a folder's path")
@@ -32,16 +32,16 @@ class Variant:
     commit: str = given("a commit's name")
 
     def over(self, fixed: Mapping[str, Level]) -> dict[str, Level]:
-        """Return the fixed levels of the study with those of this variant in their place."""
+        """Return the fixed levels of the study, overridden by the levels of this variant."""
         replaced = {name for pair in SAME_THING if pair & set(self.levels) for name in pair}
         other_levels = {key: level for key, level in fixed.items() if key not in replaced}
         return {**other_levels, **self.levels}
 
 
 def parse_variants(tables: Any, check_level: CheckLevel, where: str) -> dict[str, Variant]:
-    """Return `[variants]`, by name.
+    """Parse and validate `[variants]`, and return the variants by name.
 
-    Raises UsageError that gives the place, the value and the allowed values.
+    UsageError gives the position, the value and the allowed values.
     """
     if not isinstance(tables, Mapping):
         raise UsageError(f"{where}: variants: found {tables!r}; allowed: tables [variants.NAME]")
@@ -54,7 +54,7 @@ def parse_variants(tables: Any, check_level: CheckLevel, where: str) -> dict[str
 def check_variants(
     variants: Mapping[str, Variant], factors: Mapping[str, tuple[Level, ...]], where: str
 ) -> None:
-    """Raise UsageError where the variants are not the levels of their factor, or change another."""
+    """Raise UsageError if the variants do not match their factor or change another factor."""
     names = [str(level) for level in factors.get(FACTOR, ())]
     for name in variants:
         if name not in names:

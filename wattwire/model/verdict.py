@@ -1,4 +1,4 @@
-"""Define the outcomes of nodes and the verdicts on runs."""
+"""Outcomes of nodes and verdicts on runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Outcome(str, Enum):
-    """The outcome of the nodes, which is a result and part of the answer."""
+    """The outcome of a run's nodes. It is a result, not a reason to exclude the run."""
 
     COMPLETED = "completed"
     SATURATED = "saturated"
@@ -18,17 +18,16 @@ class Outcome(str, Enum):
 
 
 def ended_unsent(row: Mapping[str, Any]) -> bool:
-    """Return whether a run's nodes died or hung and left no record of a sent message.
+    """Return whether a run's nodes died or hung without a record of a sent message.
 
-    `row` is the run's row of the summary: `sent` is 0 where nothing was sent, None where it is
-    unknown.
+    `row` is the run's row of the summary. Its `sent` is 0 if nothing was sent, and None if unknown.
     """
     ended = row.get("outcome") in {Outcome.DIED.value, Outcome.TIMED_OUT.value}
     return ended and not row.get("sent")
 
 
 class Verdict(str, Enum):
-    """The use of a run in the analysis, determined by the worst of its reasons."""
+    """The verdict on a run, which decides its use in the analysis. The worst reason counts."""
 
     VALID = "valid"
     INVALID = "invalid"
@@ -36,11 +35,11 @@ class Verdict(str, Enum):
 
 
 OLD_VERDICTS = {"ok": Verdict.VALID.value, "unknown": Verdict.INVALID.value}
-"""Former spellings of the current verdicts, in older campaigns."""
+"""Verdicts of older campaigns → current verdicts."""
 
 
 def current_verdict(word: str) -> str:
-    """Return the current spelling of a verdict; other words are unchanged."""
+    """Return the current spelling of a verdict. Other words are unchanged."""
     return OLD_VERDICTS.get(word, word)
 
 
@@ -49,7 +48,7 @@ _SEVERITY = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.FAILED: 2}
 
 @dataclass(frozen=True)
 class Reason:
-    """One piece of evidence against a run, independent of the response."""
+    """Evidence against a run, which is independent of the response."""
 
     verdict: Verdict
     code: str
@@ -60,5 +59,5 @@ class Reason:
 
 
 def worst(reasons: Iterable[Reason]) -> Verdict:
-    """Return the worst verdict of the reasons: failed, then invalid; valid without reasons."""
+    """Return the worst verdict of the reasons: failed, invalid, or valid without reasons."""
     return max((r.verdict for r in reasons), key=_SEVERITY.__getitem__, default=Verdict.VALID)

@@ -1,4 +1,4 @@
-"""Format numbers, durations and levels as text for readers."""
+"""Format numbers, durations and levels for readers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MISSING = "–"
 NO_P = "< 10⁻³⁰⁰"
 INFINITE = "∞ (lost)"
 LEVEL_DIGITS = 13
-"""Significant digits that distinguish levels; rounding errors of sums and quotients are smaller."""
+"""Number of significant digits that distinguish levels. Rounding errors are smaller."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return `value` with `digits` significant digits and separated thousands.
+    """Format `value` with `digits` significant digits and separated thousands.
 
-    Only values from 10⁹ on, and values below 10⁻⁵, have an exponent.
+    Values from 10⁹ on and below 10⁻⁵ have an exponent.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return MISSING
@@ -38,18 +38,18 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def p_equals(p: float, digits: int = 2) -> str:
-    """Return a p value as "p = 0.012".
+    """Format a p value as "p = 0.012".
 
-    A p value is never 0: if a float cannot represent it, it is below the smallest float.
+    A p value is never 0. If a float cannot represent it, it is below the smallest float.
     """
     return f"p = {number(p, digits)}" if p > 0 else f"p {NO_P}"
 
 
 def limits(estimate: float, low: float, high: float, digits: int = 3) -> tuple[str, str, str]:
-    """Return an estimate and its limits as text, with enough digits to distinguish them.
+    """Format an estimate and its limits with enough digits to distinguish them.
 
-    The text distinguishes the two limits from each other and from 1: "1.00 (1.00 to 1.00):
-    different" would not make sense for 1.0004 (1.0001 to 1.0007).
+    The text distinguishes the limits from each other and from 1. For example, "1.00 (1.00 to 1.00):
+    different" would be confusing for 1.0004 (1.0001 to 1.0007).
     """
     for trial_digits in range(digits, digits + 5):
         one_text, lower, upper = (number(value, trial_digits) for value in (1.0, low, high))
@@ -60,24 +60,24 @@ def limits(estimate: float, low: float, high: float, digits: int = 3) -> tuple[s
 
 
 def superscript(value: int) -> str:
-    """Return a whole number in superscript digits, as an exponent."""
+    """Format an integer in superscript digits, as an exponent."""
     return str(value).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def count(value: float | int | None) -> str:
-    """Return a number rounded to an integer, with separated thousands."""
+    """Round a number to an integer and format it with separated thousands."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return MISSING
     return f"{round(value):,}".replace(",", NARROW_SPACE).replace("-", "−")
 
 
 def plural(amount: int, one: str, many: str | None = None) -> str:
-    """Return `amount` with its noun: "1 run", "60 runs"."""
+    """Format `amount` with its noun: "1 run", "60 runs"."""
     return f"{count(amount)} {one if amount == 1 else many or one + 's'}"
 
 
 def duration(seconds: float | None) -> str:
-    """Return seconds in their one or two largest units: "45 s", "3 min 5 s", "2 h 10 min"."""
+    """Format seconds in their largest one or two units: "45 s", "3 min 5 s", "2 h 10 min"."""
     if seconds is None or not math.isfinite(seconds):
         return MISSING
     if seconds < 60:
@@ -90,31 +90,31 @@ def duration(seconds: float | None) -> str:
 
 
 def percent(share: float | None, digits: int = 2) -> str:
-    """Return a share in per cent."""
+    """Format a share as a percentage."""
     if share is None or math.isnan(share):
         return MISSING
     return f"{number(100 * share, digits)} %"
 
 
 def factor(ratio: float) -> str:
-    """Return a ratio; infinity is "∞", because it means overflow here and not loss."""
+    """Format a ratio. Infinity is "∞", because it is an overflow here, and not a loss."""
     return "∞" if math.isinf(ratio) else number(ratio)
 
 
 def confidence(level: float) -> str:
-    """Return a confidence level with at most two decimals: 95 %, 99.58 %."""
+    """Format a confidence level with at most two decimals: 95 %, 99.58 %."""
     return f"{100 * level:.2f}".rstrip("0").rstrip(".") + " %"
 
 
 def listed(words: list[str]) -> str:
-    """Return words joined as in a sentence: "a, b and c"."""
+    """Join words as in a sentence: "a, b and c"."""
     if len(words) < 2:
         return "".join(words)
     return ", ".join(words[:-1]) + " and " + words[-1]
 
 
 def listed_first(words: list[str], most: int) -> str:
-    """Return `listed` of the first `most` words, with the number of further words."""
+    """Join the first `most` words as in a sentence, and add the number of further words."""
     more = len(words) - most
     return listed([*words[:most], *([f"{more} more"] if more > 0 else [])])
 
@@ -130,7 +130,7 @@ FACTOR_UNITS = {"interval_s": "s", "rate_hz": "Hz", "payload_bytes": "B", "timeo
 
 
 def factor_title(factor: str) -> str:
-    """Return a factor's name as a table's heading."""
+    """Return a factor's name as a table heading."""
     return FACTOR_TITLES.get(factor, factor.removeprefix("settings.").replace("_", " "))
 
 
@@ -140,11 +140,11 @@ OUTCOMES = {
     "within noise": "not larger than the A/A noise",
     "undecided": "no difference detected",
 }
-"""Outcome of a contrast → its name for readers, in the order of the tables."""
+"""Outcome of a contrast → its text, in the order of the tables."""
 
 
 def edited_words(edited: tuple[str, ...]) -> str:
-    """Return a sentence that answers are exploratory because of edits; "" without edits."""
+    """Return a sentence that edits make answers exploratory, or "" without edits."""
     if not edited:
         return ""
     clause = f"{listed(list(edited))} {'was' if len(edited) == 1 else 'were'}"
@@ -152,18 +152,18 @@ def edited_words(edited: tuple[str, ...]) -> str:
 
 
 def nothing_to_compare(factor: str, level: str) -> str:
-    """Return the reason why a factor with one level has no answer."""
+    """Return the reason why a factor with a single level has no answer."""
     return f"{factor_title(factor)} has one level here ({level}), so there is nothing to compare"
 
 
 def plain(level: Any) -> str:
-    """Return a level without its unit, for a table's cell: True is "yes", 0.05 is "0.05".
+    """Format a level without its unit for a table cell: True is "yes", 0.05 is "0.05".
 
-    It is for display only; `analysis.dataset.same_level` compares levels.
+    The text is only for display. `analysis.dataset.same_level` compares levels.
     """
     try:
         return _plain(level)
-    except TypeError:  # a list has no hash, so it cannot be cached
+    except TypeError:  # a list is not hashable, so it cannot be cached
         return str(level)
 
 
@@ -177,7 +177,7 @@ def _plain(level: Any) -> str:
 
 
 def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]) -> str:
-    """Return a level as text in a sentence: the study's title of it, or the level with its unit."""
+    """Return a level as text for a sentence: its title in the study, or the level with its unit."""
     study_title = titles.get(factor, {}).get(plain(level))
     if study_title:
         return study_title

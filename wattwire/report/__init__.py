@@ -12,7 +12,7 @@ __all__ = ["CampaignReader", "build_report"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the page builder on first access; the import takes seconds."""
+    """Import the page builder on first access, because the import takes seconds."""
     if name == "build_report":
         from wattwire.report.page import build_report  # noqa: PLC0415
 

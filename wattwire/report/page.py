@@ -30,23 +30,24 @@ from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
 
 VALIDITY_PLACE = 20
-"""Place of notices on validity limits: after the study's limits, before unanswered questions."""
+"""Position of notices on validity limits: after the limits of the study, before unanswered
+questions.
+"""
 
 
 def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
     """Write the report of a campaign and return the path of its page.
 
-    `campaign` is a folder or an opened reader. The new report replaces an older one. In the
-    campaign's folder, it consists of:
+    `campaign` is a folder or an open reader. The new report replaces an older report. It consists
+    of these files in the campaign's folder:
 
     - report/index.html and report/tables/*.csv
     - with `printed`, report/figures/*.svg and *.pdf, and report/tables/*.tex
-    - report/answer.txt: the page's headline, and a line for each question without a number
-    - report/validity.txt: the page's statements on a look and on validity limits changed later
+    - report/answer.txt: the headline of the page, and one line per question without a number
+    - report/validity.txt: the page's notice on a look or on validity limits that were changed later
     - report/analysis.json: all numbers of the answers
 
-    The page of a campaign without a usable run states that there is none. Raises UsageError if the
-    campaign ended before its plan was written.
+    If no run is valid, the page states this. Raises UsageError if the campaign has no plan.
     """
     if isinstance(campaign, (str, Path)):
         campaign = open_campaign(Path(campaign))
@@ -59,7 +60,7 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
     refuse_links(campaign.path)
     figures = folder / "figures"
     drawing_of = render.Drawer if printed else render.Undrawn
-    # The matrices are small, so BLAS threads would only take cores from the drawing process.
+    # The matrices are small, so BLAS threads would only compete with the drawing process.
     with drawing_of(figures) as drawer, threadpool_limits(1, user_api="blas"):
         evidence = gather(campaign)
         answers = answer_all(evidence)
@@ -92,7 +93,7 @@ def bounded(section: Section, thinner: Thinner) -> Section:
 
 
 def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
-    """Yield the page's sections in order; figures are drawn while the next section is built."""
+    """Yield the sections in page order. Figures are drawn while the next section is built."""
     for part in parts:
         yield from (section for section in part.build(data) if section is not None)
 
@@ -100,7 +101,7 @@ def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
 def _head(
     parts: Sequence[PagePart], data: PageData, notices: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """Return the page's title and the lines below it, in order."""
+    """Return the title of the page and the lines below it, sorted by place."""
     head_lines = [line for part in parts for line in part.head(data)]
     head_lines += [HeadLine(VALIDITY_PLACE, text) for text in notices]
     head_lines.sort(key=lambda line: line.place)
@@ -140,7 +141,7 @@ def _render(
     )
     drawn = [figure for section in sections for figure in figures_of(section.parts)]
     pictures = drawer.pictures()
-    failed = drawer.failed  # complete only now: the pictures are drawn
+    failed = drawer.failed  # complete after `pictures`
     charts = packed_charts({figure.id: figure.spec for figure in drawn if figure.id not in failed})
     return environment.get_template("page.html").render(
         title=evidence.study.heading,

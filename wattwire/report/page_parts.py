@@ -1,7 +1,7 @@
-"""Register the page's sections with their places, conditions and functions.
+"""Collect the sections of the page with their places, conditions and functions.
 
-The page has no list of its sections. `page_parts` collects the PART of every module in `sections/`
-in order of place, so adding or removing a section changes only its own files.
+The page has no list of its sections. `page_parts` collects the PART of every module in `sections/`,
+sorted by place. Adding or removing a section changes only its own files.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from wattwire.report.findings import Findings
 from wattwire.report.parts import Section
 
 TITLE = 0
-"""Place of the title's sentences. Lines with other places follow below the title."""
+"""Position of the title's sentences. Lines with other positions follow below the title."""
 
 
 @dataclass(frozen=True)
 class PageData:
-    """The input of all sections; `document` is the content of analysis.json."""
+    """Input of all sections. `document` is the content of analysis.json."""
 
     evidence: Evidence
     answers: Answers
@@ -37,22 +37,23 @@ class PageData:
 
 @dataclass(frozen=True)
 class HeadLine:
-    """A line at the top of the page. Lines with the place TITLE form the title, in page order."""
+    """A line at the top of the page. Lines with the place TITLE form the title."""
 
     place: int
     text: str
 
 
 def no_lines(data: PageData) -> Iterable[HeadLine]:
-    """Return no lines, the default for a section."""
+    """Return no lines. This is the default of a section."""
     return ()
 
 
 @dataclass(frozen=True)
 class PagePart:
-    """A section's place and function, and its lines at the top of the page.
+    """A section: its place, its function and its lines at the top of the page.
 
-    Sections for measured campaigns need messages, meters and nodes, which imports lack.
+    If `measured_only` is true, the page of an imported campaign omits the section, because imports
+    have no messages, meters or nodes.
     """
 
     place: int
@@ -63,13 +64,13 @@ class PagePart:
 
 @cache
 def page_parts() -> tuple[PagePart, ...]:
-    """Return the parts of all modules in `sections/`, in the page's order.
+    """Return the PART of every module in `sections/`, sorted by place.
 
     Raises ValueError if two parts have the same place.
     """
     by_place: dict[int, tuple[str, PagePart]] = {}
     for module in pkgutil.iter_modules(sections.__path__):
-        if module.ispkg:  # not a section: the tests
+        if module.ispkg:  # the package of tests
             continue
         part: PagePart = importlib.import_module(f"{sections.__name__}.{module.name}").PART
         if part.place in by_place:

@@ -1,4 +1,4 @@
-"""Define the elements of a page: sections, paragraphs, tables, figures and folds."""
+"""Elements of a page: sections, paragraphs, tables, figures and folds."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ class Text:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, of one of KINDS. `labels` replace text on the page but not in the CSV.
+    """A column of a table. `kind` is one of KINDS.
 
-    Neighbouring columns of one `group` share a heading. `factor` names the factor whose levels the
-    cells hold; the page can filter rows by these levels.
+    `labels` replace text on the page but not in the CSV file. Neighbouring columns of a `group`
+    share a heading. `factor` names the factor whose levels the cells contain; the page can filter
+    rows by these levels.
     """
 
     key: str
@@ -49,13 +50,17 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether the cells are right-aligned."""
+        """Return whether the cells are right-aligned."""
         return self.kind != "text"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cell values by column key: text, numbers, None, Interval, TooFew and kin, Band, Marked."""
+    """A table. Rows map column keys to cell values.
+
+    A value is text, a number, None, Interval, Band, Marked, or the reason for a missing number
+    (such as TooFew).
+    """
 
     id: str
     title: str
@@ -65,7 +70,7 @@ class Table:
     shape: ClassVar[str] = "table"
 
     def text(self, column: Column, row: dict[str, Any]) -> str:
-        """Return the cell as printed."""
+        """Return the text of a cell."""
         value = row.get(column.key)
         if isinstance(value, str):
             text = clipped(column.labels.get(value, value))
@@ -77,10 +82,10 @@ class Table:
         return value.brief if isinstance(value, TooFew) else shown(value, column.digits)
 
     def hint(self, column: Column, row: dict[str, Any]) -> str:
-        """Return a cell's tooltip, "" for none.
+        """Return the tooltip of a cell, or "" for none.
 
-        The tooltip is a mark's hint, the full text of a clipped cell, or the reason for a missing
-        number.
+        The tooltip is the hint of a marked number, the full text of a truncated cell, or the reason
+        for a missing number.
         """
         value = row.get(column.key)
         if isinstance(value, Marked):
@@ -89,7 +94,7 @@ class Table:
         return str(value) if hidden or self.muted(column, row) else ""
 
     def cells(self, row: dict[str, Any]) -> list[tuple[str, str, str]]:
-        """Return the style, tooltip and text of each cell of a row."""
+        """Return (style, tooltip, text) of each cell of a row."""
         cells = []
         for column in self.columns:
             text = self.text(column, row)
@@ -101,7 +106,7 @@ class Table:
         return cells
 
     def levels(self, row: dict[str, Any]) -> str:
-        """Return the levels of a row by factor, as JSON; "" if the row has none."""
+        """Return the levels in a row by factor as JSON, or "" if the row has none."""
         levels = {
             column.factor: str(row[column.key])
             for column in self.columns
@@ -111,7 +116,7 @@ class Table:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Headings over neighbouring columns, with their widths; empty without groups."""
+        """Return (heading, number of columns) of each group of columns; empty without groups."""
         if not any(column.group for column in self.columns):
             return []
         headings: list[tuple[str, int]] = []
@@ -124,11 +129,11 @@ class Table:
 
     @property
     def headed(self) -> bool:
-        """Whether any column has a heading."""
+        """Return whether any column has a heading."""
         return any(column.title for column in self.columns)
 
     def muted(self, column: Column, row: dict[str, Any]) -> bool:
-        """Return whether the cell holds a reason instead of a number."""
+        """Return whether the cell contains a reason in place of a number."""
         return isinstance(row.get(column.key), (TooFew, NotComputable, BelowResolution))
 
 
@@ -141,14 +146,14 @@ class Band:
 
     @classmethod
     def of_means(cls, low: FloatArray, high: FloatArray) -> Band | None:
-        """Return the means of the finite ends of ranges, shape (runs,) each; None without any."""
+        """Return the mean of the finite ends, shape (runs,) each, or None without finite ends."""
         low, high = low[np.isfinite(low)], high[np.isfinite(high)]
         return cls(float(low.mean()), float(high.mean())) if low.size and high.size else None
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A number marked with the outcome of a comparison. The tooltip `hint` gives the reason."""
+    """A number with the outcome of a comparison. The tooltip `hint` gives the reason."""
 
     value: float | None
     words: str
@@ -162,7 +167,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart as a Vega-Lite `spec`, for the page and for SVG and PDF files."""
+    """A chart as a Vega-Lite `spec`, which is drawn on the page and in SVG and PDF files."""
 
     id: str
     title: str
@@ -173,7 +178,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Fold:
-    """A title and parts that stay hidden until the reader opens them."""
+    """A title with parts that are collapsed until the reader opens them."""
 
     title: str
     parts: Sequence[Any]
@@ -182,27 +187,27 @@ class Fold:
 
 @dataclass
 class Section:
-    """A numbered part of the page with an entry in the table of contents."""
+    """A section of the page with an entry in the table of contents."""
 
     id: str
     title: str
     parts: list[Any] = field(default_factory=list)
     has_no_data: bool = False
-    """Whether the section contains only the reason for being empty. The page then folds it."""
+    """Whether the section contains only the reason for missing data. The page then collapses it."""
 
 
 def with_minus(number: str) -> str:
-    """Return a number of another source with this page's minus sign (−)."""
+    """Return a formatted number of another source with the page's minus sign (−)."""
     return f"−{number[1:]}" if number[:1] == "-" else number
 
 
 def clipped(text: str) -> str:
-    """Return `text` cut at TEXT_MAX characters. The CSV and the tooltip have the full text."""
+    """Truncate `text` to TEXT_MAX characters. The CSV file and the tooltip have the full text."""
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1].rstrip() + "…"
 
 
 def shown(value: Any, digits: int = 3) -> str:
-    """Return any cell value as text."""
+    """Return a cell value as text."""
     if value is None:
         return words.MISSING
     if isinstance(value, bool):
@@ -237,7 +242,10 @@ def _flat(parts: Sequence[Any]) -> list[Any]:
 
 
 def write_csv(table: Table, path: Path) -> None:
-    """Write the table with full digits; an interval also has columns _low, _high, _level, _note."""
+    """Write the table with full precision.
+
+    An interval also has the columns _low, _high, _level and _note.
+    """
     column_suffixes = [
         (column, _suffixes([row.get(column.key) for row in table.rows])) for column in table.columns
     ]

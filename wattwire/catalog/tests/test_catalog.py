@@ -1,4 +1,4 @@
-"""Discovery is a glob: a new folder is sufficient, and invalid manifests are rejected."""
+"""Tests of the catalogue: discovery of members, merging and validation of manifests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Versions of libraries that a cell pins, from each package manager's own files."""
+"""Tests of the pinned library versions, read from the files of each package manager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Purposes of settings: found by middleware, checked against the existing settings."""
+"""Tests of the purposes of settings: lookup by middleware, validation of names and types."""
 
 from __future__ import annotations
 

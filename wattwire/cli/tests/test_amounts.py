@@ -1,4 +1,4 @@
-"""Sizes and durations as users type them."""
+"""Tests of the parsers of sizes and durations."""
 
 import pytest
 

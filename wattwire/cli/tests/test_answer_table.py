@@ -1,4 +1,4 @@
-"""The table of answers: decided first, largest effect first, with infinite and missing limits."""
+"""Tests of the order of the table of answers, and of infinite and missing interval limits."""
 
 from typing import Any
 

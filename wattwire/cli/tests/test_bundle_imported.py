@@ -1,4 +1,4 @@
-"""Imported campaigns can be bundled, and the bundle names their origin."""
+"""Tests of bundles of imported campaigns."""
 
 from __future__ import annotations
 

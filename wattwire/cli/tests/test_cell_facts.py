@@ -1,4 +1,4 @@
-"""`list` and `show` describe a cell, its settings and its guarantees."""
+"""Tests of the descriptions of cells by `list` and `show`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison in the terminal, on simulated campaigns with known truth."""
+"""Tests of the comparison in the terminal, on simulated campaigns with known effects."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.words.answers import few_degrees, headline
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
-"""A block's effect on all its runs; the ratio within a block does not depend on it."""
+"""Factor by which each block multiplies all its runs. It cancels in ratios within a block."""
 
 
 @dataclass
 class Made:
-    """A campaign in memory: latency of each (cell, payload), times the drift of its block."""
+    """A simulated campaign: latency of each (cell, payload), times the drift of the block."""
 
     latency_us: dict
     blocks: int = 5
@@ -60,7 +60,7 @@ class Made:
         self.rows, self.documents, self.plan = [], {}, list(self.skipped)
         for block in range(self.blocks):
             for at, ((cell, payload), latency) in enumerate(self.latency_us.items()):
-                # Without any scatter there is no error to judge a ratio by.
+                # Without scatter, the residual variance is zero, and a ratio has no interval.
                 scatter = 1.0 + 2e-8 * math.sin(7.0 * (block * len(self.latency_us) + at))
                 self._add(f"b{block + 1}-p{at}", block, cell, payload, latency * scatter)
 
@@ -94,7 +94,7 @@ def test_the_ratio_of_a_planted_factor_is_found_inside_the_blocks():
     fast, slow = compared.rows
     assert (fast.cell, slow.cell) == ("fast", "slow") and slow.ratio is None
     assert fast.ratio.interval.estimate == pytest.approx(1 / 3)
-    assert fast.ratio.interval.high - fast.ratio.interval.low < 1e-6  # the drift is all the noise
+    assert fast.ratio.interval.high - fast.ratio.interval.low < 1e-6  # the drift is the only noise
     assert fast.latency_us.low < 100.0 < fast.latency_us.high
     assert fast.cpu_us == pytest.approx(200.0)
     assert compared.answer.startswith("fast had 0.333 times the median latency of slow (simult")
@@ -228,7 +228,7 @@ def test_as_json_it_has_numbers_and_reasons():
 def test_two_blocks_say_beside_their_interval_how_little_they_tell():
     two, three = (Made({("a", 64): 30.0, ("b", 64): 10.0}, blocks=blocks) for blocks in (2, 3))
     evidence, enough = gather(shaken(two)), gather(shaken(three))
-    # Student's t of one answer at 95 %: 12.7 at one degree of freedom, 2.78 at four.
+    # Quantile of Student's t at 95 %: 12.7 for one degree of freedom, 2.78 for four.
     warning = few_degrees(answer_all(evidence)).values
     assert (warning["blocks"], warning["degrees"], warning["enough"]) == (2, 1, 4)
     assert warning["few_limit"] == pytest.approx(12.7, rel=0.01)

@@ -1,6 +1,6 @@
-"""A malformed nested value in a campaign's file gives a message.
+"""Tests of the error messages for malformed values in a campaign's files.
 
-A fault of wattwire gives a traceback.
+An internal error of wattwire still gives a traceback.
 """
 
 from __future__ import annotations

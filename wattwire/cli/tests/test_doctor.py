@@ -1,4 +1,4 @@
-"""The output of `doctor`: present and missing requirements, and the commands that install them."""
+"""Tests of `doctor`: present and missing requirements, and the commands that install them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wattwire.rig.builds import LackingError
 
 
 class FakeAgent:
-    """An available agent without builds, with the given meters."""
+    """An available agent without builds that has the given meters."""
 
     meters: list = []
     cgroup = {"rung": "v2", "lost": []}
@@ -62,7 +62,7 @@ def agent(monkeypatch):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """Return a search path with one language, two cells and one meter."""
+    """Return a root with two languages, two cells and one meter, set as the search path."""
     files = {
         "languages/plain/language.toml": 'title = "P"\nrequires = []\n[run]\nargv = ["x"]\n',
         "languages/odd/language.toml": 'title = "O"\nrequires = ["no-such-compiler"]\n',

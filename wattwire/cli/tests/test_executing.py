@@ -1,4 +1,4 @@
-"""`wattwire exec` refuses a command that cannot be started before it measures."""
+"""Tests of `wattwire exec`: it rejects invalid commands and targets before it measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of `wattwire exec` on screens of different widths."""
+"""Tests of the table of `wattwire exec` on screens of different widths."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def test_without_the_estimate_a_narrow_screen_has_room_for_context_switches() ->
 
 
 def test_a_row_of_several_processes_has_sums_of_costs_and_the_memory_of_one() -> None:
-    """The processes may not have run at the same time.
+    """Memory is not summed over processes, which may not have run at the same time.
 
-    A sum of means would exceed the peak of one.
+    The sum of their means could exceed the peak of any process.
     """
     rows = pl.DataFrame(
         {"cpu_s": [1.0, 2.0, 3.0], "memory_mean_kib": [10.0, 20.0, 30.0],

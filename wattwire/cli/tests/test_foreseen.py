@@ -1,4 +1,4 @@
-"""Questions that a plan reports as unanswerable: skipped, held at one level, without a meter."""
+"""Tests of the questions that a plan reports as unanswerable, with the reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The output of a comparison; it is printed even if a file cannot be written."""
+"""Tests of the output of a comparison, which is printed even if its files cannot be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wattwire import` from the command line, and the other verbs on imported campaigns."""
+"""Tests of `wattwire import`, and of the other commands on imported campaigns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = "lang,size,day,power\n" + "".join(
 
 @pytest.fixture
 def root(tmp_path, monkeypatch) -> Path:
-    """Return a root with one study, in addition to the package's own."""
+    """Return a folder with a root of one study, which is added to the search path."""
     study(tmp_path / "root")
     monkeypatch.setenv("WATTWIRE_PATH", str(tmp_path / "root"))
     monkeypatch.setenv("COLUMNS", "400")

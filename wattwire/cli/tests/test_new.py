@@ -1,4 +1,4 @@
-"""A new study: every line has a comment, and the study can be run."""
+"""Tests of `wattwire new`: the study is valid, and its keys have comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of cells: all pairs, a ring and a star, or none, with the reason."""
+"""Tests of the pairs of cells: all pairs, a ring and a star, or none."""
 
 import pytest
 
@@ -14,7 +14,7 @@ WIRES = {"calls/a": "json", "calls/b": "soap", "calls/c": "json", "other/a": "js
 
 def test_a_ring_and_a_star_have_each_pair_once():
     ring = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("a", "e")]
-    star = [("a", "c"), ("a", "d")]  # b and e stand beside the first one already
+    star = [("a", "c"), ("a", "d")]  # b and e are adjacent to a in the ring
     found = [(one[-1], other[-1]) for one, other in pairs_of(FIVE, Pairs.CROSS)]
     assert sorted(found) == sorted(ring + star)
 

@@ -1,4 +1,4 @@
-"""Output before a plan is run, and the confirmation before a long plan."""
+"""Tests of the forecast of a plan, and of the confirmation of a long plan."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def test_a_plan_of_both_loops_names_both_windows():
 def test_more_messages_take_more_disk():
     slow, fast = study(rate_hz=1.0), study(rate_hz=10_000.0)
     more = forecast(fast, runs_of(fast)).disk_bytes - forecast(slow, runs_of(slow)).disk_bytes
-    assert more > 10 * 100_000 * 2 * 10  # runs × messages × sides × bytes, at the least
+    assert more > 10 * 100_000 * 2 * 10  # lower bound: runs × messages × sides × bytes
 
 
 def test_the_nodes_memory_is_told_where_it_is_much_of_the_machines():
     many = study(loop="closed", count=10_000_000, warm_up={"warmup_calls": 0})
     needed = node_memory_bytes(many, runs_of(many))
-    # Caller and server, 40 bytes a record, half as much again for duplicates.
+    # Client and server, 40 bytes per record, plus 50 % for duplicates.
     assert needed == 2 * 40 * (15_000_000 + 1000)
     assert plan.memory_lines(needed, 100 * needed) == []
     (told,) = plan.memory_lines(needed, 4 * needed)
@@ -151,7 +151,7 @@ class Terminal(io.StringIO):
 
 
 def ask(monkeypatch, capsys, typed, terminal=True):
-    """Ask for confirmation of a plan of several hours, answered with `typed`."""
+    """Request confirmation of a plan of several hours and answer it with `typed`."""
     one = study(duration_s=600.0, blocks=50)
     monkeypatch.setattr("sys.stdin", Terminal(typed) if terminal else io.StringIO(typed))
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
@@ -209,7 +209,7 @@ def test_without_an_agent_all_windows_are_told_and_that_nobody_knows_who_can_rea
     assert (one.split()[0], other.split()[0]) == ("proc_cpu", "proc_memory")
     assert "the agent is missing" in unknown
     monkeypatch.undo()
-    monkeypatch.setenv("WATTWIRE_AGENT", "/bin/false")  # ends before it says hello
+    monkeypatch.setenv("WATTWIRE_AGENT", "/bin/false")  # exits before it sends its hello
     with plan.agent_here() as agent:
         assert agent is None and plan.meters_here(agent) is None
 
@@ -333,6 +333,6 @@ def test_what_is_not_built_yet_is_counted_before_the_runs(empty_cache, tmp_path,
 )  # fmt: skip
 def test_a_plan_tells_which_percentiles_its_windows_carry(fixed, words):
     one = study(pattern="service", **fixed)
-    if fixed.get("loop") == "closed":  # calls of a warm-up are no latencies of the answer
+    if fixed.get("loop") == "closed":  # calls of the warm-up yield no latencies
         one = replace(one, plan=replace(one.plan, warmup_calls=5000))
     assert percentile_words(one, [run.treatment for run in runs_of(one)]) == words

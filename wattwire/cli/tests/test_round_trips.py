@@ -1,4 +1,4 @@
-"""The cost of the harness is measured in interleaved pairs, on one core."""
+"""Tests of the measurement of the harness's cost, in interleaved pairs on one core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress while cells are built: cell, number of builds, step, time."""
+"""Tests of the progress of builds: cell, number of builds, step and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An error of --set is blamed on --set, an error of the file on the file."""
+"""Tests of --set: an error names --set or the file, depending on its cause."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_what_is_wrong_in_the_file_is_left_to_the_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(GOOD.replace('"topic"', '"gossip"'))
     _, _, document = load(Catalog([]), str(path), None, ["plan.blocks=2"])
-    assert document["plan"] == {"blocks": 2}  # whoever parses it next names the file
+    assert document["plan"] == {"blocks": 2}  # a later parser reports the file's error
 
 
 def test_a_level_needs_no_table_and_a_list_of_levels_is_a_factor() -> None:

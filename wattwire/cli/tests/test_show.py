@@ -1,4 +1,4 @@
-"""Commands that repeat a run work in a shell in another folder."""
+"""Tests of the commands of `show`, which repeat a run in a shell in another folder."""
 
 import json
 import shutil

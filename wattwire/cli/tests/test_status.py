@@ -1,4 +1,4 @@
-"""`status` lists each run that is not valid once, with its reasons."""
+"""Tests of `status`, which lists each run that is not valid once, with its reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of --warmup: found by settling runs, none, a number of calls, or a time."""
+"""Tests of --warmup: auto, none, a number of calls, or a time."""
 
 import pytest
 

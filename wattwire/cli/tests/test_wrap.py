@@ -1,4 +1,4 @@
-"""Lines for people fit into the terminal; lines for machines are not wrapped."""
+"""Tests of line wrapping: text for people fits the terminal, text for machines is not wrapped."""
 
 from __future__ import annotations
 

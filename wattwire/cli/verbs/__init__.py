@@ -1,4 +1,4 @@
-"""Register the verbs of the command line: a module per verb, with its options."""
+"""Register the commands of the command line. Each module implements one or more commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Verb:
-    """A command: the module of this package with its options, and its line in the help."""
+    """A command: the module that implements it, its line in the help, and its aliases."""
 
     module: str
     help: str
@@ -37,16 +37,21 @@ VERBS = {
     "clean": Verb("clean", "remove leftovers of killed runs, and old builds"),
     "compare": Verb("compare", "check whether a campaign or variant is worse than another"),
 }
-"""The verbs in the order of the help, with their lines, so `--help` imports no verb's module."""
+"""Commands in the order of the help, with their summaries, so that `--help` imports no command's
+module.
+"""
 
 
 def verb_named(name: str) -> Verb | None:
-    """Return the verb of this name or alias."""
+    """Return the command with a name or alias, or None."""
     return next((v for known, v in VERBS.items() if name == known or name in v.aliases), None)
 
 
 def add_verb(verbs: Any, name: str, **options: Any) -> argparse.ArgumentParser:
-    """Add the verb `name` to the grammar; `options` are those of `argparse.ArgumentParser`."""
+    """Add the command `name` to the parser and return its own parser.
+
+    `options` are passed to `argparse.ArgumentParser`.
+    """
     verb = VERBS[name]
     added: argparse.ArgumentParser = verbs.add_parser(
         name, help=verb.help, aliases=verb.aliases, **options

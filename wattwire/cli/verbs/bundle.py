@@ -1,4 +1,4 @@
-"""Implement `bundle`: archive a campaign without names of people and machines."""
+"""Implement `bundle`: archive a campaign and remove names of people and machines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wattwire.store.redact import Names, Redactor, names_here, names_noted
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb and its options."""
+    """Register the command and its options."""
     verb = add_verb(
         verbs,
         "bundle",
@@ -53,7 +53,7 @@ def add_to(verbs: Any) -> None:
 
 
 def write_bundle(options: argparse.Namespace) -> int:
-    """Write the archive; print its content and its omissions."""
+    """Write the archive, and print its contents and the omitted files."""
     folder = Path(options.campaign)
     if not folder.is_dir():
         raise UsageError(f"{folder}: this folder does not exist")
@@ -82,14 +82,14 @@ def write_bundle(options: argparse.Namespace) -> int:
 def _print_texts(
     folder: Path, authors: Sequence[str]
 ) -> tuple[dict[str, str], list[str], list[str]]:
-    """Return texts to archive with a campaign's data, warnings about the data, and notes."""
+    """Return texts to archive with the data, warnings about the data, and notes."""
     from wattwire.model.words import edited_words  # noqa: PLC0415 - as above
     from wattwire.report.print import publish  # noqa: PLC0415 - statistics are slow to import
 
     for author in authors:
-        publish.parse_author(author)  # reject a malformed name before reading anything
+        publish.parse_author(author)  # reject a malformed name before the campaign is read
     if (folder / EXEC_DOCUMENT).exists() or not (folder / "plan.json").is_file():
-        return {}, [], []  # an exec folder has no study to describe
+        return {}, [], []  # an `exec` folder has no study
     campaign = open_campaign(folder)
     try:
         journal = getattr(campaign, "journal", None)
@@ -103,7 +103,7 @@ def _print_texts(
 
 
 def _judged_again(folder: Path) -> list[str]:
-    """Return a warning if the campaign's page shows other verdicts than the archived files."""
+    """Return a warning if the campaign's page and the archived files have different verdicts."""
     from wattwire.report.words.validity import JUDGED_AGAIN  # noqa: PLC0415 - slow to import
 
     stamps = stamps_of(folder / "report" / "index.html").splitlines()

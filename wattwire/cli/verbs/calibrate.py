@@ -1,4 +1,4 @@
-"""Implement `calibrate`: measure the energy per second of CPU time with a counter."""
+"""Implement `calibrate`: measure the energy per second of CPU time with an energy counter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wattwire.rig import AgentClient, calibrations
 from wattwire.run.calibrating import LoadSteps, Measured, counter_meters
 from wattwire.run.results import power
 
-if TYPE_CHECKING:  # statistics take a second to import, which other verbs must not wait for
+if TYPE_CHECKING:  # importing statistics takes a second, which would delay other commands
     from wattwire import stats
     from wattwire.stats.calibration import Calibrated
 
@@ -26,7 +26,7 @@ LOW_KEY = "joules_per_cpu_second_low"
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb."""
+    """Register the command."""
     verb = add_verb(
         verbs,
         "calibrate",
@@ -46,14 +46,14 @@ def add_to(verbs: Any) -> None:
 
 
 def calibrate(options: argparse.Namespace) -> int:
-    """Measure, compute, write, and ask an agent whether it uses the written calibration."""
+    """Measure, compute and store the calibration, then print the meters that use it."""
     for name, value, minimum in (
         ("--blocks", options.blocks, BLOCKS_MIN),
         ("--seconds", options.seconds, STEP_S_MIN),
     ):
         if not value >= minimum:
             raise UsageError(f"calibrate: {name}: found {value:g}; allowed: {minimum:g} or more")
-    calibrations.known()  # rejects a damaged file before minutes of measuring
+    calibrations.known()  # rejects a damaged file before the measurement, which takes minutes
     with tempfile.TemporaryDirectory(prefix="wattwire-") as folder:
         agent = AgentClient(Path(folder))
         try:
@@ -64,7 +64,7 @@ def calibrate(options: argparse.Namespace) -> int:
                 for entry in agent.hello["meters"]
                 if entry["state"] == "present" and (entry["default"] or entry["name"] in counters)
             ]
-            if options.meter:  # prevents the choice of a better meter
+            if options.meter:  # prevents the selection of a better meter
                 meters = _without_rivals(agent.hello["meters"], meters, options.meter)
             steps = LoadSteps(
                 agent, Path(folder), options.blocks, options.seconds, int(facts["cpus"]), _tell
@@ -138,7 +138,7 @@ def _report(calibrated: Calibrated, source: power.Source, measured: list[Measure
 
 
 def _confirm(calibrated: Calibrated) -> None:
-    """Print the meters that use the calibration in a new agent."""
+    """Start a new agent and print the meters that use the calibration."""
     with tempfile.TemporaryDirectory(prefix="wattwire-") as state_folder:
         agent = AgentClient(Path(state_folder))
         meters = agent.hello["meters"]

@@ -1,4 +1,4 @@
-"""Implement `list`, `build` and `check` for the members of the open folders."""
+"""Implement `list`, `build` and `check` for members of the open folders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from wattwire.rig import AgentClient, Builder
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verbs and their options."""
+    """Register the commands and their options."""
     verb = add_verb(verbs, "list")
     verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters"])
     verb.add_argument(
@@ -101,9 +101,9 @@ def list_things(options: argparse.Namespace) -> int:
 
 
 def named_like(wanted: Sequence[str], known: Sequence[str], kind: str) -> list[str]:
-    """Return known names that equal, begin with or match a word; all of them without words.
+    """Return the names in `known` that begin with or match a word; all names without words.
 
-    Raises UsageError for a word that matches nothing.
+    Raises UsageError for a word without a match.
     """
     chosen: set[str] = set() if wanted else set(known)
     for word in wanted:
@@ -120,12 +120,12 @@ def _field(path: Path, key: str) -> str:
 
 
 def _print_row(name: str, text: str) -> None:
-    """Print a member of an open folder, with its text wrapped in a separate column."""
+    """Print the name of a member of an open folder, and its text in a second column."""
     print(wrapped(f"{name:<17} {text}", columns(sys.stdout), "  ", " " * 18))
 
 
 def build(options: argparse.Namespace) -> int:
-    """Build cells; one that cannot be built does not stop the others."""
+    """Build cells. If a cell cannot be built, the others are still built."""
     catalog = Catalog()
     failed = 0
     progress = make_progress(as_json=False, plain=False)
@@ -153,7 +153,7 @@ def _print_wrapped(text: str, indent: str = "") -> None:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Run the conformance suite; every failure names the violated clause."""
+    """Run the conformance suite. Each failure names the violated clause."""
     from wattwire.cli.conformance import check_cells, measure_costs  # noqa: PLC0415 - the suite
 
     if options.cost:

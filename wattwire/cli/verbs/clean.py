@@ -21,7 +21,7 @@ DAYS_DEFAULT = 30.0
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb."""
+    """Register the command."""
     verb = add_verb(
         verbs,
         "clean",
@@ -41,7 +41,7 @@ def add_to(verbs: Any) -> None:
 
 
 def clean(options: argparse.Namespace) -> int:
-    """Search, list, ask, remove, in this order."""
+    """List the leftovers, request confirmation, and remove them."""
     cache_folder = cache.folder()
     old_entries = _old_entries(cache_folder, options.cache)
     with tempfile.TemporaryDirectory(prefix="wattwire-clean-") as state_folder:
@@ -60,7 +60,7 @@ def clean(options: argparse.Namespace) -> int:
 
 
 def _old_entries(cache_folder: Path, days: float | None) -> list[cache.Entry]:
-    """Return the builds and blobs to remove; none without --cache."""
+    """Return the builds and blobs to remove, or an empty list without --cache."""
     if days is None:
         return []
     if days < 0:
@@ -110,7 +110,7 @@ def _agreed(yes: bool) -> bool:
 
 
 def _refuse_used(folder: Path, own_pid: int) -> None:
-    """Raise UsageError while other agents use the cache: their runs may need the builds."""
+    """Raise UsageError if other agents use the cache, because their runs may need the builds."""
     users = [pid for pid in cache.agents_using(folder) if pid != own_pid]
     if users:
         raise UsageError(

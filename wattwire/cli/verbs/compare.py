@@ -1,4 +1,4 @@
-"""Implement `compare`: check whether B is worse than A, for campaigns or variants."""
+"""Implement `compare`: check whether B is worse than A, for two campaigns or for variants."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXIT_CODES = (
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb and its options."""
+    """Register the command and its options."""
     verb = add_verb(
         verbs,
         "compare",
@@ -51,7 +51,7 @@ def add_to(verbs: Any) -> None:
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
-    """Add the options for responses, margin and exit code, and for output files."""
+    """Add the options for responses, margin, exit code and output files."""
     verb.add_argument(
         "--response", action="append", default=[], metavar="NAME",
         help="compare this response (repeatable; default: CPU time and bytes per message); lost "
@@ -71,9 +71,9 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Compare, print and write the requested files.
+    """Compare, print the result and write the requested files.
 
-    Return an exit code, which is bad if B is worse.
+    Return the exit code, which is 1 if B is worse.
     """
     refuse_outputs(options)
     requested = wanted_of(options)
@@ -89,7 +89,7 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def refuse_outputs(options: argparse.Namespace) -> None:
-    """Raise UsageError for two documents on standard output, or for an unwritable file."""
+    """Raise UsageError if a file cannot be written or if two documents go to standard output."""
     if options.json and options.markdown == STDOUT:
         raise UsageError(
             "--json and --markdown - both write to the terminal. Use --markdown with a FILE."
@@ -101,7 +101,7 @@ def refuse_outputs(options: argparse.Namespace) -> None:
 
 
 def _refuse_unwritable(path: Path, given: str) -> None:
-    """Raise UsageError for a file that cannot be written. The check creates no file."""
+    """Raise UsageError if a file cannot be written. The check leaves no new file."""
     existed = path.exists()
     try:
         with path.open("a", encoding="utf-8"):
@@ -113,7 +113,7 @@ def _refuse_unwritable(path: Path, given: str) -> None:
 
 
 def wanted_of(options: argparse.Namespace) -> Any:
-    """Return the options of a comparison as a `Wanted`. Raises UsageError."""
+    """Convert the options of a comparison to a `Wanted`. Raises UsageError."""
     from wattwire.analysis.comparing import Wanted
 
     margin = None if options.margin is None else share(options.margin, "--margin")
@@ -123,7 +123,7 @@ def wanted_of(options: argparse.Namespace) -> Any:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[AnyCampaign]:
-    """Yield an open campaign. Raises UsageError if it has no plan."""
+    """Yield an open campaign. Raises UsageError for a campaign without a plan."""
     campaign = open_campaign(path)
     try:
         if not (path / "plan.json").is_file():
@@ -153,12 +153,12 @@ def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
 
 
 def identity_of(campaign: AnyCampaign) -> dict[str, Any]:
-    """Return the sources of the campaign's cells and agent; empty for an imported campaign."""
+    """Return the identity of the campaign's cells and agent; empty for an imported campaign."""
     return (campaign.journal.get("identity") or {}) if isinstance(campaign, Campaign) else {}
 
 
 def limits_of(campaign: AnyCampaign) -> list[Checked]:
-    """Return the checked limits of a campaign's study; empty if it has none."""
+    """Return the verdicts on the limits of a campaign's study; empty for a study without limits."""
     if not campaign.study.limits:
         return []
     from wattwire.analysis.dataset import gather
@@ -168,7 +168,10 @@ def limits_of(campaign: AnyCampaign) -> list[Checked]:
 
 
 def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
-    """Return the exit code. Worse or broken precedes "no valid run", which precedes "unclear"."""
+    """Return the exit code of a comparison and its limits.
+
+    A worse result or broken limit takes precedence over "no valid run", and this over "unclear".
+    """
     from wattwire.analysis.limits import any_broken, any_unclear  # noqa: PLC0415
     from wattwire.report.print.comparison import nothing_usable
 
@@ -181,7 +184,7 @@ def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argpars
 
 
 def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
-    """Print the comparison and write its files; return the exit code."""
+    """Print the comparison, write its files and return the exit code."""
     from wattwire.report.print.comparison import (
         first_line,
         json_document,

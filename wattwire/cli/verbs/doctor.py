@@ -1,4 +1,4 @@
-"""Implement `doctor`: report available measurements, missing requirements and remedies."""
+"""Implement `doctor`: report available measurements, missing requirements and their remedies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
 
 @dataclass
 class Item:
-    """One check. `state` is "ok", "missing" or "note"; `command` is the remedy."""
+    """A check. `state` is "ok", "missing" or "note"; `command` is the remedy."""
 
     name: str
     state: str
@@ -49,7 +49,7 @@ class Item:
 
 @dataclass
 class Health:
-    """All checks by section, and the next command."""
+    """All checks by section, the first line of the report, and the next command to run."""
 
     first: str = ""
     sections: dict[str, list[Item]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Health:
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb."""
+    """Register the command."""
     verb = add_verb(verbs, "doctor")
     verb.add_argument("--json", action="store_true", help="print the results as JSON")
     verb.add_argument(
@@ -70,7 +70,7 @@ def add_to(verbs: Any) -> None:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Check everything; works for any user, and without a toolchain."""
+    """Print the results of all checks. Root and a toolchain are not required."""
     catalog = Catalog()
     if options.print_udev:
         print("\n".join(udev_lines(catalog)))
@@ -83,11 +83,11 @@ def doctor(options: argparse.Namespace) -> int:
     return EXIT_OK if health.ready else EXIT_ENVIRONMENT
 
 
-# -- looking -----------------------------------------------------------------------------------
+# -- checks ------------------------------------------------------------------------------------
 
 
 def examine(catalog: Catalog) -> Health:
-    """Check agent, cells, meters, rights and machine; build and change nothing."""
+    """Check agent, cells, meters, rights and machine, without builds or changes."""
     health = Health()
     with tempfile.TemporaryDirectory(prefix="wattwire-doctor-") as state_folder:
         try:
@@ -157,9 +157,9 @@ def cell_item(cell: Cell, agent: AgentClient) -> Item:
 
 
 def install_command(programs: list[str]) -> str:
-    """Return the command that installs programs and files, by the folders' lists of packages.
+    """Return the command that installs programs and files, from the packages-debian.txt files.
 
-    Programs that are not in any list are omitted; `sources` may name their source.
+    The command omits programs that are not in these files. `sources` may name their source.
     """
     packages = {}
     for prefix in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
@@ -176,7 +176,7 @@ def install_command(programs: list[str]) -> str:
 
 
 def sources(cell: Cell, error: LackingError) -> list[str]:
-    """Return where to obtain the missing programs that have a source in the manifest."""
+    """Return the sources of the missing programs, if the manifest names them."""
     tables = {name: cell.document["versions"].get(name, {}) for name in error.programs}
     return [
         f"{name} {table['minimum']} or newer: {table['obtain']}"
@@ -302,7 +302,7 @@ def _read(path: str) -> str | None:
 
 
 def _first_line(health: Health, meters: list[dict[str, Any]]) -> str:
-    """Return the first line: a sentence on the available measurements."""
+    """Return the first line of the report, which names the available measurements."""
     ready = sum(item.state != "missing" for item in health.sections["Cells"])
     if not ready:
         return (
@@ -318,7 +318,10 @@ def _first_line(health: Health, meters: list[dict[str, Any]]) -> str:
 
 
 def _next_command(catalog: Catalog, cells: Mapping[str, Item]) -> str:
-    """Return the command to try two cells of the plainest ready middleware, else that to build."""
+    """Return the next command: try two cells of a ready middleware, or build cells.
+
+    Middleware with the fewest services is preferred.
+    """
     groups: dict[str, list[str]] = {}
     for name, item in cells.items():
         ready = item.state == "ok" or (item.state == "note" and "(" not in item.text)
@@ -336,11 +339,11 @@ def _next_command(catalog: Catalog, cells: Mapping[str, Item]) -> str:
     return shlex.join(["wattwire", "try", *cell_names])
 
 
-# -- telling -----------------------------------------------------------------------------------
+# -- report ------------------------------------------------------------------------------------
 
 
 def lines_of(health: Health) -> Iterator[str]:
-    """Yield the lines of the report, in 80 columns."""
+    """Yield the lines of the report, at most 80 columns wide."""
     yield from textwrap.wrap(health.first, WIDTH)
     marks = {"ok": "+", "missing": "-", "note": "~"}
     for title, items in health.sections.items():
@@ -372,7 +375,7 @@ def _udev_rules(catalog: Catalog, meter: str) -> str:
 
 
 def udev_lines(catalog: Catalog) -> Iterator[str]:
-    """Yield all meters' lasting rules, with the commands that install them as comments."""
+    """Yield the udev rules of all meters, with the commands that install them as comments."""
     user = os.environ.get("SUDO_USER") or os.environ.get("USER") or "YOU"
     yield f"# Permanent rights for the group {GROUP}. To install them, as root:"
     yield f"#   groupadd --force {GROUP}; usermod --append --groups {GROUP} {user}"

@@ -1,4 +1,4 @@
-"""Define the options of `exec`. Its code is imported on execution, because that takes a second."""
+"""Define the options of `exec`. Its implementation is imported on execution (takes a second)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ The command's input is empty. Its output goes to a log and, live, to standard er
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb and its options."""
+    """Register the command and its options."""
     verb = add_verb(
         verbs,
         "exec",

@@ -1,4 +1,4 @@
-"""Implement `import`: make a campaign from data of others, or from any table."""
+"""Implement `import`: create a campaign from published data or from a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CSV = "csv"
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb and its options."""
+    """Register the command and its options."""
     verb = add_verb(
         verbs,
         "import",
@@ -104,7 +104,7 @@ def import_data(options: argparse.Namespace) -> int:
 
 
 def _list() -> int:
-    """Print the studies that have a reader, with their recipes."""
+    """Print the studies that have a reader, and the recipes of each reader."""
     reader_folders = imports.readers(default_roots())
     for name, folder in sorted(reader_folders.items()):
         print(f"{name}")
@@ -142,13 +142,13 @@ def _table(options: argparse.Namespace, source: Path) -> imports.Imported:
 
 
 def _folder_name(name: str) -> str:
-    """Return a name without the characters that a folder's name should not have."""
+    """Return `name` with only the characters that are safe in a folder name."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-") or "table"
 
 
 @contextlib.contextmanager
 def _step_line() -> Iterator[progress.Listener]:
-    """Yield a listener that shows the current step on a terminal and removes it at the end."""
+    """Yield a listener that shows the current step on a terminal and clears it at the end."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda text: None

@@ -18,7 +18,7 @@ TEMPLATE_CELL = '["loopback/python"]'
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb."""
+    """Register the command."""
     verb = add_verb(
         verbs,
         "new",
@@ -31,7 +31,7 @@ def add_to(verbs: Any) -> None:
 
 
 def new(options: argparse.Namespace) -> int:
-    """Write the template to a file that does not exist yet."""
+    """Write the template to a new file. Raises UsageError if the file exists."""
     path = Path(options.file)
     if path.suffix != ".toml":
         path = path / "study.toml"
@@ -53,7 +53,7 @@ def new(options: argparse.Namespace) -> int:
 
 
 def study_text(cells: list[str]) -> str:
-    """Return the template, with `cells` if any are given."""
+    """Return the template, with its cells replaced by `cells` if there are any."""
     template = resources.files("wattwire.cli") / TEMPLATE
     text = template.read_text(encoding="utf-8")
     if not cells:

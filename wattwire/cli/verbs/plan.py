@@ -1,4 +1,4 @@
-"""Implement `plan`: show the runs of a study here, their duration, and the usable meters."""
+"""Implement `plan`: print the runs of a study, their duration and the usable meters."""
 
 from __future__ import annotations
 
@@ -56,13 +56,15 @@ from wattwire.store.imported import open_campaign
 WIDTH = 80
 WIDTH_SHARE = 0.05
 MEMORY_SHARE, MEMORY_SHARE_MAX = 0.1, 0.8
-"""Shares of the machine's memory for the nodes' records: reported, and refused as too large."""
+"""Shares of the machine's memory: above the first, a line reports the memory of the nodes' records;
+above the second, it reports that the memory is too large.
+"""
 LONG_S = 3600.0
-"""A longer plan requires a confirmation."""
+"""Duration above which a plan requires a confirmation, in seconds."""
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb."""
+    """Register the command."""
     verb = add_verb(verbs, "plan")
     studies.add_options(verb)
     variants.add_options(verb)
@@ -81,7 +83,7 @@ def add_to(verbs: Any) -> None:
 
 
 def plan(options: argparse.Namespace) -> int:
-    """Print the runs of a study on this machine, without building or running anything."""
+    """Print the runs of a study on this machine. Nothing is built or run."""
     catalog = Catalog()
     name, path, document = studies.loaded(catalog, options, options.preset)
     document = variants.applied(document, options)
@@ -140,7 +142,7 @@ def plan(options: argparse.Namespace) -> int:
 
 
 def _import_hint(name: str, path: Path) -> str:
-    """Return the hint to import the paper's data if the study has a reader for them, else ""."""
+    """Return the hint to import the paper's data, or "" if the study has no reader."""
     if not (path.parent / imports.FILE).is_file():
         return ""
     return f". The data of its paper can be read: wattwire import {name} DIR"
@@ -172,7 +174,7 @@ def _headline(
 
 
 def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return lines on the discarded first calls in closed loop."""
+    """Return lines on the discarded warm-up calls; empty without closed loop."""
     plan = study.plan
     if all(treatment["loop"] != "closed" for treatment in treatments):
         return []
@@ -200,7 +202,7 @@ def _say(text: str) -> None:
 
 
 def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
-    """Return a line on the nodes' records if they need much of the machine's memory."""
+    """Return a line on the memory of the nodes' records; empty if they need little memory."""
     if records_bytes < MEMORY_SHARE * machine_bytes:
         return []
     text = (
@@ -231,7 +233,7 @@ def _print_meters(
     windows: Mapping[str, MeterWindow | None],
     present: Sequence[Mapping[str, Any]] | None,
 ) -> None:
-    """Print the window that each readable meter needs, and name the unreadable meters."""
+    """Print the minimum window of each readable meter, and the names of the unreadable meters."""
     present_names = None if present is None else {meter["name"] for meter in present}
     needed = [
         window
@@ -263,7 +265,7 @@ def _print_disabled_limits(limits: ValidityLimits) -> None:
 
 
 def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
-    """Print the number of blocks required by the scatter of a finished campaign."""
+    """Print the number of blocks that the scatter of a finished campaign requires."""
     from wattwire.analysis import pilot as piloting  # noqa: PLC0415 - statistics are slow to import
     from wattwire.analysis.dataset import gather
     from wattwire.report.words import pilot as pilot_words
@@ -289,7 +291,7 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
 
 
 def meters_of(catalog: Catalog, study: Study) -> dict[str, MeterWindow | None]:
-    """Return the window that each meter of the study needs, by name; None for no minimum."""
+    """Return the minimum window of each meter of the study by name, or None without a minimum."""
     windows = {}
     for name, folder in sorted(catalog.meters.items()):
         manifest = read_toml(folder / "meter.toml")
@@ -300,7 +302,7 @@ def meters_of(catalog: Catalog, study: Study) -> dict[str, MeterWindow | None]:
 
 @contextlib.contextmanager
 def agent_here() -> Iterator[AgentClient | None]:
-    """Yield an agent, ended afterwards; None without an agent."""
+    """Yield an agent and close it afterwards. Yield None if no agent can be started."""
     with tempfile.TemporaryDirectory(prefix="wattwire-plan-") as state:
         try:
             agent = AgentClient(Path(state))
@@ -314,14 +316,14 @@ def agent_here() -> Iterator[AgentClient | None]:
 
 
 def meters_here(agent: AgentClient | None) -> list[dict[str, Any]] | None:
-    """Return the agent's descriptions of the meters that can read here; None without an agent."""
+    """Return the agent's descriptions of the readable meters, or None without an agent."""
     if agent is None:
         return None
     return [meter for meter in agent.hello["meters"] if meter["state"] == "present"]
 
 
 def run_command(options: argparse.Namespace) -> str:
-    """Return the command that runs the planned study, ready to be pasted into a shell."""
+    """Return the shell command that runs the planned study."""
     arguments = ["wattwire", "run", options.study]
     arguments += ["--preset", options.preset] if options.preset else []
     arguments += [word for change in options.changes for word in ("--set", change)]
@@ -348,9 +350,10 @@ def confirm_long(
     presets: Mapping[str, float],
     expected: Mapping[str, Expected] | None = None,
 ) -> None:
-    """Ask before a long plan begins. Raises UsageError without a terminal or a yes.
+    """Request confirmation of a long plan.
 
-    `presets` maps each preset of the study to its expected duration in seconds.
+    `presets` maps each preset of the study to its expected duration in seconds. Raises UsageError
+    without a terminal or without the answer yes.
     """
     estimate = forecast(study, runs, expected)
     if estimate.seconds <= LONG_S:

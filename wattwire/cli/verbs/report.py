@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb."""
+    """Register the command."""
     verb = add_verb(verbs, "report")
     verb.add_argument("campaign", metavar="DIR")
     verb.add_argument(
@@ -43,14 +43,14 @@ def add_to(verbs: Any) -> None:
 
 
 def write_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
-    """Write the page of a campaign, and its print files on request; return the page's path."""
+    """Write the page of a campaign and, if `printed`, its print files; return the page's path."""
     from wattwire.report import build_report  # noqa: PLC0415 - plotting is slow to import
 
     return build_report(campaign, printed)
 
 
 def answer_of(page: Path) -> list[str]:
-    """Return the headline of a written page, and a line for each question without a number."""
+    """Return the headline of a written page, and one line per question without a number."""
     return (page.parent / "answer.txt").read_text("utf-8").strip().splitlines()
 
 
@@ -61,7 +61,7 @@ def numbers_of(page: Path) -> dict[str, Any]:
 
 
 def tell_answers(lines: Sequence[str], document: Mapping[str, Any], stamps: str) -> None:
-    """Print the headline, the table of answers, and the notice of a look or changed limits."""
+    """Print the headline, the table of answers and the notice on validity limits."""
     width = columns(sys.stdout)
     for line in lines:
         print(wrapped(line, width, hanging=""))
@@ -72,13 +72,16 @@ def tell_answers(lines: Sequence[str], document: Mapping[str, Any], stamps: str)
 
 
 def stamps_of(page: Path | None) -> str:
-    """Return a page's notice of a look or of changed limits; "" without either."""
+    """Return the notice on a page about a look or changed validity limits, or ""."""
     path = page.parent / "validity.txt" if page else None
     return path.read_text("utf-8").strip() if path and path.is_file() else ""
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write the page of a campaign, finished or not; print its answer and the broken limits."""
+    """Write the page of a campaign, and print its answer and the broken limits.
+
+    The campaign may be incomplete.
+    """
     campaign = open_campaign(Path(options.campaign))
     try:
         reader = _rejudged(campaign, options.validity) if options.validity else campaign
@@ -91,7 +94,7 @@ def report(options: argparse.Namespace) -> int:
 
 
 def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
-    """Return the campaign, its runs judged by its own validity limits with these changes."""
+    """Return the campaign with verdicts according to its validity limits and these changes."""
     from wattwire.analysis.validity import Rejudged  # noqa: PLC0415 - tables are slow to import
 
     if isinstance(campaign, ImportedCampaign):
@@ -106,7 +109,7 @@ def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
         study = change(study, f"{VALIDITY}.{text.removeprefix(f'{VALIDITY}.')}")
     keys = {text.partition("=")[0].removeprefix(f"{VALIDITY}.") for text in changes}
     if "look" not in keys and study[VALIDITY].get("look"):
-        # A look has no limits, so a given limit ends the look.
+        # A look has no limits, so a given limit disables the look.
         study = change(study, f"{VALIDITY}.look=false")
         changes = [*changes, "look=false"]
     limits = parse_validity(study[VALIDITY], "--validity")

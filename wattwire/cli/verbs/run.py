@@ -37,7 +37,7 @@ AGAIN = (
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verbs and their options."""
+    """Register the commands and their options."""
     verb = add_verb(verbs, "run", epilog=compare.EXIT_CODES)
     studies.add_options(verb)
     variants.add_options(verb)
@@ -69,7 +69,7 @@ def add_to(verbs: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run a study to its end, or continue a campaign; then write its page."""
+    """Run a study or resume a campaign, then write the page."""
     catalog = Catalog()
     compare.refuse_outputs(options)
     if not options.resume:
@@ -95,9 +95,9 @@ def run(options: argparse.Namespace) -> int:
 def execute(
     runner: CampaignRunner, suspects: Callable[[Campaign], list[str]] | None = None
 ) -> None:
-    """Execute the remaining runs, then end the agent; on an interrupt print how to resume.
+    """Execute the remaining runs and close the agent. On an interrupt, print how to resume.
 
-    `suspects` returns the keys of the treatments to measure again once all runs are done.
+    `suspects` returns the keys of the treatments to measure again after all runs.
     """
     try:
         runner.execute()
@@ -125,7 +125,7 @@ def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Camp
 def _loaded(
     options: argparse.Namespace, catalog: Catalog, preset: str | None
 ) -> tuple[str, Path, dict[str, Any]]:
-    """Return name, file and document of the study, with its variants if any were given."""
+    """Return the name, the file and the document of the study, with any variants."""
     name, path, document = studies.loaded(catalog, options, preset)
     return name, path, variants.applied(document, options)
 
@@ -137,21 +137,24 @@ def begin(
     study: tuple[str, Path, dict[str, Any]],
     options: Options | None = None,
 ) -> CampaignRunner:
-    """Return a new campaign's runner, cells built and plan written; a failure leaves no folder."""
+    """Build the cells of a new campaign, write its plan and return its runner.
+
+    A failure leaves no campaign folder.
+    """
     runner = CampaignRunner(Campaign.create(directory), catalog, progress)
     try:
         runner.begin(*study, options or Options())
     except BaseException:
         runner.close()
         if not (directory / "plan.json").exists():
-            # Nothing was measured, and the folder has only files of this call.
+            # Nothing was measured. The folder contains only files of this call.
             shutil.rmtree(directory, ignore_errors=True)
         raise
     return runner
 
 
 def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
-    """Ask before a long plan begins; nothing has been built or written yet."""
+    """Request confirmation of a long plan, before anything is built or written."""
 
     def planned(preset: str | None) -> tuple[Study, list[PlannedRun], dict[str, Expected]]:
         name, path, document = _loaded(options, catalog, preset)
@@ -166,7 +169,7 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
         return
     presets = {}
     for name in plan.presets_of(catalog, options.study):
-        with contextlib.suppress(WattwireError):  # a preset that cannot run here
+        with contextlib.suppress(WattwireError):  # skip a preset that cannot be run on this machine
             presets[name] = forecast(*planned(name)).seconds
     plan.confirm_long(study, runs, presets, expected)
 
@@ -217,7 +220,7 @@ def _print_outcome(
     options: argparse.Namespace,
     progress: Any,
 ) -> None:
-    """Print the answers, the number of runs behind them, and the paths of campaign and page."""
+    """Print the answers, the number of valid runs, and the paths of campaign and page."""
     lines, numbers = answered
     if options.json:
         fields = {"answer": lines[0], "unanswered": lines[1:], "validity": stamps_of(page)}
@@ -233,16 +236,16 @@ def _print_outcome(
 
 
 def _mostly_excluded(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the machine's state makes more than half of the design's runs unusable."""
+    """Return whether the machine's state invalidated more than half of the design's runs."""
     design, *_ = _usable_by_side(rows)
     unknown = {row["run"] for row in rows if row["verdict"] == "invalid"}
     return bool(unknown) and 2 * sum(design.values()) < len(design)
 
 
 def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the summary's rows, all unused if no run has a record of a message.
+    """Return the rows of the summary, marked as unused if no run has a record of a message.
 
-    If other runs measured something, nodes that ended without a record are a result.
+    If other runs have records, nodes that ended without a record are a result.
     """
     if all(ended_unsent(row) for row in rows if row["used"]):
         return [{**row, "used": False} for row in rows]
@@ -250,9 +253,9 @@ def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _answered(campaign: Campaign) -> tuple[Sequence[str], dict[str, Any]]:
-    """Return the headline and a line per question without a number, and all answers' numbers.
+    """Return the headline, one line per question without a number, and the numbers of all answers.
 
-    This is for a campaign without a page that contains them.
+    This replaces the files of the page if no page is written.
     """
     from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
     from wattwire.analysis.dataset import gather
@@ -266,9 +269,9 @@ def _answered(campaign: Campaign) -> tuple[Sequence[str], dict[str, Any]]:
 
 
 def _invalid_lines(campaign: Campaign) -> Iterator[str]:
-    """Yield a line per run without a valid attempt, with the effective verdict and its reasons.
+    """Yield a line per run without a valid attempt, with its verdict and the reasons.
 
-    Replaced attempts are only counted.
+    Earlier attempts are only counted.
     """
     for run in campaign.journal.runs():
         attempts = [
@@ -289,7 +292,7 @@ def _invalid_lines(campaign: Campaign) -> Iterator[str]:
 
 
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a text with the numbers of valid design runs, control runs and traced runs."""
+    """Return text on the numbers of valid design runs, control runs and traced runs."""
     design, controls, traced = _usable_by_side(rows)
     text = f"{sum(design.values())} of {plural(len(design), 'design run')}"
     if controls:
@@ -302,7 +305,7 @@ def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _usable_by_side(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool], ...]:
-    """Return run → usable for the design, the control runs, and runs that count system calls."""
+    """Return the validity of runs (run → bool) for design, control runs and traced runs."""
     sides: dict[str, dict[str, bool]] = {"": {}, "control": {}, TRACED: {}}
     for row in rows:
         control = row.get("control") or ""
@@ -315,9 +318,9 @@ def _usable_by_side(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool],
 
 
 def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
-    """Yield the numbers of finished and valid runs.
+    """Yield lines on the numbers of finished and valid runs.
 
-    Settling runs are counted separately, because answers ignore them.
+    Settling runs have a separate line, because no answer uses them.
     """
     planned, counted = campaign.journal.runs(), campaign.journal.runs(first_block=1)
     settling = set(planned) - set(counted)
@@ -334,7 +337,7 @@ def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
 
 
 def status(options: argparse.Namespace) -> int:
-    """Print a campaign's progress and its excluded runs."""
+    """Print the progress and the excluded runs of a campaign."""
     campaign = open_campaign(Path(options.campaign))
     if isinstance(campaign, ImportedCampaign):
         print("\n".join(imported_text.summary_lines(campaign, columns(sys.stdout))))

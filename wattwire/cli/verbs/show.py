@@ -1,4 +1,4 @@
-"""Implement `show`: print a run of a campaign, and the commands that repeat it by hand."""
+"""Implement `show`: print a run of a campaign, or the commands that repeat it by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WIDTH = 80
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb."""
+    """Register the command."""
     verb = add_verb(
         verbs,
         "show",
@@ -50,7 +50,7 @@ def add_to(verbs: Any) -> None:
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print one run, or with --commands the commands of its processes; or a cell."""
+    """Print a run, the commands of its processes (--commands), or a cell."""
     if options.campaign == cell_facts.KIND and not Path(options.campaign).exists():
         return _show_cell(options)
     directory, run = _campaign_and_run(Path(options.campaign), options.run)
@@ -88,14 +88,14 @@ def _show_cell(options: argparse.Namespace) -> int:
 
 
 def _campaign_and_run(path: Path, run: str | None) -> tuple[Path, str | None]:
-    """Return campaign and run from the arguments; a run's folder names both."""
+    """Return the campaign and the run that the arguments name. A run's folder names both."""
     if run is None and path.parent.name == "runs" and (path / "run.json").is_file():
         return path.parent.parent, path.name
     return path, run
 
 
 def _folder(campaign: Campaign, run: str) -> Path:
-    """Return the folder of a run given by number, name or attempt. Raises UsageError."""
+    """Return the folder of a run, given by number, name or attempt. Raises UsageError."""
     planned = campaign.journal.runs()
     if run.isdigit():
         if not 1 <= int(run) <= len(planned):
@@ -115,7 +115,7 @@ def _folder(campaign: Campaign, run: str) -> Path:
 
 
 def _without_folder(campaign: Campaign, folder: Path) -> list[str]:
-    """Return lines on an attempt whose folder is missing, from journal and summary."""
+    """Return lines on an attempt without a folder, from the journal and the summary."""
     attempts = campaign.journal.attempts()
     attempt = next(entry for entry in attempts if entry.folder == folder.name)
     outcome = str(attempt.outcome).replace("_", " ")
@@ -142,7 +142,7 @@ def _known_runs(campaign: Campaign) -> str:
     return f"Its {len(planned)} runs are {planned[0]} to {planned[-1]}, or 1 to {len(planned)}."
 
 
-# -- the story ---------------------------------------------------------------------------------
+# -- description of a run ----------------------------------------------------------------------
 
 
 def _description(folder: Path, document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
@@ -157,7 +157,7 @@ def _description(folder: Path, document: Mapping[str, Any], row: Mapping[str, An
 
 
 def _headline(document: Mapping[str, Any]) -> str:
-    """Return the first line: the run's identity and verdict."""
+    """Return the first line of the description: the run's identity and verdict."""
     cells = " and ".join(dict.fromkeys(document["cells"].values()))
     text = f"Run {document['run']}, attempt {document['attempt']}: {cells}, "
     text += f"{document['levels'].get('pattern', '')}; {document['outcome'].replace('_', ' ')}"
@@ -225,7 +225,7 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
 
 
 def duration_words_short(seconds: float) -> str:
-    """Return a phase's duration: below a minute in seconds, to a hundredth."""
+    """Format a duration. Durations below a minute are given in hundredths of a second."""
     return f"{seconds:.2f} s" if seconds < 60 else duration_words(seconds)
 
 
@@ -254,7 +254,10 @@ def _exit_words(end: Mapping[str, Any] | None) -> str:
 
 
 def _settings(nodes: list[dict[str, Any]]) -> list[str]:
-    """Return blocks of the settings in force by node; nodes with equal settings share a block."""
+    """Return blocks of lines with the effective settings of the nodes.
+
+    Nodes with equal settings share a block.
+    """
     lines: list[str] = []
     blocks: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
     for node in nodes:
@@ -300,7 +303,7 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
     )
 
 
-# -- by hand -----------------------------------------------------------------------------------
+# -- commands ----------------------------------------------------------------------------------
 
 
 HEAD = """\
@@ -315,7 +318,7 @@ HEAD = """\
 
 
 def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a shell script's lines: every process in the order in which it was started."""
+    """Yield the lines of a shell script that starts every process in its original order."""
     folder = folder.resolve()
     order = document["commands"]
     yield HEAD.format(
@@ -335,25 +338,25 @@ def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
         for name, value in sorted((stored or {}).get(process, {}).items()):
             yield f"export {name}={shlex.quote(_final_path(value, folder))}"
         spec = process_folder / "spec.json"
-        if process not in services:  # the spec and samples of the run remain unchanged
+        if process not in services:  # do not change the spec and the samples of the run
             arguments = _with_option(arguments, "--out", ".")
             if spec.is_file():
                 yield _copy_command(spec, folder)
                 arguments = _with_option(arguments, "--spec", "spec.json")
-        # A node writes its lines to descriptor 3 (C-05); for use by hand, they go to the terminal.
+        # A node writes its lines to descriptor 3 (C-05). Here, they go to the terminal.
         yield shlex.join(arguments) + ("" if process in services else " 3>&1")
         yield f"# spec: {spec}" if spec.is_file() else f"# its files: {process_folder}"
 
 
 def _copy_command(spec: Path, folder: Path) -> str:
-    """Return the command that copies a spec here, with the paths of the run's final folder."""
+    """Return the command that copies a spec to the current folder and updates its paths."""
     attempt = rf"[^\"]*/runs/\.{folder.name}\.partial/"
     final = re.sub(r"([\\&|])", r"\\\1", json.dumps(str(folder))[1:-1])
     return f"sed {shlex.quote(f's|{attempt}|{final}/|g')} {shlex.quote(str(spec))} > spec.json"
 
 
 def _with_option(words: list[str], option: str, value: str) -> list[str]:
-    """Return the command with `value` after `option`; unchanged without that option."""
+    """Return `words` with the value of `option` replaced, or unchanged without that option."""
     if option not in words[:-1]:
         return words
     index = words.index(option) + 1
@@ -361,7 +364,7 @@ def _with_option(words: list[str], option: str, value: str) -> list[str]:
 
 
 def _final_path(word: str, folder: Path) -> str:
-    """Return a path of the attempt in flight as it is after the folder's renaming."""
+    """Convert a path in the folder of an unfinished attempt to the folder's final name."""
     partial = f"/runs/.{folder.name}.partial"
     index = word.find(partial)
     return word if index < 0 else f"{folder}{word[index + len(partial) :]}"

@@ -1,4 +1,4 @@
-"""Implement `try`: compare cells without a study file; the executed study is stored."""
+"""Implement `try`: compare cells without a study file. The executed study is stored."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ HEAD = """\
 
 
 def add_to(verbs: Any) -> None:
-    """Register the verb."""
+    """Register the command."""
     verb = add_verb(
         verbs,
         "try",
@@ -174,7 +174,7 @@ def _close(options: argparse.Namespace, directory: Path) -> int:
 
 
 def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the study that compares `cells` as the options say. Raises UsageError."""
+    """Return the document of a study that compares `cells`. Raises UsageError."""
     names = [cell.name for cell in cells]
     if len(set(names)) != len(names):
         raise UsageError(f"{NAME}: found a cell twice in {' '.join(names)}; name each cell once")
@@ -223,7 +223,7 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
 
 
 def _study_key(text: str, cells: Sequence[Cell]) -> str:
-    """Return a change with its full key: a bare name is a level or a setting of the middleware."""
+    """Return a --set with its full key. A key without a dot is a level or a setting."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise UsageError(f"--set {text}: allowed: KEY=VALUE, e.g. reply=ack or plan.seed=2")
@@ -248,7 +248,7 @@ def _plan_keys() -> list[str]:
 
 
 def to_toml(document: Mapping[str, Any]) -> str:
-    """Return a study document as TOML: scalars, lists, tables, lists of tables one level deep."""
+    """Convert a study document to TOML: scalars, lists, tables and lists of tables."""
     lines = [f"{key} = {_value(value)}" for key, value in document.items() if not _nested(value)]
     for key, value in document.items():
         for table in value if _is_tables(value) else [value] if isinstance(value, Mapping) else []:
@@ -273,7 +273,7 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value)  # TOML's basic strings have the escapes of JSON
+        return json.dumps(value)  # basic strings of TOML have the escapes of JSON
     return repr(value)
 
 

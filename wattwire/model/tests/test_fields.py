@@ -1,4 +1,4 @@
-"""A table becomes a dataclass, or an error names the place, the value and the allowed values."""
+"""Tests of the parser of tables: typed values, defaults and errors."""
 
 from __future__ import annotations
 

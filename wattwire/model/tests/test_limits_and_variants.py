@@ -1,4 +1,4 @@
-"""[[limit]] and [variants]: errors are refused with a message that names the remedy."""
+"""Tests of [[limit]] and [variants]: parsed values, and errors with remedies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A response is a metric of the registry; an unknown name is refused with the nearest known one."""
+"""Tests of the registry of metrics: lookup, synonyms, and suggestions in errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`[[paper_path]]` requests groups by any factors within any filter; errors are explained."""
+"""Tests of `[[paper_path]]`: groups by any factors, filters and errors."""
 
 import pytest
 

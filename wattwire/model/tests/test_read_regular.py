@@ -1,4 +1,4 @@
-"""A node's output is read only if it is a regular file, without ever blocking."""
+"""Tests of reading the output of a node: only regular files are read, without blocking."""
 
 from __future__ import annotations
 

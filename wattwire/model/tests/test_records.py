@@ -1,4 +1,4 @@
-"""Sample files are read completely or refused; nothing is guessed from truncated files."""
+"""Tests of sample files: complete files are read, and truncated or foreign files are rejected."""
 
 import numpy as np
 import pytest

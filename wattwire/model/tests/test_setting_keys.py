@@ -1,4 +1,4 @@
-"""A setting is the same key in dotted and quoted spelling, in every table."""
+"""Tests of setting keys: the dotted and the quoted spelling are equivalent in every table."""
 
 import json
 

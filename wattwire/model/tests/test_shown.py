@@ -1,4 +1,4 @@
-"""`[[table]]`, `[[figure]]`, `[[ranking]]` and the ways a question may be answered."""
+"""Tests of `[[table]]`, `[[figure]]` and `[[ranking]]`, and of the correlates of questions."""
 
 import pytest
 

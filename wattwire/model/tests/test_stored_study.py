@@ -1,4 +1,4 @@
-"""The study of every campaign can be read: any version, measured or imported, whole or partial."""
+"""Tests of stored studies: any version, measured or imported, complete or partial."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A study is accepted, or refused with the place, the allowed values and the remedy."""
+"""Tests of the parser of studies: defaults, presets, and errors with remedies."""
 
 import copy
 
@@ -203,7 +203,7 @@ def test_the_warm_up_in_calls_is_found_stated_or_refused():
     assert parsed(plan={"warmup_calls": "auto"}).plan.warmup_calls == AUTO
     assert parsed(plan={"warmup_calls": 200}).plan.warmup_calls == 200
     assert parsed(plan={"warmup_calls": 0}).plan.warmup_calls == 0
-    # Who gives a time asks for that, and for no calls beside it.
+    # A warm-up in seconds replaces the warm-up in calls.
     assert parsed(plan={"warmup_s": 1.0}).plan.warmup_calls == 0
     assert parsed(plan={"warmup_s": 1.0, "warmup_calls": "auto"}).plan.warmup_calls == AUTO
     assert '"auto", or the number of warm-up calls' in refused(plan={"warmup_calls": "long"})

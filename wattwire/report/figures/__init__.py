@@ -1,4 +1,4 @@
-"""Build charts as Vega-Lite specs, which the page draws and `print/` writes as SVG and PDF."""
+"""Build charts as Vega-Lite specs. The page draws them, and `print/` writes SVG and PDF files."""
 
 from wattwire.report.figures.curves import ecdf_chart, sizes_chart
 from wattwire.report.figures.effects import interaction_chart, ratios_chart

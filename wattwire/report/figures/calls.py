@@ -1,4 +1,4 @@
-"""Draw a composition as stacked bars whose segments add up to the total."""
+"""Draw system calls as stacked bars whose segments add up to the total."""
 
 from __future__ import annotations
 

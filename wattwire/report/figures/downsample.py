@@ -16,23 +16,23 @@ from wattwire.report.figures.style import POINTS
 from wattwire.report.parts import Figure, Fold
 
 POINTS_MAX = 4000
-"""Maximum number of run points in a figure. More points would overlap."""
+"""Maximum number of points of runs in a figure, to avoid overlap."""
 GROUP_MIN = 5
-"""Minimum number of points kept per group: its extremes, median and quartiles."""
+"""Minimum number of points per group after downsampling: extremes, median and quartiles."""
 GROUPED_BY = (("panel", "colour", "treatment", "used"), ("panel", "colour", "used"), ())
 
 Points = Sequence[Mapping[str, Any]]
 
 
 class Thinner:
-    """Downsamples the figures of a page. Figures with common points continue to share them."""
+    """Downsamples the figures of a page. Figures that share points continue to share them."""
 
     def __init__(self, most: int = POINTS_MAX) -> None:
         self._most = most
         self._cache: dict[int, tuple[Points, list[Any]]] = {}
 
     def parts(self, parts: Sequence[Any]) -> list[Any]:
-        """Return the parts after downsampling each figure that has too many run points."""
+        """Return the parts, with each figure of more than `most` run points downsampled."""
         return [self._part(part) for part in parts]
 
     def _part(self, part: Any) -> Any:
@@ -55,8 +55,8 @@ class Thinner:
 def thinned(points: Points, most: int) -> list[Any]:
     """Return about `most` of `points`, in the original order.
 
-    Each group keeps a proportional number of points, evenly spaced by rank, including its lowest
-    and highest value. Quartiles, medians and means therefore hardly change.
+    Each group keeps a proportional number of points, evenly spaced by rank, including its minimum
+    and maximum. Quartiles, medians and means are therefore nearly unchanged.
     """
     groups: dict[Hashable, list[int]] = {}
     for keys in GROUPED_BY:

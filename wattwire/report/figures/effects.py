@@ -30,11 +30,16 @@ from wattwire.report.figures.style import (
 MEAN_RUNS_MIN = 3
 LEVEL = 0.95
 DEGREES_MAX = 400
-"""Largest degrees of freedom in the table. Its last quantile also serves more (error 0.03 %)."""
+"""Largest number of degrees of freedom in the table. Its quantile is also used above (error 0.03
+%).
+"""
 
 
 def ratios_chart(points: Points | None, margin: float | None) -> Spec:
-    """Return ratios with intervals. Fields: name, response, ratio, low, high, one, order."""
+    """Return ratios with intervals.
+
+    Fields of the points: name, response, ratio, low, high, one, order.
+    """
     names = list(dict.fromkeys(point["name"] for point in points or ()))
     y = nominal("name", None, names) | {"axis": {"labelLimit": 260, "minExtent": NAMES_PX}}
     band, line, whisker = (
@@ -44,7 +49,7 @@ def ratios_chart(points: Points | None, margin: float | None) -> Spec:
     )
     title = "ratio to the baseline (log scale, 1 = the same)"
     layers = [
-        # The reference line uses the same points, because faceting would drop a layer with others.
+        # The reference line uses the same points, because facets drop layers with other data.
         {"mark": line, "encoding": {"x": {"field": "one", "type": "quantitative"}}},
         {
             "mark": whisker,
@@ -100,10 +105,10 @@ def interaction_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return lines of means by two factors. Fields: value, colour, across, panel.
+    """Return lines of means by two factors. Fields of the points: value, colour, across, panel.
 
-    `across` holds the title and the levels of the factor on the axis. Means are geometric on a log
-    scale. The bars are 95 % t intervals of means over MEAN_RUNS_MIN or more runs.
+    `across` is the title and the levels of the factor on the axis. Means are geometric on a log
+    scale. Error bars are 95 % t intervals of means over at least MEAN_RUNS_MIN runs.
     """
     selection, opacity = highlight()
     x = nominal("across", across[0], across[1]) | {
@@ -115,7 +120,7 @@ def interaction_chart(
         "x": x,
         "color": colour(colour_title, domain),
         "opacity": opacity,
-        # The offset separates intervals that would overlap.
+        # The offset separates intervals that would otherwise overlap.
         "xOffset": nominal("colour", None, domain) | {"scale": {"type": "point", "padding": 3}},
     }
     tooltip = [
@@ -152,7 +157,7 @@ def interaction_chart(
 
 
 def mean_steps(scale: str, groups: Sequence[str]) -> list[Spec]:
-    """Return transforms from runs to each group's mean, 95 % t limits (low, high) and run count."""
+    """Return the transforms that aggregate runs to groups: mean, 95 % t limits and run count."""
     log = f"('{scale}' === 'log')"
     quantiles = [
         {"degrees": degrees, "t": round(float(special.stdtrit(degrees, (1 + LEVEL) / 2)), 4)}
@@ -169,8 +174,7 @@ def mean_steps(scale: str, groups: Sequence[str]) -> list[Spec]:
             ],
             "groupby": list(groups),
         },
-        # Between rows of the table, the next smaller degrees of freedom give a conservative
-        # interval.
+        # Between rows of the table, the next lower degrees of freedom give a conservative interval.
         {
             "calculate": "datum.runs <= 61 ? datum.runs - 1 : "
             f"min({DEGREES_MAX}, 10 * floor((datum.runs - 1) / 10))",

@@ -1,4 +1,4 @@
-"""Fit a chart to its size and points by wrapping titles, omitting ticks and shrinking dots.
+"""Fit a chart to its size and points: wrap titles, omit ticks and shrink dots.
 
 explore.js does the same for the charts that a reader selects.
 """
@@ -12,16 +12,16 @@ from typing import Any
 from wattwire.report.figures.letters import drawable
 
 LETTER_PX = 6.1
-"""Mean width (px) of a letter at 12 px."""
+"""Mean width of a letter at a font size of 12 px, in px."""
 CROWD = 400
 DIGITS = ((5.6, (1, 2, 3, 5, 7)), (3.0, (1, 2, 5)), (1.7, (1, 3)), (0.0, (1,)))
-"""Minimum width of a decade, in label widths → leading digits of the ticks that fit."""
+"""Minimum width of a decade, in widths of a label → leading digits of the ticks that fit."""
 LABEL_PX = {"x": 45.0, "y": 20.0}
 TICKS_MIN = 3
 
 
 def fit(chart: dict[str, Any], points: Sequence[Mapping[str, Any]] | None) -> None:
-    """Fit the titles, ticks and dots of `chart` to its size and `points`, in place."""
+    """Fit titles, ticks and dots of `chart` to its size and `points`, in place."""
     unit = chart.get("spec", chart)
     for encoding in encodings(unit):
         for channel, side in (("x", "width"), ("y", "height")):
@@ -54,7 +54,7 @@ def _wrap(channel: dict[str, Any], room_px: float) -> None:
 
 
 def wrapped(title: str, room_px: float) -> list[str]:
-    """Return a title in lines of at most `room_px` px, without breaks inside brackets."""
+    """Wrap a title to lines of at most `room_px` px, without breaks inside brackets."""
     letters = max(8, int(room_px / LETTER_PX))
     if len(title) <= letters:
         return [title]
@@ -72,7 +72,7 @@ def wrapped(title: str, room_px: float) -> list[str]:
 def _axis_values(
     unit: Mapping[str, Any], channel: str, points: Sequence[Mapping[str, Any]]
 ) -> list[float]:
-    """Return the nonzero values of all layers along an axis, including the ends of bars."""
+    """Return the nonzero values of all layers on an axis, including the ends of bars."""
     ends = (channel, f"{channel}2")
     shown = [encoding.get(name, {}) for encoding in encodings(unit) for name in ends]
     fields = {field_encoding["field"] for field_encoding in shown if "field" in field_encoding}
@@ -89,7 +89,7 @@ def _ticks(channel: dict[str, Any], room: float, values: Sequence[float]) -> Non
 
 
 def log_ticks(low: float, high: float, room: float) -> list[float]:
-    """Return round tick values from `low` to `high` whose labels fit; [] if too few fit.
+    """Return round tick values from `low` to `high` whose labels fit, or [] if too few fit.
 
     `room` is the length of the axis in label widths.
     """

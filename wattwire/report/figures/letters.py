@@ -1,4 +1,4 @@
-"""Convert names of levels and columns into text that Vega can draw."""
+"""Convert names of levels and columns to text that Vega can draw."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ INHERITED = frozenset(
      "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString",
      "toString", "valueOf"}
 )  # fmt: skip
-"""Properties that every JavaScript object inherits, by Object.getOwnPropertyNames."""
+"""Properties that every JavaScript object inherits (Object.getOwnPropertyNames)."""
 
 
 @lru_cache(maxsize=10_000)
 def drawable(text: str) -> str:
     """Return `text` with each undrawable character replaced by its code point.
 
-    Vega looks words up in plain JavaScript objects, which inherit properties such as "constructor".
-    A no-break space after such a word avoids the clash and is invisible. Control characters and
-    lone surrogates break both Vega's parser and SVG.
+    Vega uses names as keys of plain JavaScript objects, which inherit properties such as
+    "constructor". An invisible no-break space after such a name avoids the clash. Control
+    characters and lone surrogates break Vega's parser and SVG.
     """
     text = UNDRAWABLE.sub(lambda letter: f"[U+{ord(letter[0]):04X}]", text)
     return f"{text}\u00a0" if text in INHERITED else text

@@ -1,4 +1,4 @@
-"""Draw the first response in each common kind of chart."""
+"""Draw the first response in several kinds of chart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PANELS_MAX, PER_ROW, LEVELS_MAX = 6, 3, 12
 
 @dataclass(frozen=True)
 class Layout:
-    """The factors on colour (or rows), axis and panels; None where no factor is used."""
+    """The factors on colour (or rows), axis and panels. None means that no factor is used."""
 
     tone: str
     across: str | None
@@ -30,12 +30,12 @@ class Layout:
 
 
 def layout_of(evidence: Evidence) -> Layout:
-    """Return the layout: primary factor on colour, longest factor on the axis, third in panels."""
+    """Return the layout: the primary factor on colour, further factors on axis and panels."""
     tone = evidence.primary if evidence.primary in evidence.varied else evidence.varied[0]
     other_factors = [name for name in evidence.varied if name != tone]
     counts = {name: len(levels_run(evidence, name)) for name in other_factors}
     axis_factors = [name for name in other_factors if 1 < counts[name] <= LEVELS_MAX]
-    # Lines need ordered levels, so numeric factors come first, then factors with most levels.
+    # Lines need ordered levels, so numeric factors are preferred, then factors with many levels.
     across = max(
         axis_factors, key=lambda name: (_is_numeric(evidence, name), counts[name]), default=None
     )
@@ -52,9 +52,9 @@ def _is_numeric(evidence: Evidence, factor: str) -> bool:
 def drawn(
     evidence: Evidence, responses: tuple[Response, ...], captions: dict[str, str]
 ) -> list[Figure]:
-    """Return figures of the first of `responses`; the scatter plots it against the second.
+    """Return figures of the first of `responses`. A scatter plot also uses the second.
 
-    `captions` maps a kind of figure to its caption.
+    `captions` maps the kind of a figure to its caption.
     """
     first, second = responses[0], responses[1] if len(responses) > 1 else None
     layout = layout_of(evidence)
@@ -87,7 +87,7 @@ def drawn(
             points_with_x, tones, tone, panels, PER_ROW, (title, value), (log, scale)
         )
         charts.append(("scatter", f"{_capital(first.title)} against {second.title}", chart))
-    # The audit trail of a measured campaign already has the run order of these two responses.
+    # The audit trail of a measured campaign already shows these two responses in run order.
     if evidence.imported or first not in (CPU, LATENCY_P50):
         chart = figures.order_chart(points, tones, tone, value, scale)
         charts.append(("order", f"{_capital(first.title)} in the order of execution", chart))
@@ -107,9 +107,10 @@ def _matched(
 ) -> tuple[list[dict[str, Any]], str]:
     """Return the points that means by two factors may pool, and a note on the omitted points.
 
-    Within a panel, a combination of the other factors is used only if every cell (level of the
-    colour × level of the axis) has it; otherwise cells would pool different combinations. If no
-    combination is in every cell, each colour uses the combinations at all its axis levels.
+    A cell is a level of the colour × a level of the axis. Within a panel, a combination of the
+    other factors is used only if every cell contains it. Otherwise, cells would pool different
+    combinations. If no combination is in every cell, each colour uses the combinations that all its
+    cells contain.
     """
     others = [
         name for name in evidence.varied if name not in (layout.tone, layout.across, layout.panel)
@@ -155,7 +156,10 @@ def _in_every_cell(
 def _distribution(
     groups: tuple[Any, ...], response: Response, value: str, scale: str, rows: figures.Rows
 ) -> tuple[str, str, Spec]:
-    """Return kind, title and chart of the distribution: violins if every row has enough runs."""
+    """Return kind, title and chart of the distribution.
+
+    The chart has violins if every row has enough runs, and boxes otherwise.
+    """
     counts: dict[tuple[str, str], int] = {}
     for point in groups[0]:
         key = (point["row"], point["panel"])
@@ -170,7 +174,7 @@ def _distribution(
 def _points(
     evidence: Evidence, layout: Layout, first: Response, second: Response | None
 ) -> list[dict[str, Any]]:
-    """Return a point for each valid run with a value of `first`, in run order."""
+    """Return one point per valid run with a value of `first`, in run order."""
     position_of = {
         entry["run"]: position for position, entry in enumerate(evidence.planned, start=1)
     }
@@ -211,14 +215,14 @@ def _points(
 
 
 def _row(evidence: Evidence, layout: Layout, levels: Mapping[str, Any]) -> str:
-    """Return a treatment's name inside its panel: its level of the colour, then all others."""
+    """Return a treatment's name in its panel: its level of the colour, then the other levels."""
     tone = evidence.title(layout.tone, levels.get(layout.tone))
     shown_elsewhere = [name for name in (layout.tone, layout.panel) if name]
     return ", ".join(filter(None, (tone, evidence.treatment_title(levels, shown_elsewhere))))
 
 
 def _rows(evidence: Evidence, layout: Layout, points: list[dict[str, Any]]) -> list[str]:
-    """Return the rows in order, with the levels of the colour next to each other."""
+    """Return the ordered row names, with the levels of the colour next to each other."""
     order = [name for name in evidence.varied if name != layout.tone] + [layout.tone]
     place = {name: {str(v): n for n, v in enumerate(levels_run(evidence, name))} for name in order}
 
@@ -237,7 +241,7 @@ def _panels(evidence: Evidence, layout: Layout, points: list[dict[str, Any]]) ->
 
 
 def _axis(response: Response, values: list[float]) -> tuple[str, str]:
-    """Return an axis title with unit, and the scale: log for positive values other than shares."""
+    """Return the axis title with unit, and the scale: log for positive values except shares."""
     scale = "log" if min(values) > 0 and not response.share else "linear"
     notes = [response.unit] if response.unit else []
     notes += ["log scale"] if scale == "log" else []

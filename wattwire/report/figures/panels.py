@@ -1,4 +1,4 @@
-"""Divide a figure into panels by pattern and by the factor with most levels."""
+"""Divide a figure into panels by pattern and by the factor with the most levels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ PANELS_PER_ROW = 3
 
 
 def facet_factor(evidence: Evidence) -> str | None:
-    """Return the factor that divides a figure into rows: the most levels, up to ROWS_MAX."""
+    """Return the factor that divides a figure into rows.
+
+    This is the factor with the most levels, if they are at most ROWS_MAX.
+    """
     factors = [
         name
         for name in evidence.varied
@@ -30,7 +33,7 @@ def panel_of(evidence: Evidence, treatment: Mapping[str, Any], across: str | Non
 
 
 def panels(evidence: Evidence, across: str | None, present: Sequence[str]) -> list[str]:
-    """Return the nonempty panels, ordered by level of `across`, then by pattern."""
+    """Return the nonempty panels, sorted by level of `across`, then by pattern."""
     planned = [
         panel_of(evidence, {"pattern": pattern, across or "": level}, across)
         for level in (levels_run(evidence, across) if across else [None])
@@ -40,16 +43,16 @@ def panels(evidence: Evidence, across: str | None, present: Sequence[str]) -> li
 
 
 def panels_per_row(evidence: Evidence) -> int:
-    """Return the number of panels per row: the pattern count, or PANELS_PER_ROW for one pattern."""
+    """Return the panels per row: the number of patterns, or PANELS_PER_ROW for a single pattern."""
     patterns = len(titles_of(evidence, "pattern"))
     return patterns if patterns > 1 else PANELS_PER_ROW
 
 
 def titles_of(evidence: Evidence, factor: str) -> list[str]:
-    """Return the titles of a factor's levels that have runs, in order."""
+    """Return the titles of the levels of a factor that have runs, in order."""
     return [evidence.title(factor, level) for level in levels_run(evidence, factor)]
 
 
 def treatment_of(evidence: Evidence, run: str) -> dict[str, Any]:
-    """Return all levels of a run, including fixed ones."""
+    """Return all levels of a run, including fixed levels."""
     return all_levels(evidence.runs[run])

@@ -35,7 +35,10 @@ def scatter_chart(
     titles: tuple[str, str],
     scales: tuple[str, str] = ("log", "log"),
 ) -> Spec:
-    """Return a scatter plot of runs with treatment medians. Fields: x, y, colour, treatment, …"""
+    """Return a scatter plot of runs with treatment medians.
+
+    Fields of the points: x, y, colour, treatment, panel, run.
+    """
     selection, opacity = highlight(0.45, 0.05)
     valid_only = {"filter": "isValid(datum.x) && isValid(datum.y)"}
     shared = {
@@ -98,10 +101,11 @@ def heat_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return a heat map of a response over two factors. Fields: value, across, down, panel.
+    """Return a heat map of a response over two factors.
 
-    `across` and `down` each hold a factor's title and levels. A cell shows the mean of its runs,
-    which is geometric on a log scale. The number is printed in the cell if it fits.
+    Fields of the points: value, across, down, panel. `across` and `down` are the title and the
+    levels of a factor. A cell shows the mean of its runs, which is geometric on a log scale. The
+    number is printed if it fits.
     """
     x = nominal("across", *across) | {"axis": {"labelAngle": 0, "labelOverlap": True}}
     y = nominal("down", *down) | {"axis": {"labelLimit": NAMES_PX}}
@@ -142,7 +146,10 @@ def heat_chart(
 
 
 def _cell_means(scale: str) -> list[Spec]:
-    """Return transforms from runs to cells: mean, run count, printed number, relative value."""
+    """Return the transforms that aggregate runs to cells.
+
+    They compute mean, run count, printed number and relative value.
+    """
     log = f"('{scale}' === 'log')"
     return [
         {"filter": f"isValid(datum.value) && (!{log} || datum.value > 0)"},
@@ -173,7 +180,7 @@ def _cell_means(scale: str) -> list[Spec]:
 
 
 def _number_layer() -> Spec:
-    """Return the layer of cell numbers, dark on light cells and light on dark cells."""
+    """Return the layer of cell numbers, which are dark on light cells and light on dark cells."""
     return {
         "mark": {"type": "text", "fontSize": 12},
         "encoding": {

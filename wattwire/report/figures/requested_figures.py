@@ -22,7 +22,7 @@ PER_ROW = 2
 def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | Text]:
     """Return the requested figure, or a sentence that explains why it cannot be drawn.
 
-    If the response was not measured, the figure shows the response `instead`.
+    If `response` was not measured, the figure shows `instead`.
     """
     requested = resolve(spec.response, evidence.described)
     response, roles = requested, _roles(evidence, requested, spec)
@@ -94,7 +94,7 @@ def _scatter(
     points: list[dict[str, Any]] = []
     for role, panel in roles:
         x_values = values_of(evidence, frame, against, role)
-        if not np.isfinite(x_values).any():  # the response of a whole run
+        if not np.isfinite(x_values).any():  # the response has no value per role
             x_values = values_of(evidence, frame, against, BOTH)
         y_values = values_of(evidence, frame, response, role)
         points += points_of(evidence, frame, x_values, y_values, by, panel)

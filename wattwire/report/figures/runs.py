@@ -1,4 +1,4 @@
-"""Draw runs as dots, boxes, violins, curves, and values in run order."""
+"""Draw runs as dots, boxes, violins and curves, and in run order."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from wattwire.report.figures.style import (
 BOX_RUNS_MIN = 5
 """Minimum number of runs for a box. Fewer runs give unreliable quartiles and are drawn as dots."""
 VIOLIN_RUNS_MIN = 20
-"""Minimum number of runs for a violin. With fewer, the density reflects only its bandwidth."""
+"""Minimum number of runs for a violin. With fewer runs, the density mainly shows its bandwidth."""
 ROW_PX = 40
 NAMES_PX_MAX = 320
-"""Maximum width (px) of row names. Longer names are truncated; the tooltip has the full name."""
+"""Maximum width of row names in px. Longer names are truncated; the tooltip shows the full name."""
 SPREAD = 11
 BY_COLOUR = {"groupby": ["colour", "panel"]}
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a chart: the points' field that names a row, all names in order, their width.
+    """Rows of a chart: the names in order, the field with a point's row name, the width of names.
 
     In a template, `titles` and `names_px` are placeholders that begin with @.
     """
@@ -51,7 +51,7 @@ class Rows:
 
     @classmethod
     def of_treatments(cls, titles: Sequence[str]) -> Rows:
-        """Return a row for each treatment, with space for its name."""
+        """Return one row per treatment, with space for its name."""
         longest_px = LETTER_PX * max(map(len, titles), default=0) + GAP_PX
         return cls(titles, "row", int(min(NAMES_PX_MAX, max(NAMES_PX, longest_px))))
 
@@ -65,7 +65,7 @@ class Rows:
 
 
 TREATMENT_ROWS = Rows(["@rows"], "row", "@room")
-"""Placeholder rows of a template; explore.js fills them in."""
+"""Placeholder rows of a template, which explore.js replaces."""
 
 
 def runs_chart(
@@ -76,7 +76,10 @@ def runs_chart(
     per_row: int,
     value_title: str,
 ) -> Spec:
-    """Return runs as dots and each group's geometric mean as a bar. Fields: value, colour, …"""
+    """Return runs as dots, and the geometric mean of each group as a bar.
+
+    Fields of the points: value, colour, panel, centre, treatment, run.
+    """
     rows = Rows(domain, "colour")
     centre = {
         "transform": [{"aggregate": [_group_value("centre")], **rows.group}],
@@ -101,11 +104,12 @@ def box_chart(
     scale: str = "log",
     rows: Rows | None = None,
 ) -> Spec:
-    """Return box plots with every run as a dot. Fields: value, colour, panel, row, …
+    """Return box plots with every run as a dot.
 
-    Each row has a box; without `rows`, each colour has one. Boxes show quartiles. Whiskers extend
-    to the lowest and highest run, so no run is marked as an outlier. A row with fewer than
-    BOX_RUNS_MIN runs shows dots only.
+    Fields of the points: value, colour, panel, row, treatment, run. Each row has a box; without
+    `rows`, each colour has a box. Boxes show quartiles. Whiskers extend to the lowest and the
+    highest run, so no run is marked as an outlier. A row with fewer than BOX_RUNS_MIN runs shows
+    only dots.
     """
     rows = rows or Rows(domain, "colour")
     quartiles = [
@@ -155,11 +159,12 @@ def violin_chart(
     scale: str = "log",
     rows: Rows | None = None,
 ) -> Spec:
-    """Return violin plots with every run as a dot. Fields: value, colour, panel, row, …
+    """Return violin plots with every run as a dot.
 
-    Each row has a violin; without `rows`, each colour has one. The density is a Gaussian kernel
-    estimate with Scott's bandwidth on the displayed scale, cut at the lowest and highest run. All
-    violins have the same width. A row with fewer than VIOLIN_RUNS_MIN runs shows dots only.
+    Fields of the points: value, colour, panel, row, treatment, run. Each row has a violin; without
+    `rows`, each colour has a violin. The density is a Gaussian kernel estimate with Scott's
+    bandwidth on the displayed scale, cut at the lowest and the highest run. All violins have the
+    same width. A row with fewer than VIOLIN_RUNS_MIN runs shows only dots.
     """
     rows = rows or Rows(domain, "colour")
     log = f"('{scale}' === 'log')"
@@ -187,7 +192,7 @@ def violin_chart(
     ]
     violin = {
         "transform": density_steps,
-        # A trail mark is a line of varying width, which draws the violin along its row.
+        # A trail mark is a line of varying width, which draws a violin along its row.
         "mark": {"type": "trail", "opacity": 1, "fillOpacity": 0.3},
         "encoding": {
             "x": {"field": "value", "type": "quantitative"},
@@ -215,7 +220,7 @@ def runs_ecdf_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return curves of the share of runs at or below a value. Fields: value, colour, panel."""
+    """Return ECDF curves of the runs. Fields of the points: value, colour, panel."""
     selection, opacity = highlight()
     share = {"field": "share", "type": "quantitative", "title": "share of runs"}
     percent = {"tickCount": 4, "labelExpr": "format(100 * datum.value, '~g') + ' %'"}
@@ -249,7 +254,7 @@ def order_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return values in run order. Fields: order, value, colour, used, run, edge."""
+    """Return values in run order. Fields of the points: order, value, colour, used, run, edge."""
     selection, opacity = highlight(0.85, 0.1)
     position = {
         "field": "order",
@@ -275,7 +280,8 @@ def order_chart(
             "y": number("value", value_title, scale),
             "color": colour(colour_title, domain),
             "shape": shape(colour_title, domain),
-            # Filled marks are usable runs, hollow marks excluded runs: visible in greyscale too.
+            # Valid runs are filled and excluded runs are hollow, which is also visible in
+            # greyscale.
             "fillOpacity": {
                 "field": "used",
                 "type": "nominal",
@@ -306,7 +312,7 @@ def _dots(
     domain: Sequence[str], colour_title: str, rows: Rows, value_title: str, scale: str,
     size: int = 38,
 ) -> Spec:  # fmt: skip
-    """Return the layer that draws runs as dots, spread within their row to avoid overlap."""
+    """Return the layer that draws runs as dots, with an offset in the row to avoid overlap."""
     spread = [
         {"window": [{"op": "row_number", "as": "place"}], **rows.group},
         {"calculate": f"(datum.place * 7) % {SPREAD} - 5", "as": "spread"},

@@ -20,7 +20,7 @@ def points_of(
     tone: str,
     panel: str,
 ) -> list[dict[str, Any]]:
-    """Return a point for each run of `frame` whose two values are positive and finite.
+    """Return one point per run of `frame` whose two values are positive and finite.
 
     `across` and `up` have shape (runs,). Log scales cannot show other values. `tone` is the factor
     on colour.

@@ -1,7 +1,7 @@
-"""Define the colours, sizes, scales, panels and style that all charts share.
+"""Colours, sizes, scales, panels and style that all charts share.
 
-A chart is a Vega-Lite document as plain data. Its points occur once, under `datasets`. A chart
-without points is a template; explore.js replaces its placeholders, which begin with @.
+A chart is a Vega-Lite document. Its points are under `datasets`. A chart without points is a
+template; explore.js replaces its placeholders, which begin with @.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from wattwire.report.figures.letters import drawable
 Spec = dict[str, Any]
 Points = Sequence[Mapping[str, Any]]
 
-# Okabe & Ito, Color Universal Design (2008); without yellow, which is too faint on white.
+# Okabe & Ito, Color Universal Design (2008), without yellow, which is too faint on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-# These colours look alike in greyscale, so shapes and dashes also distinguish levels.
+# Some of these colours are equal in greyscale, so shapes and dashes also distinguish levels.
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 4), (1, 3))
 HEAT = "cividis"
@@ -27,11 +27,11 @@ LEGEND = "highlight"
 POINTS = "points"
 
 WIDTH_PX = 800
-"""Target width of a chart. Over two printed columns (174 mm) its smallest font is 7.4 pt."""
+"""Target width of a chart in px. At two printed columns (174 mm), its smallest font is 7.4 pt."""
 FONT_PX = 12
 GAP_PX = 14
 AXIS_PX, NAMES_PX = 64, 150
-"""Space (px) next to a panel for axis numbers, and for the names of levels."""
+"""Space next to a panel for axis labels and for level names, in px."""
 
 
 CONFIG: Spec = {
@@ -79,15 +79,15 @@ CONFIG: Spec = {
 
 
 def finish(chart: Spec, points: Points | None) -> Spec:
-    """Return the chart in the page's style with its points, or a template without points.
+    """Return the chart with the style of the page and its points. Without points, it is a template.
 
-    Vega cannot draw some names of levels and columns; these are converted.
+    Names of levels and columns are converted to text that Vega can draw.
     """
     chart = _drawable_words(chart)
     if points is not None and not all(map(_is_drawable, points)):
         points = [_drawable_words(point) for point in points]
     fit(chart, points)
-    # No copy: charts with the same points share one list of them on the page.
+    # The points are not copied, so charts with the same points share one list on the page.
     datasets = {} if points is None else {"datasets": {POINTS: points}}
     return {"config": CONFIG, **chart, **datasets}
 
@@ -97,7 +97,7 @@ def _is_drawable(point: Mapping[str, Any]) -> bool:
 
 
 def _drawable_words(node: Any) -> Any:
-    """Return a part of a chart with all its text converted to drawable text."""
+    """Return a part of a chart with all text converted to drawable text."""
     if isinstance(node, str):
         return drawable(node)
     if isinstance(node, Mapping):
@@ -106,12 +106,12 @@ def _drawable_words(node: Any) -> Any:
 
 
 def rounded(value: float, digits: int = 4) -> float:
-    """Return `value` rounded to significant digits, to keep the page small."""
+    """Return `value` rounded to `digits` significant digits, which reduces the size of the page."""
     return float(f"{value:.{digits}g}")
 
 
 def nominal(field: str, title: str | None, domain: Sequence[str]) -> Spec:
-    """Return an encoding channel for names in the given order."""
+    """Return an encoding channel for names in a given order."""
     return {"field": field, "type": "nominal", "title": title, "sort": list(domain)}
 
 
@@ -160,7 +160,7 @@ def short_number(of: str) -> str:
 
 
 def hint(field: str, title: str | None = None, form: str | None = ",.4~r") -> Spec:
-    """Return one line of a mark's tooltip."""
+    """Return a line of a mark's tooltip."""
     encoding: Spec = {"field": field, "title": title or field}
     if form is None:
         return encoding | {"type": "nominal"}
@@ -184,14 +184,14 @@ def panel_width(panels: int, per_row: int, beside_px: int = AXIS_PX) -> int:
 
 
 def in_panels(chart: Spec, panels: Sequence[str], per_row: int) -> Spec:
-    """Return the chart with a panel per title, wrapped into rows.
+    """Return the chart with one panel per title, wrapped into rows.
 
-    A grid of rows and columns is not used: if a combination is missing, Vega-Lite draws the
-    following panels one position early, under the wrong headings.
+    A grid of rows and columns is not used, because Vega-Lite misplaces panels if a combination is
+    missing.
     """
     if len(panels) < 2:
         return {"data": {"name": POINTS}, **chart}
-    # All panels share a scale, so transforms apply before the division into panels.
+    # All panels share a scale, so transforms run before the division into panels.
     steps = {"transform": chart["transform"]} if chart.get("transform") else {}
     chart = {key: value for key, value in chart.items() if key != "transform"}
     return {

@@ -1,4 +1,4 @@
-"""Report known causes of unusual latencies, with evidence, beyond the study's questions."""
+"""Detectors of known causes of unusual latencies, beyond the questions of a study."""
 
 from wattwire.report.findings.part import Findings, look
 

@@ -88,7 +88,7 @@ NAMED_MAX = 4
 
 
 def find(evidence: Evidence, runs: Sequence[Run]) -> Finding | Silence:
-    """Return the finding over all treatments, or the reason that there is none."""
+    """Return the finding over all treatments, or the reason for its absence."""
     hits = ack_waits.hits_of(evidence, runs)
     if not hits:
         return Silence(PHRASES("silent"))
@@ -133,7 +133,7 @@ def _summary(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Ph
 
 
 def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[Phrase]:
-    """Return sentences on excluded runs with the mode, and on treatments with no other runs."""
+    """Return sentences on excluded runs with the mode, and on treatments without other runs."""
     counts = {hit.treatment: sum(run.excluded for run in hit.runs) for hit in hits}
     total = sum(counts.values())
     if not total:
@@ -152,7 +152,7 @@ def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[Phrase]
 
 
 def _nagle_sentences(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[Phrase]:
-    """Return sentences on the Nagle settings that the nodes of runs with the mode reported."""
+    """Return sentences on the Nagle settings of the nodes in runs with the mode."""
     names = settings_with(evidence, runs, NAGLE_OFF)
     mode_runs = [run for hit in hits for run in hit.runs]
     values_by_name = {
@@ -203,7 +203,7 @@ def _proof_sentence(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence
 
 
 def _levels_to_compare(evidence: Evidence, name: str) -> tuple[Any, Any]:
-    """Return the two levels of a manifest's setting that a study should compare."""
+    """Return the two levels of a setting that a study should compare."""
     switches = (evidence.reader.machine.get("switches") or {}).values()
     is_switch = any(name == f"settings.{setting}" for names in switches for setting in names)
     return ('"default"', '"on"') if is_switch else (False, True)
@@ -241,8 +241,8 @@ def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
     )
 
 
-# Excluded runs are searched too: load does not cause a mode at 40 ms, and a waiting node leaves CPU
-# time to the other programs that cause exclusions.
+# Excluded runs are also searched: load does not cause a mode at 40 ms, and a waiting node leaves
+# CPU time to the other programs, whose load can exclude the run.
 DETECTOR = Detector(
     10,
     lambda searched: [find(searched.evidence, [*searched.runs, *searched.excluded])],

@@ -1,4 +1,4 @@
-"""Define findings, the registration of detectors, and titles of levels."""
+"""Findings, the registration of detectors, and titles of levels."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PHRASES = Phrases("finding", {"shown": "shown by this study", "suspected": "susp
 
 @dataclass(frozen=True)
 class Finding:
-    """One suspected or shown cause.
+    """A suspected or shown cause.
 
-    `settles` names the evidence that would prove the cause; "" if it is shown.
+    `settles` names the evidence that would prove a suspected cause; it is "" for a shown cause.
     """
 
     id: str
@@ -31,7 +31,7 @@ class Finding:
 
     @property
     def standing(self) -> Phrase:
-        """Strength of the evidence: "shown" or "suspected"."""
+        """Return the strength of the evidence: "shown" or "suspected"."""
         return PHRASES("shown" if self.shown else "suspected")
 
 
@@ -44,7 +44,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class Searched:
-    """The detectors' input: usable and excluded runs with latencies, each in run order."""
+    """Input of the detectors: valid and excluded runs with latencies, each in run order."""
 
     evidence: Evidence
     runs: Sequence[Run]
@@ -53,7 +53,7 @@ class Searched:
 
 @dataclass(frozen=True)
 class Detector:
-    """A detector's place among the findings, and its function."""
+    """A detector: its position among the findings, and its function."""
 
     place: int
     look: Callable[[Searched], Sequence[Finding | Silence]]
@@ -61,7 +61,7 @@ class Detector:
 
 
 def told_levels(evidence: Evidence, treatment: Treatment) -> str:
-    """Return a treatment's levels with their titles, for a sentence."""
+    """Return the titles of a treatment's levels, for a sentence."""
     return ", ".join(told_level(evidence, name, word) for name, word in treatment)
 
 
@@ -74,7 +74,10 @@ def told_level(evidence: Evidence, name: str, word: str) -> str:
 
 
 def shared_levels(evidence: Evidence, hit: Iterable[Treatment], all_: Iterable[Treatment]) -> str:
-    """Return the levels common to the hit treatments but not to all; "" for none."""
+    """Return the levels of the `hit` treatments, for each factor of which they lack some levels.
+
+    The result is "" if there is no such factor.
+    """
     hit_levels = _levels_by_name(hit)
     phrases = []
     for name, all_words in _levels_by_name(all_).items():
@@ -94,7 +97,7 @@ def _levels_by_name(treatments: Iterable[Treatment]) -> dict[str, list[str]]:
 
 
 def study_key(name: str, levels: Sequence[Any]) -> str:
-    """Return a factor as a line of a study file: `"settings.x" = [false, true]`."""
+    """Format a factor as a line of a study file: `"settings.x" = [false, true]`."""
     key = f'"{name}"' if "." in name else name
     shown = [str(v).lower() if isinstance(v, bool) else str(v) for v in levels]
     return f"{key} = [{', '.join(shown)}]"

@@ -56,7 +56,10 @@ PHRASES = Phrases(
 
 
 def find(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]) -> Finding | Silence:
-    """Return the finding over all groups; `noise` is the noise floor of each response."""
+    """Return the finding over all groups, or the reason for its absence.
+
+    `noise` is the noise floor of each response.
+    """
     falls = falls_of(evidence, runs, noise)
     if falls is None:
         return Silence(PHRASES("one_rate"))

@@ -1,4 +1,4 @@
-"""Run all detectors, and return their findings or the reasons for having none."""
+"""Run all detectors and collect their findings, or the reasons for their absence."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PHRASES = Phrases(
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings, and the reasons that other detectors have none."""
+    """The findings, and the reasons why the other detectors have none."""
 
     items: tuple[Finding, ...]
     silent: tuple[Silence, ...]
 
     @property
     def in_short(self) -> Phrase:
-        """A sentence that summarises all findings; "" without findings."""
+        """Return a sentence that summarises all findings, or "" without findings."""
         findings = [
             PHRASES("finding", title=finding.title, standing=finding.standing)
             for finding in self.items
@@ -43,7 +43,7 @@ class Findings:
 
 
 def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
-    """Apply every detector to the valid runs; `series` has each run's latencies."""
+    """Apply every detector to the runs. `series` contains the latencies of each valid run."""
     excluded = excluded_runs(evidence, excluded_series(evidence))
     searched = Searched(evidence, runs_of(evidence, series), excluded)
     if not searched.runs and not excluded:
@@ -62,7 +62,7 @@ def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
 
 @cache
 def detectors() -> tuple[Detector, ...]:
-    """Return the detectors of all modules in this folder, by place."""
+    """Return the detectors of all modules in this folder, sorted by place."""
     folder = __name__.rpartition(".")[0]
     names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
     modules = [importlib.import_module(f"{folder}.{name}") for name in names]

@@ -1,4 +1,4 @@
-"""Describe steps at a payload size, which `analysis/findings/size_steps.py` detects."""
+"""Text on steps at a payload size, which `analysis/findings/size_steps.py` detects."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PHRASES = Phrases(
         ),
         "known_change": "Known changes between the two sizes: {causes:listed}.",
         "no_known_change": "No change between the two sizes is known.",
-        # Known changes: sizes on a network, and buffers.
+        # Known changes: packet sizes and buffers.
         "tcp_frame": (
             "a TCP segment of one Ethernet frame (1,448 B of payload at an MTU of 1,500)"
         ),
@@ -105,7 +105,7 @@ PHRASES = Phrases(
             "Each point is the median over blocks of the runs' medians. Lines connect measured "
             "sizes; the sizes in between were not measured."
         ),
-        # Instead of a finding.
+        # Reasons for the absence of a finding.
         "few_sizes": (
             "Steps at a payload size were not tested: the study has {sizes:plural payload size}, "
             "and the test needs {needed} or more."
@@ -125,7 +125,7 @@ JUMPS = {
     "fall": "smaller / larger",
     "loss": "lost above the trend",
 }
-"""Maps the kind of a step to the heading of its column."""
+"""Kind of a step → heading of its column."""
 
 LANDMARKS: tuple[tuple[int, Phrase], ...] = (
     (1448, PHRASES("tcp_frame")),
@@ -138,7 +138,7 @@ BUFFERS = (SEND_BUFFER_BYTES, RECEIVE_BUFFER_BYTES, FRAGMENT_BYTES)
 
 
 def find(evidence: Evidence, runs: Sequence[Run]) -> list[Finding | Silence]:
-    """Return a finding per pair of sizes and kind of step, or the reason that there is none."""
+    """Return a finding per pair of sizes and kind of step, or the reason for its absence."""
     levels = evidence.factors.get(FACTOR, ())
     if len(levels) < stats.SIZES_MIN:
         return [Silence(PHRASES("few_sizes", sizes=len(levels) or 1, needed=stats.SIZES_MIN))]
@@ -201,7 +201,7 @@ def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> 
         for setting in settings_with(evidence, runs, purpose):
             values = {value for run in runs for value in run.in_force(setting)}
             granted = sorted({int(value) for value in values if value.isdecimal()})
-            # Linux reserves half of a buffer for bookkeeping (socket(7)).
+            # Linux reserves half of a buffer for overhead (socket(7)).
             sizes_between = [
                 size for size in granted if low <= size < high or low <= size // 2 < high
             ]
@@ -231,7 +231,7 @@ def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step])
 
 
 def _jump(steps: Sequence[Step]) -> Phrase:
-    """Return a phrase with the size of the step in its groups."""
+    """Return a phrase with the size of the step in all groups."""
     if steps[0].kind == "loss":
         return PHRASES("loss", share=max(step.interval.estimate for step in steps))
     ratios = sorted(math.exp(step.interval.estimate) for step in steps)

@@ -1,4 +1,4 @@
-"""Pack a page's rows as columnar JSON with each distinct word once; page.js unpacks them."""
+"""Pack rows as columnar JSON that contains each distinct word once. page.js unpacks them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ WORDS_MIN = 4
 def packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return `rows` by column: words as {"words": […], "at": […]}, other values as a list.
 
-    Missing keys become null. So do infinite and unknown numbers, which JSON cannot represent.
+    Missing keys, infinite numbers and NaN become null, because JSON cannot represent them.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     return packed_columns({name: [row.get(name) for row in rows] for name in names}, len(rows))
 
 
 def packed_columns(columns: Mapping[str, Sequence[Any]], rows: int) -> dict[str, Any]:
-    """Return the same as `packed`, from columns with `rows` values each."""
+    """Return the same as `packed`, for columns with `rows` values each."""
     return {"rows": rows, "columns": {name: _column(v) for name, v in columns.items()}}
 
 
@@ -40,10 +40,10 @@ def _column(values: Sequence[Any]) -> Any:
 
 
 def packed_charts(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return charts by name, each with the index of its points. Shared points occur once.
+    """Return charts by name with their points, where charts share equal points.
 
-    The result is {"charts": {name: spec}, "points": [packed, …]}. A spec's `datasets` hold the
-    index.
+    The result is {"charts": {name: spec}, "points": [packed, …]}. The `datasets` of a spec contain
+    the index of its points.
     """
     index_of: dict[int, int] = {}
     points: list[dict[str, Any]] = []
@@ -61,6 +61,6 @@ def packed_charts(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def script_json(value: Any) -> str:
-    """Return JSON that cannot end its script element: each "<" is written as \\u003c instead."""
+    """Return JSON that cannot end its script element, with each "<" written as \\u003c."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.replace("<", "\\u003c")

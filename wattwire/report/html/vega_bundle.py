@@ -1,4 +1,4 @@
-"""Bundle a page's drawing library and cache it, because bundling takes seconds."""
+"""Bundle the drawing library of a page, and cache it because bundling takes seconds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ VERSION = metadata.version("vl-convert-python")
 
 
 def for_pages() -> str:
-    """Return the library's code, escaped for a script element.
+    """Return the code of the library, escaped for a script element.
 
-    The user's cache provides the code if it has an intact copy of this version. A cache that cannot
-    be written is ignored.
+    The code comes from the user's cache if the cache contains an intact copy of this version. An
+    unwritable cache is ignored.
     """
     cache_file = cache_folder() / "blobs" / f"page-library-{VERSION}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -32,7 +32,7 @@ def for_pages() -> str:
 
 
 def _bundle() -> str:
-    import vl_convert  # noqa: PLC0415 - slow to load, and usually the library is cached
+    import vl_convert  # noqa: PLC0415 - slow to load, and usually cached
 
     return str(vl_convert.javascript_bundle(SNIPPET)).replace("</script", "<\\/script")
 

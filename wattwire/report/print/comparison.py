@@ -1,4 +1,4 @@
-"""Format a comparison for a terminal, a pull request (Markdown) and a build server (JUnit)."""
+"""Format a comparison for terminals, pull requests (Markdown) and build servers (JUnit)."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ OK_MARK = "✅"
 
 
 def first_line(judged: Judged | None, limits: Sequence[Checked]) -> str:
-    """Return the results of the comparison and the limits, as sentences."""
+    """Return sentences on the results of the comparison and the limits."""
     sentences = [comparing.first_line(judged)] if judged else []
     return " ".join([*sentences, limit_words.in_short(limits)] if limits else sentences)
 
 
 def text_lines(judged: Judged | None, limits: Sequence[Checked] = ()) -> list[str]:
-    """Return comparison and limits as plain lines; the first line is the result."""
+    """Return the comparison and the limits as plain lines. The first line states the result."""
     lines = [first_line(judged, limits), ""]
     if judged is not None:
         lines += [*_table(judged.shown), ""]
@@ -85,14 +85,14 @@ def _remarks(judged: Judged | None) -> list[str]:
 
 
 def nothing_usable(judged: Judged | None, limits: Sequence[Checked]) -> bool:
-    """Return whether no valid run exists for the comparison or, without one, for the limits."""
+    """Return whether the comparison or, without a comparison, the limits have no valid run."""
     if judged is not None:
         return judged.nothing_usable
     return bool(limits) and all(check.runs == 0 for check in limits)
 
 
 def completed(judged: Judged) -> list[Phrase]:
-    """Return a line on the treatments in which every run completed; no line if there are none."""
+    """Return a line on the treatments in which every run completed; [] if there are none."""
     unremarkable = [item for item in judged.items if item.unremarkable]
     if not unremarkable:
         return []
@@ -106,7 +106,7 @@ def completed(judged: Judged) -> list[Phrase]:
 
 
 def basis(judged: Judged) -> Phrase:
-    """Return a sentence on the intervals' method and confidence level."""
+    """Return a sentence on the method and the confidence level of the intervals."""
     return PHRASES(
         "basis",
         method=comparing.method(judged),
@@ -118,7 +118,7 @@ def basis(judged: Judged) -> Phrase:
 
 
 def markdown(judged: Judged | None, limits: Sequence[Checked] = ()) -> str:
-    """Return comparison and limits as Markdown, for a pull request or a job's summary."""
+    """Return the comparison and the limits as Markdown, for pull requests and job summaries."""
     lines = [f"**{_escaped(first_line(judged, limits))}**"]
     if judged is not None:
         lines += ["", "| treatment | response | verdict | ratio | by ranks | runs |"]
@@ -151,11 +151,11 @@ def _row(*cells: str) -> str:
 def junit(
     judged: Judged | None, limits: Sequence[Checked] = (), unclear_is_bad: bool = False
 ) -> str:
-    """Return JUnit XML with a test case for each treatment and response, and for each limit.
+    """Return JUnit XML with a test case per treatment and response, and per limit.
 
     A worse result is a failure. An unclear verdict is a skipped case, or a failure if
-    `unclear_is_bad`. Without a valid run, an additional case is an error, to prevent a false
-    success.
+    `unclear_is_bad`. If no run is valid, an additional case is an error, so that the build does not
+    succeed.
     """
     suites = ElementTree.Element("testsuites", name="wattwire")
     if judged is not None:
@@ -181,7 +181,7 @@ def junit(
 
 
 def _no_valid_run(suites: ElementTree.Element, message: str) -> None:
-    """Add a test suite with a single case, which is an error."""
+    """Add a test suite with a single case that is an error."""
     suite = ElementTree.SubElement(
         suites, "testsuite", name="runs", tests="1", failures="0", errors="1", skipped="0", time="0"
     )
@@ -293,7 +293,7 @@ def _item_json(item: Item) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | None:
-    """Return `value`, or None for infinity and NaN, which JSON cannot hold."""
+    """Return `value`, or None for infinity and NaN, which JSON cannot represent."""
     return value if math.isfinite(value) else None
 
 

@@ -1,7 +1,7 @@
-"""Write tables as LaTeX for papers, with booktabs, units under the headings, reasons as notes.
+"""Write tables as LaTeX for papers, with booktabs, units below headings and notes.
 
-Cells have the same text as on the page. Reasons that replace numbers move into the notes. The first
-line of a file names the LaTeX packages that it needs.
+Cells have the same text as on the page. Reasons for missing numbers become notes. The first line of
+a file lists the required LaTeX packages.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Any
 from wattwire.report.parts import Column, Table
 
 COLUMN_MM, PAGE_MM, TURNED_MM = 84.0, 174.0, 235.0
-"""Widths (mm) available to a table: one column, two columns, a landscape page."""
+"""Widths available to a table in mm: one column, two columns, a landscape page."""
 WORDS_MM_MIN = 22.0
 REASON_LETTERS_MIN = 20
 FLOAT_ROWS_MAX, TURNED_ROWS_MAX = 40, 25
-"""Maximum number of rows on a page. A longer table continues on further pages."""
+"""Maximum number of rows per page, in portrait and landscape. A longer table continues on further
+pages.
+"""
 
 SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -43,7 +45,7 @@ LATIN_END = 0x17F
 
 
 class _Letters(dict[int, str]):
-    """Return the replacement of a character: itself if pdflatex has it, else [U+…]."""
+    """Maps a character to its replacement: itself if pdflatex supports it, otherwise [U+…]."""
 
     def __missing__(self, code: int) -> str:
         known = 32 <= code <= LATIN_END and code != 127
@@ -63,7 +65,7 @@ SCRIPTS = (
 
 
 def escaped(text: str) -> str:
-    """Return `text` escaped for LaTeX; a character that pdflatex lacks becomes [U+…]."""
+    """Return `text` escaped for LaTeX. A character that pdflatex lacks becomes [U+…]."""
     if text.isalnum() and text.isascii():
         return text
     for sign, digits, pattern in SCRIPTS:
@@ -81,7 +83,7 @@ def _with_script(text: str, sign: str, digits: dict[str, str], pattern: re.Patte
 
 @dataclass(frozen=True)
 class Setting:
-    """The typesetting of a table: font size, column gap and available width."""
+    """Typesetting of a table: font size, column gap and available width."""
 
     letters: str
     mm_per_letter: float
@@ -89,7 +91,7 @@ class Setting:
     room_mm: float
 
     def width_mm(self, letters: int) -> float:
-        """Return the approximate width (mm) of `letters` characters of text, rounded up."""
+        """Return the approximate width of `letters` characters of text in mm."""
         return self.mm_per_letter * letters
 
 
@@ -98,17 +100,17 @@ SETTINGS = (
     Setting(r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.45, 2.2, PAGE_MM),
     Setting(r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.45, 2.2, TURNED_MM),
 )
-"""Settings in order of preference: 8 pt, then 7 pt. A smaller font would be unreadable."""
+"""Font settings in order of preference: 8 pt, then 7 pt. A smaller font would be unreadable."""
 
 
 @dataclass
 class Notes:
-    """The reasons that replace numbers, each with the letter of its note."""
+    """The reasons for missing numbers, each with the letter of its note."""
 
     marks: dict[str, str] = field(default_factory=dict)
 
     def mark(self, reason: str) -> str:
-        """Return the letter of a reason: a … z, then aa, ab, …"""
+        """Return the letter of a reason: a … z, then aa, ab, …."""
         if reason not in self.marks:
             more, last = divmod(len(self.marks), 26)
             letters = string.ascii_lowercase
@@ -117,12 +119,12 @@ class Notes:
 
 
 def write_tex(table: Table, path: Path) -> None:
-    """Write the table as a LaTeX fragment: a float, or a long table over several pages."""
+    """Write the table as a LaTeX fragment: a float, or a longtable over several pages."""
     path.write_text(tex(table), "utf-8")
 
 
 def tex(table: Table) -> str:
-    """Return the table as LaTeX in the first of SETTINGS that fits, or in the last."""
+    """Return the table as LaTeX with the first of SETTINGS that fits, or with the last."""
     notes = Notes()
     rows = [[_cell(table, column, row, notes) for column in table.columns] for row in table.rows]
     lengths = [_longest_line(table, column) for column in table.columns]
@@ -169,19 +171,19 @@ def _cell(table: Table, column: Column, row: dict[str, Any], notes: Notes) -> st
         if len(table.text(column, row)) >= REASON_LETTERS_MIN:
             return rf"--\textsuperscript{{{notes.mark(reason)}}}"
     text = escaped(table.text(column, row))
-    # After \\, LaTeX reads a bracket or an asterisk as an argument of the line break.
+    # After \\, LaTeX interprets a bracket or an asterisk as an argument of the line break.
     return f"{{{text}}}" if text.startswith(("[", "*")) else text
 
 
 def _longest_line(table: Table, column: Column) -> int:
-    """Return the length of a column's longest line, in characters."""
+    """Return the number of characters in the longest line of a column."""
     cells = [table.text(column, row) for row in table.rows if not table.muted(column, row)]
     unit = f"({column.unit})" if column.unit else ""
     return max(len(text) for text in (*_heading_lines(column.title), unit, *cells, ""))
 
 
 def _heading_lines(title: str) -> list[str]:
-    """Return a heading as two lines if it has more than 12 characters, else as one line."""
+    """Split a heading of more than 12 characters into two lines."""
     words = title.split()
     if len(title) <= 12 or len(words) < 2:
         return [title]
@@ -190,12 +192,12 @@ def _heading_lines(title: str) -> list[str]:
 
 
 def _is_long(column: Column, letters: int, setting: Setting) -> bool:
-    """Return whether a column's text may wrap."""
+    """Return whether the text of a column may wrap."""
     return column.kind == "text" and setting.width_mm(letters) > WORDS_MM_MIN
 
 
 def _min_width_mm(table: Table, lengths: Sequence[int], setting: Setting) -> float:
-    """Return the minimum width (mm) of a table whose long texts wrap."""
+    """Return the minimum width in mm of a table whose long texts wrap."""
     widths_mm = [
         WORDS_MM_MIN if _is_long(column, letters, setting) else setting.width_mm(letters)
         for column, letters in zip(table.columns, lengths, strict=True)
@@ -204,7 +206,7 @@ def _min_width_mm(table: Table, lengths: Sequence[int], setting: Setting) -> flo
 
 
 def _widths(table: Table, lengths: Sequence[int], setting: Setting) -> list[float | None]:
-    """Return the width (mm) of each text column that must wrap; None for other columns."""
+    """Return the width in mm of each text column that must wrap, and None for other columns."""
     natural_mm = [setting.width_mm(letters) for letters in lengths]
     room = setting.room_mm - setting.gap_mm * len(natural_mm)
     if sum(natural_mm) <= room:
@@ -225,7 +227,7 @@ def _alignment(column: Column, width_mm: float | None) -> str:
 
 
 def _head(table: Table) -> list[str]:
-    """Return the heading rows: groups, titles on one or more lines, units."""
+    """Return the heading rows: groups, titles (in one or more lines), units."""
     if not table.headed:
         return [r"\toprule"]
     lines = [r"\toprule"]

@@ -1,4 +1,4 @@
-"""Write the documents of published data: citation, methods, threats to validity."""
+"""Write the documents for published data: citation, methods, threats to validity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AUTHOR = re.compile(r" *(?P<family>[^,\s][^,\n]*?) *, *(?P<given>[^,\s][^,\n]*?
 
 
 def parse_author(text: str) -> tuple[str, str]:
-    """Return (family, given) of `Family, Given`. Raises UsageError for anything else."""
+    """Parse an author `Family, Given`. Raises UsageError for other text."""
     match = _AUTHOR.fullmatch(text)
     if match is None:
         raise UsageError(
@@ -35,9 +35,9 @@ def parse_author(text: str) -> tuple[str, str]:
 
 
 def documents(reader: CampaignReader, authors: Sequence[str], identity: str) -> dict[str, str]:
-    """Return the documents that accompany the data, as file name → text.
+    """Return the documents that accompany the data (file name → text).
 
-    Without authors, CITATION.cff is omitted. `identity` is the study's digest.
+    Without authors, CITATION.cff is omitted. `identity` is the digest of the study.
     """
     evidence = gather(reader)
     answers = answer_all(evidence)
@@ -65,7 +65,7 @@ def _title(evidence: Evidence) -> str:
 
 
 def methods_tex(title: str, sentences: Sequence[str]) -> str:
-    r"""Return a paragraph for `\input{methods.tex}` in a paper, with a sentence per line."""
+    r"""Return a paragraph for `\input{methods.tex}` in a paper, with one sentence per line."""
     head = [
         "% The measurement of these data, generated from the campaign's records only.",
         r"% In the preamble: \usepackage[T1]{fontenc} \usepackage{textcomp}",
@@ -75,7 +75,7 @@ def methods_tex(title: str, sentences: Sequence[str]) -> str:
 
 
 def threats_markdown(title: str, items: Sequence[tuple[str, str]]) -> str:
-    """Return the threats to validity as Markdown lists, under a heading for each kind."""
+    """Return the threats to validity as Markdown lists with a heading per kind."""
     lines = [f"# Threats to validity: {title}"]
     for kind in KINDS:
         sentences = [sentence for item_kind, sentence in items if item_kind == kind]
@@ -88,7 +88,7 @@ def threats_markdown(title: str, items: Sequence[tuple[str, str]]) -> str:
 def citation(
     evidence: Evidence, authors: Sequence[tuple[str, str]], abstract: str, identity: str
 ) -> str:
-    """Return CITATION.cff in format 1.2.0. JSON quotes its strings, which is valid YAML."""
+    """Return CITATION.cff, format 1.2.0. Its strings are quoted as JSON, which is valid YAML."""
     day = measured_on(evidence)
     lines = [
         f"cff-version: {CFF_VERSION}",

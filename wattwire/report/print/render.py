@@ -1,4 +1,4 @@
-"""Draw figures as SVG and PDF files in journals' print sizes, and as SVG for the page."""
+"""Draw figures as SVG and PDF files in the print sizes of journals, and as SVG for the page."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from wattwire.report.print import render_worker
 
 REASON_MAX = 300
 FORMAT = 1
-"""Version of the files. Increase it when the files of an unchanged spec change."""
+"""Version of the rendered files. Increase it if the files change for an unchanged spec."""
 
 
 class Drawer:
-    """Draws figures to `folder` as ID.svg and ID.pdf, in the background.
+    """Draws figures to `folder` as ID.svg and ID.pdf in the background.
 
-    Existing files with the same spec and library version are reused. The end removes files of other
-    figures. The page's own spec and one library version produce page, SVG and PDF, so these cannot
-    differ.
+    Existing files with the same spec and library version are reused. On exit, files of other
+    figures are removed. The page, SVG and PDF files use the same spec and library version, so they
+    cannot differ.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.failed: dict[str, str] = {}
-        """The reason for each failed figure, by id; complete after `pictures` returns."""
+        """Figure id → reason for its failure; complete after `pictures` returns."""
         self._drawn: dict[str, Future[str | None]] = {}
-        self._waiting = ThreadPoolExecutor(1)  # figures for the drawing process
+        self._waiting = ThreadPoolExecutor(1)  # queue of the drawing process
         folder.mkdir(parents=True, exist_ok=True)
         self._library = self._waiting.submit(library.for_pages)
         if next(folder.glob("*.svg"), None) is None:
-            render_worker.shared()  # figures must be drawn: start while the data are analysed
+            render_worker.shared()  # figures must be drawn: start during the analysis
 
     def __enter__(self) -> Drawer:
         return self
@@ -48,24 +48,24 @@ class Drawer:
             self._remove_stale()
 
     def begin(self, figures: Sequence[Figure]) -> None:
-        """Start drawing `figures`; return at once."""
+        """Start drawing `figures` and return immediately."""
         for figure in figures:
             self._drawn[figure.id] = self._waiting.submit(self._draw, figure)
 
     def pictures(self) -> dict[str, str]:
-        """Wait for the figures and return the page's SVG by figure id."""
+        """Wait for the figures and return their SVG for the page by figure id."""
         drawn = {name: picture.result() for name, picture in self._drawn.items()}
         return {name: svg for name, svg in drawn.items() if svg is not None}
 
     def library(self) -> str:
-        """Return the drawing library for a page."""
+        """Return the drawing library for the page."""
         return self._library.result()
 
     def _draw(self, figure: Figure) -> str | None:
-        """Draw a figure unless its files exist, and return its SVG; None if drawing fails.
+        """Draw a figure unless its files exist, and return its SVG, or None if drawing fails.
 
-        Other figures and the page are still drawn after a failure. Raises OSError if a file cannot
-        be written.
+        After a failure, the page and the other figures are still drawn. Raises OSError if a file
+        cannot be written.
         """
         mark = _mark(figure)
         svg, pdf = (self._folder / f"{figure.id}.{end}" for end in ("svg", "pdf"))
@@ -80,7 +80,7 @@ class Drawer:
             except ValueError as error:
                 self.failed[figure.id] = _error_message(error)
                 break
-            except WattwireError:  # may recur with this figure
+            except WattwireError:  # the process ended, perhaps because of this figure
                 if is_retry:
                     self.failed[figure.id] = "the drawing process crashed twice at this figure"
         svg.unlink(missing_ok=True)
@@ -95,9 +95,9 @@ class Drawer:
 
 
 class Undrawn:
-    """Replaces Drawer if only the reader's browser draws the charts.
+    """Replaces Drawer if only the browser draws the charts.
 
-    It removes the outdated figure files of an earlier report.
+    It removes the figure files of an earlier report.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -112,14 +112,14 @@ class Undrawn:
         return
 
     def begin(self, figures: Sequence[Figure]) -> None:
-        """Draw nothing."""
+        """Do nothing."""
 
     def pictures(self) -> dict[str, str]:
         """Return no pictures."""
         return {}
 
     def library(self) -> str:
-        """Return the drawing library for a page."""
+        """Return the drawing library for the page."""
         return library.for_pages()
 
 
@@ -130,6 +130,6 @@ def _error_message(error: ValueError) -> str:
 
 
 def _mark(figure: Figure) -> str:
-    """Return an SVG file's comment with the digest of its spec and the library version."""
+    """Return the comment in an SVG file with the digest of its spec and the library version."""
     content = json.dumps([figure.spec, library.VERSION, FORMAT], separators=(",", ":"))
     return f"<!-- wattwire {hashlib.sha256(content.encode()).hexdigest()} -->"

@@ -1,9 +1,9 @@
-"""Draw charts in a separate process, as SVG for page and print and as PDF.
+"""Draw charts in a separate process, as SVG for page and print, and as PDF.
 
-The drawing library holds the interpreter's lock for most of its work, so a thread would not draw in
-parallel. Requests and replies are JSON lines, one reply per request. The process ends when its
-input ends, and therefore when its parent ends. It starts quickly, because it imports no other part
-of the report. `shared` returns the calling process's Pen.
+The drawing library holds the interpreter lock for most of its work, so threads would not draw in
+parallel. Requests and replies are JSON lines, with one reply per request. The process exits when
+its input ends, which also happens when its parent exits. It starts quickly, because it imports no
+other part of the report. `shared` returns the Pen of the calling process.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from typing import Any
 from wattwire.model.errors import WattwireError
 
 COLUMN_MM = (84.0, 174.0)
-"""Printed widths: one column, and two columns including the gap."""
+"""Printed widths in mm: one column, and two columns including the gap."""
 SINGLE_MAX_PX = 400
-"""Maximum width (px) of a picture printed over one column; its smallest font is then 7.1 pt."""
+"""Maximum width of a figure in one printed column, in px. Its smallest font is then 7.1 pt."""
 REPEATED_MIN = 8
 POINTS_PER_MM = 72 / 25.4
 SERVE = (
     "import sys; sys.path[:] = sys.argv[1:]; "
     "from wattwire.report.print import render_worker; render_worker.serve()"
 )
-"""Uses this process's module path, because -m would search the user's folder first."""
+"""Command that passes on this process's module path, because -m would search the user's folder
+first.
+"""
 NOTHING = {"data": {"values": []}, "mark": "point"}
 PRINTED = re.compile(
     r'<svg ([^>]*?)width="[\d.]+mm" height="[\d.]+mm" viewBox="0 0 ([\d.]+) ([\d.]+)"'
@@ -42,7 +44,7 @@ MARK = re.compile(r'<path (?:aria-[a-z]+="[^"]*" )*transform="translate\(([^)]*)
 
 
 class Pen:
-    """A process that draws one chart at a time. Several threads may share it."""
+    """A process that draws one chart at a time. Several threads can share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -53,7 +55,7 @@ class Pen:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process is running."""
+        """Return whether the process is running."""
         return self._process.poll() is None
 
     def draw(self, spec: Mapping[str, Any], svg: Path, pdf: Path, mark: str) -> str:
@@ -62,7 +64,7 @@ class Pen:
         Raises OSError if a file cannot be written, ValueError for an invalid spec, and
         WattwireError if the process ends.
         """
-        # Paths are absolute, because the process keeps its original working directory.
+        # The process does not follow changes of the working directory, so paths are absolute.
         files = {"svg": str(svg.absolute()), "pdf": str(pdf.absolute())}
         request = {"spec": spec, **files, "mark": mark}
         with self._lock:
@@ -95,7 +97,7 @@ _starting = threading.Lock()
 
 
 def shared() -> Pen:
-    """Return this process's Pen, started on first use because its engine starts slowly."""
+    """Return the Pen of this process, started on first use because its engine starts slowly."""
     with _starting:
         if not _pens or not _pens[-1].is_alive:
             _pens[:] = [Pen()]
@@ -103,7 +105,7 @@ def shared() -> Pen:
 
 
 def size_px(svg: str) -> tuple[float, float]:
-    """Return a picture's width and height in px. Raises ValueError if they are missing."""
+    """Return the width and the height of an SVG in px. Raises ValueError if they are missing."""
     match = SIZE.search(svg)
     if match is None:
         raise ValueError("svg: no width and height in the first element")
@@ -111,12 +113,12 @@ def size_px(svg: str) -> tuple[float, float]:
 
 
 def width_mm(svg: str) -> float:
-    """Return the printed width of a picture: one or two columns."""
+    """Return the printed width of an SVG in mm: one or two columns."""
     return COLUMN_MM[0] if size_px(svg)[0] <= SINGLE_MAX_PX else COLUMN_MM[1]
 
 
 def sized(svg: str, unit: str = "mm", per_mm: float = 1.0) -> str:
-    """Return the picture scaled to its printed width."""
+    """Return the SVG scaled to its printed width."""
     width, height = size_px(svg)
     wide = width_mm(svg) * per_mm
     high = wide * height / width
@@ -125,14 +127,14 @@ def sized(svg: str, unit: str = "mm", per_mm: float = 1.0) -> str:
 
 
 def unsized(svg: str) -> str:
-    """Return an SVG made by `sized` with its original size restored."""
+    """Return an SVG of `sized` with its original size."""
     return PRINTED.sub(r'<svg \1width="\2" height="\3" viewBox="0 0 \2 \3"', svg, count=1)
 
 
 def small(svg: str) -> str:
-    """Return the picture with repeated marks defined once and referenced.
+    """Return the SVG with repeated marks replaced by references to a definition.
 
-    A thousand dots repeat a path a thousand times. References need a tenth of the bytes.
+    A thousand dots repeat the same path. References need a tenth of the bytes.
     """
     counts = Counter(match[2] for match in MARK.finditer(svg))
     names = {
@@ -156,27 +158,27 @@ def small(svg: str) -> str:
     return f"{svg[:end]}<defs>{definitions}</defs>{MARK.sub(reference, svg[end:])}"
 
 
-# -- in the drawing process ----------------------------------------------------------------------
+# -- in the drawing process --------------------------------------------------------------------
 
 
 def serve() -> None:
     """Answer requests until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent; this ends with it
-    # Output of the library must not mix with the answers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    # Output of the library must not mix with the replies.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    _svg_of(NOTHING)  # start the library's engine before the first request
+    _svg_of(NOTHING)  # starts the engine of the library before the first request
     for line in sys.stdin:
         try:
             answer: dict[str, Any] = {"drawn": _draw_files(json.loads(line))}
         except OSError as error:
             answer = {"errno": error.errno, "error": error.strerror, "file": error.filename}
-        except Exception as error:  # noqa: BLE001 - the library's own errors, sent to the parent
+        except Exception as error:  # noqa: BLE001 - errors of the library are sent to the parent
             answer = {"error": f"{type(error).__name__}: {error}"}
         try:
             answers.write(json.dumps(answer) + "\n")
             answers.flush()
-        except BrokenPipeError:  # the parent has ended
+        except BrokenPipeError:  # the parent has exited
             os._exit(1)
 
 
@@ -185,9 +187,9 @@ def _draw_files(request: Mapping[str, Any]) -> str:
 
     svg = small(_svg_of(request["spec"]))
     Path(request["svg"]).write_text(sized(svg) + request["mark"], "utf-8")
-    # The library reads an SVG's size as points and ignores its unit.
+    # The library interprets the size of an SVG as points and ignores its unit.
     data = vl_convert.svg_to_pdf(sized(svg, "", POINTS_PER_MM))
-    # A rename prevents an incomplete file from passing for a current figure.
+    # A rename prevents an incomplete file from being reused as a current figure.
     pdf = Path(request["pdf"])
     partial = pdf.with_suffix(".pdf.partial")
     partial.write_bytes(data)

@@ -1,1 +1,1 @@
-"""Build the page's sections. Each file has the name of its section's anchor."""
+"""Sections of the page. The name of a file is the anchor of its section."""

@@ -1,4 +1,4 @@
-"""Build the section that answers the study's questions."""
+"""Build the section with the answers to the study's questions."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ PHRASES = Phrases(
 
 RANK_BLOCKS_MIN = 6
 CHANGES_MAX = 6
-"""Maximum number of interactions with a sentence; the table lists all interactions."""
+"""Maximum number of interactions with a sentence. The table lists all interactions."""
 SENTENCES_MAX, LOWEST_LISTED, HIGHEST_LISTED = 8, 3, 2
-"""With more answers, a factor has sentences for only the two extreme answers."""
+"""If a factor has more answers than SENTENCES_MAX, only its extreme answers have sentences."""
 
 
 def section(
@@ -133,7 +133,7 @@ def section(
 ) -> Section:
     """Return the section that answers each question with simultaneous intervals.
 
-    A short table of all answers in `document` (report/analysis.json) comes first.
+    A short table of all answers in `document` (report/analysis.json) is at the start.
     """
     part = Section("answers", PHRASES("title"))
     summary = short_answers.table(document) if document else None
@@ -177,7 +177,7 @@ def section(
 
 
 def _interaction_parts(evidence: Evidence, at_levels: Sequence[AtLevel]) -> list[Text | Table]:
-    """Return sentences and tables on how answers depend on the levels of the other factors."""
+    """Return sentences and tables on the dependence of answers on other factors' levels."""
     sentences = [change_sentence(change_entry(evidence, change)) for change in changes(at_levels)]
     parts: list[Text | Table] = [Text(text, "warning") for text in sentences[:CHANGES_MAX]]
     ratios = [row for row in at_levels if not isinstance(row.answer.result, stats.Difference)]
@@ -192,7 +192,7 @@ def _interaction_parts(evidence: Evidence, at_levels: Sequence[AtLevel]) -> list
 
 
 def _substituted_baselines(evidence: Evidence, answers: Answers) -> list[Phrase]:
-    """Return a sentence for each replaced baseline, with the reason and the new baseline."""
+    """Return a sentence for each replaced baseline, with the reason and the replacement."""
     sentences = []
     for factor in dict.fromkeys(item.factor for item in answers.items):
         planned, used = planned_baseline(evidence, factor), baseline_of(evidence, factor)
@@ -238,7 +238,7 @@ def _question_words(
         groups.setdefault((answer.response, answer.factor), []).append(answer)
     for group in groups.values():
         sentences += _level_sentences(evidence, group, answers)
-    # Answers with the same reason for having no number share a sentence.
+    # Answers whose numbers are missing for the same reason share a sentence.
     reasons = dict.fromkeys((answer.response.title, str(answer.result)) for answer in uncomputed)
     reason_sentences = [
         PHRASES("no_number", response=title, reason=reason) for title, reason in reasons
@@ -255,9 +255,9 @@ def _question_words(
 
 
 def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answers) -> list[Phrase]:
-    """Return the sentences on the levels of a factor in a response.
+    """Return the sentences on the levels of a factor for a response.
 
-    With more than SENTENCES_MAX levels, only the lowest and highest have a sentence each, and
+    With more than SENTENCES_MAX levels, only the lowest and highest levels have sentences, and
     another sentence summarises the rest.
     """
     shown = list(group)
@@ -279,7 +279,7 @@ def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answe
 
 
 def _other_levels(evidence: Evidence, rest: Sequence[Answer], answers: Answers) -> Phrase:
-    """Return the sentence that summarises the answers between the two extremes."""
+    """Return a sentence that summarises the answers between the extremes."""
     first, response = rest[0], rest[0].response
     is_ratio = isinstance(first.result, stats.Ratio)
     outcomes = Counter(words.OUTCOMES[answers.outcome(answer)] for answer in rest)
@@ -399,7 +399,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
 
 
 def _registration(evidence: Evidence) -> Phrase:
-    """Return a phrase on whether the questions preceded the data."""
+    """Return a phrase that states whether the questions were registered before the data."""
     edits = [PHRASES("edited", files=evidence.edited)] if evidence.edited else []
     edits += [PHRASES("limits_changed")] if evidence.validity_changed else []
     if edits:
@@ -408,7 +408,7 @@ def _registration(evidence: Evidence) -> Phrase:
 
 
 def _ratio_of(result: Result, is_share: bool) -> Any:
-    """Return the ratio's interval, or the reason that there is no ratio.
+    """Return the interval of the ratio, or the reason for a missing ratio.
 
     Differences have a separate table.
     """

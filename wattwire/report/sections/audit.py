@@ -53,7 +53,7 @@ PHRASES = Phrases(
 
 
 def trail(evidence: Evidence) -> Section:
-    """Return the audit trail: run order, verdicts, exclusions, absent meters, plan and machine."""
+    """Return the section with the audit trail."""
     part = Section("audit", PHRASES("title"))
     figure = _order_figure(evidence)
     if figure is not None:
@@ -64,7 +64,7 @@ def trail(evidence: Evidence) -> Section:
     skipped = _skipped(evidence)
     if skipped.rows:
         part.parts.append(skipped)
-    if not evidence.imported:  # an imported campaign used none of wattwire's meters
+    if not evidence.imported:  # an imported campaign did not use wattwire's meters
         part.parts.append(_meters(evidence))
     part.parts.append(_plan_table(evidence))
     part.parts.append(_machine(evidence))
@@ -72,7 +72,7 @@ def trail(evidence: Evidence) -> Section:
 
 
 def _order_figure(evidence: Evidence) -> Figure | None:
-    if evidence.imported:  # the order comes from time stamps alone
+    if evidence.imported:  # time stamps alone determine the order of imported runs
         return None
     response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
     if not measured(evidence.attempts, response):
@@ -191,7 +191,7 @@ def _verdicts(evidence: Evidence) -> Table:
 
 
 def _unusable_table(evidence: Evidence) -> Table:
-    """Return a table of imported runs without a value, by reason; hundreds may share a reason."""
+    """Return a table of imported runs without a value, grouped by reason."""
     runs: dict[str, list[str]] = {}
     for run in evidence.excluded["run"].to_list() if evidence.excluded.height else []:
         details = [

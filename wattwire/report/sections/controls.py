@@ -1,8 +1,8 @@
 """Build the section on control runs: the A/A noise and the cost of sampling.
 
-Each block measures one treatment twice under two labels (A/A), and a third time with the sampler
-paused during the window. The page claims no effect smaller than the far end of the A/A difference's
-confidence interval, because the estimate may be near zero by chance.
+Each block measures a treatment twice under two labels (A/A), and a third time with a paused
+sampler. The page claims no effect smaller than the A/A noise. The noise is the confidence limit of
+the A/A difference that is farther from zero, because the estimate may be near zero by chance.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ UNASKED = ("latency_p50_us", "cpu_us_per_message")
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section on control runs; None if the campaign has none."""
+    """Return the section on control runs, or None for a campaign without control runs."""
     planned = [entry for entry in evidence.planned if entry.get("control")]
     if not planned:
         return None
@@ -90,10 +90,10 @@ def _row(evidence: Evidence, response: Response) -> dict[str, Any]:
 
 
 def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
-    """Return the geometric mean of paired ratios; `upper` and `lower` have shape (pairs,) each.
+    """Return the geometric mean of paired ratios. `upper` and `lower` have shape (pairs,).
 
     The result has a confidence interval from PAIRS_MIN pairs on. If a value has no logarithm, the
-    result is NotComputable with the mean difference in `unit`. Without pairs, it is None.
+    result is NotComputable with the mean difference in `unit`. It is None without pairs.
     """
     zeros = int(np.sum((upper <= 0) | (lower <= 0)))
     if zeros:

@@ -1,4 +1,4 @@
-"""Build the section on costs: CPU and memory by role, measured energy, and a folded estimate."""
+"""Build the section on costs: CPU and memory by role, measured energy, estimated energy."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def section(evidence: Evidence) -> Section:
 
 
 def runs_figure(evidence: Evidence, response: Response) -> Figure:
-    """Return a figure of a response with one dot per valid run, by the primary factor."""
+    """Return a figure of a response with one dot per valid run, coloured by the primary factor."""
     across = facet_factor(evidence)
-    # Memory depends almost only on the cell, so panels by other factors would show nothing.
+    # Memory depends almost only on the cell, so panels by other factors would look alike.
     if response is MEMORY and across not in OF_CELL:
         across = None
     frame = evidence.usable
@@ -133,7 +133,7 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
 
 
 def _add_group_means(points: list[dict[str, Any]]) -> None:
-    """Add the geometric mean of a dot's group to the dot, as `centre`."""
+    """Add to each point, as `centre`, the geometric mean of its group."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for point in points:
         groups.setdefault((point["colour"], point["panel"]), []).append(point)
@@ -145,7 +145,7 @@ def _add_group_means(points: list[dict[str, Any]]) -> None:
 
 @dataclass(frozen=True, order=True)
 class Group:
-    """The key of a row in a table by role; `level` is the primary factor's level, in words."""
+    """Key of a row in a table by role. `level` is the level of the primary factor as text."""
 
     pattern: str
     level: str
@@ -154,10 +154,11 @@ class Group:
 
 
 def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
-    """Return valid runs by pattern, level of the primary factor, cell and role, in planned order.
+    """Return the valid runs of each group, in planned order.
 
-    A run belongs to each role with a value in a column `prefix.<role>.<index>`. Roles of different
-    languages or middleware have separate groups, because their costs are not comparable.
+    A group is a pattern, level of the primary factor, cell and role. A run belongs to each role
+    with a value in a column `prefix.<role>.<index>`. Roles of different languages or middleware are
+    separate groups, because their costs are not comparable.
     """
     frame = evidence.usable
     levels = [evidence.word(evidence.primary, v) for v in levels_of(frame, evidence.primary)]
@@ -195,7 +196,7 @@ def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataF
 
 
 def _cell_of(document: Mapping[str, Any], role: str) -> str:
-    """Return a role's cell, or the middleware of a service process such as a broker."""
+    """Return the cell of a role, or the middleware of a service process such as a broker."""
     cells: Mapping[str, str] = document.get("cells") or {}
     if role in cells:
         return cells[role]
@@ -203,7 +204,7 @@ def _cell_of(document: Mapping[str, Any], role: str) -> str:
 
 
 def _group_columns(evidence: Evidence) -> list[Column]:
-    """Return a group's columns; the primary factor is omitted if the cell's name contains it."""
+    """Return the columns of a group, without the primary factor if the cell's name contains it."""
     primary = [Column("level", words.factor_title(evidence.primary), factor=evidence.primary)]
     return [
         Column("pattern", "pattern", factor="pattern"),
@@ -222,9 +223,9 @@ def _group_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[st
 
 
 def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
-    """Return role → its columns `prefix.role.index` with a value in `frame`.
+    """Return the columns `prefix.role.index` of each role that have a value in `frame`.
 
-    Services follow the roles; their columns are `prefix.service`.
+    Services, with columns `prefix.service`, follow the roles.
     """
     columns_by_role: dict[str, list[str]] = {}
     services = sorted(
@@ -271,7 +272,7 @@ def _roles_table(evidence: Evidence) -> Table:
 
 
 def _pooled(evidence: Evidence) -> str:
-    """Return a clause that names the factors without a column, which a row pools."""
+    """Return a clause that names the factors over which a row pools, which have no column."""
     shown = {"pattern", evidence.primary, *OF_CELL}
     names = [words.factor_title(name) for name in evidence.varied if name not in shown]
     return PHRASES("pooled", factors=names) if names else ""

@@ -1,4 +1,4 @@
-"""Build the section on message counts (sent, received, failed, lost, late) and node starts."""
+"""Build the section on message counts, losses and node starts."""
 
 from __future__ import annotations
 
@@ -133,9 +133,9 @@ def _counts_table(evidence: Evidence) -> Table:
 
 
 def sums_check(row: dict[str, Any]) -> str:
-    """Return whether unique deliveries, failed calls and losses add up to the expected deliveries.
+    """Return whether received, failed and lost deliveries add up to the expected deliveries.
 
-    Campaigns recorded before failed calls were counted separately include them in the losses.
+    Losses include failed calls in campaigns of versions that did not count them separately.
     """
     tallies = [row.get("received_unique"), row.get("lost"), row.get("expected")]
     if any(tally is None for tally in tallies):

@@ -23,7 +23,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "design",
     {
-        # The line below the page's first sentence.
+        # The line below the first sentence of the page.
         "runs": "{runs:plural run} in the design: {counts}",
         "controls": "{runs:plural control run}: {counts}",
         "counts": "{usable:count} valid, {excluded:count} excluded",
@@ -74,7 +74,9 @@ PHRASES = Phrases(
 
 HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz", "interval_s",
         "clients")  # fmt: skip
-"""Factors listed here if all runs share a level. The audit trail lists the other fixed factors."""
+"""Factors that are listed here if all runs share a level. The audit trail lists other fixed
+factors.
+"""
 
 
 def section(evidence: Evidence) -> Section:
@@ -123,7 +125,7 @@ def section(evidence: Evidence) -> Section:
 
 
 def _factors(evidence: Evidence, question: Question) -> list[str]:
-    """Return the titles of a question's factors; factors held at one level include the level."""
+    """Return the titles of a question's factors. The title of a fixed factor includes its level."""
     held = dict(evidence.held(question))
     titles = []
     for factor in question.factors:
@@ -136,7 +138,7 @@ def _factors(evidence: Evidence, question: Question) -> list[str]:
 
 
 def _metrics(evidence: Evidence, question: Question) -> str:
-    """Return the titles of a question's responses and of their correlates (key `beside`)."""
+    """Return the titles of a question's responses and of their correlates (`beside`)."""
     titles, correlates = (
         words.listed([resolve(name, evidence.described).title for name in names])
         for names in (question.responses, question.beside)
@@ -147,7 +149,7 @@ def _metrics(evidence: Evidence, question: Question) -> str:
 
 
 def second_line(evidence: Evidence) -> Phrase:
-    """Return the line under the first sentence: run counts, omissions and the machine."""
+    """Return the line below the first sentence: numbers of runs, omissions and the machine."""
     clauses = [PHRASES("runs", runs=len(evidence.designed), counts=_design_counts(evidence))]
     controls = evidence.controls_planned
     if controls:
@@ -226,13 +228,13 @@ def _run_table(evidence: Evidence) -> Table:
 
 
 def _level(evidence: Evidence, factor: str, level: Any) -> str:
-    """Return a level with its unit or title; for a count, the heading has the noun."""
+    """Return a level with its unit or title, or without a noun if it is a count."""
     titled = factor in words.FACTOR_UNITS or words.plain(level) in evidence.titles.get(factor, {})
     return evidence.title(factor, level) if titled else words.plain(level)
 
 
 def _shared_levels(evidence: Evidence) -> list[tuple[str, str]]:
-    """Return labels and texts of the levels of HELD that all runs share, then of each variant."""
+    """Return (label, text) of the HELD levels that all runs share, and of each variant's levels."""
     fixed = evidence.study.fixed
     variant_levels = {name: variant.levels for name, variant in evidence.study.variants.items()}
     changed = {key for levels in variant_levels.values() for key in levels}
@@ -255,7 +257,7 @@ def _shared_levels(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
-    """Return labels and texts of the measured, waiting and wall-clock time of all attempts."""
+    """Return (label, text) of the measuring, waiting and wall-clock time of all attempts."""
     measured_s, waited_s, begins_ns, ends_ns = 0.0, 0.0, [], []
     for attempt in evidence.attempts.select("run", "attempt").iter_rows(named=True):
         document = evidence.document(attempt["run"], attempt["attempt"])
@@ -278,7 +280,7 @@ def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def machine_line(machine: Mapping[str, Any]) -> str:
-    """Return a line on the hosts: processor, cores, memory, kernel."""
+    """Return a line on the hosts: processor, cores, memory and kernel."""
     lines = []
     for host in machine.get("hosts", {}).values():
         facts = {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}

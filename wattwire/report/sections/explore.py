@@ -1,7 +1,7 @@
-"""Build the interactive section from the table of runs and chart templates.
+"""Build the interactive section from the table of runs and from chart templates.
 
-The templates are the charts of `wattwire.report.figures` with placeholders for titles, levels and
-scales, which explore.js fills in. Interactive and printed charts therefore look alike.
+The templates are charts of `wattwire.report.figures` with placeholders for titles, levels and
+scales, which explore.js replaces. Interactive and printed charts therefore look alike.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PHRASES = Phrases(
             "treatment, evenly spaced in run order. The tables contain every run."
         ),
         "for_print": "Figures of the first response, for print",
-        # Kinds of charts, each with its caption.
+        # Kinds of charts and their captions.
         "box": "runs and boxes",
         "box_caption": (
             "Each row is a treatment, and each dot is a run. With {runs_min} or more runs, a "
@@ -93,7 +93,7 @@ GROUPS = (None, LEVELS, TONE, PANELS, 1)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of chart: its choices for the reader, its caption and its template."""
+    """A kind of chart: the selectors for the reader, the caption and the template."""
 
     name: str
     title: str
@@ -161,7 +161,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Explorer:
-    """Selectors, filters and a chart of the run table; explore.js reads `data`."""
+    """The selectors, filters and chart of the interactive section. explore.js reads `data`."""
 
     factors: tuple[dict[str, Any], ...]
     responses: tuple[Response, ...]
@@ -177,7 +177,7 @@ class Explorer:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the interactive section; None if no run has a response, or if no factor varies."""
+    """Return the interactive section, or None if no factor varies or no response was measured."""
     responses = offered(evidence.study.questions, evidence.described)
     responses = tuple(response for response in responses if measured(evidence.usable, response))
     if not responses or not evidence.varied:
@@ -257,7 +257,7 @@ def _runs(
 ) -> dict[str, Any]:
     """Return the table of runs in planned order, without control runs.
 
-    Columns f0, f1, … hold levels of `factors`; r0, r1, … hold values of `responses`.
+    Columns f0, f1, … contain levels of `factors`; r0, r1, … contain values of `responses`.
     """
     positions = {entry["run"]: index for index, entry in enumerate(evidence.planned, start=1)}
     columns: dict[str, list[Any]] = {}
@@ -289,7 +289,7 @@ def _runs(
 
 
 def _thinned_rows(order: list[int], treatments: list[str]) -> list[int]:
-    """Return about RUNS_MAX of the rows in `order`: an evenly spaced share of each treatment."""
+    """Return about RUNS_MAX rows of `order`, evenly spaced within each treatment."""
     groups: dict[str, list[int]] = {}
     for position, row in enumerate(order):
         groups.setdefault(treatments[row], []).append(position)
@@ -303,7 +303,7 @@ def _thinned_rows(order: list[int], treatments: list[str]) -> list[int]:
 
 
 def _rounded(frame: pl.DataFrame, response: Response) -> list[float | None]:
-    """Return each row's response to DIGITS digits; None for unknown or infinite (lost) values."""
+    """Return the response of each row to DIGITS digits, or None if it is unknown or infinite."""
     values = column(frame, response.column).tolist()
     return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in values]
 

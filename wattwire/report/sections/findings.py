@@ -1,4 +1,4 @@
-"""Build the section on findings: each detector's finding, or the reason that it has none."""
+"""Build the section on findings: the finding of each detector, or the reason for none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build the section on the cost of measuring: the harness's CPU time, disturbance and phases."""
+"""Build the section on measurement overhead: CPU time, disturbance and durations of phases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PHRASES = Phrases(
 
 
 def section(evidence: Evidence) -> Section:
-    """Return the section on the cost of measuring and the durations of a run's phases."""
+    """Return the section on measurement overhead and the durations of a run's phases."""
     part = Section("harness", PHRASES("title"))
     rows = []
     for name in metrics_in(HARNESS):
@@ -89,9 +89,10 @@ def section(evidence: Evidence) -> Section:
 
 
 def round_trip_costs(machine: Mapping[str, Any]) -> list[Table | Text]:
-    """Return the text on the kits' cost per round trip, by cell.
+    """Return the table and text on the round-trip cost of kits by cell.
 
-    The text names cells without a result. It is empty for older campaigns, which lack these data.
+    The text names cells without a result. The result is empty for older campaigns, which lack these
+    data.
     """
     costs = machine.get("harness_costs")
     if not isinstance(costs, Mapping) or not costs:

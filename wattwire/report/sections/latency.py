@@ -73,12 +73,12 @@ PHRASES = Phrases(
 
 SHARES = (0.5, 0.9, 0.99, 0.999)
 RUNS_MIN = 3
-"""Minimum number of runs for a mean percentile. With fewer runs, the table has the first run's."""
+"""Minimum number of runs for a mean percentile. With fewer runs, the table shows the first run."""
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 
 
 def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
-    """Return the section on latency; `every` is the series of every valid run, by run."""
+    """Return the section on latency. `every` maps each valid run to its series of latencies."""
     part = Section("latency", PHRASES("title"))
     series = {run: s for run, s in every.items() if s.values_us.size}
     if not series:
@@ -141,7 +141,7 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
 
 
 def _pooled(evidence: Evidence, across: str | None) -> str:
-    """Return a clause that names the factors over which a curve pools; "" for none."""
+    """Return a clause that names the factors over which a curve pools, or ""."""
     pooled = [
         words.factor_title(name)
         for name in evidence.varied
@@ -203,7 +203,7 @@ def _percentile_of_runs(runs: list[FloatArray], share: float) -> Any:
 def _typical_percentile(runs: list[FloatArray], share: float) -> Any:
     """Return the geometric mean of the runs' percentiles in µs, as in the answers.
 
-    The result is TooFew if a run has too few messages, and inf if losses reach the percentile.
+    The result is TooFew if a run has too few messages, or inf if losses reach the percentile.
     """
     fewest = min(values.size for values in runs)
     if fewest < stats.carried_size(share):
@@ -214,7 +214,7 @@ def _typical_percentile(runs: list[FloatArray], share: float) -> Any:
 
 
 def _among_lost(runs: list[FloatArray], share: float) -> bool:
-    """Return whether losses make the percentile infinite, whatever the number of messages."""
+    """Return whether losses make the percentile infinite for any number of messages."""
     expected = sum(values.size for values in runs)
     return stats.share_interval(_lost_count(runs), expected).low > 1.0 - share
 

@@ -1,4 +1,4 @@
-"""Build the section on limits, the study's bounds on responses."""
+"""Build the section on limits, which are bounds on responses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PHRASES = Phrases(
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section on limits; None if the study has none."""
+    """Return the section on limits, or None for a study without limits."""
     checked = check_limits(evidence)
     if not checked:
         return None

@@ -1,4 +1,4 @@
-"""Build the section on tests that papers commonly use, with their steps and error rates."""
+"""Build the section on common tests of papers, with their steps and error rates."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ PHRASES = Phrases(
             "In {pooled} of {walks:plural analysis/analyses}, the groups pool other factors, whose "
             "effects count as scatter."
         ),
-        # The result of each analysis.
+        # Result of each analysis.
         "summary": "Result of each analysis",
         "summary_note": (
             "Steps: (1) Shapiro–Wilk in each group; (2) if a group is not normal, a Box–Cox "
@@ -85,7 +85,7 @@ PHRASES = Phrases(
             "multiplicative factors (×3 and ×5) as an interaction. For ratios, see the "
             "answers."
         ),
-        # The steps of one analysis.
+        # Steps of an analysis.
         "walk": "{response} by {groups}",
         "pooled": "The groups pool {factors:listed}, whose effects count as scatter.",
         "omitted": "Omitted: {runs:plural run} without this response.",
@@ -105,7 +105,7 @@ STEPPED_MAX = 40
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section with papers' tests; None if the runs cannot be grouped."""
+    """Return the section on papers' tests, or None if the runs cannot be grouped."""
     if evidence.usable.height == 0:
         return None
     walks, refused = walks_of(evidence)
@@ -233,7 +233,7 @@ def _statistic(test: paper.Significance) -> str:
 
 
 def _headline_p(pair: paper.Pair) -> float:
-    """Return the corrected p value that papers print; Bonferroni's if there are several."""
+    """Return the p value that papers print: corrected by Bonferroni if available."""
     return pair.p.get("Bonferroni", next(iter(pair.p.values())))
 
 
@@ -247,13 +247,16 @@ def _block_columns(blocks: Any) -> dict[str, Any]:
 
 
 def _rates(result: Walked) -> tuple[Rate, ...]:
-    """Return the error rates at the simulated sizes nearest to the analysis; () for one group."""
+    """Return the simulated error rates for the sizes closest to the analysis.
+
+    The result is () for a single group.
+    """
     counts = [count for count in result.path.counts.values() if count]
     return rates_for(len(counts), min(counts)) if len(counts) > 1 else ()
 
 
 def _rates_table(results: Sequence[Walked]) -> Table:
-    """Return the table of false-positive rates for the group sizes of these analyses."""
+    """Return the table of false-positive rates for the group sizes of the analyses."""
     sizes: dict[tuple[int, int], tuple[Rate, ...]] = {}
     for result in results:
         rates = _rates(result)
@@ -289,7 +292,7 @@ def _rates_table(results: Sequence[Walked]) -> Table:
 
 
 def _aligned_table(evidence: Evidence) -> Table | None:
-    """Return the table of interactions by aligned ranks, over the factors of each question."""
+    """Return the table of interactions by aligned ranks over the factors of each question."""
     wanted: dict[Any, Walk] = {}
     for question in evidence.study.questions:
         for name in question.responses:

@@ -79,7 +79,7 @@ PHRASES = Phrases(
 )
 
 ENERGY_OF_RUN = "energy_uj_per_message"
-"""A run's measured energy per message. Its correlates are the run's other responses."""
+"""Measured energy per message of a run, which is correlated with the run's other responses."""
 ENERGY_OF_ROLE = re.compile(r"energy(_\w+)?_j(\..+)?")
 DELAYS = ("elapsed_s", "duration_s", "latency_p50_us", "response_p50_us")
 RESOURCES = (
@@ -94,16 +94,16 @@ FIGURES_MAX = 2
 
 @dataclass(frozen=True)
 class Subject:
-    """An energy column and its correlates, columns of the same runs."""
+    """A column of energy with its delay and its correlates, which are columns of the same runs."""
 
     energy: str
     delay: str | None
     beside: tuple[tuple[str, str], ...]
-    """(column, kind of quantity: time, memory, …) of each correlate."""
+    """(column, kind of quantity: time, memory, …) of each correlated response."""
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section on proportionality; None without usable runs or varied factors."""
+    """Return the section on proportionality, or None without valid runs or varied factors."""
     if evidence.usable.height == 0 or not evidence.varied:
         return None
     part = Section("proportion", PHRASES("title"))
@@ -131,9 +131,9 @@ def section(evidence: Evidence) -> Section | None:
 def subjects(evidence: Evidence) -> list[Subject]:
     """Return the measured energies of this campaign, each with its delay and correlates.
 
-    The correlates of a run's energy per message are the run's other responses. Without that energy,
-    the correlates of a column `energy_j.<role>.<number>` are the columns of the same role and
-    number. Estimates are never included.
+    The energy per message of a run is correlated with the other responses of the run. If it is
+    missing, each column `energy_j.<role>.<number>` is correlated with columns of the same role and
+    number. Estimates are excluded.
     """
     frame = evidence.usable
     known = [name for name in frame.columns if _known(frame, name)]
@@ -149,7 +149,7 @@ def subjects(evidence: Evidence) -> list[Subject]:
         suffix = energy.partition(".")[2]
         same_role = [name for name in known if name.partition(".")[2] == suffix]
         subject = _subject(energy, same_role)
-        # Delay is a client's waiting time; a server's elapsed time may include other work.
+        # Delay is the waiting time of a client. A server's elapsed time may include other work.
         has_energy = np.isfinite(column(frame, energy))
         client_times = [name for name in known if re.fullmatch(r"elapsed_s\.client\.\d+", name)
                         and (has_energy & np.isfinite(column(frame, name))).any()]  # fmt: skip
@@ -189,10 +189,10 @@ class Stratum:
 
 
 def _strata(evidence: Evidence) -> list[Stratum]:
-    """Return a stratum for each level of the varied factor that no question names.
+    """Return one stratum per level of the varied factor that no question names.
 
-    Runs at different levels of such a factor, for example a platform, differ in too many ways to be
-    compared. Unless there is exactly one such factor, all runs form one stratum.
+    Runs at different levels of such a factor, for example a platform, are not comparable. If there
+    is not exactly one such factor, all runs form a single stratum.
     """
     compared = {factor for question in evidence.study.questions for factor in question.factors}
     contexts = [name for name in evidence.varied if compared and name not in compared]
@@ -212,11 +212,11 @@ def _strata(evidence: Evidence) -> list[Stratum]:
 
 
 def _medians(evidence: Evidence, frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:
-    """Return the median of each column over each treatment's runs (treatments, columns)."""
+    """Return the median of each column over each treatment's runs, shape (treatments, columns)."""
     treatments = list(by_treatment(evidence, frame).values())
     if not treatments:
         return np.empty((0, len(names)))
-    ordered = pl.concat(treatments)  # convert each column once, not once per treatment
+    ordered = pl.concat(treatments)  # convert each column only once
     ends = np.cumsum([treatment.height for treatment in treatments])[:-1]
     columns = []
     for name in names:
@@ -282,7 +282,7 @@ def _association_row(
 
 
 def _interval_or_text(result: Any) -> Any:
-    """Return an association's interval, or its estimate and p as text if it has no interval."""
+    """Return the interval of an association, or its estimate and p as text without an interval."""
     if not isinstance(result, association.Association):
         return result
     if isinstance(result.interval, stats.Interval):
@@ -340,7 +340,7 @@ def _axis(response: Response) -> str:
 def _products(
     evidence: Evidence, subject: Subject, delay_name: str, strata: Sequence[Stratum], number: int
 ) -> Table:
-    """Return the table of energy times delay by treatment, with the Pareto front marked."""
+    """Return the table of energy × delay by treatment, with the Pareto front marked."""
     rows: list[dict[str, Any]] = []
     for stratum in strata:
         rows += _product_rows(evidence, subject, delay_name, stratum)

@@ -1,4 +1,4 @@
-"""Build the section that shows a paper's tables with the campaign's values in each row."""
+"""Build the section with the paper's tables, in which each row has the campaign's values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PHRASES = Phrases(
             "With three or more runs: a 95 % t interval over runs. The value is the mean over "
             "all nodes of the role; “each node” lists the nodes separately."
         ),
-        # Why a published row has no measured counterpart.
+        # Reasons why a published row has no measured counterpart.
         "no_role": "no {role} in these runs",
         "not_planned": "not in this campaign's plan",
         "not_run": "planned, not run yet",
@@ -75,9 +75,10 @@ MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section that compares published with measured numbers; None without a table.
+    """Return the section that compares published and measured numbers.
 
-    Raises UsageError if the file of published numbers has no rows.
+    The result is None if the study has no published numbers. Raises UsageError if their file has no
+    rows.
     """
     study = evidence.study
     if not study.published:
@@ -184,7 +185,7 @@ def _row(
     levels = {key: row[key] for key in keys}
     cells: dict[str, Any] = dict(levels)
     for key in quantities:
-        cells[f"{key}_published"] = row.get(key) or None  # as printed, with all digits
+        cells[f"{key}_published"] = row.get(key) or None  # as printed in the paper
     frame = _matching(evidence.usable, levels)
     cells["runs"] = frame.height
     if frame.height == 0:
@@ -210,7 +211,7 @@ def _row(
 
 
 def _put_cells(cells: dict[str, Any], key: str, nodes: Sequence[FloatArray]) -> None:
-    """Add to `cells` the interval of the runs' means over nodes, and each node's mean."""
+    """Add to `cells` the interval of the runs' mean over nodes, and the mean of each node."""
     if not nodes:
         return
     stack = np.stack(nodes)
@@ -245,7 +246,7 @@ def _matching(frame: pl.DataFrame, levels: Mapping[str, str]) -> pl.DataFrame:
 
 
 def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:
-    """Return the reason that a published row has no measured counterpart."""
+    """Return the reason why a published row has no measured counterpart."""
     matches = [
         entry
         for entry in evidence.plan

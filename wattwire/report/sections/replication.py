@@ -1,4 +1,4 @@
-"""Build the sections of imported campaigns: recomputed numbers of a paper, and provenance."""
+"""Build the sections of imported campaigns: reproduced numbers of a paper, and provenance."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ MATCHES = (EXACT, BY_SEARCH, NEAR, DIFFERS, ABSENT)
 MARKS = {EXACT: "✓", BY_SEARCH: "✓ˢ", NEAR: "≈", DIFFERS: "✗", ABSENT: ""}
 WEAK = "(✓)"
 OPEN_ROWS = 12
-"""Maximum number of rows of an unfolded table."""
+"""Maximum number of rows of an expanded table."""
 LINES = r"\blines? \d+( to \d+)?"
-"""Line numbers in a source file. Recipes that differ only in these are the same recipe."""
+"""Line numbers in a source file. Recipes that differ only in line numbers are treated as equal."""
 WAYS_MAX = 3
-"""Maximum number of recipes that a response's row lists in full."""
+"""Maximum number of recipes in the row of a response."""
 COLUMN = "column"
 NUMBER = re.compile(r"[−-]?[0-9][0-9., ]*(e[+-]?[0-9]+)?( %)?")
 
@@ -85,7 +85,7 @@ Check = Mapping[str, Any]
 
 
 def sections(evidence: Evidence) -> list[Section]:
-    """Return the sections specific to imported campaigns."""
+    """Return the sections that only imported campaigns have."""
     reader = evidence.reader
     if not isinstance(reader, ImportedCampaign):
         return []
@@ -95,7 +95,7 @@ def sections(evidence: Evidence) -> list[Section]:
 
 
 def in_short(evidence: Evidence) -> Phrase:
-    """Return the count of printed numbers by kind of match; "" if the campaign has none."""
+    """Return the number of printed numbers by kind of match; "" without printed numbers."""
     reader = evidence.reader
     checks = reader.checks() if isinstance(reader, ImportedCampaign) else []
     return counted(checks) if checks else Phrase()
@@ -123,7 +123,7 @@ def _reproduced(checks: Sequence[Check]) -> Section:
 
 
 def counted(checks: Sequence[Check]) -> Phrase:
-    """Return a sentence with the number of checks by kind of match."""
+    """Return a sentence with the number of checks per kind of match."""
     counts = Counter(check["match"] for check in checks)
     weak = sum(bool(check["weak"]) for check in checks)
     return PHRASES(
@@ -166,7 +166,7 @@ def _tally(groups: Sequence[str], checks: Sequence[Check]) -> Table:
 
 
 def _group_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """Return a printed table in its original layout or as a list, and a table of remarks on it."""
+    """Return a printed table in its layout or as a list, and a table of its inexact numbers."""
     has_columns = all(COLUMN in check["place"] for check in checks)
     tables = (
         [_laid_out_table(key, title, checks)] if has_columns else _list_tables(key, title, checks)
@@ -192,7 +192,7 @@ def _laid_out_table(key: str, title: str, checks: Sequence[Check]) -> Table:
 
 
 def _list_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """Return the numbers of a text, or of a table without columns, one per row."""
+    """Return a table with one number per row, for a text or for a table without columns."""
     names = _place_keys(checks, without=("table",))
     has_alternatives = any(_differs_by_default(check) for check in checks)
     rows = []
@@ -209,7 +209,7 @@ def _list_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
 
 
 def _inexact_table(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """Return the table of numbers that do not match exactly, one per row, with explanations."""
+    """Return a table of the inexact numbers, one per row, with explanations."""
     inexact = [check for check in checks if check["match"] in (BY_SEARCH, NEAR, DIFFERS)]
     if not inexact:
         return []
@@ -240,7 +240,7 @@ def _inexact_table(key: str, title: str, checks: Sequence[Check]) -> list[Table]
 
 
 def _place_keys(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
-    """Return the keys that differ between the checks' places, in order; for one check, all keys."""
+    """Return the keys of the checks' places that differ, in order; for a single check, all keys."""
     names = dict.fromkeys(name for check in checks for name in check["place"])
     return [
         name
@@ -251,7 +251,7 @@ def _place_keys(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
 
 
 def _shared(checks: Sequence[Check]) -> list[str]:
-    """Return the place values that all checks of a group share."""
+    """Return the values of the places that all checks share."""
     names = dict.fromkeys(name for check in checks for name in check["place"])
     values = {name: {str(check["place"].get(name, "")) for check in checks} for name in names}
     return [
@@ -269,7 +269,7 @@ def _match_text(check: Check) -> str:
 
 
 def _cell(check: Check) -> Marked:
-    """Return our number with its mark. The tooltip has match, recipe and explanation."""
+    """Return our number with its mark. The tooltip contains match, recipe and explanation."""
     match = check["match"]
     hint = "; ".join(
         text for text in (_match_text(check), check["recipe"], check["explanation"]) if text
@@ -286,13 +286,13 @@ def _differs_by_default(check: Check) -> bool:
 
 
 def _printed(text: str) -> str:
-    """Return a printed number in the page's notation, with all digits."""
+    """Format a printed number in the notation of the page, with all digits."""
     mantissa, e, exponent = text.lower().partition("e")
     return f"{mantissa}·10{words.superscript(int(exponent))}" if e else text
 
 
 def _number(value: float | None, printed: str) -> str:
-    """Return our number with two extra digits, to distinguish rounding from truncation."""
+    """Format our number with two additional digits, which distinguish rounding from truncation."""
     if value is None:
         return words.MISSING
     mantissa, e, _ = printed.lower().partition("e")
@@ -331,7 +331,7 @@ def _remarks(reader: ImportedCampaign) -> list[Section]:
     for number, remark in enumerate(remarks, 1):
         rows = remark["rows"]
         is_open = 0 < len(rows) <= OPEN_ROWS
-        note = remark["text"] if is_open else ""  # the text is above a fold instead
+        note = remark["text"] if is_open else ""  # otherwise, the text is above the fold
         table = Table(f"about-{number}", remark["title"], _columns_of(rows), rows, note)
         if is_open:
             part.parts.append(table)
@@ -349,7 +349,7 @@ def _columns_of(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
 
 
 def _heading(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
-    """Return title, kind and unit of a remark's column, such as `energy (J)`."""
+    """Parse the heading of a remark's column, such as `energy (J)`, into title, kind and unit."""
     match = re.fullmatch(r"(.+) \(([^()]{1,6})\)", name)
     title, unit = (match[1], match[2]) if match else (name, "")
     known = [value for value in values if value is not None]
@@ -359,7 +359,7 @@ def _heading(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
     ):
         kind = "measured"
     elif known and all(isinstance(value, str) and NUMBER.fullmatch(value) for value in known):
-        # The digits are as written. Published numbers have the style of every table.
+        # Digits are as written. Published numbers have the same style in every table.
         printed = title.startswith("printed") or title.endswith("printed")
         kind = "published" if printed else "measured"
     return title.replace("_", " "), kind, unit
@@ -389,7 +389,7 @@ def _sources(reader: ImportedCampaign) -> Section:
 
 
 def _provenance(reader: ImportedCampaign) -> list[Any]:
-    """Return the table of provenance by response, and a fold if a response has many recipes."""
+    """Return the table of provenance by response, and a fold for responses with many recipes."""
     used = reader.provenance().filter(pl.col("rows_used") > 0)
     used = used.with_columns(pl.col("how").str.replace(LINES, PHRASES("own_line")))
     files = used.select("column", "files").explode("files")
@@ -428,7 +428,7 @@ def _provenance(reader: ImportedCampaign) -> list[Any]:
 
 
 def _ways(used: pl.DataFrame) -> Fold:
-    """Return the fold of all recipes of these responses, with their counts of values."""
+    """Return a fold with all recipes of the responses, and the number of values of each."""
     counted_ways = (
         used.group_by("column", "how", maintain_order=True)
         .agg(pl.len().alias("values"), pl.col("run").first())

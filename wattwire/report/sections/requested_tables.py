@@ -1,4 +1,4 @@
-"""Build the section of tables and figures that a study requests, with published numbers."""
+"""Build the section of requested tables and figures, with published numbers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def shown_of(evidence: Evidence) -> Shown:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section with the study's own tables, figures and rankings; None without any."""
+    """Return the section with the requested tables, figures and rankings; None without requests."""
     shown = shown_of(evidence)
     if not (shown.tables or shown.figures or shown.rankings):
         return None
@@ -94,7 +94,7 @@ def _about(evidence: Evidence, has_printed: bool) -> Phrase:
 def _tables(
     evidence: Evidence, printed: Printed, spec: ShownTable, number: int
 ) -> list[Text | Table]:
-    """Return a table for each value and role, after a warning on unmeasured responses."""
+    """Return a table per value and role, preceded by a warning about unmeasured responses."""
     contents: list[Text | Table] = [Text(spec.note)] if spec.note else []
     places = [(value, role) for value in spec.values for role in value.roles]
     missing = [
@@ -124,7 +124,7 @@ def _tables(
 
 
 def planned_levels(evidence: Evidence, factor: str) -> Sequence[Any]:
-    """Return the planned levels of a factor, whether varied or fixed."""
+    """Return the planned levels of a factor, varied or fixed."""
     held = evidence.study.fixed.get(factor)
     return evidence.factors.get(factor) or ((held,) if held is not None else ())
 
@@ -187,7 +187,7 @@ def _columns(
 def _put_medians(
     rows: list[Levels], place: int, medians: Sequence[float | None], was_measured: bool
 ) -> None:
-    """Add a column's medians to the rows, with their ratios to the lowest positive median."""
+    """Add the medians of a column to the rows, with their ratios to the lowest positive median."""
     positive = [median for median in medians if median is not None and median > 0]
     for row, median in zip(rows, medians, strict=True):
         row[f"{place} here"] = median
@@ -200,12 +200,12 @@ def _put_medians(
 
 
 def _is_printed(printed: Printed, table: str, role: str, value: ShownValue) -> bool:
-    """Return whether the published table has such a value for this role."""
+    """Return whether the published table contains this value for the role."""
     return any(row.get(value.published) for row in printed.of(table, {}, role))
 
 
 def _values_at(evidence: Evidence, values: FloatArray, levels: Levels) -> FloatArray:
-    """Return the finite values of usable runs at these levels."""
+    """Return the finite values of valid runs at these levels."""
     kept = np.isfinite(values)
     for factor, level in levels.items():
         kept &= np.array(

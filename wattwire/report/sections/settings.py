@@ -1,4 +1,4 @@
-"""Build the section on effective settings, as reported by each node's library."""
+"""Build the section on effective settings, which each node's library reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VALUES_MAX = 3
 
 
 def section(evidence: Evidence) -> Section:
-    """Return the section on the effective settings, as reported by the libraries."""
+    """Return the section on effective settings, which the libraries report."""
     part = Section("settings", PHRASES("title"))
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     guarantees: dict[str, set[str]] = {}
@@ -95,7 +95,7 @@ def section(evidence: Evidence) -> Section:
 def _row_key(
     evidence: Evidence, node: Mapping[str, Any], levels: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Return the key of a node's row: cell, pattern, role, library, guarantee and varied settings.
+    """Return the row key of a node: cell, pattern, role, library, guarantee, varied settings.
 
     Without the varied settings, a row would mix levels.
     """
@@ -110,7 +110,7 @@ def _row_key(
 
 
 def merged(node_settings: Sequence[Mapping[str, Any]]) -> str:
-    """Return several nodes' settings as text: `a = 1, b = 3 | 7`; many values as a count."""
+    """Return the settings of nodes as text: `a = 1, b = 3 | 7`, with a count for many values."""
     values: dict[str, dict[str, None]] = {}
     for settings in node_settings:
         for key, value in flat(settings).items():

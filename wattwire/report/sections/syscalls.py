@@ -1,6 +1,6 @@
-"""Build the section on system calls: calls by treatment, and the calls that differ most.
+"""Build the section on system calls: calls by treatment, and the largest differences.
 
-Separate runs count system calls. Timings never come from these runs.
+Separate runs count system calls. Their times are not used.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ PHRASES = Phrases(
             "System calls per message by call, summed over all process trees. The most frequent "
             "calls have separate colours."
         ),
-        # The most and the least efficient treatment.
+        # Comparison of the most and the least efficient treatment.
         "sides": "Most and least efficient treatment compared",
         "sides_note": (
             "Values per message, summed over all process trees. An efficient treatment uses "
@@ -72,7 +72,7 @@ PHRASES = Phrases(
         "calls": " They differ most in {calls:listed}.",
         "call": "{call} ({counts})",
         "counts": "{first:number 2} against {second:number 2}",
-        # Every call.
+        # Table of all calls.
         "each": "Every system call",
         "each_note": (
             "The table omits calls made fewer than {least:g} times per message; the sums include "
@@ -83,13 +83,13 @@ PHRASES = Phrases(
 
 STRACE = "strace"
 GROUPED_BY = "language"
-"""Factor within whose levels treatments are compared. If it does not vary, the first varied factor
-other than the primary factor replaces it.
+"""Factor within whose levels treatments are compared. If it does not vary, the first other varied
+factor except the primary factor replaces it.
 """
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section on system calls; None if no planned run counts them."""
+    """Return the section on system calls, or None if no planned run counts them."""
     planned = [entry for entry in evidence.plan if entry.get("control") == "syscalls"]
     if not planned:
         return None
@@ -111,7 +111,7 @@ def section(evidence: Evidence) -> Section | None:
     return part
 
 
-# -- words -----------------------------------------------------------------------------------
+# -- sentences -------------------------------------------------------------------------------
 
 
 def _by_strace(documents: Sequence[Mapping[str, Any]]) -> bool:
@@ -142,7 +142,7 @@ def _warnings(documents: Sequence[Mapping[str, Any]]) -> list[Phrase]:
 
 
 def _roles(treatments: Sequence[Traced]) -> list[str]:
-    """Return roles by name, which puts clients before servers."""
+    """Return the roles sorted by name, which places clients before servers."""
     return sorted({role for treatment in treatments for role in treatment.calls})
 
 
@@ -205,7 +205,7 @@ def _every_call(evidence: Evidence, treatments: Sequence[Traced]) -> Table:
     return Table("syscalls_each", PHRASES("each"), columns, rows, note)
 
 
-# -- side by side ----------------------------------------------------------------------------
+# -- comparison ------------------------------------------------------------------------------
 
 
 def _grouping_factor(evidence: Evidence) -> str | None:
@@ -216,7 +216,7 @@ def _grouping_factor(evidence: Evidence) -> str | None:
 
 
 def _side_by_side(evidence: Evidence, treatments: Sequence[Traced]) -> list[Any]:
-    """Return a table and sentences on how the most and least efficient treatments differ.
+    """Return a table and sentences that compare the most and the least efficient treatments.
 
     Treatments are compared within each level of the grouping factor, if there is such a factor.
     """
@@ -293,7 +293,7 @@ def _sentence(
 
 
 def _figure(treatments: Sequence[Traced]) -> Figure:
-    """Return a figure of calls per message as stacked bars; rare calls share one colour."""
+    """Return stacked bars of calls per message, in which rare calls share a colour."""
     sums: dict[str, float] = defaultdict(float)
     for treatment in treatments:
         for name, count in treatment.merged().items():

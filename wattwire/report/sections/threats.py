@@ -1,4 +1,4 @@
-"""The page's section on threats to validity."""
+"""Build the section on threats to validity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PHRASES = Phrases(
 
 
 def section(evidence: Evidence, answers: Answers) -> Section:
-    """Return the section on threats to validity, with a paragraph per kind."""
+    """Return the section on threats to validity, with one paragraph per kind."""
     part = Section("threats", PHRASES("title"))
     all_threats = threats(evidence, answers)
     for kind in KINDS:

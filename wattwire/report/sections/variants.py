@@ -1,4 +1,4 @@
-"""Build the section on variants, with the verdicts of `compare` on the campaign."""
+"""Build the section on variants, with the verdicts that `compare` gives for the campaign."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PHRASES = Phrases(
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section with every treatment's verdict; None if the study has no variants."""
+    """Return the section with every treatment's verdict, or None for a study without variants."""
     if len(evidence.factors.get(FACTOR, ())) < 2:
         return None
     part = Section("variants", PHRASES("title"))
@@ -49,7 +49,7 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def headline(evidence: Evidence) -> str:
-    """Return sentences on variants with more losses or failures than their base; "" for none."""
+    """Return sentences on variants with more losses or failures than their base, or ""."""
     if len(evidence.factors.get(FACTOR, ())) < 2:
         return ""
     try:

@@ -1,1 +1,1 @@
-"""Build tables that several sections of the page, or papers, share."""
+"""Tables that several sections share."""

@@ -1,4 +1,4 @@
-"""Build the table of alternatives, in ascending order for every response."""
+"""Build the table of alternatives, sorted by value for each response."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PHRASES = Phrases(
 
 
 def table(evidence: Evidence, choices: Sequence[Choice]) -> Table | None:
-    """Return the table of alternatives in ascending order; None without ranked alternatives."""
+    """Return the table of alternatives, sorted by value; None without ranked alternatives."""
     group_titles = {
         "lowest": PHRASES("lowest"),
         "equal": PHRASES("equal"),

@@ -1,4 +1,4 @@
-"""Build the tables of answers that are differences, because a run's value has no logarithm."""
+"""Build the tables of differences, for responses with values that have no logarithm."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PHRASES = Phrases(
 
 
 def why(evidence: Evidence, response: Response) -> Phrase:
-    """Return a sentence on the runs that are not positive, and on the use of differences."""
+    """Return a sentence that explains why differences replace ratios for a response."""
     values = column(evidence.usable, response.column)
     known = int(np.isfinite(values).sum())
     if response.share:
@@ -78,7 +78,7 @@ def why(evidence: Evidence, response: Response) -> Phrase:
 
 
 def table(evidence: Evidence, answers: Answers) -> Table:
-    """Return the table of all answers that are differences, with differences of means."""
+    """Return the table of answers that are differences, with differences of means."""
     rows = [
         _row(evidence, answers, answer, answer.result)
         for answer in answers.items

@@ -1,4 +1,4 @@
-"""Build the columns of a table that hold the levels of each row."""
+"""Build the columns with the levels of each row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wattwire.report.parts import Column
 
 
 def factor_columns(evidence: Evidence) -> list[Column]:
-    """Return a column for each varied factor, with the study's titles of its levels."""
+    """Return one column per varied factor, with the study's titles of its levels."""
     return [
         Column(
             name,

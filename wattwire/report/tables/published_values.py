@@ -1,4 +1,4 @@
-"""Look up a paper's printed numbers by table, role and levels."""
+"""Look up the printed numbers of a paper by table, role and levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLE, ROLE, SOURCE = "table", "node_role", "source"
 
 
 def published_file(evidence: Evidence) -> Path | None:
-    """Return the study's file of published numbers in the campaign's folder; None without one."""
+    """Return the path of the study's published numbers in the campaign, or None without a file."""
     name = evidence.study.published
     path = evidence.reader.path / name
     return path if is_plain_name(name) and path.is_file() else None
@@ -26,17 +26,17 @@ def published_file(evidence: Evidence) -> Path | None:
 
 @dataclass(frozen=True)
 class Printed:
-    """The rows of the study's published numbers; empty if the file is missing."""
+    """The study's published numbers by row; empty if the file is missing."""
 
     rows: Sequence[Mapping[str, str]]
 
     def source(self, table: str) -> str:
-        """Return the name of a published table."""
+        """Return the display name of a published table."""
         names = (row.get(SOURCE) for row in self.rows if row.get(TABLE) == table)
         return next(filter(None, names), PHRASES("source", table=table))
 
     def of(self, table: str, levels: Mapping[str, Any], role: str = "") -> list[Mapping[str, str]]:
-        """Return the rows of a table with these levels, of one role or of all roles."""
+        """Return the rows of a table with these levels, of a role or of all roles."""
         return [
             row
             for row in self.rows
@@ -46,12 +46,12 @@ class Printed:
         ]
 
     def text(self, table: str, levels: Mapping[str, Any], role: str, column: str) -> str | None:
-        """Return a number as printed, with all digits; None if the table lacks it."""
+        """Return a number as printed, or None if the table lacks it."""
         values = [row[column] for row in self.of(table, levels, role) if row.get(column)]
         return values[0] if values and column else None
 
     def total(self, table: str, levels: Mapping[str, Any], column: str) -> float | None:
-        """Return the sum of a column over the roles with a number; None if no role has one."""
+        """Return the sum of a column over the roles, or None without a number."""
         values = [float(row[column]) for row in self.of(table, levels) if row.get(column)]
         return sum(values) if values else None
 

@@ -1,4 +1,4 @@
-"""Rank treatments by a product of two measured responses, such as energy times delay."""
+"""Rank treatments by the product of two measured responses, such as energy and delay."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ HERE, PRINTED = "product_here", "product_printed"
 def parts(
     evidence: Evidence, printed: Printed, spec: ShownRanking, number: int
 ) -> list[Text | Table]:
-    """Return our ranking and the published ranking; if ours is missing, a warning says why.
+    """Return our ranking and the published ranking, or a warning if ours is not possible.
 
-    Estimates are never ranked, because they are not responses.
+    Estimates are not responses, so they are never ranked.
     """
     first, second = (resolve(name, evidence.described) for name in spec.product)
     contents: list[Text | Table] = [Text(spec.title, "question")]

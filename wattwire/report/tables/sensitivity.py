@@ -1,7 +1,7 @@
-"""Analyse the sensitivity of the answers by ranks, shares of variance and checks of the errors.
+"""Analyse the sensitivity of answers: ranks, shares of variance and checks of assumptions.
 
-Answers do not depend on these analyses, which serve readers who prefer other methods and reveal
-violated assumptions of the ratios.
+Answers do not depend on these analyses. They serve readers who prefer other methods, and they
+reveal violated assumptions.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ PHRASES = Phrases(
             "blocks, if the first is below {permuted_below:g} on either scale. The results are "
             "exploratory."
         ),
-        # The meaning of an interaction on each scale.
+        # Meaning of an interaction on each scale.
         "ratios_differ": "ratios differ",
         "differences_differ": "differences differ",
         "interaction": (
@@ -91,13 +91,13 @@ PHRASES = Phrases(
 PAIRS_BY_RANKS_MIN = 6
 PAIRS_OF_FACTORS_MAX = 6
 PERMUTED = 0.2
-"""An interaction with p above this value on both scales needs no p by permutation."""
+"""p value above which an interaction on both scales needs no permutation test."""
 SCALES = {"log": PHRASES("ratios_differ"), "plain": PHRASES("differences_differ")}
-"""Scale → the meaning of an interaction of two factors on it."""
+"""Scale → meaning of an interaction of two factors on this scale."""
 
 
 def parts(evidence: Evidence, answers: Answers) -> list[Any]:
-    """Return warnings on violated assumptions of the intervals, and the fold of analyses."""
+    """Return warnings about violated assumptions of the intervals, and the fold of analyses."""
     computed = answers.computed()
     responses = list(dict.fromkeys(answer.response for answer in computed))
     shift_responses = [answer.response for answer in answers.differences()]
@@ -166,7 +166,7 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
 
 
 def companions(sides: FloatArray) -> tuple[Any, Any]:
-    """Return Hodges–Lehmann's ratio and Cliff's delta of log values, shape (blocks, 2)."""
+    """Return the Hodges–Lehmann ratio and Cliff's delta of log values, shape (blocks, 2)."""
     delta = stats.cliffs_delta(sides[:, 0], sides[:, 1])
     if not np.isfinite(sides).all():
         return stats.NotComputable("unbounded in a block (loss)"), delta
@@ -191,7 +191,7 @@ def _distinct(computed: Sequence[Answer]) -> list[Answer]:
 
 
 def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, list[Phrase]]:
-    """Return the analysis of variance of each response, and a sentence per interaction."""
+    """Return the analysis of variance of each response, and one sentence per interaction."""
     frozen = evidence.study.answers.scale
     rows: list[dict[str, Any]] = []
     sentences: list[Phrase] = []
@@ -234,9 +234,10 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
 
 
 def _on_both_scales(fits: dict[str, Any], frozen: str, first: str, second: str) -> dict[str, Any]:
-    """Return the interaction per scale.
+    """Return the interaction of two factors on each scale.
 
-    On the study's scale, p also comes from permutation if the interaction may be significant.
+    On the study's scale, p also comes from a permutation test if an interaction has a p value below
+    PERMUTED.
     """
     effects = {
         scale: stats.interaction(fit, first, second, permutations=0)
@@ -271,7 +272,10 @@ def _effect_row(response: Response, factors: Sequence[str], effect: Any) -> dict
 def interaction_words(
     response: Response, pair: tuple[str, str], effects: dict[str, Any], frozen: str
 ) -> Phrase | None:
-    """Return a sentence on the interaction of two factors, on both scales if these disagree."""
+    """Return a sentence on the interaction of two factors, or None without an interaction.
+
+    If the two scales disagree, the sentence gives both results.
+    """
     if not all(isinstance(effect, stats.Effect) for effect in effects.values()):
         return None
     other_scale = next(scale for scale in SCALES if scale != frozen)
@@ -301,7 +305,7 @@ def interaction_words(
 
 
 def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
-    """Return the count of A/A comparisons with a difference beyond the errors' limit."""
+    """Return a sentence on the A/A comparisons whose difference exceeds the error's limit."""
     alarms = trials = 0
     for response in responses:
         fit = usable_fit(evidence, response)

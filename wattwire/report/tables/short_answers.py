@@ -1,4 +1,4 @@
-"""Build short answers for the page and the terminal, one per line, decided answers first."""
+"""Build the table of short answers for page and terminal, with decided answers first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows(document: Mapping[str, Any]) -> list[Row]:
     """Return response, sides, estimate with interval, and outcome of each contrast.
 
     `document` is report/analysis.json. Contrasts without a number are omitted, except shares ("none
-    in any of 18 runs"). The page names the omitted contrasts on separate lines.
+    in any of 18 runs"). The page lists the omitted contrasts separately.
     """
     contrasts = document["contrasts"]
     known = [
@@ -51,9 +51,10 @@ def rows(document: Mapping[str, Any]) -> list[Row]:
 
 
 def place(contrast: Mapping[str, Any]) -> tuple[int, float]:
-    """Return the key that sorts decided contrasts first.
+    """Return a sort key that places decided contrasts first.
 
-    Within an outcome, ratios by distance from 1, farthest first, precede differences.
+    Within an outcome, ratios precede differences. Ratios are sorted by distance from 1, in
+    descending order.
     """
     order = list(words.OUTCOMES).index(contrast["outcome"])
     if contrast["kind"] == "ratio":
@@ -77,7 +78,7 @@ def _row(contrast: Mapping[str, Any]) -> Row:
 
 
 def table(document: Mapping[str, Any]) -> Table | None:
-    """Return the page's table; None if a single sentence suffices."""
+    """Return the table for the page, or None for fewer than two answers."""
     all_rows = rows(document)
     if len(all_rows) < 2:
         return None

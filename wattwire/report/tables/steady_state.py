@@ -1,7 +1,7 @@
-"""Check each treatment's runs for steady state, and show the effect of the warm-up on latency.
+"""Classify runs by their steady state, and show the effect of the warm-up on latency.
 
-The warm-up comes from the study or its settling runs. It is the same for all treatments and fixed
-before the first block. This module classifies runs but never excludes a run.
+The warm-up comes from the study or from settling runs. It is the same for all treatments and is
+fixed before the first block. This module excludes no runs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MOVING = (WARM_UP, UNSETTLED)
 
 
 def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
-    """Return the fold with the table of classes; None if no run has a latency."""
+    """Return the fold with the table of classes, or None if no run has a latency."""
     cut = _cuts_by_time(evidence) or evidence.warmup_calls > 0
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
@@ -79,16 +79,16 @@ def _cuts_by_time(evidence: Evidence) -> bool:
 
 
 def are_asked(evidence: Evidence) -> bool:
-    """Return whether runs should be in steady state: back-to-back calls after a warm-up."""
+    """Return whether runs should be in steady state: calls in closed loop after a warm-up."""
     closed = any(all_levels(entry).get("loop") == "closed" for entry in evidence.designed)
     return evidence.warmup_calls > 0 or (closed and _cuts_by_time(evidence))
 
 
 def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
-    """Return the closed-loop treatments that are not in steady state despite a warm-up.
+    """Return the closed-loop treatments that are not in steady state after the warm-up.
 
     Either the settling runs of the cell show this, or most of the windows drift in one direction. A
-    machine of varying speed also shifts windows, but in both directions.
+    machine of varying speed shifts windows in both directions.
     """
     if not are_asked(evidence):
         return []
@@ -104,7 +104,7 @@ def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
 
 
 def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> Phrase:
-    """Return the headline's sentence on treatments that are not in steady state; "" for none."""
+    """Return a sentence for the headline on treatments that are not in steady state, or ""."""
     titles = unsettled(evidence, series)
     if not titles:
         return Phrase()
@@ -114,11 +114,11 @@ def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> Phrase:
 
 
 def _course_cells(series: Mapping[str, Series], runs: list[str]) -> dict[str, Any]:
-    """Return the classes of the runs of one treatment, in time order."""
+    """Return the table cells with the classes of a treatment's runs, in time order."""
     courses = []
     for run in runs:
         run_series = series[run]
-        # Lost calls with an unknown send time are at the end and are not classified.
+        # Lost calls with an unknown send time are at the end. They are not classified.
         courses.append(
             stats.classify(run_series.values_us[: run_series.values_us.size - run_series.loose])
         )
@@ -133,7 +133,7 @@ def _course_cells(series: Mapping[str, Series], runs: list[str]) -> dict[str, An
 
 
 def _typical_latency_us(values: Iterable[FloatArray]) -> Any:
-    """Return the geometric mean of the runs' median latencies, in µs."""
+    """Return the geometric mean of the runs' median latencies in µs."""
     medians = [
         stats.nearest_rank(np.sort(latencies_us), 0.5)
         for latencies_us in values

@@ -1,4 +1,4 @@
-"""A headless Chromium, controlled through its debugging pipe: page loads, real clicks and keys."""
+"""Control a headless Chromium through its debugging pipe: page loads, clicks and keys."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ KEYS = {" ": ("Space", 32, " "), "Tab": ("Tab", 9, ""), "ArrowDown": ("ArrowDown
 
 
 class Browser:
-    """One page of a browser without a network. `said` holds the errors from its console."""
+    """A page of a browser without a network. `said` contains the errors from its console."""
 
     def __init__(self, profile: Path) -> None:
         assert PROGRAM is not None
         to_read, self._write = os.pipe()
         self._read, to_write = os.pipe()
-        # The browser listens on descriptor 3 and talks on 4.
+        # The browser reads descriptor 3 and writes descriptor 4.
         opened = f'exec "$@" 3<&{to_read} 4>&{to_write}'
         command = [PROGRAM, *FLAGS.split(), NO_NETWORK, f"--user-data-dir={profile}"]
         self._process = subprocess.Popen(
@@ -57,7 +57,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def close(self) -> None:
-        """End the browser and everything that it started."""
+        """End the browser and all its processes."""
         os.close(self._write)
         try:
             self._process.wait(timeout=10)
@@ -102,27 +102,27 @@ class Browser:
             self.asked.append(params["request"]["url"])
 
     def open(self, page: Path) -> None:
-        """Open a file anew and wait until it is loaded."""
+        """Reload a file and wait until it is loaded."""
         self.call("Page.navigate", {"url": "about:blank"})
         self.until("location.protocol === 'about:'")
         self.call("Page.navigate", {"url": page.as_uri()})
         self.until("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def value(self, expression: str) -> Any:
-        """Return the value of an expression on the page."""
+        """Evaluate an expression on the page and return its value."""
         found = self.call("Runtime.evaluate", {"expression": expression, "returnByValue": True})
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
     def until(self, expression: str) -> None:
-        """Wait until an expression is true on the page."""
+        """Wait until an expression on the page is true."""
         end_s = time.monotonic() + HANG_S
         while not self.value(expression):
             assert time.monotonic() < end_s, f"never true: {expression}"
             time.sleep(0.05)
 
     def click(self, element: str) -> None:
-        """Click with the mouse on the element of `document.querySelector(element)`."""
+        """Click the element `document.querySelector(element)` with the mouse."""
         place = self.value(
             f"(() => {{ const it = document.querySelector({json.dumps(element)});"
             "it.scrollIntoView({ block: 'center', behavior: 'instant' });"
@@ -134,7 +134,7 @@ class Browser:
             self.call("Input.dispatchMouseEvent", {"type": kind, **at})
 
     def press(self, *keys: str) -> None:
-        """Press keys one after the other on the focused element."""
+        """Press keys in sequence on the focused element."""
         for key in keys:
             self._press(key)
 
@@ -146,7 +146,7 @@ class Browser:
         self.call("Input.dispatchKeyEvent", {**base, "type": "keyUp"})
 
     def pick(self, element: str, value: str) -> None:
-        """Select an option of a list, with the events of a reader's choice."""
+        """Select an option of a list, with the events of a selection by a user."""
         self.value(
             f"(() => {{ const it = document.querySelector({json.dumps(element)});"
             f"it.value = {json.dumps(value)};"

@@ -1,4 +1,4 @@
-"""Find phrases by key in the report's output: texts, lists, parts and sections."""
+"""Search phrases by key in the report's output: texts, lists, parts and sections."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from wattwire.report.words.phrases import Phrase
 
 
 def phrases_in(made: Any, key: str) -> list[Phrase]:
-    """Return the phrases of `key` in `made`, those inside other phrases included."""
+    """Return the phrases with `key` in `made`, including nested phrases."""
     return [phrase for phrase in _all(made) if phrase.key == key]
 
 
 def keys_in(made: Any) -> list[str]:
-    """Return the keys of all phrases in `made`, in order; an outer phrase before its inner ones."""
+    """Return the keys of all phrases in `made` in order, with outer before nested phrases."""
     return [phrase.key for phrase in _all(made) if phrase.key not in ("", "joined")]
 
 
 def only(made: Any, key: str) -> Phrase:
-    """Return the one phrase of `key` in `made`."""
+    """Return the only phrase with `key` in `made`."""
     found = phrases_in(made, key)
     assert len(found) == 1, f"{len(found)} phrases with the key {key}; all keys: {keys_in(made)}"
     return found[0]

@@ -1,7 +1,7 @@
-"""A simulated campaign on disk, written by the store. For tests only, never data.
+"""Write a simulated campaign to disk for tests.
 
 Planted effects: `FAST` uses `CPU_RATIO` times the CPU time per message of `SLOW` and has
-`LATENCY_RATIO` times its latency; memory is 20,000 and 41,000 KiB.
+`LATENCY_RATIO` times its latency. Memory is 20,000 KiB for `FAST` and 41,000 KiB for `SLOW`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SECOND = 1_000_000_000
 EPOCH_NS = 1_700_000_000 * SECOND
 WRITTEN_AT = "2024-01-01T00:00:00"
 RUN_S, WAITED_S = 25.0, 3.0
-"""Duration (s) of each run by its clocks, and its preceding wait for a quiet machine."""
+"""Duration of each run and of the wait for a quiet machine before it, in seconds."""
 
 
 @dataclass
 class Shape:
-    """The size and effects of the synthetic campaign."""
+    """Size and effects of the synthetic campaign."""
 
     blocks: int = 3
     duration_s: float = 20.0
@@ -52,12 +52,12 @@ class Shape:
     skip: dict[str, Any] | None = None
     died_runs: tuple[int, ...] = ()
     b_over_a: float | None = None
-    """If set, every block has control runs in which B uses this many times the CPU time of A."""
+    """If set, every block has control runs in which B uses this multiple of A's CPU time."""
     study: dict[str, Any] = field(default_factory=dict)
 
 
 def study_document(shape: Shape) -> dict[str, Any]:
-    """Return the effective study in the form that the store writes."""
+    """Return the effective study in the format of the store."""
     document: dict[str, Any] = {
         "name": "made-up",
         "title": "What a message costs, made up <for tests>",
@@ -146,11 +146,11 @@ MACHINE: dict[str, Any] = {
 
 
 def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> Path:
-    """Write a campaign under `folder` and return it."""
+    """Write a campaign to `folder` and return its path."""
     shape = shape or Shape()
     rng = np.random.default_rng(seed)
     campaign = Campaign.create(folder)
-    # Not frozen: tests edit these documents, which a reader would otherwise remark upon.
+    # Not frozen, because tests edit these documents, and a reader would report the edits.
     campaign.write_json("study.json", study_document(shape))
     campaign.write_json("machine.json", MACHINE)
     plan: list[dict[str, Any]] = []
@@ -217,7 +217,7 @@ def _write_run(
     summary["control"] = entry.get("control", "")
     if summary["control"] == "b":
         summary["cpu_us_per_message"] *= shape.b_over_a
-    if died:  # an outcome: its verdict is valid, and it has no costs
+    if died:  # this is an outcome, so the verdict is valid; there are no costs
         summary |= {"outcome": "died", "cpu_us_per_message": None}
     (at / "summary.json").write_text(json.dumps(summary))
     start = SECOND * 1000
@@ -421,7 +421,7 @@ def _summary(
 
 
 def unpacked(packed: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows from `packed` data, decoded as in page.js."""
+    """Return the rows of `packed` data, decoded as in page.js."""
     columns = {
         name: held
         if isinstance(held, list)
@@ -434,9 +434,10 @@ def unpacked(packed: dict[str, Any]) -> list[dict[str, Any]]:
 def add_attempt(
     folder: Path, source: str, run: str, row: Mapping[str, Any], document: Mapping[str, Any]
 ) -> None:
-    """Add an attempt of `run` to the campaign: a copy of the attempt in runs/SOURCE with changes.
+    """Add an attempt of `run` to the campaign: a copy of runs/SOURCE with changes.
 
-    `row` changes its summary, `document` its run.json. A run that was not planned is added.
+    `row` changes its summary, and `document` its run.json. An unplanned run is also added to the
+    plan.
     """
     campaign = Campaign(folder)
     like = folder / "runs" / source
@@ -457,11 +458,11 @@ def add_attempt(
 
 
 def row_of(path: Path) -> pl.DataFrame:
-    """Return the summary.json of an attempt as a frame of one row, for a test that edits it."""
+    """Return the summary.json of an attempt as a frame with one row."""
     return pl.DataFrame([json.loads(path.read_text())])
 
 
 def put_row(frame: pl.DataFrame, path: Path) -> None:
-    """Write a frame of one row as the summary.json of an attempt."""
+    """Write a frame with one row as the summary.json of an attempt."""
     (row,) = frame.to_dicts()
     path.write_text(json.dumps(row))

@@ -1,4 +1,4 @@
-"""The section of answers: few sentences for many levels, and all answers in the table."""
+"""Tests of the section with answers: sentences for many and few levels, and the table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wattwire.store import Campaign
 
 
 def section(folder: Path, levels: int) -> Section:
-    """Return the section for levels k with about 10 + k W, in three blocks."""
+    """Return the section for `levels` levels k with about 10 + k W, in three blocks."""
     lines = ["node,day,power"]
     for day in range(3):
         for at in range(levels):

@@ -1,4 +1,4 @@
-"""Questions, runs and costs by cell: the page's rows for a simulated campaign."""
+"""Tests of the page's rows on questions, runs and costs by cell, for a simulated campaign."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_payloads_carry_their_unit_and_what_all_runs_share_is_said(tmp_path):
 
 
 def part_of_made_up(folder, **study):
-    """Return the page of a campaign restricted to the slow language."""
+    """Return the page of a campaign whose study was restricted to the slow language."""
     shape = Shape(**SMALL, skip={"language": FAST}, study=study)
     campaign = write_campaign(folder, shape)
     kept = [row for row in json.loads((campaign / "plan.json").read_text()) if row["run"]]
@@ -134,4 +134,4 @@ def test_a_limit_of_a_part_that_nobody_asked_for_is_not_checked(tmp_path):
         for language in (FAST, SLOW)
     ]
     _, page = part_of_made_up(tmp_path / "c", limit=limits)
-    assert len(table(page, "limits")) == 2  # of the slow language, at two intervals
+    assert len(table(page, "limits")) == 2  # for the slow language, at two intervals

@@ -1,4 +1,4 @@
-"""Sensitivity analyses of an answer: ranks, shares of variance, interactions and warnings."""
+"""Tests of the sensitivity analyses: ranks, shares of variance, interactions and warnings."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_identical_labels_are_counted_and_a_rate_waits_for_three_hundred(tmp_pat
     evidence = gather(Campaign(write_campaign(tmp_path / "campaign", shape)))
     fold = next(p for p in parts(evidence, answer_all(evidence)) if isinstance(p, Fold))
     told = next(p.words for p in fold.parts if isinstance(p, Text) and "identical" in p.words)
-    # B costs three times as much CPU time in all four blocks, and nothing else differs by design.
+    # B uses three times as much CPU time in all four blocks. No other response differs by design.
     alarms = int(told.split("error limit in ")[1].split(" of ")[0])
     assert alarms >= 4
     assert "at least 300 needed" in told

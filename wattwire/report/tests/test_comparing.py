@@ -1,4 +1,4 @@
-"""Comparisons detect a planted cost, report none without it, and state when they cannot tell."""
+"""Tests of comparisons: a planted cost is detected, and unclear results are reported as such."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def made(folder: Path, seed: int, **shape: Any) -> Campaign:
 
 
 def changed(campaign: Campaign, **columns: Any) -> Campaign:
-    """Return the campaign with summary columns multiplied, or replaced if not numeric."""
+    """Return the campaign with numeric summary columns multiplied, and other columns replaced."""
     for path in campaign.path.glob("runs/*/summary.json"):
         frame = row_of(path)
         for name, by in columns.items():
@@ -78,7 +78,7 @@ def changed(campaign: Campaign, **columns: Any) -> Campaign:
 
 
 def rewritten(campaign: Campaign, name: str, change: Any) -> Campaign:
-    """Return the campaign with one of its JSON documents changed by a function."""
+    """Return the campaign after a function changed one of its JSON documents."""
     path = campaign.path / name
     document = json.loads(path.read_text())
     change(document)
@@ -180,7 +180,7 @@ def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
     def unstated(study: dict[str, Any]) -> None:
         del study["plan"]["duration_s"]
 
-    # A default is the same window, stated or not.
+    # A default value is equal to the same stated value.
     default = made(tmp_path / "default", 3, duration_s=10.0)
     silent = rewritten(made(tmp_path / "silent", 4, duration_s=10.0), "study.json", unstated)
     assert verdicts(two(default, silent))
@@ -199,7 +199,7 @@ def test_a_look_is_said_of_the_side_that_was_one(tmp_path):
 
 
 def warmed(campaign: Campaign, calls: int | None, found: int | None = None) -> Campaign:
-    """Return the campaign in closed loop, with a warm-up from its study or its settling runs."""
+    """Return the campaign in closed loop, with a warm-up from the study or from settling runs."""
 
     def closed(plan: list[dict[str, Any]]) -> None:
         for entry in plan:
@@ -220,7 +220,7 @@ def test_campaigns_with_other_warm_ups_are_refused_found_or_stated(tmp_path):
     for name, calls, found in (("later", None, 500), ("stated", 500, None)):
         with pytest.raises(UsageError, match="each client: 200 calls against 500.*--warmup 500"):
             two(of_found, warmed(made(tmp_path / name, 2), calls, found))
-    # One from before there were settling runs has its first calls in every figure.
+    # A campaign without settling runs includes its first calls in all results.
     with pytest.raises(UsageError, match="200 calls against 0"):
         two(of_found, warmed(made(tmp_path / "cold", 3), None))
     same = two(of_found, warmed(made(tmp_path / "same", 4), 200))
@@ -307,7 +307,7 @@ def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
     reason = "first incomplete run: node died, client-0: RuntimeError: boom: config missing"
     assert reason in comparison.markdown(found) and reason in comparison.junit(found)
     assert reason in first_line(found)
-    # These runs are usable: that they gave no number is another thing.
+    # These runs are valid, although they have no values.
     evidence = gather(Campaign(broken.path))
     assert "usable" not in unanswered.headline(evidence, answer_all(evidence))
     assert "no run of swift gave a number" in " ".join(
@@ -399,11 +399,11 @@ def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp
     assert told is not None and "cannot be compared" in told.parts[0].words
 
 
-# -- messages lost and calls failed ----------------------------------------------------------------
+# -- lost messages and failed calls ----------------------------------------------------------------
 
 
 def losing(campaign: Campaign, variant: str, shares: list[float], name: str = "lost"):
-    """Return the campaign with a share of a variant's messages lost: one share for each block."""
+    """Return the campaign after a variant loses a share of its messages, given per block."""
     for path in sorted(campaign.path.glob("runs/*/summary.json")):
         frame = row_of(path)
         of = shares[frame["block"][0] - 1] if frame["factor.variant"][0] == variant else 0.0
@@ -417,7 +417,7 @@ TENTH = [0.10, 0.11, 0.09, 0.10, 0.10]
 
 @pytest.mark.parametrize("name", ["lost", "failed"])
 def test_a_head_that_loses_a_tenth_is_worse_whatever_else_is_compared(tmp_path, name):
-    # The slow language is the base, so that the head is better in all else.
+    # The slow language is the base, so the head is better in all other responses.
     campaign = losing(of_variants(tmp_path / "c", base=SLOW), FAST, TENTH, name)
     found = comparing.compare_variants(campaign, Wanted(("latency_p50_us",)))
     assert found.verdict == WORSE and exit_code(found, [], gate()) == 1
@@ -565,7 +565,7 @@ def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
     assert json.loads(json.dumps(comparison.json_document(found)))["verdict"] == WORSE
 
 
-# -- nothing usable, and what a gate can detect ----------------------------------------------------
+# -- no valid run, and detectable changes ----------------------------------------------------------
 
 
 def gate(**options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Settings in force: each level of a varied setting has its own row."""
+"""Tests of the table of effective settings: each level of a varied setting has its own row."""
 
 from __future__ import annotations
 

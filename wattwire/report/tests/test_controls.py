@@ -1,4 +1,4 @@
-"""Control runs on the page: the planted noise is recovered, and no smaller effect is claimed."""
+"""Tests of the section on control runs: planted noise is found and limits the claimed effects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_planted_difference_of_two_identical_labels_is_printed_with_its_interv
 
 
 def test_no_effect_smaller_than_that_of_identical_labels_is_claimed(tmp_path):
-    """The languages differ by far less than B from A, so no difference is attributed to them."""
+    """A and B differ by much more than the languages, so no difference is claimed."""
     words, page = built(tmp_path / "campaign", Shape(b_over_a=CPU_RATIO**-3, **SMALL))
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
     assert row["outcome"] == "not larger than the A/A noise"
@@ -56,7 +56,7 @@ def test_no_effect_smaller_than_that_of_identical_labels_is_claimed(tmp_path):
 
 
 def scatter_b(path: Path, factor: float) -> None:
-    """Multiply and divide B's cost by `factor` in alternate blocks."""
+    """Alternately multiply and divide the cost of B by `factor` from block to block."""
     for summary in path.glob("runs/*/summary.json"):
         frame = row_of(summary)
         if frame["control"][0] == "b":
@@ -65,9 +65,9 @@ def scatter_b(path: Path, factor: float) -> None:
 
 
 def test_labels_that_differ_in_no_direction_are_noise_by_the_far_end_of_their_interval(tmp_path):
-    """Their mean is near zero by chance.
+    """The mean of the A/A differences is near zero by chance.
 
-    The true value may exceed the difference of the languages.
+    The true value may be larger than the difference of the languages.
     """
     write_campaign(tmp_path / "c", Shape(b_over_a=1.0, **{**SMALL, "blocks": 6}))
     scatter_b(tmp_path / "c", 5.0)
@@ -94,7 +94,7 @@ def test_a_large_noise_floor_is_printed_without_an_exponent(tmp_path):
 
 
 def t_interval(logs) -> tuple[float, float]:
-    half = 2.570582 * logs.std(ddof=1) / math.sqrt(len(logs))  # t of 5 degrees at 97.5 %
+    half = 2.570582 * logs.std(ddof=1) / math.sqrt(len(logs))  # 97.5 % t quantile, 5 degrees
     return logs.mean() - half, logs.mean() + half
 
 

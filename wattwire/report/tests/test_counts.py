@@ -1,4 +1,4 @@
-"""Failed calls are counted separately and named, and unknown in campaigns without such counts."""
+"""Tests of the counts of failed calls, which are unknown in older campaigns."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ FAILED = 3
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: Any) -> Evidence:
-    """Return a campaign whose summary has no column `failed`."""
+    """Return the evidence of a campaign whose summary has no column `failed`."""
     return gather(Campaign(write_campaign(tmp_path_factory.mktemp("c") / "c", SHAPE)))
 
 
 def after(before: Evidence) -> Evidence:
-    """Return the same, with FAILED received calls of each run of FAST turned into failed ones."""
+    """Return the evidence after FAILED received calls of each FAST run became failed calls."""
     is_fast = pl.col("factor.language") == FAST
     usable = before.usable.with_columns(
         failed=pl.when(is_fast).then(FAILED).otherwise(0),

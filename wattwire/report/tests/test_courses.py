@@ -1,4 +1,4 @@
-"""Courses of runs on the page: classes, consensus, and latency with and without the warm-up."""
+"""Tests of the steady-state table: classes, consensus, latency with and without warm-up."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_steady_runs_are_flat_and_warming_ones_are_said_to_warm_up(evidence) -> 
 
 
 def with_plan(evidence, **plan):
-    """Return the same evidence with this plan in its study."""
+    """Return the evidence with these values in the study's plan."""
     study = evidence.study
     return replace(evidence, study=replace(study, plan=replace(study.plan, **plan)))
 
@@ -65,7 +65,7 @@ def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, mon
     steady, moving = (
         {run: Series(values, 0) for run, values in side.items()} for side in (steady, moving)
     )
-    # In open loop, or where the study asks for the first calls, nobody is named.
+    # No treatment is named in open loop or for a study without a warm-up.
     assert steady_state.told_unsettled(evidence, moving) == ""
     documents = [*evidence.runs.values(), *evidence.plan]
     for one in documents:
@@ -78,14 +78,14 @@ def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, mon
     named = {evidence.treatment_title(steady_state.all_levels(one)) for one in documents}
     assert named
     assert all(title in told for title in named)
-    # A machine that is faster at times moves every window, but not all one way.
+    # Varying machine speed shifts all windows, but in both directions.
     blocks = dict(evidence.usable[["run", "block"]].rows())
     either = {
         run: Series(one.values_us[:: 1 if blocks[run] % 2 else -1].copy(), 0)
         for run, one in moving.items()
     }
     assert steady_state.told_unsettled(evidence, either) == ""
-    # What settling runs say of a cell counts as well.
+    # Settling runs of a cell can also show that it is not in steady state.
     cells = [{"cell": "grpc/java", "calls": 500, "settled": False, "known": True}]
     monkeypatch.setattr(evidence, "warm_up", {"calls": 500, "cells": cells})
     assert "grpc/java" in steady_state.told_unsettled(evidence, steady)

@@ -1,4 +1,4 @@
-"""With a zero or negative run, a response has a difference instead of a ratio."""
+"""Tests of differences, which replace ratios for responses with zero or negative values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ NEGATIVE_US = -4.0
 
 
 def campaign(folder: Path, b_over_a: float | None = None, blocks: int = BLOCKS) -> Campaign:
-    """Return blocks of two languages at two intervals; one run's CPU time is below zero."""
+    """Return a campaign in which one run has a negative CPU time.
+
+    It has blocks of two languages at two intervals.
+    """
     shape = Shape(
         blocks=blocks, duration_s=1.5, clients=(1,), patterns=("topic",), b_over_a=b_over_a
     )
@@ -59,7 +62,7 @@ def test_the_answer_is_the_typical_difference_of_matched_runs(found) -> None:
     assert answer.interval.estimate == pytest.approx(np.median((shifts[at] + shifts[other]) / 2))
     assert answer.interval.level >= answers.level
     assert answers.outcome(answer) == "different"
-    # The other responses keep their ratios, in one family with the difference.
+    # The other responses still have ratios, which share a family with the difference.
     assert {item.response.title for item in answers.computed()} == {"median latency"}
     assert answers.family == len(answers.computed()) + 1
 

@@ -1,4 +1,4 @@
-"""Figures as files: print sizes, legible letters, embedded fonts."""
+"""Tests of figures as files: print sizes, font sizes and embedded fonts."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_writing_marks_once_changes_no_pixel() -> None:
 
 
 def marks(spec: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    """Return the marks of a kind that a chart draws for its data; a trail counts as one."""
+    """Return the marks of a kind that a chart draws for its data. A trail is a single mark."""
     scene = vl_convert.vega_to_scenegraph(vl_convert.vegalite_to_vega(spec))
 
     def found(part: Any) -> list[dict[str, Any]]:
@@ -199,7 +199,7 @@ def marks(spec: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 def test_boxes_and_violins_wait_for_enough_runs() -> None:
     few, some, many = (charts(runs) for runs in (1, 2, 24))
-    # Runs of a group: three intervals each, so 3, 6 and 72; six groups stand in three panels.
+    # A group has three intervals per run: 3, 6 and 72 points. Six groups are in three panels.
     assert len(marks(few["box"], "rect")) == 0
     assert len(marks(some["box"], "rect")) == 12  # a box and a median each
     assert len(marks(some["violin"], "trail")) == 0

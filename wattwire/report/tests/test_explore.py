@@ -1,4 +1,4 @@
-"""Data of the page's explorer: every run once, named levels and responses, complete patterns."""
+"""Tests of the interactive section's data: runs, levels, responses and chart templates."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def test_figures_to_print_follow_from_the_design(evidence) -> None:
     assert section is not None
     (fold,) = [part for part in section.parts if isinstance(part, Fold)]
     names = [part.id for part in fold.parts if isinstance(part, Figure)]
-    # 12 runs a group are too few for violins; the audit trail has this response's order already.
+    # 12 runs per group are too few for violins. The audit trail already has the run order.
     assert names == [f"{kind}-cpu-us-per-message" for kind in ("box", "interaction", "heat")] + [
         "scatter-cpu-us-per-message"
     ]
     layout = overview.layout_of(evidence)
     assert (layout.tone, layout.across, layout.panel) == ("language", "interval_s", "pattern")
     assert explorer(evidence).data["begin"] == {"tone": 0, "across": 2, "panel": 1}
-    # One run died without a cost: it is missing, and that is said.
+    # One run died without costs. A note reports the missing run.
     assert "Without this value: 1 valid run." in fold.parts[0].caption
     points = fold.parts[0].spec["datasets"]["points"]
     assert len(points) == evidence.usable.height - 1

@@ -1,4 +1,4 @@
-"""The page prints each kit's cost per round trip, and names cells without a figure."""
+"""Tests of the page's round-trip costs of kits, and of the cells without a result."""
 
 from __future__ import annotations
 

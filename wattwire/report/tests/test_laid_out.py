@@ -1,4 +1,4 @@
-"""Tables, figures and rankings that a study requests, on campaigns with planted values."""
+"""Tests of requested tables, figures and rankings, on campaigns with planted values."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def texts(part) -> str:
 
 
 def plant(evidence, **columns):
-    """Give every valid run these columns and the metrics derived from them."""
+    """Set columns of every valid run, and update the derived metrics."""
     frame = evidence.usable.drop("energy_uj_per_message", "energy_idle_subtracted_uj_per_message")
     evidence.usable = with_derived(frame.with_columns(**columns))
     return evidence
@@ -111,8 +111,8 @@ def test_each_value_and_role_has_a_table_with_the_printed_numbers_beside(tmp_pat
     ]
     energy = {row["level"]: row for row in found["laid-out-1-1"].rows}
     assert energy["Python"]["0 4"] == "99" and energy["Python"]["0 4 ratio"] == "3.5"
-    assert energy["Swift"]["0 4 ratio"] is None  # the best itself has none
-    assert energy["Python"]["1 4"] is None  # two clients were never printed
+    assert energy["Swift"]["0 4 ratio"] is None  # the lowest value has no ratio
+    assert energy["Python"]["1 4"] is None  # not printed for two clients
     assert [c.title for c in found["laid-out-1-1"].columns if c.kind == "published"][:2] == [
         "Table 4 (Old)", requested_tables.BEST,
     ]  # fmt: skip
@@ -164,7 +164,7 @@ def test_a_role_s_cost_per_message_is_that_of_all_its_nodes_over_all_messages(tm
     parts = [values_of(evidence, frame, cpu, role) for role in ("client", "server")]
     assert sum(parts) == pytest.approx(column(frame, "cpu_us_per_message"))
     two = np.array([level == 2 for level in levels_of(frame, "clients")])
-    assert parts[0][two] == pytest.approx(2 * parts[1][two])  # two clients, one server, alike
+    assert parts[0][two] == pytest.approx(2 * parts[1][two])  # two equal clients and one server
 
 
 def test_measured_energy_is_ranked_beside_the_published_product(tmp_path) -> None:
@@ -183,7 +183,7 @@ def test_measured_energy_is_ranked_beside_the_published_product(tmp_path) -> Non
     assert [row["rank_here"] for row in rows] == [1, 2, 3, 4]
     assert isinstance(rows[0]["product_here"], Interval)
     printed = {(r["language"], r["clients"]): r["product_printed"] for r in rows}
-    assert printed[(SLOW, "1")] == pytest.approx((99 + 105.8) * 28)  # client and server together
+    assert printed[(SLOW, "1")] == pytest.approx((99 + 105.8) * 28)  # sum of client and server
     assert printed[(FAST, "1")] == pytest.approx(28.2 * 3)
     assert printed[(SLOW, "2")] is None
     assert "There is no ranking" not in texts(part)
@@ -249,7 +249,7 @@ def asked(evidence, responses, beside) -> list[Phrase]:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Return twelve treatments with CPU time proportional to time, independent of page faults."""
+    """Return twelve treatments whose CPU time is proportional to time but not to page faults."""
     evidence = evidence_of(
         tmp_path_factory.mktemp("along"), intervals_s=(0.05, 0.2, 0.4), clients=(1, 2), blocks=2
     )
@@ -339,6 +339,6 @@ def test_figures_hold_a_point_a_treatment_and_a_run(tmp_path) -> None:
     boxes, scatter = figures_of(requested_tables.section(evidence_of(tmp_path)).parts)
     assert isinstance(boxes, Figure) and isinstance(scatter, Figure)
     points = [drawn.spec["datasets"]["points"] for drawn in (boxes, scatter)]
-    assert len(points[0]) == 2 * 4  # two roles, four treatments
+    assert len(points[0]) == 2 * 4  # two roles × four treatments
     assert {point["panel"] for point in points[0]} == {"client", "server"}
-    assert len(points[1]) == 3 * 4  # every run
+    assert len(points[1]) == 3 * 4  # all runs

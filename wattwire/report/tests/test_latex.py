@@ -1,4 +1,4 @@
-"""Tables in LaTeX: all characters are escaped, all rows complete, all texts as on the page."""
+"""Tests of tables in LaTeX: escaped characters, complete rows and the texts of the page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def problems(text: str) -> list[str]:
-    """Return the faults that would stop LaTeX or change the printed table."""
+    """Return the errors that would stop LaTeX or change the printed table."""
     found = []
     bare = re.sub(r"\\[\\{}$&#_%,]", lambda m: r"\\" if m[0] == r"\\" else "", text)
     bare = re.sub(r"^%.*$", "", bare, flags=re.M)

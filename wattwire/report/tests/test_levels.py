@@ -1,4 +1,4 @@
-"""Levels are distinguished by value and shown with the digits that this requires."""
+"""Tests of levels: distinction by value, and formatting with sufficient digits."""
 
 import json
 
@@ -17,7 +17,7 @@ from wattwire.store import Campaign
 
 
 def campaign(folder, levels):
-    """Return a campaign in which half of the runs have the first of `levels`, half the second."""
+    """Return a campaign in which each of the two `levels` applies to half of the runs."""
     shape = Shape(blocks=3, patterns=("topic",), intervals_s=(0.5,), clients=(1,))
     write_campaign(folder, shape)
 
@@ -39,7 +39,7 @@ def campaign(folder, levels):
         level = document["treatment"]["size"] = of(document["treatment"])
         path.write_text(json.dumps(document))
         summary = row_of(path.with_name("summary.json"))
-        # The store writes levels of several types as text.
+        # The store writes levels of mixed types as text.
         column = pl.lit(str(level) if mixed else level).alias("factor.size")
         summary.with_columns(column).pipe(put_row, path.with_name("summary.json"))
     return gather(Campaign(folder))

@@ -1,4 +1,4 @@
-"""Limits hold, are broken, or are undecided, by the interval over runs."""
+"""Tests of limits: the interval over runs determines whether a limit holds or is broken."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_page_has_limits_only_where_the_study_has(tmp_path):
 
 
 def of_variants(folder: Any, limit: dict[str, Any], base: str = SLOW) -> list[Any]:
-    """Return the limit on a campaign whose two languages are labelled as variants."""
+    """Return the checked limit for a campaign whose two languages are labelled as variants."""
     campaign = variants_of(folder, base=base, blocks=4)
     document = json.loads((campaign.path / "study.json").read_text())
     document["limit"] = [limit]
@@ -107,7 +107,7 @@ def of_variants(folder: Any, limit: dict[str, Any], base: str = SLOW) -> list[An
 
 
 def test_a_limit_judges_the_head_and_shows_the_base_beside_it(tmp_path):
-    """The slow variant breaks the limit; as the base it must not fail the variant that fixes it."""
+    """A base that breaks the limit does not fail the head, which is within the limit."""
     limit = {"response": "latency_p50_us", "max": 280}
     mended = of_variants(tmp_path / "c", limit, base=SLOW)
     assert [one.verdict for one in mended] == [HOLDS] and not any_broken(mended)

@@ -1,4 +1,4 @@
-"""A question's section names the lowest alternative, and where each level is lowest."""
+"""Tests of the sentences on the lowest alternative and on the lowest level of each factor."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sentences(folder, question=None, best_of=("language", "clients"), **shape) -
 
 
 def wins(sentence: Phrase) -> dict[str, int]:
-    """Return the number of levels at which each level is the lowest."""
+    """Return the number of levels of the other factor at which each level is lowest."""
     return {one.values["level"]: one.values["levels"] for one in phrases_in(sentence, "best.win")}
 
 
@@ -55,7 +55,7 @@ def test_the_lowest_is_named_with_its_value_and_how_far_the_others_lie_above(tmp
     assert higher["alternatives"] == 3 and higher["farthest"] == "Python 1 client"
     assert higher["nearest_ratio"] == pytest.approx(2, rel=0.05)
     assert higher["farthest_ratio"] <= higher["at_most"] < 5
-    # One client: Swift is lower; two clients: Python is.
+    # Swift is lower with one client, Python with two.
     assert [one.values["factor"] for one in (by_clients, by_language)] == ["clients", "language"]
     assert wins(by_clients) == {"Swift": 1, "Python": 1}
     assert wins(by_language) == {"1 client": 1, "2 clients": 1}

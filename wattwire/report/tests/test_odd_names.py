@@ -1,4 +1,4 @@
-"""Pages of tables whose columns or levels have names that break JavaScript or SVG."""
+"""Tests of pages whose columns or levels have names that break JavaScript or SVG."""
 
 from __future__ import annotations
 

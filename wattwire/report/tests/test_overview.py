@@ -1,4 +1,4 @@
-"""Means by two factors pool only the combinations that every cell has."""
+"""Tests of means by two factors, which pool only combinations that every cell contains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def matched(evidence: Evidence) -> tuple[list[dict[str, Any]], list[dict[str, An
 
 
 def test_a_combination_that_one_cell_lacks_is_in_no_mean(tmp_path: Any) -> None:
-    """As for MQTT without C++, or ROS 2 without large payloads: the other cells omit it, too."""
+    """A missing combination, such as MQTT without C++, is also omitted from the other cells."""
     shape = Shape(
         blocks=2, patterns=("topic",), intervals_s=(0.05, 0.2, 0.5), clients=(1, 2), duration_s=4.0,
         skip={"interval_s": 0.5, "clients": 2},
@@ -51,7 +51,7 @@ def test_a_whole_factorial_loses_no_run(tmp_path: Any) -> None:
 
 
 def test_each_treatment_has_a_row_of_its_own(tmp_path: Any) -> None:
-    """Four factors: one by colour, one by panel, and the others in the names of the rows."""
+    """There are four factors: one on colour, one on panels, and two in the names of rows."""
     shape = Shape(
         blocks=2, patterns=("topic", "service"), intervals_s=(0.05, 0.2), clients=(1, 2),
         duration_s=4.0,

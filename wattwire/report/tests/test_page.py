@@ -1,4 +1,4 @@
-"""The whole page of a simulated campaign: its statements, its silences, its files."""
+"""Tests of the page of a simulated campaign: statements, omissions and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from wattwire.store import Campaign
 
 
 class Words(HTMLParser):
-    """The page's visible words by element, without scripts and styles."""
+    """Collects the visible text of the page by element, without scripts and styles."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ def test_the_planted_ratios_stand_in_the_answers_with_their_exact_level(ordinary
     rows = {(r["response"], r["level"]): r for r in table(page, "answers")}
     latency = rows["median latency", "Swift"]
     assert float(latency["ratio_low"]) < LATENCY_RATIO < float(latency["ratio_high"])
-    # Four answers carry a number (one response does not scatter at all): Bonferroni over four.
+    # Four answers have a number (a response without scatter has none), so Bonferroni uses four.
     assert {r["level_exact"] for r in rows.values() if r["ratio"]} == {"98.75 %"}
     assert rows["median latency", "2 clients"]["outcome"] in (
         "equivalent",
@@ -108,7 +108,7 @@ def test_the_planted_ratios_stand_in_the_answers_with_their_exact_level(ordinary
 def test_answers_stand_with_and_without_the_runs_set_aside(ordinary) -> None:
     _, page = ordinary
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
-    # The disturbed Python run costs five times as much: with it the ratio is lower.
+    # The disturbed Python run costs five times as much, so the ratio is lower if it is included.
     assert float(row["with_all"]) < float(row["ratio"])
 
 
@@ -182,7 +182,7 @@ def test_a_percentage_is_written_in_a_figure_as_it_is_in_the_text(ordinary) -> N
 
 
 def test_a_combination_that_was_not_run_moves_no_curve_under_anothers_heading(tmp_path) -> None:
-    # Vega-Lite draws a grid with a hole one place early: only wrapped panels are safe.
+    # Vega-Lite misplaces panels after a gap in a grid, so panels are wrapped instead.
     shape = Shape(blocks=1, clients=(1,), skip={"pattern": "topic", "interval_s": 0.2})
     _, page = built(tmp_path / "campaign", shape)
     text = page.read_text("utf-8")
@@ -238,7 +238,7 @@ def test_percentiles_that_the_data_do_not_carry_are_words(ordinary) -> None:
     rows = table(page, "latency-percentiles")
     assert len(rows) == 22
     for row in rows:
-        if row["p99.9_us"] == "inf":  # more than one in a thousand was lost, whatever the sample
+        if row["p99.9_us"] == "inf":  # more than one in a thousand was lost
             assert int(row["lost"]) > 0.001 * int(row["messages"])
             assert int(row["lost"]) + int(row["latencies"]) == int(row["messages"])
         else:
@@ -266,7 +266,7 @@ def test_measured_energy_is_paired_in_blocks_and_keeps_its_three_parts(tmp_path)
     rows = table(page, "energy-measured")
     assert len(rows) == 4
     for row in rows:
-        # 0.4 W above silent at 20 messages a second.
+        # 0.4 W above silent power at 20 messages per second.
         assert float(row["j_per_sent_low"]) < 0.02 < float(row["j_per_sent_high"])
         assert float(row["energy_standing_j"]) == pytest.approx(4.0)
     assert "no meter measured" not in words.text
@@ -322,7 +322,7 @@ def test_a_second_report_replaces_the_first(tmp_path) -> None:
     first = page.read_text("utf-8")
     assert build_report(Campaign(folder)).read_text("utf-8") == first
     assert not stale.exists()
-    assert not list(page.parent.glob("*/*.tex")) and "SVG" in first  # the footer's offer
+    assert not list(page.parent.glob("*/*.tex")) and "SVG" in first  # the footer offers SVG files
     printed = build_report(Campaign(folder), printed=True)
     figures = page.parent / "figures"
     assert list(figures.glob("*.svg")) and list(page.parent.glob("tables/*.tex"))

@@ -1,4 +1,4 @@
-"""The page's section with a paper's method, on campaigns with known truth."""
+"""Tests of the section on papers' tests, on campaigns with known effects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ordinary(tmp_path_factory):
         {"response": "cpu", "by": ["language", "interval_s"], "where": {"pattern": "topic"}},
         {"response": "cpu", "by": ["clients"], "where": {"language": SLOW, "pattern": ["topic"]}},
         {"response": "cpu", "by": ["language"]},
-        {"response": "memory", "by": ["clients", "middleware"]},  # the latter is fixed here
+        {"response": "memory", "by": ["clients", "middleware"]},  # a fixed factor
     ]
     return told(tmp_path_factory.mktemp("paper"), paper_path=walks)
 
@@ -60,7 +60,7 @@ def test_each_answers_response_is_walked_by_each_of_its_factors_and_what_the_stu
     assert rows[added[0]]["groups"] == 4 and rows[added[0]]["runs"] == 4 * 4 * 2
     assert rows[added[1]]["groups"] == 2 and rows[added[1]]["runs"] == 2 * 4 * 2
     assert rows[("memory per node", "clients and middleware")]["groups"] == 2
-    # The third walk that the study asks for is one of the first: it is walked once.
+    # The third requested analysis equals one of the first, so it is computed once.
     assert len(tables["paper-path"].rows) == len(rows) == 8
 
 
@@ -87,7 +87,7 @@ def test_error_rates_and_what_blocks_would_explain_stand_beside(ordinary) -> Non
     assert {row["groups"] for row in rates.rows} == {2, 3, 5} - {3}
     assert "simulates" in rates.note and len({row["model"] for row in rates.rows}) == 5
     by_language = tables["paper-path"].rows[0]["blocks"]
-    # The made-up campaign drifts by a tenth a block: blocks explain most of what is left.
+    # The simulated campaign drifts by 10 % per block, so blocks explain most residual variance.
     assert int(by_language.split()[0].rstrip("%").strip()) > 30
 
 
@@ -117,7 +117,7 @@ def test_three_runs_a_group_say_that_ranks_cannot_reject(tmp_path) -> None:
     shape = Shape(blocks=3, duration_s=2.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,))
     evidence = gather(Campaign(write_campaign(tmp_path / "campaign", shape)))
     evidence.usable = evidence.usable.with_columns(
-        # Two equal values and one far off: never normal, whatever power is tried.
+        # Two equal values and an outlier: no power transform makes them normal.
         cpu_us_per_message=(evidence.usable["block"] == 3).cast(float) * 50.0
         + (evidence.usable["factor.language"] == FAST).cast(float)
         + 1.0
@@ -135,7 +135,7 @@ def test_both_results_stand_in_the_table_wherever_outliers_were_removed(tmp_path
     block, fast = evidence.usable["block"], evidence.usable["factor.language"] == FAST
     evidence.usable = evidence.usable.with_columns(
         cpu_us_per_message=100.0 + block + 500.0 * ((block == 12) & fast),
-        # One run of 24 differs: without it there is nothing left to test.
+        # One run of 24 differs. Without it, all values are equal.
         latency_p50_us=100.0 + ((block == 12) & fast).cast(float),
     )
     part = paper_path.section(evidence)

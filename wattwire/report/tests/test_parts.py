@@ -1,4 +1,4 @@
-"""Formatted numbers, latency series with losses, and published numbers next to ours."""
+"""Tests of formatted numbers, series of latencies with losses, and published numbers."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_studys_names_of_responses_lead_to_the_summarys_columns(asked, column)
 
 
 def records(rows: list[tuple]) -> Messages:
-    """Return records of node, sender, counter, kind, begin, end, flags."""
+    """Return records with node, sender, counter, kind, begin, end and flags."""
     names = ("node", "sender", "counter", "kind", "begin_ns", "end_ns", "flags")
     return Messages.of(pl.DataFrame(rows, schema=list(names), orient="row"))
 
@@ -210,13 +210,13 @@ def test_published_rows_stand_beside_all_metered_clients(tmp_path) -> None:
     page, tables = published_page(tmp_path, Shape())
     two, one, three = tables["9"]
     assert two["runs"] == "3"
-    assert two["cpu_percent_published"] == "0.590"  # as printed
+    assert two["cpu_percent_published"] == "0.590"  # as printed in the paper
     assert float(two["memory_kib_here"]) == pytest.approx(20_000)
     assert two["memory_kib_each"] == "20\u202f000 · 20\u202f000"
     assert one["memory_kib_each"] == "41\u202f000"
     assert float(two["power_w_here_estimate_low"]) < float(two["power_w_here_estimate_high"])
     assert (three["runs"], three["because"]) == ("0", "not in this campaign's plan")
-    assert "energy_j_here" not in two  # an estimate never stands under a measured name
+    assert "energy_j_here" not in two  # an estimate never has the name of a measured quantity
 
 
 def test_a_published_row_that_cannot_be_run_here_says_why(tmp_path) -> None:

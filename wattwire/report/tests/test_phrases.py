@@ -1,4 +1,4 @@
-"""Texts by key: their content, and immediate failure on a wrong key or value."""
+"""Tests of phrases: text by key, and errors for wrong keys or values."""
 
 from __future__ import annotations
 

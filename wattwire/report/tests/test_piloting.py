@@ -1,4 +1,4 @@
-"""A pilot's predictions for the planned campaign."""
+"""Tests of a pilot's predictions for the planned campaign."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_energy_without_a_meter_is_not_predicted_and_with_one_it_is(pilot) -> No
     prediction = predict(pilot, Aim(0.05, None, 4))
     assert not prediction.energy
     assert "no meter measured power" in list(lines(pilot, prediction))[-1]
-    # 1 mJ a message at 1 kHz with √2·0.1 W from block to block.
+    # 1 mJ per message at 1 kHz, with √2·0.1 W from block to block.
     delta = 1.0 + 0.1 * np.sqrt(2) * np.array([1.0, -1.0, 1.0, -1.0]) / np.sqrt(4 / 3)
     predicted = energy_prediction((), delta, np.full(4, 1000.0), 11)
     assert predicted.resolution is not None

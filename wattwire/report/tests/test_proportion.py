@@ -1,4 +1,4 @@
-"""Proportionality on campaigns with planted exponents, fronts and products."""
+"""Tests of proportionality on campaigns with planted exponents, fronts and products."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_modelled_energy_answers_nothing(tmp_path) -> None:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Return treatments whose energy per message grows as the square root of CPU time."""
+    """Return treatments whose energy per message is proportional to the root of the CPU time."""
     evidence = evidence_of(tmp_path_factory.mktemp("planted"), measured_energy=True)
     frame = evidence.usable
     treatments = [f"factor.{name}" for name in evidence.varied]
@@ -61,8 +61,8 @@ def test_a_planted_exponent_is_found_and_not_called_proportion(planted) -> None:
     assert isinstance(row["exponent"], Interval)
     assert row["exponent"].estimate == pytest.approx(0.5, abs=1e-6)
     assert row["reads"].key == "proportionality.grows"
-    assert row["spearman"].values["rho"] == pytest.approx(1)  # eight points: no interval
-    assert not isinstance(row["inside"], Interval)  # nothing varies inside a treatment
+    assert row["spearman"].values["rho"] == pytest.approx(1)  # no interval for eight points
+    assert not isinstance(row["inside"], Interval)  # no variation within a treatment
 
 
 def test_products_and_the_front_follow_from_energy_and_delay(planted) -> None:

@@ -1,4 +1,4 @@
-"""Documents for published data state the recorded facts and nothing else."""
+"""Tests of the documents for published data, which state only recorded facts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def documents(folder: Any, *authors: str, **shape: Any) -> dict[str, str]:
 
 
 def problems_in(tex: str) -> list[str]:
-    """Return the faults that would stop LaTeX: unbalanced braces, unescaped characters."""
+    """Return the errors that would stop LaTeX: unbalanced braces, unescaped characters."""
     body = "\n".join(line for line in tex.splitlines() if not line.startswith("%"))
     bare = re.sub(r"\\[\\{}$&#_%]", "", body)
     found = re.findall(r"[&#_%~^<>|\"](?![^$]*\$(?:[^$]*\$[^$]*\$)*[^$]*$)", bare)

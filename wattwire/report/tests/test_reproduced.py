@@ -1,4 +1,4 @@
-"""Parts of the page for imported campaigns only."""
+"""Tests of the sections that only imported campaigns have."""
 
 from __future__ import annotations
 

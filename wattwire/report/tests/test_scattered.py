@@ -1,4 +1,4 @@
-"""Points of a scatter chart: each run's point, and the runs that are excluded."""
+"""Tests of the points of scatter charts, and of the runs without a point."""
 
 from __future__ import annotations
 

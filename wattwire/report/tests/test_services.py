@@ -1,4 +1,4 @@
-"""A service process is not a node, even if it was started a second time."""
+"""Tests of service processes: the metrics of every start attempt belong to the service."""
 
 import polars as pl
 
@@ -11,7 +11,7 @@ from wattwire.store import Campaign
 
 
 def test_a_broker_that_found_its_port_taken_stays_the_broker(tmp_path):
-    """An earlier version wrote it under another name in the first run."""
+    """The first run has the column of a second start attempt, as in earlier versions."""
     shape = Shape(blocks=3, patterns=("topic",), intervals_s=(0.5,), clients=(1,))
     write_campaign(tmp_path / "c", shape)
     plain = gather(Campaign(tmp_path / "c")).usable["memory_kib_per_node"].to_list()

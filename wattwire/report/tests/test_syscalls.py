@@ -1,4 +1,4 @@
-"""System calls on the page: planted counts are recovered, and timed values are not affected."""
+"""Tests of the section on system calls: planted counts, and unchanged timed values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PER_CALL_NS = 2_000.0
 
 
 def traced_campaign(folder: Path, way: str = "ebpf", because: str = "") -> Path:
-    """Return a simulated campaign in which each treatment has a run that counts system calls."""
+    """Return a simulated campaign with a run per treatment that counts system calls."""
     write_campaign(folder, Shape(**SHAPE))
     plan = json.loads((folder / "plan.json").read_text())
     for at, entry in enumerate([e for e in plan if e["block"] == 1], start=1):

@@ -1,4 +1,4 @@
-"""Figures of very many runs are downsampled, and say so."""
+"""Tests of downsampled figures and of the note on them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_figure_says_what_was_left_out_wherever_it_stands_and_others_are_left_
     assert first.caption.startswith(told)
     assert "The tables contain every run" in second.caption
     held = [one.spec["datasets"][POINTS] for one in (first, second)]
-    assert len(held[0]) == 4000 and held[0] is held[1]  # once on the page, as before
+    assert len(held[0]) == 4000 and held[0] is held[1]  # stored once on the page
     assert untouched is of_curve and same is small
 
 

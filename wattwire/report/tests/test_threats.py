@@ -1,4 +1,4 @@
-"""Threats to validity that no other part of the page shows."""
+"""Tests of the threats to validity that no other section shows."""
 
 from __future__ import annotations
 

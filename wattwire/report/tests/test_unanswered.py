@@ -1,4 +1,4 @@
-"""The page's first lines name each treatment and question without an answer, with the reason."""
+"""Tests of the page's first lines on treatments and questions without an answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOPICS = ("topic",)
 
 
 def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
-    """Return a campaign in which all runs of a language may be excluded for load and a stall."""
+    """Return a campaign in which load and a stall can exclude all runs of a language."""
     path = write_campaign(folder, shape or Shape(patterns=TOPICS))
     if study:
         document = json.loads((path / "study.json").read_text())
@@ -142,7 +142,7 @@ def test_questions_whose_factors_are_all_held_do_not_ask_for_no_comparison(tmp_p
 
 
 def died(folder, ready, sent=0, runs=24):
-    """Return a campaign whose first `runs` runs died after sending this number of messages."""
+    """Return a campaign whose first `runs` runs died after sending `sent` messages."""
     shape = Shape(patterns=TOPICS, died_runs=tuple(range(runs)))
     path = write_campaign(folder, shape)
     for run in (path / "runs").iterdir():

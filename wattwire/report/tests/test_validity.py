@@ -1,4 +1,4 @@
-"""A finished campaign is rejudged from its stored data; a look lists the limits that it ignored."""
+"""Tests of verdicts under changed limits, and of the notice on a look."""
 
 import json
 
@@ -21,7 +21,7 @@ SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2
 
 @pytest.fixture
 def busy(tmp_path):
-    """Return 8 runs, two of which had 41 % load from other processes."""
+    """Return a campaign of 8 runs, of which two had 41 % load from other processes."""
     return Campaign(write_campaign(tmp_path / "c", Shape(**SMALL, unknown_runs=(1, 2))))
 
 

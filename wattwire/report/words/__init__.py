@@ -1,1 +1,1 @@
-"""Phrase the sentences that the page, the terminal and papers share."""
+"""Sentences that the page, the terminal and papers share."""

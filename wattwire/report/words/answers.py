@@ -1,4 +1,4 @@
-"""Phrase single answers, and the first sentence of the page."""
+"""Sentences on single answers, and the first sentence of the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "answer",
     {
-        # A single answer: levels, ratio or difference, interval, basis.
+        # A single answer: levels, ratio or difference, interval, runs and blocks.
         "ratio": (
             "{level} {verb} {interval:estimate} times the {response} of {baseline} "
             "({name} {interval:limits}, {basis}{means})"
@@ -55,7 +55,7 @@ PHRASES = Phrases(
             "a very large difference can be detected. Measure more blocks to detect smaller "
             "differences."
         ),
-        # The first sentence of the page, and sentences before and after it.
+        # The first sentence of the page, and the sentences before and after it.
         "incomplete": ("Incomplete: the campaign has {tried} of {runs} runs of the design so far."),
         "one_block": ("One block gives only main effects and no interval per treatment. {answer}"),
         "within_noise": (
@@ -69,7 +69,7 @@ PHRASES = Phrases(
         "too_few_runs": (
             "The estimate is imprecise: the error has only {degrees:plural degree} of freedom."
         ),
-        # Instead of an answer.
+        # Sentences in place of an answer.
         "all_ended": "{which} {outcomes} {when}.",
         "all_ended_because": "{which} {outcomes} {when}: {why}.",
         "all_usable_runs": "All {runs:plural valid run}",
@@ -110,13 +110,13 @@ PHRASES = Phrases(
 
 BY_RANKS = ("pairs", "two samples")
 FAR_APART = 10.0
-"""From this ratio on, and at most at its reciprocal, a sentence also states both means."""
+"""Ratio from which on (or at most its reciprocal) a sentence also states both means."""
 FEW_DEGREES, ENOUGH_DEGREES = 1, 4
-"""Maximum degrees of freedom that cause a warning; the degrees that the warning compares with."""
+"""Maximum degrees of freedom that cause a warning, and the degrees of freedom for comparison."""
 
 
 def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> Phrase | None:
-    """Return the answer that includes excluded runs; None if it has no number."""
+    """Return the answer that includes excluded runs, or None if it has no number."""
     if not isinstance(answer.with_all, NUMBER):
         return None
     counted = replace(answer, result=answer.with_all)
@@ -124,15 +124,15 @@ def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> Phr
 
 
 def sentence(evidence: Evidence, answer: Answer, family: int) -> Phrase:
-    """Return the answer in words: levels, ratio, interval, confidence level, runs and blocks.
+    """Return the answer as a sentence: levels, ratio, interval, confidence level, runs, blocks.
 
-    Differences are in the response's unit.
+    Differences have the unit of the response.
     """
     return PHRASES("stated", claim=claim(evidence, answer, family))
 
 
 def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
-    """Return `sentence` without its full stop."""
+    """Return the content of `sentence` without a full stop."""
     level = evidence.title(answer.factor, answer.level)
     baseline = evidence.title(answer.factor, answer.baseline)
     response, result = answer.response.title, answer.result
@@ -156,7 +156,7 @@ def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
 
 
 def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
-    """Return both geometric means with unit if the ratio is large, else ""."""
+    """Return both geometric means with their unit if the ratio is large, or ""."""
     if 1 / FAR_APART < interval.estimate < FAR_APART:
         return ""
     values = column(evidence.usable, answer.response.column)
@@ -201,7 +201,7 @@ def _difference_claim(
 
 
 def _mean_of_each_side(evidence: Evidence, answer: Answer) -> Phrase:
-    """Return the response's means over each level's usable runs: ", mean 0.93 % against 0 %"."""
+    """Return the mean of the valid runs at each level: ", mean 0.93 % against 0 %"."""
     values = column(evidence.usable, answer.response.column)
     levels = levels_of(evidence.usable, answer.factor)
     means = []
@@ -230,7 +230,7 @@ def _basis(result: stats.Ratio | stats.Difference) -> Phrase:
 
 
 def few_degrees(answers: Answers) -> Phrase:
-    """Return a warning if the error has few degrees of freedom, else ""."""
+    """Return a warning if the error has few degrees of freedom, or ""."""
     intervals = [item.interval for item in (*answers.computed(), *answers.differences())]
     few = [
         interval for interval in intervals if interval.degrees and interval.degrees <= FEW_DEGREES
@@ -252,7 +252,7 @@ def few_degrees(answers: Answers) -> Phrase:
 
 
 def headline(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the headline: edited files, uncompared treatments, first sentence, failed calls."""
+    """Return the headline: edits, treatments without comparison, first sentence, failed calls."""
     failed = failed_calls.sentence(evidence)
     uncompared = not_compared.headline(evidence, asked_responses(evidence))
     texts = [
@@ -265,7 +265,7 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the primary factor's first answer on a response other than energy, or a reason."""
+    """Return the first answer of the primary factor, except on energy, or the reason for none."""
     if evidence.usable.height == 0:
         return _no_runs(evidence)
     if ended := all_ended(evidence):
@@ -299,7 +299,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def _dependences(evidence: Evidence, answers: Answers, answer: Answer) -> list[Phrase]:
-    """Return a sentence for each factor that affects a ratio, with its two extreme levels."""
+    """Return a sentence per factor that affects the ratio, with its two extreme levels."""
     texts = []
     for change in changes(by_level(evidence, answers, [answer])):
         ends = sorted(change.levels, key=lambda pair: pair[1].estimate)
@@ -318,9 +318,9 @@ def _dependences(evidence: Evidence, answers: Answers, answer: Answer) -> list[P
 
 
 def all_ended(evidence: Evidence) -> Phrase:
-    """Return a sentence if the nodes of all valid runs ended without a message record.
+    """Return a sentence if the nodes of all valid runs ended without a record of a message.
 
-    The sentence gives the first run's reason. It is "" if a run has measured values or no run is
+    The sentence gives the reason of the first run. It is "" if a run has values or if no run is
     valid.
     """
     frame = evidence.usable
@@ -354,7 +354,7 @@ def _which_runs(runs: int, has_excluded: bool) -> Phrase:
 
 
 def _exclusion_reasons(evidence: Evidence) -> list[str]:
-    """Return the reasons for the exclusion of runs, in words."""
+    """Return the reasons for the exclusion of runs as text."""
     codes = {reason["code"] for run in evidence.runs.values() for reason in run.get("reasons", [])}
     return sorted(code.replace("_", " ") for code in codes)
 
@@ -392,7 +392,7 @@ def _without_contrast(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def nothing_to_compare(evidence: Evidence) -> Phrase:
-    """Return the reason and the remedy if no question compares two levels."""
+    """Return the reason and a remedy if no question compares two levels."""
     runs = evidence.usable.height
     held_levels = [pair for q in evidence.study.questions for pair in evidence.held(q)]
     if held_levels and not evidence.imported:

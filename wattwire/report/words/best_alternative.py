@@ -1,4 +1,4 @@
-"""Phrase the lowest alternative, for the page's first sentence and for each question."""
+"""Sentences on the lowest alternative, for the headline and for each question."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "best",
     {
-        # The page's first sentence.
+        # The first sentence of the page.
         "headline": "{conditions}of {alternatives:plural alternative}, {leaders:listed}.",
         "with_conditions": "With {conditions:listed}, ",
         "in_these_runs": "In these runs, ",
@@ -81,7 +81,7 @@ def sentences(evidence: Evidence, question: Question, choices: Sequence[Choice])
     """Return sentences on the lowest alternative in each response of the question.
 
     If the alternatives in `choices` cannot be compared, a sentence reports the observed values and
-    the reason. The result is empty if the question has other factors.
+    the reason. The result is empty unless the question contains all factors of the alternatives.
     """
     factors = factors_of(evidence)
     if not factors or not set(factors) <= set(question.factors):
@@ -102,7 +102,7 @@ def sentences(evidence: Evidence, question: Question, choices: Sequence[Choice])
 
 
 def _medians(evidence: Evidence, choice: Choice, factors: Sequence[str]) -> Medians:
-    """Return the median over runs of each comparable combination of the factors."""
+    """Return the median over runs of each combination of the factors that can be compared."""
     values: dict[tuple[Any, ...], list[float]] = {}
     for frame in by_treatment(evidence, evidence.usable).values():
         key = tuple(levels_of(frame, name)[0] for name in factors)
@@ -119,7 +119,7 @@ def _value(response: Response, value: float) -> Phrase:
 
 
 def _ranked_sentence(choice: Choice) -> Phrase:
-    """Return a sentence on the lowest, the not significantly higher and the higher alternatives."""
+    """Return a sentence on the lowest alternative, its equals, and the higher alternatives."""
     first, near = choice.placed[0], [*choice.titles("equal"), *choice.titles("open")]
     if len(near) > NAMED_MAX:
         near = [*near[:NAMED_MAX], PHRASES("more_titles", more=len(near) - NAMED_MAX)]
@@ -175,7 +175,7 @@ def _medians_sentence(
 def _wins_by_level(
     evidence: Evidence, response: Response, factors: Sequence[str], medians: Medians
 ) -> list[Phrase]:
-    """Return sentences on how often each level of a factor is lowest over the other's levels."""
+    """Return sentences on how often each level of one factor is lowest across the other."""
     if len(factors) != 2:
         return []
     texts = []
@@ -202,7 +202,7 @@ def _wins_by_level(
     return texts
 
 
-# -- the page's first sentence ------------------------------------------------------------------
+# -- the first sentence of the page -------------------------------------------------------------
 
 
 HEADLINE_NAMED_MAX = 6
@@ -211,7 +211,7 @@ CONDITIONS = ("payload_bytes", "literal", "clients", "rate_hz", "interval_s")
 
 
 def headline(evidence: Evidence, choices: Sequence[Choice]) -> Phrase:
-    """Return a sentence on all responses; "" if no response could be compared."""
+    """Return a sentence on all responses, or "" if no response can be compared."""
     compared = [choice for choice in choices if choice.placed]
     if not compared:
         return Phrase()
@@ -235,7 +235,7 @@ def headline(evidence: Evidence, choices: Sequence[Choice]) -> Phrase:
 
 
 def _conditions(evidence: Evidence) -> Phrase:
-    """Return the fixed conditions that interest readers: payload, clients, rate."""
+    """Return a phrase on the main fixed conditions, such as payload, clients and rate."""
     fixed = evidence.study.fixed
     closed = fixed.get("loop") == "closed"
     conditions = []
@@ -287,14 +287,14 @@ def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> Phrase:
 
 
 def _first_names(titles: Sequence[str]) -> list[str]:
-    """Return the names, or the first names and the number of further names."""
+    """Return up to HEADLINE_NAMED_MAX names, and the number of further names."""
     shown = list(titles[:HEADLINE_NAMED_MAX])
     more = len(titles) - len(shown)
     return [*shown, PHRASES("more", more=more)] if more else shown
 
 
 def notes(evidence: Evidence, choices: Sequence[Choice]) -> list[Phrase]:
-    """Return sentences on the first sentence's method and omissions."""
+    """Return sentences on the method and the omissions of the first sentence."""
     compared = [choice for choice in choices if choice.placed]
     texts = [
         PHRASES("not_compared", response=choice.response.title, reason=choice.why_not)
@@ -311,7 +311,7 @@ def notes(evidence: Evidence, choices: Sequence[Choice]) -> list[Phrase]:
 
 
 def _unmeasured(evidence: Evidence) -> list[str]:
-    """Return the alternatives of the design that have no usable run."""
+    """Return the alternatives of the design without a valid run."""
     factors = factors_of(evidence)
     usable = list(zip(*(levels_of(evidence.usable, name) for name in factors), strict=True))
     missing: dict[str, None] = {}

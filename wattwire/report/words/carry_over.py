@@ -1,4 +1,4 @@
-"""Phrase the carry-over between the runs of a block."""
+"""Sentences on carry-over effects between the runs of a block."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def sentences(evidence: Evidence) -> list[Phrase]:
 
 
 def warnings(evidence: Evidence) -> list[Phrase]:
-    """Return sentences on those effects that change the response."""
+    """Return sentences on the effects that influence the response."""
     effects = carry_over(evidence)
     return [
         *([_position(effects)] if effects.position_matters else []),

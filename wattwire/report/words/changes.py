@@ -1,4 +1,4 @@
-"""Phrase ratios that depend on another factor, because one number would hide differences."""
+"""Sentences on ratios that depend on another factor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PHRASES = Phrases(
 
 
 def change_sentence(change: Mapping[str, Any]) -> Phrase:
-    """Return a sentence on a ratio at the two levels where it differs most.
+    """Return a sentence on the ratio at the two levels with the lowest and highest ratio.
 
     `change` is an entry of `changes` in report/analysis.json.
     """

@@ -1,4 +1,4 @@
-"""Sentences on a comparison: its result, its items and the reasons for their verdicts."""
+"""Sentences on a comparison: its result, its items and the reasons for verdicts."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ NAMED_MAX = 3
 
 
 def first_line(judged: Judged) -> Phrase:
-    """Return the verdict as one sentence, then a sentence for each share that increased."""
+    """Return a sentence on the verdict, followed by a sentence per increased share."""
     result = PHRASES("sentence", before=_across(judged.across), result=_result(judged))
     return joined([result, *undelivered(judged, besides=WORSE)])
 
@@ -134,7 +134,7 @@ def _result(judged: Judged) -> Phrase:
         return PHRASES("nothing_usable", base=base, heads=heads)
     verb, items = PHRASES("is" if len(heads) == 1 else "are"), len(judged.shown)
     if judged.verdict == WORSE:
-        # Failures and losses come before higher costs.
+        # Failures and losses precede higher costs.
         worse = sorted(judged.of(WORSE), key=lambda item: not item.response.share)
         more = len(worse) - NAMED_MAX
         return PHRASES(
@@ -164,7 +164,7 @@ def _result(judged: Judged) -> Phrase:
 
 
 def undelivered(judged: Judged, besides: str = "") -> list[Phrase]:
-    """Return sentences on shares that increased, except items with the verdict `besides`."""
+    """Return sentences on increased shares, except for items with the verdict `besides`."""
     increased = [item for item in judged.increased_shares() if item.verdict != besides]
     return [PHRASES("increased", item=_item(item)) for item in increased[:NAMED_MAX]]
 
@@ -175,7 +175,7 @@ def _item(item: Item) -> Phrase:
 
 
 def result_of(item: Item) -> Phrase:
-    """Return the ratio, or the shares with their difference, with an interval or a reason."""
+    """Return the ratio, or the shares and their difference, with an interval or a reason."""
     if item.shares is not None:
         base_share, head_share = item.shares
         return PHRASES(
@@ -216,7 +216,7 @@ def result_and_reason(item: Item) -> Phrase:
 
 
 def why(item: Item) -> Phrase:
-    """Return the reason for an item's verdict; empty without one."""
+    """Return the reason for an item's verdict, or ""."""
     reason = item.why
     if reason is None:
         return Phrase()
@@ -250,7 +250,7 @@ def _completions(item: Item, counts: Completions) -> Phrase:
 
 
 def detectable(judged: Judged) -> Phrase:
-    """Return a sentence on the detectable changes by response; empty if nothing was compared."""
+    """Return a sentence on the detectable changes by response, or "" if nothing was compared."""
     changes = [_change(response, shares) for response, shares in judged.detectable().items()]
     if not changes or judged.nothing_usable:
         return Phrase()
@@ -272,7 +272,7 @@ def _change(response: Response, shares: Sequence[float | None]) -> Phrase:
 
 
 def _range(known: Sequence[float], treatments: int, unit: str) -> Phrase:
-    """Return the change of the least precise treatment; empty if about the same in all."""
+    """Return the detectable change of the least precise treatment, or "" if all are similar."""
     all_known = len(known) == treatments
     if treatments == 1 or (all_known and known[-1] <= 1.05 * known[0]):
         return Phrase()
@@ -281,5 +281,5 @@ def _range(known: Sequence[float], treatments: int, unit: str) -> Phrase:
 
 
 def method(judged: Judged) -> Phrase:
-    """Return the method of the comparison's intervals."""
+    """Return the method of the intervals in the comparison."""
     return PHRASES("paired_blocks" if judged.method is Method.PAIRED_BLOCKS else "two_occasions")

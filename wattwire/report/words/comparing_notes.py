@@ -1,4 +1,4 @@
-"""Sentences on what the numbers of a comparison can and cannot show."""
+"""Sentences on the limits of a comparison's results."""
 
 from __future__ import annotations
 

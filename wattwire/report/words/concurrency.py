@@ -1,8 +1,8 @@
-"""Check the number of active clients in the counted part of a closed loop.
+"""Count the active clients in the measured part of a closed loop.
 
-Clients continue until the slowest client has made its calls or their records are full. A much
-faster client ends earlier, so later calls of the others are measured with fewer active clients than
-requested. In campaigns of older versions, every client ended after its calls.
+Clients continue until the slowest client has made its calls or until their records are full. A much
+faster client ends earlier, so fewer clients than requested are active during the later calls of the
+others. In campaigns of older versions, every client ended after its calls.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ PHRASES = Phrases(
     },
 )
 ACTIVE_SHARE_MIN = 0.8
-"""A sentence names a treatment whose mean share of active clients is below this value."""
+"""Mean share of active clients below which a sentence names a treatment."""
 
 
 def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
-    """Yield title, median active clients and planned clients of each treatment with too few.
+    """Yield title, median of active clients and planned clients of treatments with too few.
 
-    Too few means that the median over runs is below ACTIVE_SHARE_MIN of the planned clients.
+    The median over runs of these treatments is below ACTIVE_SHARE_MIN of the planned clients.
     """
     for frame in by_treatment(evidence, evidence.usable).values():
         levels = all_levels(evidence.runs[frame["run"][0]]) if frame.height else {}
@@ -50,7 +50,7 @@ def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
 
 
 def sentence(evidence: Evidence) -> Phrase:
-    """Return the headline's sentence that names those treatments; "" for none."""
+    """Return a sentence for the headline that names the treatments of `too_few_active`, or ""."""
     treatments = [
         PHRASES("treatment", treatment=title, active=active, clients=clients)
         for title, active, clients in too_few_active(evidence)

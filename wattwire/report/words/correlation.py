@@ -1,4 +1,4 @@
-"""Phrase the correlations of a question's responses with the quantities that it names."""
+"""Sentences on the correlations of a question's responses with their correlates."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ COUNTED = tuple(name for name, metric in METRICS.items() if metric.needs == SYST
 
 
 def sentences(evidence: Evidence, question: Question) -> list[Text]:
-    """Return a sentence for each response and each of its correlates; empty without correlates.
+    """Return a sentence for each response and correlate, or an empty list without correlates.
 
-    Points are treatment medians, because runs of a treatment are not independent points.
+    The points are medians of treatments, because runs of a treatment are not independent.
     """
     correlates = [resolve(name, evidence.described) for name in question.beside]
     if not correlates or evidence.usable.height == 0:

@@ -1,4 +1,4 @@
-"""The phrase on the requested part of a design."""
+"""Phrase on the requested part of a design."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ PHRASES = Phrases(
 
 
 def requested_part(evidence: Evidence) -> Phrase:
-    """Return the requested part of the design; empty if the whole design was requested."""
+    """Return the requested part of the design, or "" for the whole design."""
     part = evidence.study.part
     return PHRASES("part", requested=part.said, unrequested=part.unasked) if part else Phrase()

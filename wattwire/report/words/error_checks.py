@@ -1,4 +1,4 @@
-"""Phrase warnings about violated assumptions of the intervals."""
+"""Warnings about violated assumptions of the intervals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PHRASES = Phrases(
 
 
 def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
-    """Return a sentence for each assumption that the errors violate."""
+    """Return a sentence per assumption that the errors violate."""
     violated = violations(evidence, responses)
     levels = [
         PHRASES(

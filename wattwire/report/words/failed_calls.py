@@ -1,4 +1,4 @@
-"""Phrase the treatments with failed calls, for the headline, the counts and the threats."""
+"""Sentence on treatments with failed calls, for the headline, the counts and the threats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMED_MAX = 5
 
 
 def sentence(evidence: Evidence) -> Phrase:
-    """Return a sentence on the treatments with failed calls, with counts; "" for none."""
+    """Return a sentence on treatments with failed calls and their counts, or ""."""
     treatments = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
         failed, expected = column(frame, "failed"), column(frame, "expected")

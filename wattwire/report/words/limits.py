@@ -1,4 +1,4 @@
-"""Phrase the study's limits: bounds, values and verdicts."""
+"""Sentences on the study's limits: bounds, values and verdicts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMED_MAX = 3
 
 
 def limit(check: Checked) -> Phrase:
-    """Return the limit as a phrase: response, bounds, treatment."""
+    """Return a phrase with the response, the bounds and the treatment of a limit."""
     unit = f" {check.response.unit}" if check.response.unit else ""
     bounds = []
     if check.limit.max is not None:
@@ -55,12 +55,12 @@ def limit(check: Checked) -> Phrase:
 
 
 def value(check: Checked) -> Phrase:
-    """Return the value with interval and number of runs, and the base variant's value."""
+    """Return the value with its interval and runs, followed by the value of the base variant."""
     return joined([_own_value(check), base_value(check)], "; ")
 
 
 def base_value(check: Checked) -> Phrase:
-    """Return the base variant's name, value and verdict; "" without a base."""
+    """Return the name, the value and the verdict of the base variant, or ""."""
     base = check.base
     if base is None:
         return Phrase()
@@ -84,12 +84,12 @@ def _own_value(check: Checked) -> Phrase:
 
 
 def sentence(check: Checked) -> Phrase:
-    """Return verdict, limit and value in one line."""
+    """Return a line with the verdict, the limit and the value."""
     return PHRASES("sentence", verdict=check.verdict, limit=limit(check), value=value(check))
 
 
 def in_short(checked: Sequence[Checked]) -> Phrase:
-    """Return a sentence on the number of broken limits, with their names."""
+    """Return a sentence with the number and the names of the broken limits."""
     broken = [check for check in checked if check.verdict == BROKEN]
     unclear = sum(not check.sure for check in checked)
     if broken:

@@ -1,4 +1,4 @@
-"""Phrase a paper's methods section from the campaign's records."""
+"""Sentences for the methods section of a paper, derived from the campaign's records."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ PHRASES = Phrases(
         ),
         "part": "Only a part of the study's design was requested: {part}.",
         "not_run": "{treatments:plural treatment} could not be run ({reasons}).",
-        # One run.
+        # A run.
         "run": (
             "Each run began with a baseline of the machine without nodes and a baseline of the "
             "connected, silent nodes ({baseline_s:duration} each). Then all nodes sent from a "
@@ -89,7 +89,7 @@ PHRASES = Phrases(
         ),
         "none_discarded": "no warm-up was discarded",
         "warm_up_rule": "{rule}.",
-        # What was measured.
+        # Meters and quantities.
         "measured": "Read at up to {hz:g} Hz: {series}.",
         "estimated": "Estimated at up to {hz:g} Hz: {series}.",
         "bounded": "Bounded at up to {hz:g} Hz: {series}.",
@@ -97,7 +97,7 @@ PHRASES = Phrases(
         "energy": "Energy is from {sources:listed}.",
         "no_energy": "Energy was not measured, because there was no energy meter.",
         "libraries": "Libraries, as reported by the nodes: {libraries}.",
-        # Which runs are used.
+        # Excluded runs.
         "excluded_only": (
             "A run was excluded only on evidence independent of its response (load of other "
             "programs, time stolen by the hypervisor, stalls of the machine, failed "
@@ -186,11 +186,12 @@ GIB = 1 << 30
 LEVELS_MAX = 8
 STUDY = "study.json"
 BOOT_GAP_S = 30.0
-"""Minimum time between two boots. A smaller difference is an adjustment of the wall clock."""
+"""Minimum time between two boots, in seconds. A smaller difference is a change of the wall clock.
+"""
 
 
 def methods(evidence: Evidence, answers: Answers) -> list[str]:
-    """Return sentences on machine, design, runs, meters, exclusions and statistics, in order."""
+    """Return sentences on machine, design, runs, meters, exclusions and statistics."""
     if evidence.imported:
         return list(_imported(evidence, answers))
     return [
@@ -224,7 +225,7 @@ def _imported(evidence: Evidence, answers: Answers) -> Iterator[str]:
 
 
 def facts_of(evidence: Evidence) -> dict[str, Any]:
-    """Return all facts about the first host, by key; empty for imported data."""
+    """Return the facts about the first host by key; empty for imported data."""
     for host in evidence.reader.machine.get("hosts", {}).values():
         return {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}
     return {}
@@ -336,7 +337,7 @@ def _run(evidence: Evidence) -> Iterator[str]:
 
 
 def _deliveries(evidence: Evidence) -> Iterator[str]:
-    """Yield the delivery counts of the valid runs; nothing if a count is unknown."""
+    """Yield a sentence on the delivery counts of valid runs, unless a count is unknown."""
     sums = {
         name: float(column(evidence.usable, name).sum())
         for name in ("expected", "received_unique", "failed", "lost")
@@ -354,7 +355,7 @@ def _deliveries(evidence: Evidence) -> Iterator[str]:
 
 
 def _series(evidence: Evidence) -> dict[str, set[tuple[str, str]]]:
-    """Return the (quantity, kind) of each series in a usable run, by meter."""
+    """Return the (quantity, kind) of the series in valid runs by meter."""
     by_meter: dict[str, set[tuple[str, str]]] = {}
     for run in evidence.usable["run"].to_list() if evidence.usable.height else []:
         for series in (evidence.runs[run].get("sampling") or {}).get("series", []):
@@ -443,7 +444,7 @@ def _verdicts(evidence: Evidence) -> Iterator[str]:
 
 
 def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
-    """Yield the method of the study's answers, with the confidence levels used."""
+    """Yield sentences on the statistical method and the confidence levels."""
     computed, differences = answers.computed(), answers.differences()
     if not computed and not differences:
         yield PHRASES("not_compared")
@@ -496,14 +497,17 @@ def _limits(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _when_chosen(evidence: Evidence, registered: Phrase, edited: Phrase) -> Phrase:
-    """Return when a margin or limit was chosen; `registered` only for an unedited study."""
+    """Return a phrase on the time at which a margin or limit was chosen.
+
+    It is `registered` only for an unedited study.
+    """
     if evidence.imported:
         return PHRASES("chosen_afterwards")
     return edited if STUDY in evidence.edited else registered
 
 
 def _comparison(evidence: Evidence) -> Iterator[str]:
-    """Yield the comparison method of the variants, if they can be compared."""
+    """Yield a sentence on the method that compares variants, if they can be compared."""
     try:
         comparison = compare_inside(evidence, Wanted())
     except UsageError:
@@ -527,10 +531,7 @@ def _comparison(evidence: Evidence) -> Iterator[str]:
 
 
 def boots(evidence: Evidence) -> int:
-    """Return the number of boots during the runs, from their clocks.
-
-    The result is 0 without clocks.
-    """
+    """Return the number of boots during the runs, or 0 if the runs have no clocks."""
     boots_s = []
     for run in evidence.runs.values():
         for clocks in (run.get("clocks") or {}).get("begin", [])[:1]:
@@ -544,7 +545,7 @@ def boots(evidence: Evidence) -> int:
 
 
 def measured_on(evidence: Evidence) -> datetime.date | None:
-    """Return the day (UTC) of the last run's end, by its host's clock; None without a clock."""
+    """Return the UTC date of the end of the last run, or None without clocks."""
     ends_ns = [
         int(clocks["realtime_ns"])
         for run in evidence.runs.values()

@@ -1,4 +1,4 @@
-"""Phrase the valid runs that lack a value of a response."""
+"""Sentences on valid runs without a value of a response."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PHRASES = Phrases(
 def sentences(evidence: Evidence, answers: Answers) -> list[Phrase]:
     """Return sentences on valid runs that failed or lack a response.
 
-    The ratios of the remaining runs make treatments appear better than they are.
+    Ratios of the remaining runs make the affected treatments appear better than they are.
     """
     frame = evidence.usable
     texts = []

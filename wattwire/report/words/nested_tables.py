@@ -1,4 +1,4 @@
-"""Convert nested tables of settings and plans into text."""
+"""Convert nested tables of settings and plans to text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wattwire.model import words
 
 
 def flat(table: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    """Return a nested table as a flat table with dotted keys and values in words."""
+    """Flatten a nested table to dotted keys, with values as text."""
     entries: dict[str, str] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
@@ -22,5 +22,5 @@ def flat(table: Mapping[str, Any], above: str = "") -> dict[str, str]:
 
 
 def pairs(table: Mapping[str, Any]) -> str:
-    """Return a nested table as text, such as `a = 1, b.c = 2`."""
+    """Format a nested table as `a = 1, b.c = 2`."""
     return ", ".join(f"{key} = {value}" for key, value in flat(table).items())

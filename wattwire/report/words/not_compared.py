@@ -1,4 +1,4 @@
-"""Phrase the headline's sentences on failed runs and on treatments without a comparable value."""
+"""Sentences of the headline on failed runs and on treatments without a comparable value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SENTENCES_MAX = 6
 
 
 def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
-    """Return sentences on failed runs, followed by sentences on runs without a value."""
+    """Return sentences on failed runs, followed by sentences on missing values."""
     sentences = [_failed_sentence(evidence, failed) for failed in not_compared.failed(evidence)]
     for response in responses:
         too_few = not_compared.too_few_in_all(evidence, response)

@@ -1,4 +1,4 @@
-"""Store sentences as data: each file has a table of texts by key, and code fills in the values.
+"""Sentences as data: a table of texts by key, into which code inserts values.
 
 Each file of the report begins with such a table, in the order of the page:
 
@@ -20,10 +20,7 @@ from wattwire.model import words
 
 
 class Phrase(str):
-    """A text that stores its `key` and the `values` in it.
-
-    Values may be phrases.
-    """
+    """A text with its `key` and its unformatted `values`, which may be phrases."""
 
     key: str
     values: Mapping[str, Any]
@@ -37,13 +34,13 @@ class Phrase(str):
 
 
 def joined(phrases: Iterable[str], separator: str = " ") -> Phrase:
-    """Return the nonempty phrases as one text, whose values are the phrases with their keys."""
+    """Join nonempty phrases into a Phrase that contains them as values."""
     kept = tuple(phrase for phrase in phrases if phrase)
     return Phrase(separator.join(kept), "joined", {"phrases": kept})
 
 
 def _plural(amount: Any, nouns: str) -> str:
-    """Return `amount` with its noun; `nouns` is "run" or, if irregular, "query/queries"."""
+    """Return `amount` with its noun. `nouns` is "run" or, if irregular, "query/queries"."""
     singular, _, plural = nouns.partition("/")
     return words.plural(amount, singular, plural or None)
 
@@ -78,9 +75,8 @@ FORMATS: Mapping[str, Callable[[Any, str], str]] = {
     "limits": lambda interval, _: " to ".join(_limits(interval)[1:]),
     "interval": lambda interval, _: "{} [{}, {}]".format(*_limits(interval)),
 }
-"""First word of a placeholder's format → function of the value and the rest of the format.
-
-Other formats are Python's, such as {share:.1f}.
+"""First word of a placeholder's format → function of the value and the rest of the format. Other
+formats are Python formats, such as {share:.1f}.
 """
 
 
@@ -90,7 +86,7 @@ def _limits(interval: Any) -> tuple[str, str, str]:
 
 @dataclass(frozen=True)
 class _Template:
-    """A text as pieces: literal text, each followed by a placeholder's name and format, if any."""
+    """A parsed text, as pieces of literal text and the placeholder that follows each piece."""
 
     pieces: tuple[tuple[str, str | None, str], ...]
     names: frozenset[str]
@@ -126,7 +122,7 @@ class Phrases:
         self._templates = {key: _Template.of(text) for key, text in templates.items()}
 
     def __call__(self, key: str, /, **values: Any) -> Phrase:
-        """Return the text of `key`. Raises TypeError unless `values` matches its placeholders."""
+        """Return the text of `key`. Raises TypeError unless `values` match its placeholders."""
         full_key = f"{self._name}.{key}"
         template = self._templates.get(key)
         if template is None:

@@ -1,4 +1,4 @@
-"""Sentences on a pilot's predictions for the planned campaign, as `wattwire plan` prints them."""
+"""Sentences on a pilot's predictions for a campaign, which `wattwire plan` prints."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ PHRASES = Phrases(
 
 
 def lines(evidence: Evidence, prediction: Prediction) -> Iterator[Phrase]:
-    """Yield a line for each answer of the pilot, then for energy."""
+    """Yield a line per answer of the pilot, followed by lines on energy."""
     answers = prediction.answers
     if not answers:
         yield PHRASES("no_answer")
@@ -124,7 +124,7 @@ def _blocks(blocks: Blocks) -> Phrase:
 
 
 def energy(prediction: EnergyPrediction) -> Phrase:
-    """Return a line on the resolution of J per message of one treatment."""
+    """Return a line on the resolution of the energy per message of a treatment."""
     treatment = ", ".join(prediction.treatment) or PHRASES("all_runs")
     resolution = prediction.resolution
     if resolution is None:

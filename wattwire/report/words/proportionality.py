@@ -1,4 +1,4 @@
-"""Phrase whether a power-law exponent and its interval show proportionality."""
+"""Phrases on whether the exponent of a power law shows proportionality."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PHRASES = Phrases(
 )
 
 PROPORTION = (0.8, 1.2)
-"""Energy is “about proportional” if the exponent's whole interval is within these limits."""
+"""Limits of the exponent's interval for energy that is “about proportional”."""
 
 
 def proportionality(power: Any) -> Phrase:
-    """Return the conclusion on proportionality from an exponent; "" without an interval."""
+    """Return the conclusion from the interval of an exponent, or "" without an interval."""
     if not isinstance(power, stats.Interval):
         return Phrase()
     if power.excludes(1.0):

@@ -1,4 +1,4 @@
-"""Phrase the end of a campaign by its stopping rule."""
+"""Sentence on the end of a campaign by its stopping rule."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PHRASES = Phrases(
 
 
 def sentence(evidence: Evidence) -> Phrase | None:
-    """Return a sentence on the stopping rule's outcome; None without a rule."""
+    """Return a sentence on the result of the stopping rule, or None without a rule."""
     plan = evidence.study.plan
     if not plan.stop_width:
         return None

@@ -183,7 +183,7 @@ PHRASES = Phrases(
             "The study holds these factors at one level and does not test others: {factors:listed}."
         ),
         "held_factor": "{factor} ({level})",
-        # For texts that lack the page's other sections.
+        # For texts without the other sections of the page.
         "finding": "{title} ({standing}). {cause}",
         "data_remark": "Remark about the data{rows}: {title}. {text}",
         "remark_rows": " ({rows:plural row} in remarks.json)",
@@ -200,12 +200,13 @@ TITLES = {
 FEW_BLOCKS = 5
 OPEN_SHARE = 1.0
 PERIODS_MIN = 20
-"""One period is more than 5 % of a window with fewer sampling periods."""
+"""Minimum number of sampling periods per window. With fewer, one period exceeds 5 % of the window.
+"""
 Threat = tuple[str, str]
 
 
 def threats(evidence: Evidence, answers: Answers) -> list[Threat]:
-    """Return each threat to the validity of these numbers, as (kind, sentence)."""
+    """Return the threats to the validity of the results, as (kind, sentence)."""
     by_kind = {
         "construct": _construct(evidence),
         "internal": _internal(evidence),
@@ -216,7 +217,7 @@ def threats(evidence: Evidence, answers: Answers) -> list[Threat]:
 
 
 def seen(evidence: Evidence, answers: Answers, findings: Findings) -> list[Threat]:
-    """Return the warnings of the page's other sections, as (kind, sentence)."""
+    """Return the warnings of other sections of the page, as (kind, sentence)."""
     warnings: list[Threat] = [
         (
             "internal",
@@ -243,13 +244,13 @@ def seen(evidence: Evidence, answers: Answers, findings: Findings) -> list[Threa
 
 
 def _rows(finding: Mapping[str, Any]) -> str:
-    """Return the row count and file of a remark's table, which is too large for a text."""
+    """Return a phrase on the number of rows in a remark's table, which texts omit."""
     count = len(finding["rows"])
     return PHRASES("remark_rows", rows=count) if count else ""
 
 
 def _construct(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield threats to construct validity: whether a number measures what its name claims."""
+    """Yield threats to construct validity: does a number measure the named quantity?"""
     if evidence.imported:
         yield PHRASES("construct_imported")
         return
@@ -265,9 +266,10 @@ def _construct(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _short_windows(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield a sentence on interpolated CPU time, if the counted part begins between readings.
+    """Yield a sentence on interpolated CPU time if the measured part begins between readings.
 
-    The window's begin and end have readings; the end of a warm-up in calls has none.
+    There are readings at the begin and the end of the window, but not at the end of a warm-up in
+    calls.
     """
     windows_s = column(evidence.usable, "cost_window_s")
     windows_s = windows_s[windows_s > 0]
@@ -297,7 +299,7 @@ def _energy(evidence: Evidence) -> Phrase:
 
 
 def _absence_reasons(evidence: Evidence) -> Phrase:
-    """Return the reasons that the meters of energy were absent."""
+    """Return the reasons for the absence of energy meters."""
     reasons = []
     for host in evidence.reader.machine.get("hosts", {}).values():
         for meter in host.get("meters", []):
@@ -315,7 +317,7 @@ def _is_energy(quantity: Any) -> bool:
 
 
 def _internal(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield threats to internal validity: whether the treatment caused the difference."""
+    """Yield threats to internal validity: did the treatment cause the difference?"""
     if evidence.imported:
         yield PHRASES("internal_imported")
         return
@@ -343,7 +345,7 @@ def _internal(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _unseen(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield a sentence on the processes of the machine that no meter could read."""
+    """Yield a sentence on processes of the machine that no meter can read."""
     for host in evidence.reader.machine.get("hosts", {}).values():
         infos = (meter.get("info") or {} for meter in host.get("meters", []))
         for processes in filter(None, (info.get("unseen") for info in infos)):
@@ -358,7 +360,7 @@ def _unmeasured(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _warm_up(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield a sentence on the messages that the warm-up excludes, and on its uncertainty."""
+    """Yield sentences on the warm-up and its uncertainty."""
     calls = evidence.warmup_calls
     if calls:
         yield PHRASES("warm_up_calls", calls=calls)
@@ -389,7 +391,7 @@ def _open_limits(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[Phrase]:
-    """Yield threats to conclusion validity: whether a difference is more than chance."""
+    """Yield threats to conclusion validity: may a difference be due to chance?"""
     if evidence.edited:
         yield PHRASES("edited", edited=edited_words(evidence.edited))
     if evidence.validity_changed:
@@ -427,7 +429,7 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[Phrase]:
 
 
 def _external(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield threats to external validity: whether the results hold elsewhere."""
+    """Yield threats to external validity: do the results apply elsewhere?"""
     if evidence.imported:
         yield PHRASES("external_imported")
     else:
@@ -452,5 +454,5 @@ def _external(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def is_virtual(facts: Mapping[str, Any]) -> bool:
-    """Return whether the host's facts describe a virtual machine."""
+    """Return whether the facts describe a virtual machine."""
     return facts.get("virtualisation") not in (None, "none", "")

@@ -1,7 +1,7 @@
 """Report treatments and questions without an answer, with the reasons.
 
-Treatments are skipped or have no valid run; questions have no number. The page's first lines name a
-candidate that is missing from a comparison, in addition to the audit trail.
+Such treatments are skipped or have no valid run. Such questions have no number. The page's first
+lines name the treatments that are missing from a comparison, in addition to the audit trail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "unanswered",
     {
-        # In the page's first lines.
+        # Sentences in the first lines of the page.
         "requested_lost": ("This page lacks requested answers and gives no reason ({requested})."),
         "requested": "question {question}: {response} by {factor}",
         "skipped": "Skipped {treatments:listed}: {reason}.",
@@ -51,7 +51,7 @@ PHRASES = Phrases(
         "no_interval": "No interval for {question} in {response}: {reason}.",
         "not_measured": "not measured in this campaign",
         "and_other_reasons": "{reason}, and {others:plural other reason}",
-        # In the table of treatments without an answer.
+        # Texts in the table of treatments without an answer.
         "title": "Without an answer",
         "row_skipped": "skipped",
         "row_no_answer": "no answer",
@@ -69,32 +69,32 @@ IN_WORDS = {
     "sums": "inconsistent counts",
     "sample_file": "no valid sample file",
 }
-"""Codes of exclusion reasons, in words."""
+"""Codes of exclusion reasons → text."""
 PAIR = ("middleware", "language")
-"""The two factors that identify a cell together."""
+"""The two factors that together identify a cell."""
 ADVICE = "; install it and try again"
 Levels = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Missing:
-    """Treatments, by their shortest names, that have no answer for the same `reason`."""
+    """Treatments without an answer that share a `reason`, by their shortest names."""
 
     names: tuple[str, ...]
     reason: str
     left_out: bool = False
-    """Whether the treatments were never run."""
+    """Whether the treatments were never measured."""
 
     @property
     def sentence(self) -> Phrase:
-        """The sentence, such as "CELL: no answer, machine busy in 4 of 4 runs."."""
+        """Return a sentence such as "CELL: no answer, machine busy in 4 of 4 runs."."""
         return PHRASES(
             "skipped" if self.left_out else "no_answer", treatments=self.names, reason=self.reason
         )
 
 
 def headline(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the page's first sentence, and the treatments that it does not name."""
+    """Return the first sentence of the page, and the treatments without an answer."""
     first = sentences.headline(evidence, answers)
     return joined([lost(evidence, answers), first, in_short(treatments(evidence))])
 
@@ -103,10 +103,10 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def treatments(evidence: Evidence) -> list[Missing]:
-    """Return the treatments of the design without an answer, by their reason.
+    """Return the treatments of the design without an answer, by reason.
 
-    The result omits treatments that the study excludes, and untried treatments, which may still get
-    an answer.
+    The result omits treatments that the study excludes, and treatments whose runs are still to
+    come.
     """
     designed = {_key(levels): levels for levels in map(all_levels, evidence.designed)}
     skipped_entries = [
@@ -143,7 +143,7 @@ def _excluded(study: Study, levels: Levels) -> bool:
 
 
 def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[str, list[str]]:
-    """Return the tried runs of each treatment without any number, by the treatment's key."""
+    """Return the tried runs of each treatment without a number, by the treatment's key."""
     keys = {entry["run"]: _key(all_levels(entry)) for entry in evidence.designed}
     columns = [column(evidence.usable, response.column) for response in asked_responses(evidence)]
     known = [values for values in columns if not np.isnan(values).all()]
@@ -163,7 +163,7 @@ def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[
 
 
 def _causes(evidence: Evidence, runs: Sequence[str]) -> Phrase:
-    """Return the runs' exclusion reasons or outcomes, most frequent first."""
+    """Return the exclusion reasons or outcomes of the runs, most frequent first."""
     counts: Counter[str] = Counter()
     for run in runs:
         document = evidence.runs.get(run, {})
@@ -183,10 +183,10 @@ def _causes(evidence: Evidence, runs: Sequence[str]) -> Phrase:
 def _named_groups(
     evidence: Evidence, missing: Sequence[Levels], all_treatments: Sequence[Levels]
 ) -> list[tuple[str, list[Levels]]]:
-    """Return the short names of `missing` and the treatments of each name.
+    """Return (short name, treatments) of each group in `missing`.
 
-    If all treatments of a level are missing, the level's name represents them. Every other
-    treatment has a name.
+    If all treatments of a level are missing, they form a group with the level's name. Every other
+    treatment is a group by itself.
     """
     remaining, named = list(missing), []
     combinations: list[tuple[str, ...]] = [(name,) for name in evidence.varied]
@@ -221,7 +221,7 @@ def _level_words(levels: Levels, factors: Sequence[str]) -> tuple[str, ...]:
 
 
 def in_short(missing_treatments: Sequence[Missing]) -> Phrase:
-    """Return all phrases for the page's first sentence, or a count of many; "" for none."""
+    """Return sentences on the treatments for the headline, with a count of those not named."""
     texts, named_count = [], 0
     for missing in missing_treatments:
         if named_count + len(missing.names) <= NAMED_MAX:
@@ -234,7 +234,7 @@ def in_short(missing_treatments: Sequence[Missing]) -> Phrase:
 
 
 def table(missing_treatments: Sequence[Missing]) -> Table | None:
-    """Return the table of all treatments without an answer; None if every treatment has one."""
+    """Return the table of treatments without an answer, or None if there are none."""
     rows = [
         {
             "name": name,
@@ -254,10 +254,7 @@ def table(missing_treatments: Sequence[Missing]) -> Table | None:
 
 
 def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
-    """Return a sentence for each factor held at one level, and each response without a number.
-
-    Each sentence gives the reasons.
-    """
+    """Return a sentence per fixed factor and per response without a number, with the reasons."""
     texts: list[Phrase] = []
     if not evidence.usable.height:
         return texts
@@ -300,9 +297,9 @@ def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
 
 
 def lost(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return a warning on requested answers that lack both a number and a reason; "" for none.
+    """Return a warning about requested answers without a number and without a reason, or "".
 
-    The cause is a fault of the program or an edited campaign, so the warning comes first.
+    The cause is an error of the program or an edited campaign, so the warning is first.
     """
     answered = {(item.question, item.factor, item.response.column) for item in answers.items}
     missing = []

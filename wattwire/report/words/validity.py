@@ -1,4 +1,4 @@
-"""Sentences on validity limits: a look, limits changed after the measurement, disabled limits."""
+"""Sentences on validity limits: a look, later changes of limits, and disabled limits."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ PHRASES = Phrases(
 )
 
 JUDGED_AGAIN = "Judged again after the measurement"
-"""First words of the notice on a report whose verdicts differ from those in the files."""
+"""First words of the notice that a report's verdicts differ from the verdicts in the files."""
 
 
 def sentences(evidence: Evidence) -> list[Phrase]:
-    """Return a sentence for each notice on the campaign's validity limits."""
+    """Return a sentence per notice on the campaign's validity limits."""
     return [sentence(notice) for notice in notices(evidence)]
 
 
@@ -54,7 +54,7 @@ def sentence(notice: Notice) -> Phrase:
 
 
 def disabled(limits: ValidityLimits) -> list[Phrase]:
-    """Return a sentence for each limit on a share that is 1 or more and thus excludes no run."""
+    """Return a sentence per limit on a share that is 1 or more and therefore excludes no run."""
     return [_disabled(DisabledLimit(*item)) for item in disabled_limits(limits).items()]
 
 
@@ -70,7 +70,7 @@ def _valid(valid: int, runs: int) -> Phrase:
 
 
 def _default_limits(look: Look) -> Phrase:
-    """Return a sentence on the runs that the default limits would exclude; empty without runs."""
+    """Return a sentence on the runs that the default limits would exclude, or "" without runs."""
     if not look.runs:
         return Phrase()
     if not look.excluded:

@@ -1,4 +1,4 @@
-"""Phrase how settling runs determined the warm-up."""
+"""Sentence on the determination of the warm-up by settling runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PHRASES = Phrases(
 
 
 def ruled(warm_up: Mapping[str, Any]) -> Phrase:
-    """Return the methods' sentence on the determination of the warm-up calls."""
+    """Return a sentence on the determination of the number of warm-up calls."""
     return PHRASES(
         "ruled",
         cells=len(warm_up["cells"]),

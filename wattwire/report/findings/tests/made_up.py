@@ -1,7 +1,8 @@
-"""Simulated campaigns for detectors: a function draws each run's latencies. Never data.
+"""Simulated campaigns for tests of detectors.
 
-Four payloads, three rates and two languages in blocks, as in a study. Runs and blocks have random
-effects; only planted effects depend on a level.
+A function draws the latencies of each run. A campaign has four payloads, three rates and two
+languages in blocks, like a study. Runs and blocks have random effects. Only planted effects depend
+on a level.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MESSAGES = 60
 
 
 class Reader:
-    """The part of a campaign that detectors read: the purposes of settings, and the machine."""
+    """The part of a campaign that detectors read: purposes of settings, and the machine."""
 
     path = Path("made-up")
     study = StoredStudy("made-up")
@@ -53,7 +54,7 @@ class Reader:
 
 
 def evidence_of(factors: Mapping[str, Sequence[Any]]) -> Evidence:
-    """Return a page's evidence of such a campaign, without its runs."""
+    """Return the evidence of a campaign with these factors and no runs."""
     empty = pl.DataFrame()
     levels = {name: tuple(known) for name, known in factors.items()}
     primary = next(iter(levels))
@@ -70,11 +71,10 @@ def campaign(
     effective: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
     run_sd: float = 0.1,
 ) -> tuple[Evidence, list[Run]]:
-    """Return runs of a blocked campaign.
+    """Return the evidence and the runs of a simulated campaign.
 
-    `draw(rng, levels, scale)` gives latencies in µs (lost: +inf).
-
-    `scale` is the factor on latency from the run's block, its position and the run itself.
+    `draw(rng, levels, scale)` returns latencies in µs (lost: +inf). `scale` is the product of the
+    effects of the block, the position and the run on the latency.
     """
     runs = []
     for block in range(1, blocks + 1):
@@ -95,41 +95,41 @@ def campaign(
 
 
 def grown(levels: Mapping[str, Any], base_us: float) -> float:
-    """Return a latency that grows with the payload by 1 ns per byte."""
+    """Return a latency in µs that increases with the payload by 1 ns per byte."""
     return base_us + 0.001 * float(levels.get("payload_bytes", 64))
 
 
 def narrow(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw from a quiet machine: 80 µs plus the payload's time, ± 20 %."""
+    """Draw latencies of a quiet machine: 80 µs plus the time of the payload, ± 20 %."""
     return scale * grown(levels, 80.0) * np.exp(rng.normal(0, 0.2, MESSAGES))
 
 
 def heavy(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw with a Pareto tail that exceeds 40 ms in one of twenty messages."""
+    """Draw latencies with a Pareto tail that exceeds 40 ms in one of twenty messages."""
     return scale * (grown(levels, 0.0) + 5000.0 * (1 + rng.pareto(1.5, MESSAGES)))
 
 
 def wide(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw lognormal latencies over two decades, with the median near 25 ms."""
+    """Draw lognormal latencies over two decades with a median near 25 ms."""
     return scale * grown(levels, 25_000.0) * np.exp(rng.normal(0, 1.0, MESSAGES))
 
 
 def two_modes(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw two modes, at the base and at 22 ms; neither is that of a wait for acknowledgements."""
+    """Draw latencies with two modes, at the base latency and at 22 ms (not a delayed ACK)."""
     slow = rng.random(MESSAGES) < 0.3
     values = scale * grown(levels, 150.0) * np.exp(rng.normal(0, 0.2, MESSAGES))
     return np.where(slow, 22_000.0 * np.exp(rng.normal(0, 0.05, MESSAGES)), values)
 
 
 def drifting(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw latencies of a queue that fills: from the base to 200 ms during the run."""
+    """Draw latencies of a queue that fills: they increase to 200 ms during the run."""
     ramp = np.linspace(0.0, 1.0, MESSAGES)
     noise = np.exp(rng.normal(0, 0.1, MESSAGES))
     return scale * (grown(levels, 100.0) + 200_000.0 * ramp) * noise
 
 
 def clustered(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw dependent messages, AR(1) of 0.9 on the log scale, with periods near 40 ms."""
+    """Draw autocorrelated latencies, AR(1) with coefficient 0.9 on the log scale, near 40 ms."""
     steps = rng.normal(0, 0.44, MESSAGES)
     state = np.empty(MESSAGES)
     last = rng.normal(0, 1.0)
@@ -139,13 +139,13 @@ def clustered(rng: np.random.Generator, levels: Mapping[str, Any], scale: float)
 
 
 def uneven(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw runs of which half of the treatments scatter much more than the others."""
+    """Draw latencies whose scatter between runs is much larger in half of the treatments."""
     own = 0.6 if levels["language"] == "one" else 0.02
     return float(np.exp(rng.normal(0, own))) * narrow(rng, levels, scale)
 
 
 def lossy(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw runs of which one in three loses a burst, at any payload and rate."""
+    """Draw latencies of which a third of the runs lose a burst, at any payload and rate."""
     values = narrow(rng, levels, scale)
     if rng.random() < 1 / 3:
         begin = rng.integers(0, MESSAGES - 5)
@@ -167,7 +167,7 @@ SWITCHED: dict[str, tuple[Any, ...]] = {
 
 
 def waiting(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Short payloads wait for an acknowledgement unless they are sent at once."""
+    """Draw latencies in which short payloads wait for an acknowledgement unless sent at once."""
     values = narrow(rng, levels, scale)
     held = not levels.get("settings.at_once", False) and levels["payload_bytes"] < 65_536
     return values + 40_000.0 * held * np.exp(rng.normal(0.03, 0.02, MESSAGES))

@@ -1,4 +1,4 @@
-"""Planted waits for an acknowledgement are found; data that only resemble them are not."""
+"""Tests of the detector of delayed ACKs on planted waits and on similar data without waits."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_switch_that_is_left_to_the_library_is_compared_with_on() -> None:
 
 
 def test_a_call_of_some_milliseconds_does_not_hide_the_wait() -> None:
-    """As in JAX-WS, where its own time is added to the wait."""
+    """The latency of the call is added to the wait, as in JAX-WS."""
 
     def slow(rng: np.random.Generator, levels: Any, scale: float) -> Any:
         return waiting(rng, levels, scale) + rng.uniform(5_000, 12_000, MESSAGES)

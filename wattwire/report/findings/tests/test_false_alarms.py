@@ -1,6 +1,7 @@
-"""Detectors keep their promised false-positive rate on campaigns without effects.
+"""Tests of the false-positive rates of detectors on campaigns without effects.
 
-WATTWIRE_SIMULATIONS sets the campaigns of each shape (1250 make 10,000 of all eight).
+WATTWIRE_SIMULATIONS sets the number of campaigns per shape. With eight shapes, 1250 gives 10,000
+campaigns.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PROMISED = 0.05
 
 
 def alarms(shape: str, seed: int) -> list[int]:
-    """Return the places of the detectors that find something in one campaign of that shape."""
+    """Return the places of the detectors with a finding in a campaign of this shape."""
     evidence, runs = campaign(np.random.default_rng([seed, 7]), NULLS[shape])
     searched = Searched(evidence, runs, [])
     return [

@@ -1,4 +1,4 @@
-"""Latency that falls as the rate rises is found where it was planted."""
+"""Tests of the detector of latency that decreases as the rate increases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wattwire.report.tests.phrase_search import only
 
 
 def awake(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw latencies with a wake-up cost: 60 µs at 10 Hz, a tenth of that at 1 kHz."""
+    """Draw latencies with a wake-up cost of 60 µs at 10 Hz, and a tenth of it at 1 kHz."""
     values = scale * grown(levels, 80.0) * np.exp(rng.normal(0, 0.2, MESSAGES))
     return values + 60.0 * (10.0 / float(levels["rate_hz"])) ** 0.5
 

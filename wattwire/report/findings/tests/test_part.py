@@ -1,4 +1,4 @@
-"""The page's part on findings: findings with their strength, other detectors with their reason."""
+"""Tests of the page's section on findings, with their strength or the reasons for none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ONE = Finding("one", "Messages wait", False, "A cause.", ("12 of 20 messages.",)
 
 
 def texts_of(findings: Findings) -> list[str]:
-    """Return the texts after the first one, which explains the section."""
+    """Return the texts after the explanation of the section."""
     return [part.words for part in section(findings).parts if isinstance(part, Text)][1:]
 
 

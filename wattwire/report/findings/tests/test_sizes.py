@@ -1,4 +1,4 @@
-"""Planted steps at a payload size are found, with the changes known at that size."""
+"""Tests of the detector of steps at a payload size, and of the known changes that it names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wattwire.report.tests.phrase_search import keys_in, only
 
 
 def fragmented(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw three times the latency for payloads of two or more packets."""
+    """Draw latencies that are three times higher for payloads of two or more packets."""
     values = narrow(rng, levels, scale)
     return values * (3.0 if levels["payload_bytes"] > 1472 else 1.0)
 
