@@ -107,7 +107,7 @@ def measure_costs(names: list[str]) -> int:
 def _cost(subject: Any, folder: Path) -> tuple[HarnessCost | None, str]:
     """Return the cost, or None and the reason.
 
-    For a cell without a bare client, both are empty.
+    The result is (None, "") for a cell without a bare client.
     """
     bare = bare_argv(subject.argv)
     if bare is None or "pingpong" not in subject.patterns:

@@ -34,7 +34,7 @@ def of(campaign: Campaign, options: argparse.Namespace) -> Found:
 
 
 def suspects(campaign: Campaign) -> list[str]:
-    """Return the keys of the treatments to measure again, which have the verdict worse.
+    """Return the keys of the treatments with the verdict `worse`, which are measured again.
 
     The result is empty if the study plans no second look, or after the second look.
     """

@@ -29,9 +29,8 @@ DISK_ERRORS = {
     errno.EDQUOT: "the disk quota is used up",
 }
 COLLECTED_AFTER = (50_000, 20, 50)
-"""Thresholds of the garbage collector: the number of new objects that starts a collection of the
-youngest generation, then for each generation the number of its collections that starts a
-collection of the next.
+"""Thresholds for gc.set_threshold: new objects per collection of generation 0, and collections of
+generations 0 and 1 per collection of the next generation.
 """
 COMMAND = "command_name"
 """Attribute of the parsed options with the command's name."""

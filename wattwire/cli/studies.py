@@ -85,7 +85,7 @@ def add_warm_up(verb: argparse.ArgumentParser) -> None:
 
 
 def warm_up_changes(text: str | None) -> list[str]:
-    """Return the settings KEY=VALUE that `--warmup TEXT` stands for.
+    """Return the changes KEY=VALUE that `--warmup TEXT` makes to the study.
 
     Raises UsageError for invalid text.
     """
@@ -179,7 +179,7 @@ def _blame(
 
 
 def _without_limits_on_variants(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document without limits on variants, which are added to it later."""
+    """Return the document without limits on variants, because the variants are added later."""
     limits = document.get("limit")
     if document.get("variants") or not isinstance(limits, list):
         return document
@@ -208,7 +208,7 @@ def _refuse_setting(text: str, catalog: Catalog) -> None:
 
 
 def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the document after a change KEY=VALUE. Raises UsageError for other text.
+    """Return the document with a change KEY=VALUE applied. Raises UsageError for other text.
 
     A factor's key needs no table name. A list of levels varies the factor, and a single level fixes
     it. `settings` contains the names of all settings, which errors suggest.

@@ -1,7 +1,7 @@
 """Implement `run --variant NAME=WHAT`, which measures variants of a study within every block.
 
-WHAT is a folder whose cells take precedence (a second checkout or a git revision), or levels that
-differ from the study's, or empty for the unchanged study.
+WHAT is a folder whose cells take precedence (a second checkout or a git revision), a list of levels
+to change, or empty for the unchanged study.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def _check_question(study: Study, question: Question, place: str) -> None:
             )
     for name in question.responses:
         place_of = f"{place}: responses"
-        # A per-node metric in the role of a correlate is summed over the nodes.
+        # A metric of nodes is summed over the nodes if it is a correlate.
         check = check_name if question.beside else check_response
         _check_role(study, name, check(name, place_of), place_of)
     for name in question.beside:

@@ -1,7 +1,6 @@
 """Compute the derived metrics of runs: per message, per node, above the baseline.
 
-The summary contains these metrics. They are computed on reading if an earlier version wrote the
-summary.
+The summary contains these metrics. For summaries of earlier versions, they are computed on reading.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 CLOSE = 0.5
 """Minimum similarity ratio of difflib for a suggestion."""
 UNIT_MAX = 3
-"""Maximum length of the last part of a name for it to be treated as a unit."""
+"""Maximum length of a name's last part that is treated as a unit."""
 
 EXIT_OK = 0
 EXIT_BAD_RESULT = 1
@@ -25,13 +25,13 @@ class WattwireError(Exception):
 
 
 class UsageError(WattwireError):
-    """An error in the request, a study or a manifest."""
+    """The request, a study or a manifest is invalid."""
 
     exit_code = EXIT_USAGE
 
 
 class MissingError(WattwireError):
-    """A missing toolchain, permission or disk space."""
+    """The machine lacks a toolchain, a permission or disk space."""
 
     exit_code = EXIT_ENVIRONMENT
 

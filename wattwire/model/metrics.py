@@ -32,7 +32,7 @@ class Metric:
     - `summary` describes its computation.
     - `title` and `verb` name it in a sentence: "A {verb} 0.5 times the {title} of B".
     - `direction` is the better direction, LOWER or HIGHER.
-    - `is_share`: shares are compared by differences, other metrics by ratios.
+    - `is_share` is true for shares, which are compared by differences instead of ratios.
     - `also` is a regular expression for its synonyms.
     - `of` is RUN or NODE.
     - `needs` is its requirement: ENERGY, SYSTEM_CALLS, the name of a quantity that a meter reads,

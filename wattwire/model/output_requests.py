@@ -165,7 +165,7 @@ def _check_figure(figure: ShownFigure, place: str) -> None:
 def _check_published(has_table: bool, has_columns: bool, has_published: bool, place: str) -> None:
     """Raise UsageError unless published tables and columns are both given or both absent.
 
-    `has_table` and `has_columns` tell whether the item names them. Published tables also require
+    `has_table` and `has_columns` state whether the item names them. Published tables also require
     that the study has published numbers.
     """
     if has_table and not has_published:

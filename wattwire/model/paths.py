@@ -27,7 +27,7 @@ def is_plain_name(name: str) -> bool:
 
 
 def spreadsheet_safe(cell: Any) -> Any:
-    """Escape a CSV cell that a spreadsheet would interpret as a formula with a leading quote.
+    """Return a CSV cell, with a leading quote if a spreadsheet would interpret it as a formula.
 
     Numbers are unchanged. See OWASP, "CSV Injection".
     """

@@ -11,7 +11,7 @@ from wattwire.model.fields import given, read_table
 
 @dataclass(frozen=True)
 class Question:
-    """A question of the study, which contrasts of its responses over its factors answer.
+    """A question of the study. Contrasts of its responses over its factors answer it.
 
     `factors` may name factors that the study fixes; these have no answer. `beside` contains the
     metrics that are correlated with each response.

@@ -41,7 +41,7 @@ READING_RECORD = np.dtype(
 RECORDS_MAX = 10**9
 """Maximum number of records in a sample file for a node of unknown capacity."""
 CHUNK_RECORDS = 1 << 17
-"""Number of records that are read at a time, which is 5 MiB of a file."""
+"""Number of records that are read at a time (5 MiB)."""
 
 
 class SampleFileError(WattwireError):
@@ -145,7 +145,7 @@ class SampleFile:
                 yield self._checked(np.frombuffer(data, MESSAGE_RECORD))
 
     def _checked(self, records: Records) -> Records:
-        """Return `records`. Raises SampleFileError for an undefined kind or flag."""
+        """Validate and return `records`. Raises SampleFileError for an undefined kind or flag."""
         for field, most in (("kind", len(KINDS) - 1), ("flags", ALL_FLAGS)):
             if int(records[field].max()) > most:
                 raise SampleFileError(

@@ -1,4 +1,4 @@
-"""Flatten keys `settings.NAME`, so that TOML's dotted and quoted spelling are equivalent.
+"""Flatten keys `settings.NAME`, so that TOML's dotted and quoted spellings are equivalent.
 
 TOML parses an unquoted `settings.NAME = …` as a nested table, but a factor's name is the whole key.
 Therefore, every table whose keys are factors is flattened when a study is read.

@@ -23,7 +23,7 @@ SENDING_ROLES = frozenset({"publisher", "client", "action_client", "ping"})
 
 @dataclass(frozen=True)
 class Treatment:
-    """The levels of the varied factors, and all levels including those of fixed factors."""
+    """A treatment: the levels of its varied factors, and the levels of all its factors."""
 
     varied: tuple[tuple[str, Level], ...]
     levels: tuple[tuple[str, Level], ...]

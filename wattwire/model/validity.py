@@ -24,7 +24,7 @@ class ValidityLimits:
     """
 
     look: bool = False
-    """If true, no condition excludes a run, whatever the limits. The page states this."""
+    """If true, no condition excludes a run, regardless of the limits. The page states this."""
     other_load_max: float = 0.25
     """Maximum load of other processes, with the scheduler's weights."""
     steal_max: float = 0.05

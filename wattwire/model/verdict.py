@@ -27,7 +27,7 @@ def ended_unsent(row: Mapping[str, Any]) -> bool:
 
 
 class Verdict(str, Enum):
-    """The verdict on a run, which decides its use in the analysis. The worst reason counts."""
+    """The verdict on a run, which is the worst verdict of its reasons."""
 
     VALID = "valid"
     INVALID = "invalid"

@@ -6,7 +6,7 @@ All treatments of a campaign share one number, which settling runs before the fi
 from __future__ import annotations
 
 AUTO = -1
-"""Value of `plan.warmup_calls` if settling runs determine the number. A study has "auto"."""
+"""Value of `plan.warmup_calls` if settling runs determine the number. In a study, it is "auto"."""
 AUTO_WORD = "auto"
 
 SETTLING = "settling"

@@ -97,7 +97,7 @@ def percent(share: float | None, digits: int = 2) -> str:
 
 
 def factor(ratio: float) -> str:
-    """Format a ratio. Infinity is "∞", because it is an overflow here, and not a loss."""
+    """Format a ratio. Infinity is "∞", because it results from an overflow, not from a loss."""
     return "∞" if math.isinf(ratio) else number(ratio)
 
 

@@ -146,7 +146,10 @@ class Band:
 
     @classmethod
     def of_means(cls, low: FloatArray, high: FloatArray) -> Band | None:
-        """Return the mean of the finite ends, shape (runs,) each, or None without finite ends."""
+        """Return the band between the mean finite `low` and `high`, or None without finite values.
+
+        `low` and `high` have shape (runs,).
+        """
         low, high = low[np.isfinite(low)], high[np.isfinite(high)]
         return cls(float(low.mean()), float(high.mean())) if low.size and high.size else None
 

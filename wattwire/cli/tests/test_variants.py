@@ -1,4 +1,4 @@
-"""--variant: errors are reported before measuring; valid variants are planned."""
+"""Tests of --variant: errors before the measurement, and the plan of valid variants."""
 
 from __future__ import annotations
 

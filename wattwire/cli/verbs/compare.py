@@ -170,7 +170,8 @@ def limits_of(campaign: AnyCampaign) -> list[Checked]:
 def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
     """Return the exit code of a comparison and its limits.
 
-    A worse result or broken limit takes precedence over "no valid run", and this over "unclear".
+    A worse result or a broken limit takes precedence over "no valid run", which takes precedence
+    over "unclear".
     """
     from wattwire.analysis.limits import any_broken, any_unclear  # noqa: PLC0415
     from wattwire.report.print.comparison import nothing_usable

@@ -1,4 +1,7 @@
-"""Define the options of `exec`. Its implementation is imported on execution (takes a second)."""
+"""Define the options of `exec`.
+
+Its implementation is imported on execution, because the import takes a second.
+"""
 
 from __future__ import annotations
 

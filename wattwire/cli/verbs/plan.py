@@ -56,8 +56,8 @@ from wattwire.store.imported import open_campaign
 WIDTH = 80
 WIDTH_SHARE = 0.05
 MEMORY_SHARE, MEMORY_SHARE_MAX = 0.1, 0.8
-"""Shares of the machine's memory: above the first, a line reports the memory of the nodes' records;
-above the second, it reports that the memory is too large.
+"""Shares of the machine's memory. Above the first share, a line reports the memory of the nodes'
+records. Above the second share, the line also reports that the memory is insufficient.
 """
 LONG_S = 3600.0
 """Duration above which a plan requires a confirmation, in seconds."""
@@ -353,7 +353,7 @@ def confirm_long(
     """Request confirmation of a long plan.
 
     `presets` maps each preset of the study to its expected duration in seconds. Raises UsageError
-    without a terminal or without the answer yes.
+    without a terminal, or if the answer is not yes.
     """
     estimate = forecast(study, runs, expected)
     if estimate.seconds <= LONG_S:

@@ -255,7 +255,7 @@ def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _answered(campaign: Campaign) -> tuple[Sequence[str], dict[str, Any]]:
     """Return the headline, one line per question without a number, and the numbers of all answers.
 
-    This replaces the files of the page if no page is written.
+    It is used if no page is written.
     """
     from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
     from wattwire.analysis.dataset import gather
@@ -305,7 +305,7 @@ def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _usable_by_side(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool], ...]:
-    """Return the validity of runs (run → bool) for design, control runs and traced runs."""
+    """Return three mappings (run → is valid): design runs, control runs and traced runs."""
     sides: dict[str, dict[str, bool]] = {"": {}, "control": {}, TRACED: {}}
     for row in rows:
         control = row.get("control") or ""

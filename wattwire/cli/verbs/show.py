@@ -338,7 +338,7 @@ def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
         for name, value in sorted((stored or {}).get(process, {}).items()):
             yield f"export {name}={shlex.quote(_final_path(value, folder))}"
         spec = process_folder / "spec.json"
-        if process not in services:  # do not change the spec and the samples of the run
+        if process not in services:  # keep the spec and the samples of the run unchanged
             arguments = _with_option(arguments, "--out", ".")
             if spec.is_file():
                 yield _copy_command(spec, folder)

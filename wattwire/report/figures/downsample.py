@@ -16,7 +16,7 @@ from wattwire.report.figures.style import POINTS
 from wattwire.report.parts import Figure, Fold
 
 POINTS_MAX = 4000
-"""Maximum number of points of runs in a figure, to avoid overlap."""
+"""Maximum number of run points in a figure. More points would overlap."""
 GROUP_MIN = 5
 """Minimum number of points per group after downsampling: extremes, median and quartiles."""
 GROUPED_BY = (("panel", "colour", "treatment", "used"), ("panel", "colour", "used"), ())

@@ -1,4 +1,4 @@
-"""Describe waits for acknowledgements, which `analysis/findings/ack_waits.py` detects."""
+"""Text on waits for acknowledgements, which `analysis/findings/ack_waits.py` detects."""
 
 from __future__ import annotations
 

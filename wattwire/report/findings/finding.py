@@ -74,9 +74,9 @@ def told_level(evidence: Evidence, name: str, word: str) -> str:
 
 
 def shared_levels(evidence: Evidence, hit: Iterable[Treatment], all_: Iterable[Treatment]) -> str:
-    """Return the levels of the `hit` treatments, for each factor of which they lack some levels.
+    """Return the levels of the `hit` treatments, except for factors with a hit at every level.
 
-    The result is "" if there is no such factor.
+    The result is "" if no factor remains.
     """
     hit_levels = _levels_by_name(hit)
     phrases = []

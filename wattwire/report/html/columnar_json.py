@@ -40,7 +40,7 @@ def _column(values: Sequence[Any]) -> Any:
 
 
 def packed_charts(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return charts by name with their points, where charts share equal points.
+    """Return charts by name, and their points. Charts with the same points share them.
 
     The result is {"charts": {name: spec}, "points": [packed, …]}. The `datasets` of a spec contain
     the index of its points.

@@ -32,8 +32,8 @@ SERVE = (
     "import sys; sys.path[:] = sys.argv[1:]; "
     "from wattwire.report.print import render_worker; render_worker.serve()"
 )
-"""Command that passes on this process's module path, because -m would search the user's folder
-first.
+"""Program of the drawing process. It receives this process's module path, because -m would search
+the user's folder first.
 """
 NOTHING = {"data": {"values": []}, "mark": "point"}
 PRINTED = re.compile(
@@ -127,7 +127,7 @@ def sized(svg: str, unit: str = "mm", per_mm: float = 1.0) -> str:
 
 
 def unsized(svg: str) -> str:
-    """Return an SVG of `sized` with its original size."""
+    """Restore the original size of an SVG that `sized` scaled."""
     return PRINTED.sub(r'<svg \1width="\2" height="\3" viewBox="0 0 \2 \3"', svg, count=1)
 
 

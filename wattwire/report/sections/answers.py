@@ -133,7 +133,7 @@ def section(
 ) -> Section:
     """Return the section that answers each question with simultaneous intervals.
 
-    A short table of all answers in `document` (report/analysis.json) is at the start.
+    It begins with a short table of all answers in `document` (report/analysis.json).
     """
     part = Section("answers", PHRASES("title"))
     summary = short_answers.table(document) if document else None
@@ -177,7 +177,7 @@ def section(
 
 
 def _interaction_parts(evidence: Evidence, at_levels: Sequence[AtLevel]) -> list[Text | Table]:
-    """Return sentences and tables on the dependence of answers on other factors' levels."""
+    """Return sentences and tables on answers that depend on the levels of other factors."""
     sentences = [change_sentence(change_entry(evidence, change)) for change in changes(at_levels)]
     parts: list[Text | Table] = [Text(text, "warning") for text in sentences[:CHANGES_MAX]]
     ratios = [row for row in at_levels if not isinstance(row.answer.result, stats.Difference)]

@@ -272,7 +272,7 @@ def _roles_table(evidence: Evidence) -> Table:
 
 
 def _pooled(evidence: Evidence) -> str:
-    """Return a clause that names the factors over which a row pools, which have no column."""
+    """Return a clause that names the factors without a column, over which each row pools."""
     shown = {"pattern", evidence.primary, *OF_CELL}
     names = [words.factor_title(name) for name in evidence.varied if name not in shown]
     return PHRASES("pooled", factors=names) if names else ""

@@ -133,9 +133,10 @@ def _counts_table(evidence: Evidence) -> Table:
 
 
 def sums_check(row: dict[str, Any]) -> str:
-    """Return whether received, failed and lost deliveries add up to the expected deliveries.
+    """Return "holds" if received, failed and lost deliveries sum to the expected deliveries.
 
-    Losses include failed calls in campaigns of versions that did not count them separately.
+    Otherwise, the text gives the difference or "not known". Losses include failed calls in
+    campaigns of versions that did not count them separately.
     """
     tallies = [row.get("received_unique"), row.get("lost"), row.get("expected")]
     if any(tally is None for tally in tallies):

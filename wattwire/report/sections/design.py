@@ -228,7 +228,7 @@ def _run_table(evidence: Evidence) -> Table:
 
 
 def _level(evidence: Evidence, factor: str, level: Any) -> str:
-    """Return a level with its unit or title, or without a noun if it is a count."""
+    """Return a level with its unit or title. A count has no noun, because the heading has it."""
     titled = factor in words.FACTOR_UNITS or words.plain(level) in evidence.titles.get(factor, {})
     return evidence.title(factor, level) if titled else words.plain(level)
 

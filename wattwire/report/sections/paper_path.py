@@ -233,7 +233,7 @@ def _statistic(test: paper.Significance) -> str:
 
 
 def _headline_p(pair: paper.Pair) -> float:
-    """Return the p value that papers print: corrected by Bonferroni if available."""
+    """Return the corrected p value that papers print, by Bonferroni if available."""
     return pair.p.get("Bonferroni", next(iter(pair.p.values())))
 
 

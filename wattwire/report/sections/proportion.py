@@ -94,7 +94,7 @@ FIGURES_MAX = 2
 
 @dataclass(frozen=True)
 class Subject:
-    """A column of energy with its delay and its correlates, which are columns of the same runs."""
+    """An energy column, its delay column and its correlates, for the same runs."""
 
     energy: str
     delay: str | None

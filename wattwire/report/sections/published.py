@@ -1,4 +1,4 @@
-"""Build the section with the paper's tables, in which each row has the campaign's values."""
+"""Build the section that compares the paper's tables with the campaign's values."""
 
 from __future__ import annotations
 

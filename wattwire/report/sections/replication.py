@@ -240,7 +240,10 @@ def _inexact_table(key: str, title: str, checks: Sequence[Check]) -> list[Table]
 
 
 def _place_keys(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
-    """Return the keys of the checks' places that differ, in order; for a single check, all keys."""
+    """Return the keys whose values differ between the checks' places.
+
+    For a single check, return all keys.
+    """
     names = dict.fromkeys(name for check in checks for name in check["place"])
     return [
         name

@@ -83,8 +83,8 @@ PHRASES = Phrases(
 
 STRACE = "strace"
 GROUPED_BY = "language"
-"""Factor within whose levels treatments are compared. If it does not vary, the first other varied
-factor except the primary factor replaces it.
+"""Factor within whose levels treatments are compared. If it does not vary, the first varied factor
+other than the primary factor is used.
 """
 
 

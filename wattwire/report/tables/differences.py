@@ -1,4 +1,4 @@
-"""Build the tables of differences, for responses with values that have no logarithm."""
+"""Build the tables of differences, which replace ratios if a value has no logarithm."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ PHRASES = Phrases(
 PAIRS_BY_RANKS_MIN = 6
 PAIRS_OF_FACTORS_MAX = 6
 PERMUTED = 0.2
-"""p value above which an interaction on both scales needs no permutation test."""
+"""p value above which (on both scales) an interaction needs no permutation test."""
 SCALES = {"log": PHRASES("ratios_differ"), "plain": PHRASES("differences_differ")}
 """Scale → meaning of an interaction of two factors on this scale."""
 
@@ -305,7 +305,7 @@ def interaction_words(
 
 
 def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
-    """Return a sentence on the A/A comparisons whose difference exceeds the error's limit."""
+    """Return a sentence on the number of A/A differences beyond the error limit of the model."""
     alarms = trials = 0
     for response in responses:
         fit = usable_fit(evidence, response)

@@ -158,7 +158,7 @@ class Browser:
         return str(self.value(f"document.querySelector({json.dumps(element)}).textContent")).strip()
 
     def all_words(self, elements: str) -> Sequence[str]:
-        """Return the texts of all visible elements."""
+        """Return the texts of all visible elements that match a selector."""
         return list(
             self.value(
                 f"[...document.querySelectorAll({json.dumps(elements)})]"

@@ -21,7 +21,7 @@ from wattwire.store import Campaign
 
 
 def section(folder: Path, levels: int) -> Section:
-    """Return the section for `levels` levels k with about 10 + k W, in three blocks."""
+    """Return the section for `levels` levels in three blocks. Level k has about 10 + k W."""
     lines = ["node,day,power"]
     for day in range(3):
         for at in range(levels):

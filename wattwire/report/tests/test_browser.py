@@ -72,7 +72,8 @@ def test_ticks_choose_the_runs_of_the_chart_and_the_rows_of_tables(browser) -> N
     browser.click(tick(1, "topic"))
     left = browser.all_words(ROWS)
     assert len(left) == 2 and all("service" in row for row in left)
-    # A table that pools over a factor keeps its rows. A table with the factor's titles loses rows.
+    # A table that pools over the factor keeps its rows. A table with the factor's titles loses
+    # rows.
     assert set(browser.all_words("#table-costs-by-role tbody td:first-child")) == {"service"}
 
     browser.click(tick(0, FAST))

@@ -180,7 +180,7 @@ def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
     def unstated(study: dict[str, Any]) -> None:
         del study["plan"]["duration_s"]
 
-    # A default value is equal to the same stated value.
+    # A default and the same stated value define the same window.
     default = made(tmp_path / "default", 3, duration_s=10.0)
     silent = rewritten(made(tmp_path / "silent", 4, duration_s=10.0), "study.json", unstated)
     assert verdicts(two(default, silent))

@@ -45,7 +45,7 @@ def test_all_of_the_slow_language_is_higher_and_none_of_the_fast_one(tmp_path: P
     evidence, answers = gathered(tmp_path / "c", margin=0.05)
     for choice in lowest.choices(evidence, answers):
         if choice.response.column == "memory_kib_per_node":
-            continue  # constant in this campaign, so there is no scatter to judge by
+            continue  # constant in this campaign, without scatter
         groups = {one.levels: one.group for one in choice.placed}
         assert len(groups) == 6
         for (language, _), group in groups.items():

@@ -238,7 +238,7 @@ def test_percentiles_that_the_data_do_not_carry_are_words(ordinary) -> None:
     rows = table(page, "latency-percentiles")
     assert len(rows) == 22
     for row in rows:
-        if row["p99.9_us"] == "inf":  # more than one in a thousand was lost
+        if row["p99.9_us"] == "inf":  # more than 0.1 % of the messages are lost
             assert int(row["lost"]) > 0.001 * int(row["messages"])
             assert int(row["lost"]) + int(row["latencies"]) == int(row["messages"])
         else:

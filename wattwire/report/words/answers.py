@@ -110,9 +110,12 @@ PHRASES = Phrases(
 
 BY_RANKS = ("pairs", "two samples")
 FAR_APART = 10.0
-"""Ratio from which on (or at most its reciprocal) a sentence also states both means."""
+"""A sentence also states both means if the ratio is at least this value or at most its reciprocal.
+"""
 FEW_DEGREES, ENOUGH_DEGREES = 1, 4
-"""Maximum degrees of freedom that cause a warning, and the degrees of freedom for comparison."""
+"""A warning appears for at most FEW_DEGREES degrees of freedom. It compares the interval with the
+interval for ENOUGH_DEGREES.
+"""
 
 
 def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> Phrase | None:
@@ -132,7 +135,7 @@ def sentence(evidence: Evidence, answer: Answer, family: int) -> Phrase:
 
 
 def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
-    """Return the content of `sentence` without a full stop."""
+    """Return the same as `sentence`, without the full stop."""
     level = evidence.title(answer.factor, answer.level)
     baseline = evidence.title(answer.factor, answer.baseline)
     response, result = answer.response.title, answer.result
@@ -265,7 +268,7 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the first answer of the primary factor, except on energy, or the reason for none."""
+    """Return the primary factor's first answer that is not on energy, or the reason for none."""
     if evidence.usable.height == 0:
         return _no_runs(evidence)
     if ended := all_ended(evidence):

@@ -175,7 +175,7 @@ def _medians_sentence(
 def _wins_by_level(
     evidence: Evidence, response: Response, factors: Sequence[str], medians: Medians
 ) -> list[Phrase]:
-    """Return sentences on how often each level of one factor is lowest across the other."""
+    """Return sentences on how often each level of a factor is lowest over the other factor."""
     if len(factors) != 2:
         return []
     texts = []

@@ -21,7 +21,7 @@ PHRASES = Phrases(
 
 
 def change_sentence(change: Mapping[str, Any]) -> Phrase:
-    """Return a sentence on the ratio at the two levels with the lowest and highest ratio.
+    """Return a sentence on the lowest and the highest ratio over the levels of another factor.
 
     `change` is an entry of `changes` in report/analysis.json.
     """

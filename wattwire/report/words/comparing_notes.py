@@ -1,4 +1,4 @@
-"""Sentences on the limits of a comparison's results."""
+"""Sentences on the limitations of a comparison."""
 
 from __future__ import annotations
 

@@ -186,7 +186,8 @@ GIB = 1 << 30
 LEVELS_MAX = 8
 STUDY = "study.json"
 BOOT_GAP_S = 30.0
-"""Minimum time between two boots, in seconds. A smaller difference is a change of the wall clock.
+"""Minimum time between two boots, in seconds. A smaller difference is an adjustment of the wall
+clock.
 """
 
 
@@ -355,7 +356,7 @@ def _deliveries(evidence: Evidence) -> Iterator[str]:
 
 
 def _series(evidence: Evidence) -> dict[str, set[tuple[str, str]]]:
-    """Return the (quantity, kind) of the series in valid runs by meter."""
+    """Return the (quantity, kind) pairs of the series in valid runs, by meter."""
     by_meter: dict[str, set[tuple[str, str]]] = {}
     for run in evidence.usable["run"].to_list() if evidence.usable.height else []:
         for series in (evidence.runs[run].get("sampling") or {}).get("series", []):

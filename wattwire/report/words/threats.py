@@ -268,8 +268,8 @@ def _construct(evidence: Evidence) -> Iterator[Phrase]:
 def _short_windows(evidence: Evidence) -> Iterator[Phrase]:
     """Yield a sentence on interpolated CPU time if the measured part begins between readings.
 
-    There are readings at the begin and the end of the window, but not at the end of a warm-up in
-    calls.
+    There are readings at the beginning and at the end of the window, but not at the end of a
+    warm-up in calls.
     """
     windows_s = column(evidence.usable, "cost_window_s")
     windows_s = windows_s[windows_s > 0]
@@ -391,7 +391,7 @@ def _open_limits(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[Phrase]:
-    """Yield threats to conclusion validity: may a difference be due to chance?"""
+    """Yield threats to conclusion validity: can a difference be due to chance?"""
     if evidence.edited:
         yield PHRASES("edited", edited=edited_words(evidence.edited))
     if evidence.validity_changed:

@@ -145,7 +145,7 @@ def uneven(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) ->
 
 
 def lossy(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw latencies of which a third of the runs lose a burst, at any payload and rate."""
+    """Draw latencies in which one of three runs loses a burst, at any payload and rate."""
     values = narrow(rng, levels, scale)
     if rng.random() < 1 / 3:
         begin = rng.integers(0, MESSAGES - 5)
