@@ -270,7 +270,10 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
 
 
 def _prompt(cell: Cell) -> dict[str, Any]:
-    """Return the spec key and value that disable Nagle's algorithm; {} without such a setting."""
+    """Return the spec key and value that disable Nagle's algorithm.
+
+    The result is {} if the cell has no such setting.
+    """
     name = cell.middleware.setting_with(NAGLE_OFF)
     if name is None:
         return {}

@@ -16,7 +16,10 @@ _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?) *(?P<unit>[A-Za-zµ]*)")
 
 
 def size_bytes(text: str, option: str) -> int:
-    """Parse a size such as `64`, `64k` or `1.5MiB` as bytes. Raises UsageError."""
+    """Parse a size such as `64`, `64k` or `1.5MiB` as bytes.
+
+    Raises UsageError for text that is not a whole number of bytes.
+    """
     allowed = "a size in bytes, such as 64, 64k (64 000) or 64Ki (65 536); also m, g, Mi, Gi"
     match = _NUMBER.fullmatch(text.strip())
     unit = match["unit"].lower().removesuffix("b") if match else "?"
@@ -29,7 +32,10 @@ def size_bytes(text: str, option: str) -> int:
 
 
 def duration_s(text: str, option: str) -> float:
-    """Parse a duration such as `10s`, `500ms`, `2m` or `10` as seconds. Raises UsageError."""
+    """Parse a duration such as `10s`, `500ms`, `2m` or `10` as seconds.
+
+    Raises UsageError for text that is not a positive duration.
+    """
     match = _NUMBER.fullmatch(text.strip())
     unit = match["unit"].replace("µ", "u").lower() if match else "?"
     if match is None or unit not in DURATION_UNITS:
@@ -43,7 +49,10 @@ def duration_s(text: str, option: str) -> float:
 
 
 def share(text: str, option: str) -> float:
-    """Parse a share such as `5%` or `0.05` as a number between 0 and 1. Raises UsageError."""
+    """Parse a share such as `5%` or `0.05` as a number.
+
+    Raises UsageError unless the share is above 0 % and below 100 %.
+    """
     number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
     try:
         value = float(number) / (100.0 if percent else 1.0)
@@ -58,7 +67,10 @@ def share(text: str, option: str) -> float:
 
 
 def share_of_all(text: str, option: str) -> float:
-    """Parse a percentage such as `50%` as 0.5. It may exceed 100 %. Raises UsageError."""
+    """Parse a percentage such as `50%` as 0.5. It may exceed 100 %.
+
+    Raises UsageError for other text.
+    """
     number = text.strip().removesuffix("%").strip()
     if not re.fullmatch(r"\d+(\.\d+)?", number):
         raise UsageError(f"{option}: found {text!r}; allowed: a percentage, such as 5%")

@@ -50,7 +50,10 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 
 def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return the study with its variants and a single question about them. Raises UsageError."""
+    """Return the study with its variants and a single question about them.
+
+    Raises UsageError for invalid variants.
+    """
     if not options.variants:
         _refuse_idle(document, options)
         return document
@@ -114,7 +117,7 @@ def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any]]:
-    """Parse a --variant and return its name and table. Raises UsageError."""
+    """Parse a --variant and return its name and table. Raises UsageError for invalid text."""
     name, equals, value = text.partition("=")
     if not equals or not NAME.fullmatch(name):
         raise UsageError(f"--variant {text}: allowed: {ALLOWED}")

@@ -77,8 +77,8 @@ def _shown_responses(study: Study) -> Iterator[tuple[str, str]]:
 def check_baselines(document: Mapping[str, Any], where: str) -> None:
     """Check that every baseline names a factor of the study and a level of this factor.
 
-    `document` includes the presets, because a baseline may be a level of a single preset.
-    UsageError gives the position, the value and the allowed values.
+    `document` includes the presets, because a baseline may be a level of a single preset. Raises
+    UsageError with the position, the value and the allowed values.
     """
     levels_by_factor: dict[str, list[Any]] = {}
     for _, table in _tables(document):

@@ -35,7 +35,7 @@ def parse_limits(
 ) -> tuple[Limit, ...]:
     """Parse and validate every `[[limit]]`.
 
-    UsageError gives the position, the value and the allowed values.
+    Raises UsageError with the position, the value and the allowed values.
     """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise UsageError(f"{where}: limit: found {items!r}; allowed: tables [[limit]]")

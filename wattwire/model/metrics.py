@@ -622,8 +622,8 @@ def _is_node(suffix: str) -> bool:
 def check_response(name: str, place: str) -> Metric:
     """Return the metric of a response, which has one number per run.
 
-    Raises UsageError for an unknown name, and for a metric of nodes without a node, because a run
-    has several numbers for it.
+    Raises UsageError for an unknown name, for a metric of system calls, and for a metric of nodes
+    without a node, because a run has several numbers for it.
     """
     metric = check_name(name, place)
     if metric.needs == SYSTEM_CALLS:
@@ -656,9 +656,10 @@ def known_names() -> list[str]:
 
 
 def suggestion(name: str, known: Iterable[str] = ()) -> str:
-    """Return ` Did you mean "x"?` for the most similar known name, or "" without a similar name.
+    """Return ` Did you mean "x"?` for the most similar known name.
 
-    If no name is similar, suggest the first name that contains `name` as a part (p99).
+    If no name is similar, suggest the first name that contains `name` as a part (p99). The result
+    is "" if there is no such name.
     """
     names = list(known) or known_names()
     close = nearest(name, names)

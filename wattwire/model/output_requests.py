@@ -107,8 +107,8 @@ class Shown:
 def parse_shown(document: Mapping[str, Any], known: Collection[str], where: str) -> Shown:
     """Parse and validate the `[[table]]`, `[[figure]]` and `[[ranking]]` entries of a study.
 
-    `known` contains the study's factors, varied or fixed. UsageError gives the position, the value
-    and the allowed values.
+    `known` contains the study's factors, varied or fixed. Raises UsageError with the position, the
+    value and the allowed values.
     """
     has_published = bool(document.get("published"))
     words = {"factor": known, "role": ROLES, "kind": KINDS}

@@ -34,8 +34,8 @@ def parse_walks(
 ) -> tuple[Walk, ...]:
     """Parse and validate every `[[paper_path]]`.
 
-    A factor may be varied or fixed, because a preset can fix a factor of the study. UsageError
-    gives the position, the value and the allowed values.
+    A factor may be varied or fixed, because a preset can fix a factor of the study. Raises
+    UsageError with the position, the value and the allowed values.
     """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise UsageError(f"{where}: paper_path: found {items!r}; allowed: tables [[paper_path]]")

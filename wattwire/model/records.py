@@ -49,10 +49,10 @@ class SampleFileError(WattwireError):
 
 
 def read_regular(path: Path, bytes_max: int) -> bytes:
-    """Return the content of a regular file without blocking. Raises SampleFileError.
+    """Return the content of a regular file without blocking.
 
     A node may leave any kind of file: a pipe without a writer, a link to an endless device, or a
-    file larger than the memory.
+    file larger than the memory. Raises SampleFileError for these files.
     """
     with _regular(path, bytes_max) as (file, size):
         return file.read(size)
@@ -60,7 +60,11 @@ def read_regular(path: Path, bytes_max: int) -> bytes:
 
 @contextlib.contextmanager
 def _regular(path: Path, bytes_max: int) -> Iterator[tuple[BinaryIO, int]]:
-    """Open a regular file, and yield it and its size in bytes. Raises SampleFileError."""
+    """Open a regular file, and yield it and its size in bytes.
+
+    Raises SampleFileError for any other kind of file, and for a file of more than `bytes_max`
+    bytes.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

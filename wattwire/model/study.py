@@ -273,7 +273,7 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
 def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
     """Parse and validate a study from its merged document, including its questions.
 
-    UsageError gives the position, the value and the allowed values.
+    Raises UsageError with the position, the value and the allowed values.
     """
     study = parse_frozen_study(name, document, where)
     check_answerable(study, where)
@@ -283,8 +283,8 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
 def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> Study:
     """Parse and validate a study from the frozen document of a campaign.
 
-    Questions without a possible answer are accepted, so that the campaign can continue. UsageError
-    gives the position, the value and the allowed values.
+    Questions without a possible answer are accepted, so that the campaign can continue. Raises
+    UsageError with the position, the value and the allowed values.
     """
     document = with_current_names(document, where)
     for key in document:
@@ -470,7 +470,10 @@ def _check_held(study: Study, where: str) -> None:
 
 
 def check_level(key: str, level: Any, where: str) -> Level:
-    """Return a level after validation of its type and range. Raises UsageError."""
+    """Validate the type and range of a level, and return it.
+
+    Raises UsageError for an invalid level.
+    """
     if key.startswith("settings."):
         if isinstance(level, (str, int, float, bool)):
             return level
@@ -493,7 +496,10 @@ def check_level(key: str, level: Any, where: str) -> Level:
 
 
 def _plan_values(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the values in [plan] without "auto", which is the default."""
+    """Return the values in [plan] without "auto", which is the default.
+
+    Raises UsageError for any other text as the number of warm-up calls.
+    """
     calls = table.get("warmup_calls")
     if isinstance(calls, str) and calls != AUTO_WORD:
         raise UsageError(

@@ -96,7 +96,7 @@ def disabled_limits(limits: ValidityLimits) -> dict[str, float]:
 
 
 def missed_ticks_share(sampling: Mapping[str, Any]) -> float | None:
-    """Return the share of ticks that the sampler missed, or None without ticks."""
+    """Return the share of ticks that the sampler missed, or None if it had no ticks."""
     ticks = sampling.get("ticks")
     return sampling.get("missed", 0) / ticks if ticks else None
 

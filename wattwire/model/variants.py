@@ -41,7 +41,7 @@ class Variant:
 def parse_variants(tables: Any, check_level: CheckLevel, where: str) -> dict[str, Variant]:
     """Parse and validate `[variants]`, and return the variants by name.
 
-    UsageError gives the position, the value and the allowed values.
+    Raises UsageError with the position, the value and the allowed values.
     """
     if not isinstance(tables, Mapping):
         raise UsageError(f"{where}: variants: found {tables!r}; allowed: tables [variants.NAME]")

@@ -144,7 +144,7 @@ OUTCOMES = {
 
 
 def edited_words(edited: tuple[str, ...]) -> str:
-    """Return a sentence that edits make answers exploratory, or "" without edits."""
+    """Return a sentence that edits make answers exploratory, or "" if there are no edits."""
     if not edited:
         return ""
     clause = f"{listed(list(edited))} {'was' if len(edited) == 1 else 'were'}"

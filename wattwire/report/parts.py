@@ -82,10 +82,10 @@ class Table:
         return value.brief if isinstance(value, TooFew) else shown(value, column.digits)
 
     def hint(self, column: Column, row: dict[str, Any]) -> str:
-        """Return the tooltip of a cell, or "" for none.
+        """Return the tooltip of a cell.
 
-        The tooltip is the hint of a marked number, the full text of a truncated cell, or the reason
-        for a missing number.
+        It is the hint of a marked number, the full text of a truncated cell, or the reason for a
+        missing number. Other cells have the tooltip "".
         """
         value = row.get(column.key)
         if isinstance(value, Marked):
@@ -116,7 +116,10 @@ class Table:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Return (heading, number of columns) of each group of columns; empty without groups."""
+        """Return (heading, number of columns) of each group of columns.
+
+        The result is empty if no column belongs to a group.
+        """
         if not any(column.group for column in self.columns):
             return []
         headings: list[tuple[str, int]] = []
@@ -146,9 +149,9 @@ class Band:
 
     @classmethod
     def of_means(cls, low: FloatArray, high: FloatArray) -> Band | None:
-        """Return the band between the mean finite `low` and `high`, or None without finite values.
+        """Return the band between the mean finite `low` and the mean finite `high`.
 
-        `low` and `high` have shape (runs,).
+        `low` and `high` have shape (runs,). The result is None if either has no finite value.
         """
         low, high = low[np.isfinite(low)], high[np.isfinite(high)]
         return cls(float(low.mean()), float(high.mean())) if low.size and high.size else None

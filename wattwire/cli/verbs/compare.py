@@ -113,7 +113,7 @@ def _refuse_unwritable(path: Path, given: str) -> None:
 
 
 def wanted_of(options: argparse.Namespace) -> Any:
-    """Convert the options of a comparison to a `Wanted`. Raises UsageError."""
+    """Convert the options of a comparison to a `Wanted`. Raises UsageError for a bad margin."""
     from wattwire.analysis.comparing import Wanted
 
     margin = None if options.margin is None else share(options.margin, "--margin")
@@ -153,12 +153,18 @@ def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
 
 
 def identity_of(campaign: AnyCampaign) -> dict[str, Any]:
-    """Return the identity of the campaign's cells and agent; empty for an imported campaign."""
+    """Return the identity of the campaign's cells and agent.
+
+    The result is empty for an imported campaign.
+    """
     return (campaign.journal.get("identity") or {}) if isinstance(campaign, Campaign) else {}
 
 
 def limits_of(campaign: AnyCampaign) -> list[Checked]:
-    """Return the verdicts on the limits of a campaign's study; empty for a study without limits."""
+    """Return the verdicts on the limits of a campaign's study.
+
+    The result is empty if the study has no limits.
+    """
     if not campaign.study.limits:
         return []
     from wattwire.analysis.dataset import gather

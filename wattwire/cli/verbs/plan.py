@@ -174,7 +174,10 @@ def _headline(
 
 
 def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return lines on the discarded warm-up calls; empty without closed loop."""
+    """Return lines on the discarded warm-up calls.
+
+    The result is empty if no treatment has a closed loop.
+    """
     plan = study.plan
     if all(treatment["loop"] != "closed" for treatment in treatments):
         return []
@@ -202,7 +205,10 @@ def _say(text: str) -> None:
 
 
 def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
-    """Return a line on the memory of the nodes' records; empty if they need little memory."""
+    """Return a line on the memory of the nodes' records.
+
+    The result is empty if the records need little memory.
+    """
     if records_bytes < MEMORY_SHARE * machine_bytes:
         return []
     text = (
@@ -291,7 +297,10 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
 
 
 def meters_of(catalog: Catalog, study: Study) -> dict[str, MeterWindow | None]:
-    """Return the minimum window of each meter of the study by name, or None without a minimum."""
+    """Return the minimum window of each meter of the study by name.
+
+    The value is None for a meter that has no minimum.
+    """
     windows = {}
     for name, folder in sorted(catalog.meters.items()):
         manifest = read_toml(folder / "meter.toml")
@@ -316,7 +325,7 @@ def agent_here() -> Iterator[AgentClient | None]:
 
 
 def meters_here(agent: AgentClient | None) -> list[dict[str, Any]] | None:
-    """Return the agent's descriptions of the readable meters, or None without an agent."""
+    """Return the agent's descriptions of the readable meters, or None if there is no agent."""
     if agent is None:
         return None
     return [meter for meter in agent.hello["meters"] if meter["state"] == "present"]

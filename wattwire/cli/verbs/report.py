@@ -72,7 +72,10 @@ def tell_answers(lines: Sequence[str], document: Mapping[str, Any], stamps: str)
 
 
 def stamps_of(page: Path | None) -> str:
-    """Return the notice on a page about a look or changed validity limits, or ""."""
+    """Return the notice on a page about a look or changed validity limits.
+
+    The result is "" if the page has no such notice.
+    """
     path = page.parent / "validity.txt" if page else None
     return path.read_text("utf-8").strip() if path and path.is_file() else ""
 

@@ -95,7 +95,10 @@ def _campaign_and_run(path: Path, run: str | None) -> tuple[Path, str | None]:
 
 
 def _folder(campaign: Campaign, run: str) -> Path:
-    """Return the folder of a run, given by number, name or attempt. Raises UsageError."""
+    """Return the folder of a run, given by number, name or attempt.
+
+    Raises UsageError for an unknown run.
+    """
     planned = campaign.journal.runs()
     if run.isdigit():
         if not 1 <= int(run) <= len(planned):

@@ -174,7 +174,10 @@ def _close(options: argparse.Namespace, directory: Path) -> int:
 
 
 def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the document of a study that compares `cells`. Raises UsageError."""
+    """Return the document of a study that compares `cells`.
+
+    Raises UsageError for invalid options.
+    """
     names = [cell.name for cell in cells]
     if len(set(names)) != len(names):
         raise UsageError(f"{NAME}: found a cell twice in {' '.join(names)}; name each cell once")

@@ -28,7 +28,7 @@ def ecdf_chart(
     panels: Sequence[str],
     per_row: int,
 ) -> Spec:
-    """Return ECDF curves of latency. Fields of the points: us, share, colour, panel."""
+    """Return a chart of latency ECDFs. Fields of the points: us, share, colour, panel."""
     selection, opacity = highlight()
     is_tall = len(panels) <= 2 * per_row
     share = {"field": "share", "type": "quantitative", "title": "share arrived"}
@@ -60,7 +60,7 @@ def sizes_chart(
     colour_title: str,
     panels: Sequence[str],
 ) -> Spec:
-    """Return lines of median latency by payload size.
+    """Return a chart of median latency by payload size, as lines.
 
     Fields of the points: bytes, us, colour, panel.
     """

@@ -36,7 +36,7 @@ DEGREES_MAX = 400
 
 
 def ratios_chart(points: Points | None, margin: float | None) -> Spec:
-    """Return ratios with intervals.
+    """Return a chart of ratios with intervals.
 
     Fields of the points: name, response, ratio, low, high, one, order.
     """
@@ -105,10 +105,11 @@ def interaction_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return lines of means by two factors. Fields of the points: value, colour, across, panel.
+    """Return a chart of means by two factors, as lines.
 
-    `across` is the title and the levels of the factor on the axis. Means are geometric on a log
-    scale. Error bars are 95 % t intervals of means over at least MEAN_RUNS_MIN runs.
+    Fields of the points: value, colour, across, panel. `across` is the title and the levels of the
+    factor on the axis. Means are geometric on a log scale. Error bars are 95 % t intervals of means
+    over at least MEAN_RUNS_MIN runs.
     """
     selection, opacity = highlight()
     x = nominal("across", across[0], across[1]) | {

@@ -76,7 +76,7 @@ def runs_chart(
     per_row: int,
     value_title: str,
 ) -> Spec:
-    """Return runs as dots, and the geometric mean of each group as a bar.
+    """Return a chart of runs as dots, with the geometric mean of each group as a bar.
 
     Fields of the points: value, colour, panel, centre, treatment, run.
     """
@@ -104,7 +104,7 @@ def box_chart(
     scale: str = "log",
     rows: Rows | None = None,
 ) -> Spec:
-    """Return box plots with every run as a dot.
+    """Return a chart of box plots with every run as a dot.
 
     Fields of the points: value, colour, panel, row, treatment, run. Each row has a box; without
     `rows`, each colour has a box. Boxes show quartiles. Whiskers extend to the lowest and the
@@ -159,7 +159,7 @@ def violin_chart(
     scale: str = "log",
     rows: Rows | None = None,
 ) -> Spec:
-    """Return violin plots with every run as a dot.
+    """Return a chart of violin plots with every run as a dot.
 
     Fields of the points: value, colour, panel, row, treatment, run. Each row has a violin; without
     `rows`, each colour has a violin. The density is a Gaussian kernel estimate with Scott's
@@ -220,7 +220,7 @@ def runs_ecdf_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return ECDF curves of the runs. Fields of the points: value, colour, panel."""
+    """Return a chart of the runs' ECDFs. Fields of the points: value, colour, panel."""
     selection, opacity = highlight()
     share = {"field": "share", "type": "quantitative", "title": "share of runs"}
     percent = {"tickCount": 4, "labelExpr": "format(100 * datum.value, '~g') + ' %'"}
@@ -254,7 +254,10 @@ def order_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return values in run order. Fields of the points: order, value, colour, used, run, edge."""
+    """Return a chart of values in run order.
+
+    Fields of the points: order, value, colour, used, run, edge.
+    """
     selection, opacity = highlight(0.85, 0.1)
     position = {
         "field": "order",

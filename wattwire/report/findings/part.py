@@ -34,7 +34,7 @@ class Findings:
 
     @property
     def in_short(self) -> Phrase:
-        """Return a sentence that summarises all findings, or "" without findings."""
+        """Return a sentence that summarises all findings, or "" if there are none."""
         findings = [
             PHRASES("finding", title=finding.title, standing=finding.standing)
             for finding in self.items

@@ -92,7 +92,10 @@ def nothing_usable(judged: Judged | None, limits: Sequence[Checked]) -> bool:
 
 
 def completed(judged: Judged) -> list[Phrase]:
-    """Return a line on the treatments in which every run completed; [] if there are none."""
+    """Return a line on the treatments in which every run completed.
+
+    The result is empty if there are no such treatments.
+    """
     unremarkable = [item for item in judged.items if item.unremarkable]
     if not unremarkable:
         return []

@@ -141,7 +141,10 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
 
 
 def _pooled(evidence: Evidence, across: str | None) -> str:
-    """Return a clause that names the factors over which a curve pools, or ""."""
+    """Return a clause that names the factors over which a curve pools.
+
+    The result is "" if there are no such factors.
+    """
     pooled = [
         words.factor_title(name)
         for name in evidence.varied

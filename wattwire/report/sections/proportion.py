@@ -103,7 +103,10 @@ class Subject:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section on proportionality, or None without valid runs or varied factors."""
+    """Return the section on proportionality.
+
+    The result is None if no run is valid or no factor varies.
+    """
     if evidence.usable.height == 0 or not evidence.varied:
         return None
     part = Section("proportion", PHRASES("title"))

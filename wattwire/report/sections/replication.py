@@ -95,7 +95,10 @@ def sections(evidence: Evidence) -> list[Section]:
 
 
 def in_short(evidence: Evidence) -> Phrase:
-    """Return the number of printed numbers by kind of match; "" without printed numbers."""
+    """Return the number of printed numbers by kind of match.
+
+    The result is "" if the campaign has no printed numbers.
+    """
     reader = evidence.reader
     checks = reader.checks() if isinstance(reader, ImportedCampaign) else []
     return counted(checks) if checks else Phrase()

@@ -61,7 +61,10 @@ def shown_of(evidence: Evidence) -> Shown:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the section with the requested tables, figures and rankings; None without requests."""
+    """Return the section with the requested tables, figures and rankings.
+
+    The result is None if the study requests none.
+    """
     shown = shown_of(evidence)
     if not (shown.tables or shown.figures or shown.rankings):
         return None

@@ -49,7 +49,10 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def headline(evidence: Evidence) -> str:
-    """Return sentences on variants with more losses or failures than their base, or ""."""
+    """Return sentences on variants with more losses or failures than their base.
+
+    The result is "" if there are no such variants.
+    """
     if len(evidence.factors.get(FACTOR, ())) < 2:
         return ""
     try:

@@ -30,7 +30,10 @@ PHRASES = Phrases(
 
 
 def table(evidence: Evidence, choices: Sequence[Choice]) -> Table | None:
-    """Return the table of alternatives, sorted by value; None without ranked alternatives."""
+    """Return the table of alternatives, sorted by value.
+
+    The result is None if no alternative is ranked.
+    """
     group_titles = {
         "lowest": PHRASES("lowest"),
         "equal": PHRASES("equal"),

@@ -18,7 +18,10 @@ TABLE, ROLE, SOURCE = "table", "node_role", "source"
 
 
 def published_file(evidence: Evidence) -> Path | None:
-    """Return the path of the study's published numbers in the campaign, or None without a file."""
+    """Return the path of the study's published numbers in the campaign.
+
+    The result is None if the file is missing.
+    """
     name = evidence.study.published
     path = evidence.reader.path / name
     return path if is_plain_name(name) and path.is_file() else None
@@ -51,7 +54,7 @@ class Printed:
         return values[0] if values and column else None
 
     def total(self, table: str, levels: Mapping[str, Any], column: str) -> float | None:
-        """Return the sum of a column over the roles, or None without a number."""
+        """Return the sum of a column over the roles, or None if no role has a number."""
         values = [float(row[column]) for row in self.of(table, levels) if row.get(column)]
         return sum(values) if values else None
 

@@ -272,7 +272,7 @@ def _effect_row(response: Response, factors: Sequence[str], effect: Any) -> dict
 def interaction_words(
     response: Response, pair: tuple[str, str], effects: dict[str, Any], frozen: str
 ) -> Phrase | None:
-    """Return a sentence on the interaction of two factors, or None without an interaction.
+    """Return a sentence on the interaction of two factors, or None if there is no interaction.
 
     If the two scales disagree, the sentence gives both results.
     """

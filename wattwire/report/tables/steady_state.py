@@ -104,7 +104,10 @@ def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
 
 
 def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> Phrase:
-    """Return a sentence for the headline on treatments that are not in steady state, or ""."""
+    """Return a sentence for the headline on treatments that are not in steady state.
+
+    The result is "" if there are no such treatments.
+    """
     titles = unsettled(evidence, series)
     if not titles:
         return Phrase()

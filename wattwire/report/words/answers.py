@@ -159,7 +159,10 @@ def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
 
 
 def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
-    """Return both geometric means with their unit if the ratio is large, or ""."""
+    """Return both geometric means with their unit.
+
+    The result is "" unless the ratio is large.
+    """
     if 1 / FAR_APART < interval.estimate < FAR_APART:
         return ""
     values = column(evidence.usable, answer.response.column)
@@ -233,7 +236,7 @@ def _basis(result: stats.Ratio | stats.Difference) -> Phrase:
 
 
 def few_degrees(answers: Answers) -> Phrase:
-    """Return a warning if the error has few degrees of freedom, or ""."""
+    """Return a warning if the error has few degrees of freedom, otherwise ""."""
     intervals = [item.interval for item in (*answers.computed(), *answers.differences())]
     few = [
         interval for interval in intervals if interval.degrees and interval.degrees <= FEW_DEGREES

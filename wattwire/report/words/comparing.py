@@ -216,7 +216,7 @@ def result_and_reason(item: Item) -> Phrase:
 
 
 def why(item: Item) -> Phrase:
-    """Return the reason for an item's verdict, or ""."""
+    """Return the reason for an item's verdict, or "" if it has no reason."""
     reason = item.why
     if reason is None:
         return Phrase()

@@ -50,7 +50,10 @@ def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
 
 
 def sentence(evidence: Evidence) -> Phrase:
-    """Return a sentence for the headline that names the treatments of `too_few_active`, or ""."""
+    """Return a sentence for the headline that names the treatments of `too_few_active`.
+
+    The result is "" if there are no such treatments.
+    """
     treatments = [
         PHRASES("treatment", treatment=title, active=active, clients=clients)
         for title, active, clients in too_few_active(evidence)

@@ -23,7 +23,10 @@ NAMED_MAX = 5
 
 
 def sentence(evidence: Evidence) -> Phrase:
-    """Return a sentence on treatments with failed calls and their counts, or ""."""
+    """Return a sentence on treatments with failed calls and their counts.
+
+    The result is "" if no call failed.
+    """
     treatments = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
         failed, expected = column(frame, "failed"), column(frame, "expected")

@@ -60,7 +60,10 @@ def value(check: Checked) -> Phrase:
 
 
 def base_value(check: Checked) -> Phrase:
-    """Return the name, the value and the verdict of the base variant, or ""."""
+    """Return the name, the value and the verdict of the base variant.
+
+    The result is "" if the limit has no base variant.
+    """
     base = check.base
     if base is None:
         return Phrase()

@@ -226,7 +226,7 @@ def _imported(evidence: Evidence, answers: Answers) -> Iterator[str]:
 
 
 def facts_of(evidence: Evidence) -> dict[str, Any]:
-    """Return the facts about the first host by key; empty for imported data."""
+    """Return the facts about the first host by key. The result is empty for imported data."""
     for host in evidence.reader.machine.get("hosts", {}).values():
         return {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}
     return {}
@@ -546,7 +546,7 @@ def boots(evidence: Evidence) -> int:
 
 
 def measured_on(evidence: Evidence) -> datetime.date | None:
-    """Return the UTC date of the end of the last run, or None without clocks."""
+    """Return the UTC date of the end of the last run, or None if the runs have no clocks."""
     ends_ns = [
         int(clocks["realtime_ns"])
         for run in evidence.runs.values()

@@ -23,7 +23,7 @@ PROPORTION = (0.8, 1.2)
 
 
 def proportionality(power: Any) -> Phrase:
-    """Return the conclusion from the interval of an exponent, or "" without an interval."""
+    """Return the conclusion from the interval of an exponent, or "" if there is no interval."""
     if not isinstance(power, stats.Interval):
         return Phrase()
     if power.excludes(1.0):

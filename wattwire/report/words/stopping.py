@@ -1,4 +1,4 @@
-"""Sentence on the end of a campaign by its stopping rule."""
+"""Explain how the stopping rule ended a campaign."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PHRASES = Phrases(
 
 
 def sentence(evidence: Evidence) -> Phrase | None:
-    """Return a sentence on the result of the stopping rule, or None without a rule."""
+    """Return a sentence on the result of the stopping rule, or None if there is no rule."""
     plan = evidence.study.plan
     if not plan.stop_width:
         return None

@@ -297,9 +297,10 @@ def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
 
 
 def lost(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return a warning about requested answers without a number and without a reason, or "".
+    """Return a warning about requested answers that have neither a number nor a reason.
 
-    The cause is an error of the program or an edited campaign, so the warning is first.
+    The cause is an error of the program or an edited campaign, so the warning is first. The result
+    is "" if there are no such answers.
     """
     answered = {(item.question, item.factor, item.response.column) for item in answers.items}
     missing = []

@@ -70,7 +70,10 @@ def _valid(valid: int, runs: int) -> Phrase:
 
 
 def _default_limits(look: Look) -> Phrase:
-    """Return a sentence on the runs that the default limits would exclude, or "" without runs."""
+    """Return a sentence on the runs that the default limits would exclude.
+
+    The result is "" if there are no runs.
+    """
     if not look.runs:
         return Phrase()
     if not look.excluded:

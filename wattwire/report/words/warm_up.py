@@ -1,4 +1,4 @@
-"""Sentence on the determination of the warm-up by settling runs."""
+"""Explain how settling runs determined the warm-up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PHRASES = Phrases(
 
 
 def ruled(warm_up: Mapping[str, Any]) -> Phrase:
-    """Return a sentence on the determination of the number of warm-up calls."""
+    """Return a sentence on how settling runs determined the number of warm-up calls."""
     return PHRASES(
         "ruled",
         cells=len(warm_up["cells"]),
