@@ -19,7 +19,8 @@ from wattwire.model.treatment import Level
 
 SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
 REPLIES_TOLD_BY = ("number", "sequence")
-"""The middleware's own call number (default), or only the sequence number."""
+"""Identification of replies: by the middleware's call number (default), or only by sequence number.
+"""
 
 
 def _has_type(value: object, required: type) -> bool:
@@ -325,7 +326,7 @@ class Catalog:
     def resolve(self, middleware: str, language: str) -> list[Cell]:
         """Return a middleware's cells in a language.
 
-        The cell in the folder with the language's name is first.
+        The cell whose folder has the language's name comes first.
         """
         if middleware not in self.middleware:
             raise unknown("catalogue", "middleware", middleware, self.middleware)

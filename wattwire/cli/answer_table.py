@@ -1,6 +1,6 @@
 """Format the table of answers for `run` and `report`.
 
-Decided answers and large effects are first.
+Decided answers and large effects come first.
 """
 
 from __future__ import annotations

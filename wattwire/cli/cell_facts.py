@@ -61,7 +61,7 @@ def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
 
 
 def _here(cell: Cell) -> str:
-    """Return text on the cell's state: built, buildable, or lacking requirements.
+    """Describe whether the cell is built, can be built or lacks requirements.
 
     The function starts an agent, because the agent knows the cached builds.
     """

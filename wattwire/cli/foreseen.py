@@ -16,7 +16,7 @@ NAMED_MAX = 4
 
 
 def skipped_lines(prepared: Prepared) -> list[str]:
-    """Return a line per reason for skipping, with the number and the names of the treatments."""
+    """Return one line per reason for skipped treatments, with their number and names."""
     by_reason: dict[str, list[Treatment]] = {}
     for treatment, reason in prepared.skipped:
         by_reason.setdefault(reason, []).append(treatment)

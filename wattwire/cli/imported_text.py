@@ -43,7 +43,7 @@ def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
         yield wrapped(f"  {count(item_count)} × {reason}", width)
     if len(reasons) > REASONS_MAX:
         yield f"  and {plural(len(reasons) - REASONS_MAX, 'more reason')}"
-    if not about["recipe"]:  # A reader may return many remarks; they are on the page.
+    if not about["recipe"]:  # the remarks of a reader are only on the page
         for remark in campaign.remarks():
             yield wrapped(f"{remark['title']}. {remark['text']}", width)
     checks = about["checks"]

@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Pairs(Enum):
-    """Selection of the pairs of a middleware's cells that `check` runs in both directions."""
+    """The pairs of a middleware's cells that `check` tests in both directions."""
 
     NONE = "none"
     CROSS = "cross"
@@ -56,6 +56,9 @@ def unpaired(wires: Mapping[str, str], name: str) -> str:
 
 
 def partners(pairs: Sequence[tuple[str, str]], name: str, alone: bool) -> list[str]:
-    """Return the partners in the pairs that a cell begins, or in all its pairs if it is `alone`."""
+    """Return the partners of a cell in the pairs in which it comes first.
+
+    If `alone` is true, return its partners in all pairs.
+    """
     later = [second for first, second in pairs if first == name]
     return [first for first, second in pairs if alone and second == name] + later

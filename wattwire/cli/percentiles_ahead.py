@@ -71,7 +71,7 @@ def too_few_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
 
 
 def _remedy(study: Study, treatment: Treatment, share: float) -> str:
-    """Return text on the option that makes a treatment's runs long enough for a percentile."""
+    """Describe the option that makes a treatment's runs long enough for a percentile."""
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415
 
     if treatment["loop"] == "closed":

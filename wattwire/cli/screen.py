@@ -88,7 +88,7 @@ class Tally:
 
 
 def duration_words(seconds: float) -> str:
-    """Return a duration as text in hours, minutes and seconds."""
+    """Format a duration in hours, minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -129,7 +129,7 @@ class PlainProgress:
             self._print(f"note: {fields['text']}", "  ")
 
     def _building(self, fields: Mapping[str, Any]) -> None:
-        """Print a line for each step of a build; repeat the line during a long step."""
+        """Print a line for each step of a build, and repeat it during a long step."""
         step = (fields["name"], fields["step"], fields["done"])
         elapsed_s = float(fields["elapsed_s"])
         if step == self._build_step and elapsed_s < self._build_printed_s + BUILD_LINE_EVERY_S:
@@ -190,7 +190,7 @@ class ScreenProgress:
 
 
 def build_words(fields: Mapping[str, Any], elapsed_s: float) -> str:
-    """Return text on the progress of a build: cell, build number, step and time."""
+    """Describe the progress of a build: cell, build number, step and time."""
     position = f" ({fields['number']} of {fields['builds']})" if fields["builds"] > 1 else ""
     if fields["done"]:
         return f"built {fields['name']}{position} in {duration_words(elapsed_s)}"
@@ -201,7 +201,7 @@ def build_words(fields: Mapping[str, Any], elapsed_s: float) -> str:
 
 
 def attempt_text(fields: dict[str, Any]) -> str:
-    """Return the result of an attempt as text."""
+    """Describe the result of an attempt."""
     words = fields["verdict"]
     if fields["outcome"] != "completed":
         words += f", {fields['outcome']}: {fields['detail']}"

@@ -60,7 +60,7 @@ class Line:
 class Comparison:
     """The page's answer, the rows of the table, counts and notes.
 
-    The fastest cell is first within each payload.
+    Within each payload, the fastest cell comes first.
     """
 
     answer: str
@@ -71,7 +71,7 @@ class Comparison:
     blocks: int
     family: int
     answer_lines: tuple[str, ...]
-    """The lines of the table of answers; empty for a single answer."""
+    """The lines of the table of answers, or an empty tuple for a single answer."""
     notes: tuple[str, ...]
 
     def lines(self) -> list[str]:

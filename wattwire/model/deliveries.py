@@ -1,6 +1,6 @@
-"""Derive the deliveries of a run, which are the population of its latencies.
+"""Derive the deliveries of a run, from which all its latencies are computed.
 
-The quantiles of the summary and the curves of the page are both computed from `deliveries`.
+The quantiles of the summary and the curves of the page use the same `deliveries`.
 """
 
 from __future__ import annotations

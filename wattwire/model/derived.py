@@ -87,7 +87,7 @@ def _ratio(values: FloatArray, over: FloatArray) -> FloatArray:
 def messages_of_costs(frame: pl.DataFrame) -> FloatArray:
     """Return the number of messages sent after the warm-up, shape (rows,).
 
-    The costs per message are divided by this number.
+    A cost per message is the cost divided by this number.
     """
     return _or_whole_run(frame, "sent_in_cost_window", "sent")
 

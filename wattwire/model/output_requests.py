@@ -41,10 +41,11 @@ class ShownValue:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table per value and role, with the levels of `rows` down and of `columns` across.
+    """A table per value and role.
 
-    If `best` is true, each number has its ratio to the lowest number of its column. `published`
-    names tables of published numbers.
+    Its rows are the levels of `rows`, and its columns are the levels of `columns`. If `best` is
+    true, each number has its ratio to the lowest number of its column. `published` names tables of
+    published numbers.
     """
 
     title: str = needed("a heading")

@@ -44,13 +44,11 @@ class StoredStudy(Study):
     """
 
     part: Part | None = None
-    """The requested part of the design; None if the whole design was requested."""
+    """The requested part of the design, or None for the whole design."""
     titles: dict[str, dict[str, str]] = field(default_factory=dict)
     """Factor → level → title, from an imported study."""
     comparable: tuple[str, ...] | None = None
-    """Columns of an imported table that can be factors; None if the table already has a factor of
-    several levels.
-    """
+    """Columns of an imported table that can be factors, or None if a factor already varies."""
 
 
 def stored_study(document: Mapping[str, Any], where: str) -> StoredStudy:

@@ -188,7 +188,7 @@ class Study:
     paper_path: tuple[Walk, ...] = ()
     shown: Shown = Shown()
     awaits: frozenset[str] = frozenset()
-    """Middleware and languages that the study names and that have no folder yet."""
+    """Middleware and languages in the study that do not have a folder yet."""
     document: dict[str, Any] = field(default_factory=dict)
 
     @property

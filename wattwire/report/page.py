@@ -141,7 +141,7 @@ def _render(
     )
     drawn = [figure for section in sections for figure in figures_of(section.parts)]
     pictures = drawer.pictures()
-    failed = drawer.failed  # complete after `pictures`
+    failed = drawer.failed  # complete only after `pictures` returns
     charts = packed_charts({figure.id: figure.spec for figure in drawn if figure.id not in failed})
     return environment.get_template("page.html").render(
         title=evidence.study.heading,

@@ -1,4 +1,4 @@
-"""Tests of the order of the table of answers, and of infinite and missing interval limits."""
+"""Tests of the table of answers: order of rows, infinite and missing interval limits."""
 
 from typing import Any
 

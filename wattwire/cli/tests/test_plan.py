@@ -1,4 +1,4 @@
-"""Tests of the forecast of a plan, and of the confirmation of a long plan."""
+"""Tests of a plan's forecast, and of the confirmation of a long plan."""
 
 from __future__ import annotations
 

@@ -101,9 +101,9 @@ def list_things(options: argparse.Namespace) -> int:
 
 
 def named_like(wanted: Sequence[str], known: Sequence[str], kind: str) -> list[str]:
-    """Return the names in `known` that begin with or match a word; all names without words.
+    """Return the names in `known` that begin with a word or match it.
 
-    Raises UsageError for a word without a match.
+    Without words, return all names. Raises UsageError for a word without a match.
     """
     chosen: set[str] = set() if wanted else set(known)
     for word in wanted:

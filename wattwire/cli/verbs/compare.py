@@ -71,7 +71,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Compare, print the result and write the requested files.
+    """Compare campaigns or variants, print the result and write the requested files.
 
     Return the exit code, which is 1 if B is worse.
     """
@@ -113,7 +113,10 @@ def _refuse_unwritable(path: Path, given: str) -> None:
 
 
 def wanted_of(options: argparse.Namespace) -> Any:
-    """Convert the options of a comparison to a `Wanted`. Raises UsageError for a bad margin."""
+    """Convert the options of a comparison to a `Wanted`.
+
+    Raises UsageError for an invalid margin.
+    """
     from wattwire.analysis.comparing import Wanted
 
     margin = None if options.margin is None else share(options.margin, "--margin")

@@ -70,7 +70,7 @@ def add_to(verbs: Any) -> None:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Print the results of all checks. Root and a toolchain are not required."""
+    """Print the results of all checks. The command requires no root rights and no toolchain."""
     catalog = Catalog()
     if options.print_udev:
         print("\n".join(udev_lines(catalog)))

@@ -43,7 +43,10 @@ def add_to(verbs: Any) -> None:
 
 
 def write_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
-    """Write the page of a campaign and, if `printed`, its print files; return the page's path."""
+    """Write the page of a campaign and return its path.
+
+    If `printed` is true, also write the print files.
+    """
     from wattwire.report import build_report  # noqa: PLC0415 - plotting is slow to import
 
     return build_report(campaign, printed)
@@ -72,7 +75,7 @@ def tell_answers(lines: Sequence[str], document: Mapping[str, Any], stamps: str)
 
 
 def stamps_of(page: Path | None) -> str:
-    """Return the notice on a page about a look or changed validity limits.
+    """Return a page's notice about a look or about changed validity limits.
 
     The result is "" if the page has no such notice.
     """

@@ -255,7 +255,7 @@ def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _answered(campaign: Campaign) -> tuple[Sequence[str], dict[str, Any]]:
     """Return the headline, one line per question without a number, and the numbers of all answers.
 
-    It is used if no page is written.
+    The function is used if no page is written.
     """
     from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
     from wattwire.analysis.dataset import gather
@@ -292,7 +292,7 @@ def _invalid_lines(campaign: Campaign) -> Iterator[str]:
 
 
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return text on the numbers of valid design runs, control runs and traced runs."""
+    """Describe the numbers of valid design runs, control runs and traced runs."""
     design, controls, traced = _usable_by_side(rows)
     text = f"{sum(design.values())} of {plural(len(design), 'design run')}"
     if controls:

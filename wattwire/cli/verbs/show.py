@@ -228,7 +228,7 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
 
 
 def duration_words_short(seconds: float) -> str:
-    """Format a duration. Durations below a minute are given in hundredths of a second."""
+    """Format a duration. Durations below a minute have two decimals."""
     return f"{seconds:.2f} s" if seconds < 60 else duration_words(seconds)
 
 

@@ -52,7 +52,7 @@ def _is_numeric(evidence: Evidence, factor: str) -> bool:
 def drawn(
     evidence: Evidence, responses: tuple[Response, ...], captions: dict[str, str]
 ) -> list[Figure]:
-    """Return figures of the first of `responses`. A scatter plot also uses the second.
+    """Return figures of the first response. The scatter plot also uses the second response.
 
     `captions` maps the kind of a figure to its caption.
     """

@@ -29,7 +29,7 @@ class Drawer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.failed: dict[str, str] = {}
-        """Figure id → reason for its failure; complete after `pictures` returns."""
+        """Figure id → reason for its failure. It is complete after `pictures` returns."""
         self._drawn: dict[str, Future[str | None]] = {}
         self._waiting = ThreadPoolExecutor(1)  # queue of the drawing process
         folder.mkdir(parents=True, exist_ok=True)

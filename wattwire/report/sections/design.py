@@ -74,9 +74,7 @@ PHRASES = Phrases(
 
 HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz", "interval_s",
         "clients")  # fmt: skip
-"""Factors that are listed here if all runs share a level. The audit trail lists other fixed
-factors.
-"""
+"""Factors that the section lists if all runs share a level. The audit trail lists the others."""
 
 
 def section(evidence: Evidence) -> Section:

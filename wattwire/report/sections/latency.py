@@ -73,7 +73,9 @@ PHRASES = Phrases(
 
 SHARES = (0.5, 0.9, 0.99, 0.999)
 RUNS_MIN = 3
-"""Minimum number of runs for a mean percentile. With fewer runs, the table shows the first run."""
+"""Minimum number of runs for a mean percentile. With fewer runs, the table has the percentile of
+the first run.
+"""
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 
 

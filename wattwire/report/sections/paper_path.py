@@ -292,7 +292,7 @@ def _rates_table(results: Sequence[Walked]) -> Table:
 
 
 def _aligned_table(evidence: Evidence) -> Table | None:
-    """Return the table of interactions by aligned ranks over the factors of each question."""
+    """Return the table of interactions by aligned ranks, for each question and paper path."""
     wanted: dict[Any, Walk] = {}
     for question in evidence.study.questions:
         for name in question.responses:

@@ -285,7 +285,10 @@ def _association_row(
 
 
 def _interval_or_text(result: Any) -> Any:
-    """Return the interval of an association, or its estimate and p as text without an interval."""
+    """Return the interval of an association.
+
+    If it has no interval, return the estimate and p as text.
+    """
     if not isinstance(result, association.Association):
         return result
     if isinstance(result.interval, stats.Interval):

@@ -29,7 +29,7 @@ def published_file(evidence: Evidence) -> Path | None:
 
 @dataclass(frozen=True)
 class Printed:
-    """The study's published numbers by row; empty if the file is missing."""
+    """The study's published numbers by row. If their file is missing, there are no rows."""
 
     rows: Sequence[Mapping[str, str]]
 

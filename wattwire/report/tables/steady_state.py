@@ -79,7 +79,10 @@ def _cuts_by_time(evidence: Evidence) -> bool:
 
 
 def are_asked(evidence: Evidence) -> bool:
-    """Return whether runs should be in steady state: calls in closed loop after a warm-up."""
+    """Return whether runs should be in steady state.
+
+    This applies to calls in closed loop after a warm-up.
+    """
     closed = any(all_levels(entry).get("loop") == "closed" for entry in evidence.designed)
     return evidence.warmup_calls > 0 or (closed and _cuts_by_time(evidence))
 

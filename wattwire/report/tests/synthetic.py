@@ -217,7 +217,7 @@ def _write_run(
     summary["control"] = entry.get("control", "")
     if summary["control"] == "b":
         summary["cpu_us_per_message"] *= shape.b_over_a
-    if died:  # this is an outcome, so the verdict is valid; there are no costs
+    if died:  # a dead node is an outcome, so the run is valid; it has no costs
         summary |= {"outcome": "died", "cpu_us_per_message": None}
     (at / "summary.json").write_text(json.dumps(summary))
     start = SECOND * 1000

@@ -360,7 +360,7 @@ def _which_runs(runs: int, has_excluded: bool) -> Phrase:
 
 
 def _exclusion_reasons(evidence: Evidence) -> list[str]:
-    """Return the reasons for the exclusion of runs as text."""
+    """Return the distinct reasons for excluded runs, sorted."""
     codes = {reason["code"] for run in evidence.runs.values() for reason in run.get("reasons", [])}
     return sorted(code.replace("_", " ") for code in codes)
 

@@ -235,7 +235,7 @@ def headline(evidence: Evidence, choices: Sequence[Choice]) -> Phrase:
 
 
 def _conditions(evidence: Evidence) -> Phrase:
-    """Return a phrase on the main fixed conditions, such as payload, clients and rate."""
+    """Describe the main fixed conditions, such as payload, clients and rate."""
     fixed = evidence.study.fixed
     closed = fixed.get("loop") == "closed"
     conditions = []

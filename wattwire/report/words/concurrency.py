@@ -32,9 +32,10 @@ ACTIVE_SHARE_MIN = 0.8
 
 
 def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
-    """Yield title, median of active clients and planned clients of treatments with too few.
+    """Yield each treatment with too few active clients.
 
-    The median over runs of these treatments is below ACTIVE_SHARE_MIN of the planned clients.
+    An item is (title, median of active clients, planned clients). The median over runs is below
+    ACTIVE_SHARE_MIN of the planned clients.
     """
     for frame in by_treatment(evidence, evidence.usable).values():
         levels = all_levels(evidence.runs[frame["run"][0]]) if frame.height else {}

@@ -498,9 +498,9 @@ def _limits(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _when_chosen(evidence: Evidence, registered: Phrase, edited: Phrase) -> Phrase:
-    """Return a phrase on the time at which a margin or limit was chosen.
+    """Describe when a margin or limit was chosen.
 
-    It is `registered` only for an unedited study.
+    The result is `registered` only for an unedited study.
     """
     if evidence.imported:
         return PHRASES("chosen_afterwards")

@@ -19,7 +19,7 @@ PHRASES = Phrases(
 )
 
 PROPORTION = (0.8, 1.2)
-"""Range that must contain the exponent's interval for the conclusion “about proportional”."""
+"""Range that must contain the exponent's interval for the conclusion "about proportional"."""
 
 
 def proportionality(power: Any) -> Phrase:

@@ -244,7 +244,7 @@ def seen(evidence: Evidence, answers: Answers, findings: Findings) -> list[Threa
 
 
 def _rows(finding: Mapping[str, Any]) -> str:
-    """Return a phrase on the number of rows in a remark's table, which texts omit."""
+    """Describe the number of rows in a remark's table, which texts omit."""
     count = len(finding["rows"])
     return PHRASES("remark_rows", rows=count) if count else ""
 

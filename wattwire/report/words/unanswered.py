@@ -94,7 +94,11 @@ class Missing:
 
 
 def headline(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the first sentence of the page, and the treatments without an answer."""
+    """Return the headline of the page.
+
+    It consists of a warning about lost answers, the first sentence, and the treatments without an
+    answer.
+    """
     first = sentences.headline(evidence, answers)
     return joined([lost(evidence, answers), first, in_short(treatments(evidence))])
 
@@ -299,8 +303,8 @@ def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
 def lost(evidence: Evidence, answers: Answers) -> Phrase:
     """Return a warning about requested answers that have neither a number nor a reason.
 
-    The cause is an error of the program or an edited campaign, so the warning is first. The result
-    is "" if there are no such answers.
+    The cause is an error of the program or an edited campaign, so the warning comes first. The
+    result is "" if there are no such answers.
     """
     answered = {(item.question, item.factor, item.response.column) for item in answers.items}
     missing = []
