@@ -79,8 +79,8 @@ def add_warm_up(verb: argparse.ArgumentParser) -> None:
     """Add --warmup, the length of the warm-up."""
     verb.add_argument(
         "--warmup", metavar="auto|none|CALLS|TIME",
-        help="discarded warm-up: auto (the default in closed loop: settling runs determine the "
-             "number of calls), none, a number of calls per client, or a time such as 2s",
+        help="length of the discarded warm-up: auto (the default in closed loop, determined by "
+             "settling runs), none, a number of calls per client, or a time such as 2s",
     )  # fmt: skip
 
 

@@ -518,8 +518,8 @@ def _check_plan(study: Study, where: str) -> None:
     if plan.primary in held:
         raise UsageError(
             f"{where}: plan.primary names {plan.primary}, which is held at one level "
-            f"({held[plan.primary]}). Name another factor (--set plan.primary=…), or leave it a "
-            f"factor and measure that level alone (--only {plan.primary}={held[plan.primary]})"
+            f"({held[plan.primary]}). Name another factor (--set plan.primary=…), or keep it as a "
+            f"factor and run only that level (--only {plan.primary}={held[plan.primary]})."
         )
     if plan.primary and plan.primary not in study.factors:
         raise unknown(f"{where}: plan.primary", "factor", plan.primary, study.factors)

@@ -72,7 +72,7 @@ def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]
         raise MissingError(
             "calibrate: no energy counter can be read here, so calibration has no reference:\n"
             + "\n".join(lines)
-            + "\nThe estimate keeps its default range."
+            + "\nThe estimate uses its default range."
         )
     return present
 

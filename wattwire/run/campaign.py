@@ -199,7 +199,7 @@ class CampaignRunner:
         if [r.run for r in plan] != self.campaign.journal.runs():
             raise UsageError(
                 f"{self.campaign.path}: the plan cannot be reproduced: cells are missing or "
-                "new. plan.json holds the original."
+                "new. plan.json contains the original plan."
             )
         if repeated_keys is not None:  # The controller may have died between the two writes.
             self.campaign.freeze("plan.json", self._plan_document(plan, prepared))
@@ -259,8 +259,8 @@ class CampaignRunner:
             changes = "; ".join(f"{k}: {before.get(k)} → {now.get(k)}" for k in refused)
             raise UsageError(
                 f"{self.campaign.path}: the machine or its state has changed since this "
-                f"campaign began ({changes}). Resume on the original machine, or accept each with "
-                "--accept KEY: the later runs then form a separate segment."
+                f"campaign began ({changes}). Resume on the original machine, or accept each "
+                "change with --accept KEY; the later runs then form a separate segment."
             )
         if changed:
             self.campaign.journal.add_segment(now, list(accepted), _now())
@@ -338,8 +338,8 @@ class CampaignRunner:
                 if lost_in_a_row >= MACHINERY_FAILURES_MAX:
                     raise MissingError(
                         f"{planned.run}: the agent or a guard failed {lost_in_a_row} times in a "
-                        f"row ({error}). The campaign stops; finished runs are kept: "
-                        f"--resume {self.campaign.path}"
+                        f"row ({error}). The campaign stops; its finished runs "
+                        f"are kept. Continue with --resume {self.campaign.path}."
                     ) from error
 
     def _attempt(self, planned: PlannedRun) -> None:
@@ -483,7 +483,7 @@ class CampaignRunner:
             raise MissingError(
                 f"{self.campaign.path}: {free:,} bytes are free; validity.free_disk_bytes_min "
                 f"requires {minimum:,}. Free disk space and continue with --resume "
-                f"{self.campaign.path}: nothing is lost."
+                f"{self.campaign.path}; no data are lost."
             )
 
     def close(self) -> None:

@@ -91,7 +91,7 @@ def _spread(fit: Fit, levels: Sequence[Hashable], squares: FloatArray) -> Spread
     """
     level_index = {level: index for index, level in enumerate(dict.fromkeys(levels))}
     if len(level_index) < 2:
-        return NotComputable("a single level has nothing to compare with")
+        return NotComputable("only one level, so there is nothing to compare")
     membership = np.zeros((fit.run_count, len(level_index)))
     membership[np.arange(fit.run_count), [level_index[level] for level in levels]] = 1.0
     fewest_runs = int(membership.sum(axis=0).min())

@@ -107,7 +107,8 @@ class Campaign:
             os.close(handle)
             raise UsageError(
                 f"{self.path}: another controller (process {holder}) is running this campaign; "
-                "two would disturb each other's measurements. Watch it with `wattwire status`."
+                "two controllers would disturb each other's measurements. Watch it with "
+                "`wattwire status`."
             ) from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)

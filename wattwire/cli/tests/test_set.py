@@ -205,8 +205,8 @@ def refused_primary(tmp_path: Path, *changes: str) -> str:
 def test_to_hold_the_primary_factor_is_refused_with_what_can_be_done(tmp_path: Path) -> None:
     assert refused_primary(tmp_path, "settings.reliability=best_effort") == (
         "--set settings.reliability=best_effort: plan.primary names settings.reliability, which "
-        "is held at one level (best_effort). Name another factor (--set plan.primary=…), or leave "
-        "it a factor and measure that level alone (--only settings.reliability=best_effort)"
+        "is held at one level (best_effort). Name another factor (--set plan.primary=…), or keep "
+        "it as a factor and run only that level (--only settings.reliability=best_effort)."
     )
 
 

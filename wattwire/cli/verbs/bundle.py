@@ -39,7 +39,7 @@ def add_to(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="WORD",
-        help="another word to remove everywhere (repeatable)",
+        help="an additional word to redact in all files (repeatable)",
     )
     verb.add_argument(
         "--author",

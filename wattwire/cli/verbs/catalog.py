@@ -59,9 +59,9 @@ def add_to(verbs: Any) -> None:
     which.add_argument(
         "--pairs",
         choices=[choice.value for choice in Pairs],
-        help="the pairs to test: all (each cell with each, the default), cross (a ring, and a star "
-        "around the first named cell) or none; several CELLs are paired with each other, a "
-        "single CELL with the other cells of its middleware",
+        help="the pairs to test: all (the default), cross (a ring, and a star around the first "
+        "named cell) or none. Several CELLs are paired with each other. A single CELL is paired "
+        "with the other cells of its middleware.",
     )
     which.add_argument(
         "--no-pairs",

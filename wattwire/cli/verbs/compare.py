@@ -39,7 +39,7 @@ def add_to(verbs: Any) -> None:
         "variants within blocks.",
         epilog=EXIT_CODES,
     )
-    verb.add_argument("base", metavar="A", help="a campaign; without B, a campaign with variants")
+    verb.add_argument("base", metavar="A", help="a campaign; without B, it must have variants")
     verb.add_argument("head", metavar="B", nargs="?", help="the campaign that may be worse")
     add_options(verb)
     verb.add_argument(

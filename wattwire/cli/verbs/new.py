@@ -26,7 +26,7 @@ def add_to(verbs: Any) -> None:
         ".toml, or is a folder for study.toml.",
     )
     verb.add_argument("file", metavar="FILE", help="my-study.toml, or a folder")
-    verb.add_argument("cells", nargs="*", metavar="CELL", help="cells to begin with")
+    verb.add_argument("cells", nargs="*", metavar="CELL", help="cells of the new study")
     verb.set_defaults(call=new)
 
 

@@ -44,7 +44,7 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--commands",
         action="store_true",
-        help="environment, command and spec of every process, to repeat the run by hand",
+        help="print environment, command and spec of every process, to repeat the run manually",
     )
     verb.set_defaults(call=show)
 

@@ -107,7 +107,7 @@ def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
         power = float(minimum.x)
         best = lack(power)
     if not np.isfinite(best) or abs(power) > limit - 1e-3:
-        return NotComputable(f"Box–Cox finds no best power between {-limit:g} and {limit:g}")
+        return NotComputable(f"Box–Cox has no optimal power between {-limit:g} and {limit:g}")
     return BoxCox(power, tuple(_transformed(group, power) for group in logs))
 
 

@@ -60,5 +60,5 @@ def test_factors_together_are_told_what_each_is_told_alone(case):
     assert isinstance(together["language"], stats.Spread)
     assert together["language"].noisiest == "b"
     assert stats.spreads_between(fit, {"cell": ["a"] * RUNS})["cell"] == stats.NotComputable(
-        "a single level has nothing to compare with"
+        "only one level, so there is nothing to compare"
     )
