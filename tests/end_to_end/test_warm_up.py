@@ -112,10 +112,11 @@ def test_the_planted_beginning_is_found_and_left_out_of_time_and_cost_alike(cli,
         if row["control"]:
             assert cold.is_empty() and not row["used"]
             continue
-        # Both clients are active until the slower client has made its calls.
+        # Both clients are active until the slower client has made its calls. The slower client may
+        # begin no further call before STOP arrives.
         assert row["clients_active_mean"] > 1.95
         assert calls.group_by("node").len()["len"].min() >= found["calls"] + 200
-        assert set(late["node"]) == set(calls["node"]) and set(counted["node"]) == set(late["node"])
+        assert set(counted["node"]) == set(calls["node"]) and not late.is_empty()
         assert counted["counter"].min() >= found["calls"]
         assert row["latency_samples"] == counted.height == row["sent_in_cost_window"]
     campaign.close()
