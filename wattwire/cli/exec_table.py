@@ -116,8 +116,8 @@ def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
         if first is not target:
             also = "" if first.label == text else f" (it is {first.label})"
             raise UsageError(
-                f"--attach {text}: already attached{also}, so it would be counted twice. Use this "
-                "option only once."
+                f"--attach {text}: already attached{also}, so it would be counted twice. Delete "
+                "one of the two options."
             )
     return tuple(targets.values())
 

@@ -291,8 +291,8 @@ def ratio(
         estimate = float(np.exp(weights @ fit.coefficients))
         upper, lower = names or (level, baseline)
         return NotComputable(
-            f"{upper} to {lower} is {estimate:.3g} without scatter between runs, so the error is "
-            "unknown"
+            f"the ratio of {upper} to {lower} is {estimate:.3g} without scatter between runs, so "
+            "its error is unknown"
         )
     interval = _exponential_interval(fit, weights, confidence)
     return Ratio(
@@ -314,7 +314,7 @@ def contrast_of(
     upper, lower = names or (f"{factor} = {level}", f"{factor} = {baseline}")
     for required, name in ((level, upper), (baseline, lower)):
         if required not in fit.factors.get(factor, ()):
-            return NotComputable(f"no run of {name} gave a number")
+            return NotComputable(f"no run of {name} has a value")
     weights, strata = contrast_weights(fit, factor, level, baseline, within)
     if strata == 0:
         return NotComputable(f"{upper} and {lower} share no combination of the other factors")

@@ -52,7 +52,7 @@ def difference(
         centre = float(weights @ fit.coefficients)
         upper, lower = names or (level, baseline)
         return NotComputable(
-            f"{upper} minus {lower} is {centre:.3g} without scatter between runs, so the error "
+            f"{upper} minus {lower} is {centre:.3g} without scatter between runs, so its error "
             "is unknown"
         )
     interval = contrast_interval(fit, weights, confidence)

@@ -310,7 +310,7 @@ def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
     # These runs are valid, although they have no values.
     evidence = gather(Campaign(broken.path))
     assert "usable" not in unanswered.headline(evidence, answer_all(evidence))
-    assert "no run of swift gave a number" in " ".join(
+    assert "no run of swift has a value" in " ".join(
         unanswered.questions(evidence, answer_all(evidence))
     )
 

@@ -59,7 +59,7 @@ def test_reasons_call_levels_by_the_names_given() -> None:
     fit = plain(BEFORE, {"language": ["py", "rs"] * 3})
     names = ("C++", "Python")
     assert str(stats.difference(fit, "language", "cpp", "py", names=names)) == (
-        "no run of C++ gave a number"
+        "no run of C++ has a value"
     )
     flat = plain([1.0, 2.0] * 3, {"language": ["py", "cpp"] * 3})
     told = str(stats.difference(flat, "language", "cpp", "py", names=names))
