@@ -407,7 +407,7 @@ def _refusal(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
         return stats.NotComputable("no valid run")
     if not measured(frame, response):
         if response.energy:
-            return stats.NotComputable("not available: no meter measured energy")
+            return stats.NotComputable("not available, because no meter measured energy")
         return stats.NotComputable("not measured in this campaign")
     shares = column(frame, response.column)
     if response.share and not (shares > 0).any():

@@ -50,7 +50,7 @@ def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
         response = resolve(walk.response, evidence.described)
         if not measured(evidence.usable, response):
             reason = (
-                "not available: no meter measured energy"
+                "not available, because no meter measured energy"
                 if response.energy
                 else "not measured in this campaign"
             )

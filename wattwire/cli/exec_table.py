@@ -28,8 +28,8 @@ from wattwire.run.exec.session import Executor
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 
 FOLDED = (
-    "A row of several processes (×N) gives the sums of their CPU time, switches and energy; memory "
-    "and threads are per process: the mean and the highest."
+    "A row of several processes (×N) gives the sums of their CPU time, switches and energy. "
+    "Memory and threads are per process (mean and maximum)."
 )
 ATTACHED_FOR_S = 60.0
 LOAD_WARNING_CORES = 0.2
@@ -189,7 +189,8 @@ def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
     console.print(table)
     if left_out:
         console.print(
-            f"Omitted for lack of width: {listed(left_out)}. See the data, or use a wider screen."
+            f"The screen is too narrow for these columns: {listed(left_out)}. See the data, or use "
+            "a wider screen."
         )
     for line in _sentences(executed, energy):
         console.print(line, soft_wrap=not console.is_terminal)
@@ -337,8 +338,8 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
         )
     elif energy == ESTIMATED:
         yield (
-            "Energy is an estimate, CPU time times a range of joules per CPU second, because no "
-            "counter can be read here."
+            "Energy is an estimate (CPU time multiplied by a range of joules per CPU second), "
+            "because no counter can be read here."
         )
     yield (
         NOT_MEASURED if energy == MEASURED else f"{NOT_MEASURED} {NO_ENERGY[bool(energy)]}".strip()
@@ -392,7 +393,7 @@ def _rate_sentence(executed: Executed, counts: list[float]) -> str:
     rates = executed.values("messages_per_s")
     if not rates:
         windows = executed.values("window_s")
-        return f"Rate: {number(sum(counts) / sum(windows))} messages a second."
+        return f"Rate: {number(sum(counts) / sum(windows))} messages per second."
     spans_s, gaps_s = executed.values("messages_span_s"), executed.values("messages_uncounted_s")
     rate = sum(r * s for r, s in zip(rates, spans_s, strict=True)) / sum(spans_s)
     share = max(executed.values("messages_per_s_resolution_share"))

@@ -63,22 +63,23 @@ PHRASES = Phrases(
             "{with_it:percent} to {without_it:percent} (sign test, p = {p:number 2})."
         ),
         "confirm_with_blocks": (
-            "To confirm: measure more blocks (plan.blocks); the sign test needs at least {pairs} "
-            "pairs of neighbouring runs in which the mode occurs."
+            "To confirm the cause, measure more blocks (plan.blocks). The sign test needs at "
+            "least {pairs} pairs of neighbouring runs in which the mode occurs."
         ),
-        "confirm_with_factor": "To confirm: make {keys} a factor of the study.",
+        "confirm_with_factor": "To confirm the cause, make {keys} a factor of the study.",
         "confirm_otherwise": (
-            "To confirm: enable TCP_NODELAY (this middleware's manifest has no setting for it), "
-            "or capture packets and look for 40 ms without packets after the first piece of a "
-            "message."
+            "To confirm the cause, enable TCP_NODELAY (this middleware's manifest has no "
+            "setting for it), or capture packets and look for 40 ms without packets after the "
+            "first piece of a message."
         ),
         "table": "Treatments with waiting messages",
         "note": (
-            "“In the mode”: messages with a latency of 36 to 56 ms or of 80 to 104 ms. “Next to "
-            "the mode”: messages in the bands that adjoin the more populated of these ranges and "
-            "have the same width on the log scale; the table shows the more populated band."
+            "“In the mode”: messages with a latency of 36 to 56 ms or of 80 to 104 ms. “Next "
+            "to the mode”: messages in the bands on both sides of the more populated range, "
+            "which have its width on the log scale. The table shows the more populated of "
+            "these bands."
         ),
-        "silent": ("No latency mode at 40 or 80 ms with TCP as a possible cause was detected."),
+        "silent": "No TCP-related latency mode at 40 or 80 ms was detected.",
     },
 )
 

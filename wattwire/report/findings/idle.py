@@ -35,20 +35,21 @@ PHRASES = Phrases(
         "ratios": "{lowest:number} to {highest:number}",
         "facts": "Machine facts: {facts}.",
         "confirm": (
-            'To confirm: make loop = ["open", "closed"] a factor; back-to-back calls have no '
-            "pause, so this shows whether the pause is the cause. Alternatively, measure the "
-            "same study again with idle states disabled (a process that keeps "
-            "/dev/cpu_dma_latency open at 0) and compare the two campaigns; this shows whether "
-            "idle states are the cause."
+            'To confirm the cause, make loop = ["open", "closed"] a factor. Back-to-back '
+            "calls have no pause, so this comparison shows whether the pause is the cause. "
+            "Alternatively, measure the same study again with idle states disabled (a process "
+            "that keeps /dev/cpu_dma_latency open at 0) and compare the two campaigns. This "
+            "comparison shows whether idle states are the cause."
         ),
         "table": "Groups whose latency falls as the rate rises",
         "note": "Geometric-mean ratio of the runs' medians, with a simultaneous interval.",
         "one_rate": (
-            "The dependence of latency on the rate was not tested: the study has only one rate."
+            "The dependence of latency on the rate was not tested, because the study has only "
+            "one rate."
         ),
         "few_blocks": (
-            "The dependence of latency on the rate was not tested: the campaign has "
-            "{blocks:plural block}, and the test needs {needed}."
+            "The dependence of latency on the rate was not tested, because the campaign has "
+            "{blocks:plural block} and the test needs {needed}."
         ),
         "silent": "No decrease of latency with rising rate was detected.",
     },

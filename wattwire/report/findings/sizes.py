@@ -85,10 +85,10 @@ PHRASES = Phrases(
             "With only {setting} at another level, {compared} of {groups:plural group} had no "
             "step; in {clear}, the difference within blocks is significant."
         ),
-        "confirm": "To confirm: also measure {sizes} to narrow the step down.",
+        "confirm": ("To confirm the cause, also measure {sizes} to narrow the step down."),
         "confirm_with_buffers": (
-            "To confirm: also measure {sizes} to narrow the step down, and vary {buffers}. A "
-            "step caused by a buffer moves with the buffer size."
+            "To confirm the cause, also measure {sizes} to narrow the step down, and vary "
+            "{buffers}. A step caused by a buffer moves with the buffer size."
         ),
         # Table and figure.
         "table": "Groups with the step",
@@ -107,12 +107,12 @@ PHRASES = Phrases(
         ),
         # Reasons for the absence of a finding.
         "few_sizes": (
-            "Steps at a payload size were not tested: the study has {sizes:plural payload size}, "
-            "and the test needs {needed} or more."
+            "Steps at a payload size were not tested, because the study has "
+            "{sizes:plural payload size} and the test needs {needed} or more."
         ),
         "few_blocks": (
-            "Steps at a payload size were not tested: the campaign has "
-            "{blocks:plural block with all sizes/blocks with all sizes}, and the test needs "
+            "Steps at a payload size were not tested, because the campaign has "
+            "{blocks:plural block with all sizes/blocks with all sizes} and the test needs "
             "{needed}."
         ),
         "silent": "No step at a payload size was detected beyond the trend with the size.",

@@ -77,8 +77,8 @@ PHRASES = Phrases(
         # The figure of ratios.
         "figure": "Ratios with their intervals",
         "caption": (
-            "Geometric-mean ratios. The bars are simultaneous {confidence:confidence} intervals "
-            "over the family of {family}.{margin}"
+            "Geometric-mean ratios. The bars are simultaneous {confidence:confidence} "
+            "intervals over a family of {family:plural answer}.{margin}"
         ),
         "caption_margin": " The grey band is the study's margin of ± {margin:percent}.",
         # The table of all answers.

@@ -39,8 +39,9 @@ PHRASES = Phrases(
         ),
         "verdicts": "Attempts with problems or retries",
         "verdicts_note": (
-            "The other {others:plural attempt} completed with the verdict valid. Outcomes are "
-            "results and do not exclude a run; only a verdict other than valid does."
+            "The other {others:plural attempt} completed with the verdict valid. An outcome "
+            "is a result and does not exclude a run. Only a verdict other than valid excludes "
+            "it."
         ),
         "unusable": "Runs that are not valid",
         "no_reason": "no reason recorded",
@@ -202,7 +203,7 @@ def _unusable_table(evidence: Evidence) -> Table:
         "verdicts",
         PHRASES("unusable"),
         [
-            Column("because", "because"),
+            Column("because", "reason"),
             Column("count", "runs", "measured"),
             Column("runs", "which"),
         ],
@@ -231,7 +232,7 @@ def _skipped(evidence: Evidence) -> Table:
         PHRASES("skipped"),
         [
             Column("treatment", "treatment"),
-            Column("because", "because"),
+            Column("because", "reason"),
         ],
         [{"treatment": treatment, "because": because} for treatment, because in treatments],
     )
@@ -257,7 +258,7 @@ def _meters(evidence: Evidence) -> Table:
             Column("host", "host"),
             Column("meter", "meter"),
             Column("state", "state"),
-            Column("because", "because"),
+            Column("because", "reason"),
             Column("grant", "how to enable it"),
         ],
         sorted(rows, key=lambda row: (row["state"] == "present", row["meter"])),

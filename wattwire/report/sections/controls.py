@@ -26,10 +26,10 @@ PHRASES = Phrases(
     {
         "title": "Control runs",
         "what": (
-            "Each block also measures one treatment{treatment} twice under two labels, A and B, "
-            "and once with the sampler paused during the window. The difference between A and B "
-            "is noise. The answers claim an effect only if it exceeds the far end of the "
-            "interval of B / A. No other table of responses includes these runs."
+            "Each block also measures one treatment{treatment} three times: under two labels, "
+            "A and B, and with the sampler paused during the window. The difference between A "
+            "and B is noise. The answers claim an effect only if it exceeds the far end of "
+            "the interval of B / A. No other table of responses includes these runs."
         ),
         "treatment": " ({treatment})",
         "none_valid": "No control run is valid.",

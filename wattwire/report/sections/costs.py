@@ -37,8 +37,8 @@ PHRASES = Phrases(
         # The figure of runs.
         "figure": "{response:capital}, every valid run",
         "caption": (
-            "Each dot is a run. The black bar is the geometric mean of its group. The vertical "
-            "position only separates the dots, by rank."
+            "Each dot is a run. The black bar is the geometric mean of its group. The "
+            "vertical position is by rank and only separates the dots."
         ),
         "axis": "{response} ({unit}, log scale)",
         # CPU and memory.

@@ -143,7 +143,7 @@ def sums_check(row: dict[str, Any]) -> str:
         return "not known"
     received, lost, expected = (int(tally) for tally in tallies if tally is not None)
     excess = received + int(row.get("failed") or 0) + lost - expected
-    return "holds" if excess == 0 else f"off by {excess}"
+    return "correct" if excess == 0 else f"off by {excess}"
 
 
 def _starts_table(evidence: Evidence) -> Table:

@@ -42,7 +42,7 @@ PHRASES = Phrases(
             "The chart shows about {shown:count} of {runs:count} runs: the same share of each "
             "treatment, evenly spaced in run order. The tables contain every run."
         ),
-        "for_print": "Figures of the first response, for print",
+        "for_print": "Print-ready figures of the first response",
         # Kinds of charts and their captions.
         "box": "runs and boxes",
         "box_caption": (

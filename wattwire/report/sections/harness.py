@@ -28,8 +28,10 @@ PHRASES = Phrases(
             "library, in interleaved pairs of runs before the campaign ({bytes} B, on one "
             "core of this machine). Latencies of the campaign include this cost."
         ),
-        "not_measured": "Harness cost per round trip: not measured here{which}. `wattwire check "
-        "CELL --cost` measures it for cells with a bare client.",
+        "not_measured": (
+            "The harness cost per round trip was not measured here{which}. Use `wattwire "
+            "check CELL --cost` to measure it for cells with a bare client."
+        ),
         "none": "No run recorded the cost of the harness.",
     },
 )

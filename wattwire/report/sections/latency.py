@@ -54,15 +54,16 @@ PHRASES = Phrases(
         # The table of percentiles.
         "table": "Latency percentiles",
         "note": (
-            "With three or more runs: geometric mean of the runs' percentiles with a 95 % t "
-            "interval over runs; “too few (available of needed)” if a run has too few messages "
-            "for the percentile. With one or two runs: the first run's percentile with its "
-            "order-statistic interval, which describes that run only; “too few” if the effective "
-            "sample size, or the number of separate clusters above the percentile, is too small. "
-            "The sample of a percentile consists of the “latencies” and of the lost messages and "
-            "failed calls, which count as +∞. “∞ (lost)”: at 95 % confidence, the share of lost "
-            "messages and failed calls exceeds the tail above the percentile, or the percentile "
-            "of a run is infinite."
+            "With three or more runs, the table gives the geometric mean of the runs' "
+            "percentiles, with a 95 % t interval over runs. “Too few (available of needed)”: "
+            "a run has too few messages for the percentile. With one or two runs, the table "
+            "gives the first run's percentile, with an order-statistic interval that "
+            "describes that run only. “Too few”: the effective sample size, or the number of "
+            "separate clusters above the percentile, is too small. The sample of a percentile "
+            "consists of the “latencies” and of the lost messages and failed calls, which "
+            "count as +∞. “∞ (lost)”: at 95 % confidence, the share of lost messages and "
+            "failed calls exceeds the tail above the percentile, or the percentile of a run "
+            "is infinite."
         ),
         "undated": (
             "{losses:plural lost message has/lost messages have} no recorded send time. The "

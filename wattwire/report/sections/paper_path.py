@@ -58,12 +58,13 @@ PHRASES = Phrases(
         "summary": "Result of each analysis",
         "summary_note": (
             "Steps: (1) Shapiro–Wilk in each group; (2) if a group is not normal, a Box–Cox "
-            "power for all groups, which is kept only if every group then passes; (3) outliers "
-            "by interquartile fences; (4) Brown–Forsythe for equal variances; (5) t, ANOVA, "
-            "Welch's or Kruskal–Wallis; (6) pairwise tests if that test rejects. Every test has "
-            "a 5 % level, pairwise tests after correction. The results are exploratory: p values "
-            "are not corrected over the rows of this table. “Scatter of blocks” is the blocks' "
-            "share of the sum of squares within groups, and the share expected by chance."
+            "power for all groups, which is kept only if every group then passes; (3) "
+            "outliers by interquartile fences; (4) Brown–Forsythe for equal variances; (5) t, "
+            "ANOVA, Welch's or Kruskal–Wallis; (6) pairwise tests if that test rejects. Every "
+            "test has a 5 % level, pairwise tests after correction. The results are "
+            "exploratory: p values are not corrected over the rows of this table. “Scatter of "
+            "blocks” gives the blocks' share of the sum of squares within groups, and the "
+            "share expected by chance."
         ),
         "groups": "{factors:listed}",
         "groups_kept": "{factors:listed} (only {levels})",

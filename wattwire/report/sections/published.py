@@ -30,8 +30,8 @@ PHRASES = Phrases(
         "what": (
             "Published numbers are as printed{source}. They come from another machine, "
             "instrument and window, so the comparison is descriptive, without tests. Our CPU "
-            "values are per cent of one core, for one node of the role. Our windows last "
-            "{windows}. Energy grows with the window; power does not."
+            "values are in per cent of one core, for one node of the role. Our windows last "
+            "{windows}. Energy grows with the window, but power does not."
         ),
         "source": " (doi {source})",
         "no_window": "an unknown time (no valid run)",

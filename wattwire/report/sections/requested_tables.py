@@ -38,7 +38,7 @@ PHRASES = Phrases(
         "source": " (doi {source})",
         "best": "× best",
         "missing": "{responses:capital}: {reason}.{cpu_time}",
-        "cpu_time": " CPU time below was measured; it is not energy.",
+        "cpu_time": " The CPU time below was measured, but it is not energy.",
         "not_measured": "not measured",
         # A table.
         "table": "{response:capital}{unit}",

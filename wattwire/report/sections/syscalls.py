@@ -31,9 +31,9 @@ PHRASES = Phrases(
             "number of messages sent. {method}"
         ),
         "strace": (
-            "strace -c -f counted all system calls of each process. Start-up and exit are "
-            "included; their share decreases with the number of messages. The time of a call is "
-            "its CPU time in the kernel as reported by strace, including tracing."
+            "strace -c -f counted all system calls of each process. The counts include "
+            "start-up and exit, whose share decreases with the number of messages. The time "
+            "of a call is its CPU time in the kernel as reported by strace, including tracing."
         ),
         "ebpf": (
             "The kernel (eBPF) counted the system calls from the end of the silent baseline "

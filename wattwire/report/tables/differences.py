@@ -26,9 +26,10 @@ PHRASES = Phrases(
         ),
         "why": (
             "{response:capital}: {not_positive:count} of {runs:plural run} {are} zero or "
-            "negative (minimum {minimum:number}{unit}, {run}). A ratio of geometric means needs "
-            "the logarithm of every run, which these runs lack; excluding them would bias the "
-            "answer. The answers are therefore differences, by ranks if there are enough runs."
+            "negative (minimum {minimum:number}{unit}, {run}). A ratio of geometric means "
+            "needs the logarithm of every run, which these runs lack. To exclude them would "
+            "bias the answer. The answers are therefore differences, by ranks if there are "
+            "enough runs."
         ),
         "is": "is",
         "are": "are",

@@ -35,11 +35,11 @@ PHRASES = Phrases(
         "its_time": "stated as a time",
         "only_treatment": "the only treatment",
         "note": (
-            "Each run with {points_min} or more messages after the study's warm-up is classified "
-            "by its latency: flat, warm-up (settles lower), slowdown (settles higher), no steady "
-            "state. The changepoint detection has a penalty for autocorrelation. A treatment is "
-            "classified if three quarters of its runs, and at least {runs_min}, agree. The "
-            "classification excludes no run and no message."
+            "Each run with {points_min} or more messages after the study's warm-up is "
+            "classified by its latency: flat, warm-up (settles lower), slowdown (settles "
+            "higher) or no steady state. The changepoint detection accounts for "
+            "autocorrelation. A treatment is classified if three quarters of its runs, and at "
+            "least {runs_min}, agree. The classification excludes no run and no message."
         ),
     },
 )

@@ -50,7 +50,7 @@ def rows(evidence: Evidence) -> list[dict[str, Any]]:
 
 def test_failed_calls_make_up_the_sum_and_name_their_treatment(before: Evidence) -> None:
     evidence = after(before)
-    assert {row["check"] for row in rows(evidence)} == {"holds"}
+    assert {row["check"] for row in rows(evidence)} == {"correct"}
     assert {row["failed"] for row in rows(evidence)} == {0, 4 * FAILED}
     failed = failed_calls.sentence(evidence)
     (treatment,) = failed.values["treatments"]
@@ -87,7 +87,7 @@ def test_in_an_older_campaign_failed_calls_are_unknown_and_among_the_lost(
 ) -> None:
     assert "failed" not in before.usable.columns
     assert {row["failed"] for row in rows(before)} == {None}
-    assert {row["check"] for row in rows(before)} == {"holds"}
+    assert {row["check"] for row in rows(before)} == {"correct"}
     assert failed_calls.sentence(before) == ""
     assert (unanswered(before.usable) == column(before.usable, "lost")).all()
     assert np.isnan(column(with_derived(before.usable), "failed_share")).all()
@@ -105,7 +105,7 @@ def test_what_a_sender_without_records_sent_is_not_known_and_is_no_zero(before: 
     names = ("sent", "expected", "received_unique", "lost")
     blank = [pl.when(is_first).then(none).otherwise(pl.col(name)).alias(name) for name in names]
     evidence = replace(before, usable=before.usable.with_columns(blank), groups={})
-    assert {row["check"] for row in rows(evidence)} == {"holds; not known in 1 run"}
+    assert {row["check"] for row in rows(evidence)} == {"correct; not known in 1 run"}
     text = counts.section(evidence).parts[0]
     assert only(text, "counts.none_lost").values == {"expected": 240}
     assert only(text, "counts.some_unknown").values == {"runs": 2}

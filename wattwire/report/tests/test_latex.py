@@ -130,7 +130,7 @@ def test_no_text_breaks_a_table(cell, title) -> None:
 
 def test_a_reason_in_place_of_a_number_becomes_a_note_said_once() -> None:
     columns = [Column("a", "a"), Column("b", "ratio", "measured")]
-    reason = stats.NotComputable("not available: no meter measured energy")
+    reason = stats.NotComputable("not available, because no meter measured energy")
     rows = [{"a": "x", "b": reason}, {"a": "y", "b": reason},
             {"a": "[z]", "b": Band(1.0, 2.0)}]  # fmt: skip
     text = tex(Table("t", "Title", columns, rows, "A note."))

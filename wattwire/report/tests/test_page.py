@@ -114,7 +114,7 @@ def test_answers_stand_with_and_without_the_runs_set_aside(ordinary) -> None:
 
 def test_energy_that_no_meter_measured_is_no_answer_and_no_number(ordinary) -> None:
     words, page = ordinary
-    assert "Energy per message: not available: no meter measured energy." in words.text
+    assert "Energy per message: not available, because no meter measured energy." in words.text
     rows = [r for r in table(page, "answers") if r["response"] == "energy per message"]
     assert rows and all(r["ratio"] == "" and "no meter" in r["ratio_note"] for r in rows)
 
@@ -229,7 +229,7 @@ def test_what_was_set_aside_skipped_and_absent_is_listed_with_its_reason(ordinar
 def test_counts_add_up_and_say_so(ordinary) -> None:
     _, page = ordinary
     rows = table(page, "counts")
-    assert {r["check"] for r in rows} == {"holds"}
+    assert {r["check"] for r in rows} == {"correct"}
     assert sum(int(r["lost"]) for r in rows) > 0
 
 

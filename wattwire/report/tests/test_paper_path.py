@@ -109,7 +109,7 @@ def test_questions_over_several_factors_get_their_interactions_by_aligned_ranks(
 
 def test_energy_that_nobody_measured_is_refused(ordinary) -> None:
     part, tables = ordinary
-    assert "Energy per message: not available: no meter measured energy." in words_of(part)
+    assert "Energy per message: not available, because no meter measured energy." in words_of(part)
     assert all("energy" not in row["response"] for row in tables["paper-path"].rows)
 
 

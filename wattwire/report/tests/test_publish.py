@@ -63,7 +63,7 @@ def test_methods_tell_machine_design_seed_verdicts_and_statistics(tmp_path):
         "Each of 4 blocks contained each of 4 treatments once", "seed 7", "16 runs",
         "the levels of language next to each other", "two identical labels",
         "14 of 16 runs are used (excluded for: other load 2×)", "0 attempts were repeats",
-        "simultaneous at 95 % over the family of", "a margin of 5 % frozen in the study",
+        "simultaneous at 95 % over a family of", "a margin of 5 % frozen in the study",
         "made-up 1.2.3", "other_load_max = 0.25",
     ):  # fmt: skip
         assert part in words, part

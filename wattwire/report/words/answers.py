@@ -48,12 +48,12 @@ PHRASES = Phrases(
         "stated": "{claim}.",
         "with_excluded": "With the excluded runs: {answer}",
         "few_degrees": (
-            "{blocks:plural block with few treatments leaves/blocks with few treatments leave} "
-            "{degrees:plural degree} of freedom for the error. An interval extends "
-            "{few_limit:number} standard errors to each side, instead of {enough_limit:number} "
-            "with {enough} degrees of freedom, and the standard error itself is imprecise. Only "
-            "a very large difference can be detected. Measure more blocks to detect smaller "
-            "differences."
+            "{blocks:plural block with few treatments leaves/blocks with few treatments leave}"
+            " {degrees:plural degree} of freedom for the error. An interval extends "
+            "{few_limit:number} standard errors to each side, compared with "
+            "{enough_limit:number} for {enough} degrees of freedom, and the standard error "
+            "itself is imprecise. Only a very large difference can be detected. Measure more "
+            "blocks to detect smaller differences."
         ),
         # The first sentence of the page, and the sentences before and after it.
         "incomplete": ("Incomplete: the campaign has {tried} of {runs} runs of the design so far."),

@@ -35,7 +35,7 @@ PHRASES = Phrases(
         "times": "times as much: {alternatives:listed}",
         "ratio_of": "{title} {ratio:number}",
         "every_other": "all others: {ratios} times as much",
-        "others_higher": "{alternatives} more: {ratios} times as much",
+        "others_higher": "{alternatives} others: {ratios} times as much",
         "ratio": "{ratio:number}",
         "more": "{more} more",
         # Below a question.
@@ -46,13 +46,13 @@ PHRASES = Phrases(
             "One alternative is significantly higher: {ratio:number} times as much ({title})."
         ),
         "some_higher": (
-            "{alternatives:count} alternatives are significantly higher, from "
-            "{nearest_ratio:number} times ({nearest}) to {farthest_ratio:number} times as much "
-            "({farthest}; at most {at_most:number})."
+            "{alternatives:count} alternatives are significantly higher: "
+            "{nearest_ratio:number} times ({nearest}) to {farthest_ratio:number} times as "
+            "much ({farthest}; at most {at_most:number})."
         ),
         "more_titles": "{more:count} more",
         "unranked": (
-            "The lowest observed {response} is {lowest}, the highest {highest}. The "
+            "The lowest observed {response} is {lowest}, and the highest is {highest}. The "
             "{alternatives:count} alternatives cannot be ranked yet: {reason}."
         ),
         "observed": "{title} ({value})",

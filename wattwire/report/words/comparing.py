@@ -40,8 +40,9 @@ PHRASES = Phrases(
             "(margin {margin:margin}): {named}{rest}"
         ),
         "undecided": (
-            "It is undecided whether {heads:listed} {verb} worse than {base}: {unclear} of "
-            "{items:plural comparison} could not be decided{rest} (margin {margin:margin})"
+            "It is undecided whether {heads:listed} {verb} worse than {base}, because "
+            "{unclear} of {items:plural comparison} gave no clear result{rest} (margin "
+            "{margin:margin})"
         ),
         "not_worse": (
             "{heads:listed} {verb} not worse than {base} in any of {items:plural comparison} "
@@ -87,10 +88,10 @@ PHRASES = Phrases(
             "intervals: {changes:listed}. More blocks detect smaller changes."
         ),
         "no_change": "no change of {response}",
-        "increase": "an increase of {response} by ≥ {change:number 2} {unit}{range}",
-        "decrease": "a decrease of {response} by ≥ {change:number 2} {unit}{range}",
-        "range": " in the most precise treatment, {least_precise} in the least precise",
-        "at_least": "≥ {change:number 2} {unit}",
+        "increase": ("an increase of {response} by at least {change:number 2} {unit}{range}"),
+        "decrease": ("a decrease of {response} by at least {change:number 2} {unit}{range}"),
+        "range": (" in the most precise treatment, and {least_precise} in the least precise"),
+        "at_least": "at least {change:number 2} {unit}",
         # Methods.
         "paired_blocks": (
             "t intervals on the log ratios of neighbouring runs, one pair per block, with the "

@@ -34,15 +34,16 @@ PHRASES = Phrases(
         "not_computable": "{response:capital} and {correlate}: {reason}.",
         "treatments_with_both": "treatments with both",
         "response_not_measured": "{response:capital}: {reason}.",
-        "no_energy_meter": "not available: no meter measured energy",
+        "no_energy_meter": "not available, because no meter measured energy",
         "correlates_not_measured": "{correlates:capital}: not measured.",
         "correlates_not_counted": (
             "{correlates:capital}: not measured. Set plan.syscall_runs = 1 to count system "
             "calls in separate runs."
         ),
         "how_to_read": (
-            "Points are treatment medians. Each interval is a separate 95 % confidence interval "
-            "(exploratory). Correlation does not imply proportionality or causation."
+            "Each point is the median of a treatment. Each interval is a separate 95 % "
+            "confidence interval (exploratory). Correlation does not imply proportionality or "
+            "causation."
         ),
     },
 )

@@ -140,8 +140,8 @@ PHRASES = Phrases(
             "compared by the difference of means."
         ),
         "simultaneous": (
-            "Intervals are simultaneous at {confidence:confidence} over the family of {family} "
-            "(Bonferroni; each at {level:confidence})."
+            "Intervals are simultaneous at {confidence:confidence} over a family of "
+            "{family:plural answer} (Bonferroni; each at {level:confidence})."
         ),
         "by_ranks": (
             "The report also gives Hodges–Lehmann ratios over blocks, with limits by inversion "

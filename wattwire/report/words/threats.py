@@ -105,7 +105,7 @@ PHRASES = Phrases(
             "warm-up."
         ),
         "no_warm_up": (
-            "No warm-up was discarded: the results include the first messages of each run."
+            "No warm-up was discarded, so the results include the first messages of each run."
         ),
         "one_excluded": (
             "{excluded} of {runs:plural run} was excluded; if the disturbance correlates with the "
@@ -173,14 +173,15 @@ PHRASES = Phrases(
             "unknown whether the results apply elsewhere."
         ),
         "one_machine": (
-            "All results come from one machine, {occasions} and one build. They do not extend to "
-            "others, and they depend on the library versions."
+            "All results come from one machine, {occasions} and one build. They do not extend "
+            "to other machines, occasions or builds, and they depend on the library versions."
         ),
         "one_boot": "one boot",
         "boots": "{boots} boots",
         "one_occasion": "one occasion",
         "held": (
-            "The study holds these factors at one level and does not test others: {factors:listed}."
+            "The study holds these factors at one level and does not test other levels: "
+            "{factors:listed}."
         ),
         "held_factor": "{factor} ({level})",
         # For texts without the other sections of the page.
