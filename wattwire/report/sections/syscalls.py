@@ -58,7 +58,7 @@ PHRASES = Phrases(
             "calls have separate colours."
         ),
         # Comparison of the most and the least efficient treatment.
-        "sides": "Most and least efficient treatment compared",
+        "sides": "Comparison of the most and the least efficient treatment",
         "sides_note": (
             "Values per message, summed over all process trees. An efficient treatment uses "
             "little CPU time per message, by the median of the timed runs. A call that differs "

@@ -282,7 +282,7 @@ def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_
     shape = Shape(blocks=2, patterns=("topic",), unknown_runs=tuple(range(1, 100)))
     words, _ = built(tmp_path / "campaign", shape)
     assert words.heading.startswith(
-        "15 of 16 runs excluded (other load); the remaining runs give no result. "
+        "The answers exclude 15 of 16 runs (other load), and the remaining runs give no result. "
         "With the excluded runs: Swift used 0."
     )
     assert "2 blocks, 16 runs)" in words.heading
@@ -291,7 +291,7 @@ def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_
 def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> None:
     shape = Shape(blocks=1, patterns=("topic",), unknown_runs=tuple(range(100)))
     words, _ = built(tmp_path / "campaign", shape)
-    assert "8 of 8 planned runs tried, none valid (other load)." in words.heading
+    assert "8 of 8 planned runs tried, but none is valid (other load)." in words.heading
     assert "With the excluded runs: Swift used 0." in words.text
 
 

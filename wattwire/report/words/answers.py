@@ -83,13 +83,13 @@ PHRASES = Phrases(
             "No results yet: {tried:count} of {planned:plural planned run} tried{because}."
         ),
         "no_run_usable": (
-            "No results yet: {tried:count} of {planned:plural planned run} tried, none "
+            "No results yet: {tried:count} of {planned:plural planned run} tried, but none is "
             "valid{because}."
         ),
         "because": " ({reasons:listed})",
         "answer_of_all_runs": (
-            "{excluded} of {tried:plural run} excluded ({reasons:listed}); the remaining runs "
-            "give no result. {answer}"
+            "The answers exclude {excluded} of {tried:plural run} ({reasons:listed}), and the "
+            "remaining runs give no result. {answer}"
         ),
         "no_numeric_answer": "No question has a numeric answer: {reason}.",
         "nothing_to_compare": (

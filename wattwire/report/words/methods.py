@@ -90,12 +90,12 @@ PHRASES = Phrases(
         "none_discarded": "no warm-up was discarded",
         "warm_up_rule": "{rule}.",
         # Meters and quantities.
-        "measured": "Read at up to {hz:g} Hz: {series}.",
-        "estimated": "Estimated at up to {hz:g} Hz: {series}.",
-        "bounded": "Bounded at up to {hz:g} Hz: {series}.",
+        "measured": "These series were read at up to {hz:g} Hz: {series}.",
+        "estimated": ("These series were estimated at up to {hz:g} Hz: {series}."),
+        "bounded": "These series were bounded at up to {hz:g} Hz: {series}.",
         "meter": "{meter} ({quantities})",
-        "energy": "Energy is from {sources:listed}.",
-        "no_energy": "Energy was not measured, because there was no energy meter.",
+        "energy": "Energy values come from {sources:listed}.",
+        "no_energy": ("Energy was not measured, because no energy meter was available."),
         "libraries": "Libraries, as reported by the nodes: {libraries}.",
         # Excluded runs.
         "excluded_only": (
