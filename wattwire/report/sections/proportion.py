@@ -41,7 +41,7 @@ PHRASES = Phrases(
         "table": "Energy against time and resources",
         "rho": "{rho:number} ({p:p 3}, {method})",
         "note": (
-            "95 % intervals without correction for multiple comparisons, so they are "
+            "The 95 % intervals are not corrected for multiple comparisons, so they are "
             "exploratory. Rank intervals need at least ten treatments. “About proportional”: the "
             "whole interval of b is between {low:g} and {high:g}; “cannot tell”: it includes 1 "
             "and extends beyond these limits. “Within treatments”: correlation over runs after "
