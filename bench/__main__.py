@@ -120,7 +120,7 @@ def calling(
 def comparing_kits(
     workbench: Bench, pairs: int, revision: str, cells: Sequence[str], side_s: float
 ) -> None:
-    """Compare kits with the kits of a commit: own time per message, and calls per second."""
+    """Compare kits with the kits of a commit: time per message, and calls per second."""
     results = list(kits.comparisons(workbench, pairs, revision, cells, side_s))
     print(f"\n## Kits beside those of {revision}\n\n{table(results)}", flush=True)
 

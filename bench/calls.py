@@ -39,8 +39,8 @@ CALLS = (500, 10_000)
 """Fewest and most timed calls of one side."""
 WARM_CALLS = 100
 COMPILED_LATE = {"csharp": 3000, "java": 3000, "javascript": 3000}
-"""Calls before the timed ones for languages that compile at run time, where the first thousand
-calls run different code from later ones.
+"""Calls before the timed calls, for languages that compile at run time. Their first thousand calls
+run different code than later calls.
 """
 WARM_S = 10.0
 """Longest warm-up: thousands of calls that wait 40 ms each would take minutes."""
@@ -69,7 +69,7 @@ def comparisons(
 
 
 def chosen(cells: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Return the cells that match a pattern, of middleware with at least one bare client."""
+    """Return the matching cells of each middleware that has at least one bare client."""
     with_bare_client = {name.partition("/")[0] for name in cells if name.endswith(SUFFIX)}
     return [
         name
@@ -135,8 +135,8 @@ def _pair(sides: Sides, warm: int, count: int, number: int) -> tuple[float, floa
         started(workbench, cell, total, "client", "server") as cell_group,
     ):
         bare_group.go()
-        # Start the bare client within the window, so that its server records, as the cell's server
-        # does.
+        # The bare client starts within the window, in which its server records, like the cell's
+        # server.
         sleep_until(bare_group.start_ns)
         server = bare_group.node("server")
         with _BareClient(workbench, sides.bare, server, warm, count) as bare_client:

@@ -1,8 +1,8 @@
 """Simulate the coverage and width of each confidence interval of the page.
 
-Promised: at least 93 % for a nominal 95 % on lognormal, normal, t3 and blocked runs, wherever the
-page prints the interval. Contrasts shift with the true value, so one true value is sufficient for
-them. Cliff's delta and omega squared have several true values, and the table shows the lowest
+The promise is at least 93 % for a nominal 95 % on lognormal, normal, t3 and blocked runs, wherever
+the page prints the interval. Contrasts shift with the true value, so one true value is sufficient
+for them. Cliff's delta and omega squared have several true values, and the table shows the lowest
 coverage.
 """
 
@@ -22,7 +22,7 @@ from wattwire.stats.variance import known_degrees
 
 LEAST = 0.93
 SHIFTS = (0.0, 0.5, 1.0, 2.0)
-"""Truths of delta and omega squared: shifts of level 1, in standard deviations of the errors."""
+"""True values of delta and omega squared: shifts of level 1, in standard deviations."""
 TRUTH_PAIRS = 2_000_000
 BOOTSTRAPS, RESAMPLES = 1_000, 999
 WIDTHS_SAMPLED = 50
@@ -139,7 +139,7 @@ def _sample_cells(
     """Return the cells of a row for `data`, shape (trials, runs, 2); `truths` are deltas."""
     runs, sigma = data.shape[1], population.sigma
     logs = data[:, :, 0]
-    # The mean is the mean of the responses, which are exponentials for lognormal runs.
+    # The mean is taken over responses, which are exponentials for lognormal runs.
     responses, mean = logs, 0.0
     if population.name == "lognormal":
         responses, mean = np.exp(logs), float(np.exp(sigma**2 / 2.0))

@@ -1,10 +1,10 @@
 """Simulate false-positive rates of the default analysis and of the paper's method.
 
-Promised: 4.4 to 5.6 % for t and F under the block model. For every test, and for all contrasts of a
-family together, at most 5.6 % on lognormal, normal, t3 and blocked runs. The other rates are
-printed, including the rates of the page's warnings. Cliff's delta is an effect size and causes no
-alarm on the page. The rate at which its interval excludes 0 is printed, and `bench.coverage` has a
-promise for its coverage.
+The promise for t and F under the block model is 4.4 to 5.6 %. For every test, and for all contrasts
+of a family together, it is at most 5.6 % on lognormal, normal, t3 and blocked runs. The other rates
+are printed, including the rates of the page's warnings. Cliff's delta is an effect size and causes
+no alarm on the page. The rate at which its interval excludes 0 is printed, and `bench.coverage` has
+a promise for its coverage.
 """
 
 from __future__ import annotations

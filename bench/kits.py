@@ -47,7 +47,7 @@ PAYLOAD = {
     "payload.encoding": "text", "payload.bytes": 64, "payload.literal": "", "reply": "echo",
     "reply.literal": "", "verify": "full",
 }  # fmt: skip
-"""Unlike a literal, it is stamped and checked."""
+"""Unlike a literal, this payload is stamped and checked."""
 
 
 def comparisons(

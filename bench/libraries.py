@@ -74,7 +74,10 @@ def _against_ddsperf(workbench: Bench, pairs: int) -> Iterator[Comparison]:
     env = {**os.environ, "CYCLONEDDS_URI": DDS_CONFIGURATION}
 
     def tool() -> float:
-        """Return the last median round trip in ns. Each second, ddsperf prints half of it in µs."""
+        """Return the last median round trip in ns.
+
+        ddsperf prints half a round trip, in µs.
+        """
         command = ["ddsperf", "-i", "118", "-D"]
         with _silent_server([*command, str(DDSPERF_S + 3), "pong", "waitset"], env):
             argv = [*command, str(DDSPERF_S), "ping", "size", str(BYTES), "waitset"]

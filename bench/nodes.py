@@ -1,4 +1,4 @@
-"""Run cells without a campaign, and measure from the records of their nodes."""
+"""Run cells without a campaign, and derive measurements from the records of their nodes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def own_cost_roles(cell: CellUnderTest) -> tuple[str, str]:
 
 
 class Bench:
-    """Build cells and run their nodes, with all files in `folder`."""
+    """A builder of cells, which also runs their nodes. All files are in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

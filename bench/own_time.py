@@ -39,7 +39,7 @@ NOT_OURS = {"starting", "matching", "machine baseline", "silent baseline", "wind
 
 
 def seconds_per_run(runs: int) -> list[float]:
-    """Return the own time (s) of each of `runs` runs of the loopback cell, with synced files."""
+    """Return wattwire's time (s) in each of `runs` runs of the loopback cell, with synced files."""
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         study, campaign = Path(name, "study.toml"), Path(name, "c")
         study.write_text(STUDY.format(levels=", ".join(str(64 + k) for k in range(runs))))

@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def p(self) -> float:
-        """Return the one-sided p of the hypothesis that the ratio breaks the promise."""
+        """Return the one-sided p-value of the hypothesis that the ratio breaks the promise."""
         assert self.promise is not None
         alternative = "greater" if self.at_least else "less"
         return float(
@@ -67,9 +67,9 @@ class Comparison:
 
 
 BROKEN = (Broken, OSError, RuntimeError, ValueError, subprocess.SubprocessError)
-"""Errors of a peer that fails, hangs or answers nonsense; any other error is our own fault."""
+"""Errors of a peer that fails, hangs or prints invalid output. Other errors are our faults."""
 lost_pairs: list[str] = []
-"""Pairs of this process without a result, with reasons; they make the bench exit with 1."""
+"""Pairs without a result, with the reasons. If there are any, the bench exits with 1."""
 
 
 def lose_pair(name: str, number: int, pairs: int, error: BaseException) -> None:

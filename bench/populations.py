@@ -1,7 +1,7 @@
 """Simulate runs: log responses of campaigns whose levels differ only by an added shift.
 
-The shape is (trials, blocks, levels), with one run per level and block. Every level has the same
-location, so a shift that is added to a level is the true value for the intervals.
+The arrays have shape (trials, blocks, levels), with one run per level and block. Every level has
+the same location, so a shift that is added to a level is the true value for the intervals.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Population:
     own: bool = False
     held: bool = False
     level_by_level: bool = False
-    """Whether all runs of a level come one after the other in the run order."""
+    """Whether the runs of a level are consecutive in the run order."""
 
     def order(self, blocks: int, levels: int) -> FloatArray:
         """Return the position of each run in the run order, shape (blocks·levels,), by block."""

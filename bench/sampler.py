@@ -97,7 +97,7 @@ def sampled(agent: AgentClient, folder: Path, tick_hz: float) -> float:
 
 
 def share_of_loop(argv: list[str]) -> float:
-    """Return the share of a core of a program that prints a line and then reads in a loop."""
+    """Return the CPU use (share of a core) of a program that prints a line and reads in a loop."""
     reader = subprocess.Popen(argv, stdout=subprocess.PIPE)
     try:
         assert reader.stdout is not None

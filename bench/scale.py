@@ -73,7 +73,7 @@ def rows(page_rows: int, import_rows: int, messages: int) -> Iterator[Row]:
 
 
 def _table_to_page(folder: Path, row_count: int) -> Iterator[Row]:
-    """Yield measurements from a table of runs to its page, and of the page in Chromium."""
+    """Yield measurements of the import of a table with its page, and of the page in Chromium."""
     table = _table(folder / "table.csv", row_count)
     seconds, mebibytes = _run(_import(table, folder / "table"))
     page = folder / "table" / "report" / "index.html"

@@ -1,7 +1,7 @@
 """Simulate the coverage of the interval that stops a campaign by width, and the savings.
 
-Promised: for a nominal 95 %, at least 94 % on simulated pairs, and at least 93 % on runs of two
-papers, resampled by whole repetition, over all their campaigns. The coverage of each paper is
+For a nominal 95 %, the promise is at least 94 % on simulated pairs. On runs of two papers,
+resampled by whole repetition, it is at least 93 % over all campaigns. The coverage of each paper is
 printed. Savings are relative to a campaign with all blocks that the plan allows.
 """
 

@@ -220,7 +220,7 @@ def _compare(load: Load, rounds: int) -> Iterator[Comparison]:
 def _order(ways: Sequence[syscalls.Way], number: int) -> list[syscalls.Way]:
     """Return the order of a round: rotations of `ways`, first reversed and then unreversed.
 
-    No method therefore always follows the same other method.
+    This prevents one method from always following the same other method.
     """
     shift = number % len(ways)
     rotated = [*ways[shift:], *ways[:shift]]

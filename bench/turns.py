@@ -19,7 +19,7 @@ from pathlib import Path
 SLICE_NS = (2e6, 4e6)
 """Shortest and longest slice; a random length keeps periodic events from hitting only one side."""
 AWAY_NS = 1_000_000
-"""Largest delay of a wake-up on the slice's core; after a longer one, the host had the core."""
+"""Maximum delay of a wake-up on the core. After a longer delay, the host had the core."""
 
 
 @dataclass
@@ -32,8 +32,9 @@ class Turn:
     group: int
     is_done: Callable[[], bool]
     slices: list[tuple[int, int]] = field(default_factory=list)
-    """Intervals (begin, end) in which it could run. The times are read between the signals, so no
-    interval is too long."""
+    """Intervals (begin, end) in which the program could run. The times are read between the
+    signals, so no interval is too long.
+    """
     _since_ns: int | None = field(default_factory=time.monotonic_ns)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Check with planted loads of three classes that a load excludes busy and idle cells equally."""
+"""Check with planted loads of three classes whether busy and idle cells are excluded equally."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Loads:
 
 
 class Cells:
-    """The cell loopback/cpp in two studies: one keeps two cores busy, the other mostly waits."""
+    """The cell loopback/cpp in two studies: one uses two cores fully, the other mostly waits."""
 
     def __init__(self, workbench: Bench) -> None:
         self._made, self._runs = workbench, 0

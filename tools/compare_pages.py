@@ -87,7 +87,7 @@ class Difference(NamedTuple):
 
 
 class Comparison:
-    """Count equal numbers by source, and store the differences."""
+    """Numbers of equal values by source, and the list of differences."""
 
     def __init__(self) -> None:
         self.equal: Counter[str] = Counter()
@@ -224,7 +224,7 @@ def _in_context(text: Iterable[tuple[str, str]]) -> Iterator[_Mention]:
 def _paired_by_words(
     old: Sequence[_Mention], new: Sequence[_Mention], same: str, score_min: float
 ) -> tuple[list[tuple[_Mention, _Mention]], list[_Mention], list[_Mention]]:
-    """Return pairs with equal `same` fields and similar words, and the rest of both sides."""
+    """Return pairs with an equal field `same` and similar words, and the unpaired mentions."""
     scored = []
     for i, a in enumerate(old):
         for j, b in enumerate(new):
@@ -275,7 +275,7 @@ def compare_analysis(comparison: Comparison, old: Report, new: Report) -> None:
 
 
 def _compare_treatments(comparison: Comparison, old: Report, new: Report) -> None:
-    """Compare medians and geometric means with those of the old page's runs, to five digits."""
+    """Compare medians and geometric means with the old page's runs, to five digits."""
     titles = {c["response"]: c["response_title"] for c in new.analysis.get("contrasts", [])}
     means: dict[str, Callable[[list[float]], float]] = {
         "medians": statistics.median,

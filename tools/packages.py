@@ -32,7 +32,10 @@ class Package:
     purpose: str
 
     def present(self) -> bool:
-        """Return whether the program, file or module of the package exists, however installed."""
+        """Return whether the program, file or module of the package exists.
+
+        The way in which it was installed is not relevant.
+        """
         if self.shown_by.startswith("/"):
             return Path(self.shown_by).exists()
         if self.shown_by.startswith("python:"):

@@ -196,7 +196,7 @@ def audit_counts(run: NodeRun, expect: Expect) -> Iterator[Problem]:
 
 
 def _count_problems(run: NodeRun, done: dict[str, Any], expect: Expect) -> Iterator[Problem]:
-    """Yield each difference between the counts of DONE and those of the records."""
+    """Yield each difference between the counts of DONE and the counts of the records."""
     answered = [r for r in run.of_kind(MESSAGE, CALL, RESULT) if not r.flags & (TIMEOUT | FAILED)]
     if run.sends:
         attempts = run.of_kind(MESSAGE, CALL, RESULT)
@@ -220,7 +220,7 @@ def _count_problems(run: NodeRun, done: dict[str, Any], expect: Expect) -> Itera
 
 
 def audit_records(run: NodeRun, group: Group, expect: Expect) -> Iterator[Problem]:
-    """Yield the breaches of C-13, C-17, C-25 and C-27 by single records."""
+    """Yield the breaches of C-13, C-17, C-25 and C-27 in single records."""
     spec, role = run.spec, run.spec["role"]
     records_by_breach: dict[tuple[str, str], list[Any]] = {}
 
@@ -327,7 +327,7 @@ def audit_schedule(run: NodeRun, group: Group, expect: Expect) -> Iterator[Probl
 
 
 def _sent_times(run: NodeRun, sent: dict[str, Any], attempts: list[Record]) -> Iterator[Problem]:
-    """Yield each difference between the times of SENT and those of the records (C-14)."""
+    """Yield each difference between the times of SENT and the times of the records (C-14)."""
     first_ns = min(record.begin_ns for record in attempts)
     if sent.get("begin_ns") != first_ns:
         text = f"SENT reports begin_ns {sent.get('begin_ns')}; the first message began at "

@@ -45,7 +45,7 @@ def node_runs(group: Group) -> list[NodeRun]:
 
 
 def audit(group: Group, expect: Expect | None = None) -> list[Problem]:
-    """Return the breaches, by a finished group, of the clauses that apply to every run."""
+    """Check a finished group against the clauses of every run, and return the breaches."""
     expect = expect or Expect()
     runs = node_runs(group)
     problems: list[Problem] = []
@@ -243,7 +243,7 @@ def _feedback(
 def closing_problems(group: Group) -> list[Problem]:
     """Return the breaches of C-15: a receiver printed DONE before quiet_ms and linger_ms passed.
 
-    `linger_ms` counts from STOP; `quiet_ms` from STOP or from the last arrival after it.
+    `linger_ms` counts from STOP. `quiet_ms` counts from STOP or from the last arrival after it.
     """
     problems = []
     for node in group.receivers:

@@ -66,8 +66,9 @@ def _no_service() -> AbstractContextManager[list[str]]:
 class Wire(Protocol):
     """A peer on a middleware's wire that uses no kit: `middleware/MW/wire.py`.
 
-    `Wire(token)` may listen; `endpoint` is its entry in a node's peers.endpoints. Kinds: 0 message,
-    1 request, 2 reply. `receive` returns the `sender`, to which the reply must be sent.
+    `Wire(token)` may listen; `endpoint` is its entry in a node's peers.endpoints. The kinds are 0
+    (message), 1 (request) and 2 (reply). `receive` returns the `sender`, to which the reply must be
+    sent.
     """
 
     endpoint: str
@@ -139,7 +140,7 @@ class CellUnderTest:
         return self.name.partition("/")[2]
 
     def bytes_max(self, encoding: str) -> int | None:
-        """Return the longest payload of the cell in an encoding, in bytes; None: no limit."""
+        """Return the longest payload of the cell in an encoding, in bytes; None without a limit."""
         if encoding == "record" and self.record_bytes_max is not None:
             return self.record_bytes_max
         return self.payload_bytes_max
@@ -170,7 +171,7 @@ class Problem:
 class ClauseResult:
     """The result of one clause: `status` is passed, failed or skipped; `detail` gives the reason.
 
-    `clause` is the number of a clause. For a pair of languages it is `pair`; `name` is then
+    `clause` is the number of a clause, or `pair` for a pair of languages. For a pair, `name` is
     `pair[middleware: sender -> receiver]`, and `detail` names the broken clauses.
     """
 

@@ -1,4 +1,4 @@
-"""Scenario of calls that a server of another run answers with errors (C-36)."""
+"""Scenario for calls that a server of another run answers with errors (C-36)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 def answered_with_errors(bench: Bench) -> list[Problem]:
     """Return the breaches of a client whose calls reach a server of another run.
 
-    The client first matches a server of its own run. The other server must reject its calls.
+    The client first matches the server of its run. The other server must reject its calls.
     """
     cell = bench.cell
     if not cell.error_replies:

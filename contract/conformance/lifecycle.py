@@ -1,4 +1,4 @@
-"""Scenarios of end of input, signals, the death of a peer, and the descriptor of lines."""
+"""Scenarios for end of input, signals, the death of a peer, and the descriptor of lines."""
 
 from __future__ import annotations
 

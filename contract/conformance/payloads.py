@@ -1,4 +1,4 @@
-"""Scenarios of payloads, replies, strangers and pairs of languages (C-18 to C-23)."""
+"""Scenarios for payloads, replies, strangers and pairs of languages (C-18 to C-23)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node processes: each has its own session and bounded waits, and is killed at the end."""
+"""Processes of nodes, with separate sessions and bounded waits. They are killed at the end."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parse_line(raw: bytes, t_ns: int) -> Line:
 
 
 class NodeProcess:
-    """A running node. Times are ns of CLOCK_MONOTONIC; limits of waits are in seconds."""
+    """A running node. Times are in ns of CLOCK_MONOTONIC; time limits are in seconds."""
 
     def __init__(
         self,

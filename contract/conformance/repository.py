@@ -31,7 +31,7 @@ def _manifest(*parts: str) -> dict[str, Any]:
 
 
 def kit_languages() -> list[str]:
-    """Return the languages whose kits are tested with mutants."""
+    """Append lines to `self.lines` until the node's output ends. This method runs in a thread."""
     return sorted(path.parent.name for path in (ROOT / "languages").glob("*/mutants.toml"))
 
 

@@ -60,7 +60,7 @@ class Samples:
 
 
 def _header_problems(header: tuple[Any, ...], size: int, spec: dict[str, Any]) -> Iterator[str]:
-    """Yield a text for each wrong field of a header; `size` is the file's, in bytes."""
+    """Yield a text for each wrong field of a header; `size` is the size of the file in bytes."""
     magic, version, header_bytes, record_bytes, role, clock, node, pad, pad2 = header[:9]
     count, _overflow, seed, reserved = header[9:]
     expected = {

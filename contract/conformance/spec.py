@@ -26,7 +26,7 @@ def new_token() -> str:
 
 
 def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
-    """Return the complete spec of one node; keys in `changes` have `__` in place of the dot."""
+    """Return the complete spec of one node; keys in `changes` have `__` instead of the dot."""
     encodings = [name for name in ENCODINGS if f"encoding.{name}" in cell.capabilities]
     has_open_loop = pattern == "topic" or "loop.open" in cell.capabilities
     spec: dict[str, Any] = {
@@ -58,7 +58,7 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
 def overlap(spec: dict[str, Any]) -> int:
     """Return `outstanding_max`, or 1 if replies do not identify their calls (C-33).
 
-    In the latter case only some middlewares could match a reply with its call.
+    Without such an identity, only some middleware can match a reply with its call.
     """
     unit = 2 if spec["payload.encoding"] == "text" else 1
     anonymous = spec["payload.bytes"] < 8 * unit or spec["payload.literal"]

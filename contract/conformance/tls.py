@@ -1,4 +1,4 @@
-"""Scenarios of TLS: a valid certificate, and certificates that a client must reject (C-35)."""
+"""Scenarios for TLS: a valid certificate, and certificates that a client must reject (C-35)."""
 
 from __future__ import annotations
 

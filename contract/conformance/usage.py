@@ -1,4 +1,4 @@
-"""Scenarios of command line, spec, capabilities, and a start in the past (C-01 to C-04, C-08)."""
+"""Scenarios for command line, spec, capabilities, and a start in the past (C-01 to C-04, C-08)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios of the window: schedules, lateness, timeouts, STOP, drain and overflow.
+"""Scenarios for the window: schedules, lateness, timeouts, STOP, drain and overflow.
 
 They examine C-10 to C-17 and C-26 to C-30.
 """

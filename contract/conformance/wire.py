@@ -1,7 +1,7 @@
 """Scenarios in which the suite is the peer on the wire and sends faulty messages.
 
-They apply to middlewares with a `wire.py`, which sends records as JSON. These scenarios test code
-of the kits, which is the same for every middleware.
+They apply to middleware with a `wire.py`, which sends records as JSON. These scenarios test code of
+the kits, which is the same for all middleware.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scenarios of calls in which the suite is the peer: replies, wrong replies, overlapping calls."""
+"""Scenarios for calls in which the suite is the peer: replies, wrong replies, overlapping calls."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Result:
 
 
 class Cli:
-    """Run `python -m wattwire` in a separate folder."""
+    """The command `python -m wattwire`, run in a separate folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -60,7 +60,7 @@ stall_max_ms = 60000.0
 """
 HANG_S = 120.0
 CAMPAIGN_S = 4.0
-"""Seconds from the campaign's start within which a kill is scheduled, or at its next chance."""
+"""Maximum delay (s) of a kill. The kill waits longer if there is no victim at that time."""
 
 
 @dataclass
@@ -123,7 +123,7 @@ def victim(kind: str, controller: int) -> int | None:
 
 
 def born(pid: int) -> str | None:
-    """Return the start time of a process, which distinguishes it from later ones with its id."""
+    """Return the start time of a process, to distinguish reuses of its id."""
     with contextlib.suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
     return None

@@ -76,7 +76,7 @@ def study(tmp_path):
 
 @pytest.fixture
 def lies(cli, study, tmp_path):
-    """Return a function that runs a client's calls to a lying server: the output and the row."""
+    """Return a function that runs calls to a lying server and returns the output and the row."""
 
     def told(middleware, lie, *more, client="python", **environment):
         root = tmp_path / "more"

@@ -39,8 +39,9 @@ def representatives(middleware: str) -> list[Cell]:
 
 
 CHOSEN = {cell.name for middleware in MIDDLEWARE for cell in representatives(middleware)[-1:]}
-"""The compiled one where there is one: the suite starts a hundred nodes, and Python's take most of
-a core for that. Those of Python stand in the pairs below."""
+"""The compiled cell if there is one, because the suite starts a hundred nodes, and Python nodes
+then need most of a core. Python's cells are tested in the pairs below.
+"""
 
 
 @pytest.fixture(scope="module")

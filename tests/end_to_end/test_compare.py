@@ -1,4 +1,4 @@
-"""Test the workflow of a build server: compare two checkouts of a cell and detect the slower."""
+"""Test the workflow of a build server: compare two checkouts of a cell, and detect the slow one."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_the_action_finds_the_planted_cost_and_confirms_it_before_it_fails(
 def again_and_across(cli, folder: Path) -> None:
     """Check further commands on the measured campaign.
 
-    A resume runs nothing again. A comparison of a campaign with itself is never worse. A campaign
+    A resume repeats no run. A comparison of a campaign with itself is never worse. A campaign
     of another machine is refused unless it is requested.
     """
     again = cli("run", "--resume", "both", "--json", "--no-report")

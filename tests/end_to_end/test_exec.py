@@ -45,7 +45,7 @@ BASELINE = "0.4s"
 
 @pytest.fixture
 def measured(cli, tmp_path):
-    """Return a function that runs `exec --json`: the result, its table and its folder."""
+    """Return a function that runs `exec --json` and returns the result, table and folder."""
 
     def run(*arguments: str, **environment: str):
         folder = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"

@@ -1,6 +1,6 @@
 """Test that a kill at a random time loses at most the current run.
 
-The module random_kills does more kills than this test.
+The module random_kills executes more kills than this test.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def test_the_planted_beginning_is_found_and_left_out_of_time_and_cost_alike(cli,
     campaign = Campaign(tmp_path / "c")
     found = campaign.warm_up
     needs = {one["cell"]: one["calls"] for one in found["cells"]}
-    # At least the first of STEPS above 300; on a busy machine, the warm-up may appear longer.
+    # The warm-up is at least the first of STEPS above 300. A busy machine may make it longer.
     assert needs["cold/python"] >= 500
     assert found["calls"] == max(needs.values())
     calls_of_each = f"{plural(found['calls'], 'call')} of each client"

@@ -19,7 +19,7 @@ KINDS = {"usage", "protocol", "absent", "permission", "busy", "io", "failed"}
 BATCH = 200
 HANG_S = 120.0
 BLANK = b" \t\r\n\f"
-"""A line of these alone gets no reply."""
+"""A line that contains only these characters gets no reply."""
 # Requests that could affect other programs of this machine are excluded: `clean` and `build` are
 # omitted, and `spawn` names a program that does not exist.
 REQUESTS: tuple[dict[str, Any], ...] = (

@@ -1,7 +1,7 @@
 """Test that every verb reports a damaged campaign with a documented exit code.
 
-Damages are truncated, zeroed, flipped, deleted or duplicated files, edited JSON documents, edited
-journals, and symbolic links, pipes or folders instead of files.
+The tests truncate, zero, flip, delete or duplicate files, edit JSON documents and journals, and
+replace files by symbolic links, pipes or folders.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from wattwire.rig import find_agent
 
 SAMPLE = 8
 ALWAYS = ("listening_empty", "ready_nan", "times_negative", "file_fifo", "link_run_json")
-"""One of each kind of damage that was once done."""
+"""One mode for each kind of damage that occurred in earlier versions."""
 
 
 @pytest.fixture(autouse=True)

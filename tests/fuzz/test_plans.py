@@ -1,4 +1,4 @@
-"""Test mutated studies, from `plan --table` to the specs: a message, never a crash."""
+"""Test that mutated studies give a message, never a crash, from `plan --table` to the specs."""
 
 from __future__ import annotations
 

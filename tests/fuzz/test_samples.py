@@ -60,7 +60,7 @@ def test_a_damaged_sample_file_gives_no_other_number(cases: Cases, place: Path) 
         except SampleFileError as error:
             assert str(place) in str(error)
             continue
-        # An accepted file has an intact header, and each record unchanged and in its place.
+        # An accepted file has an intact header, and all its records are unchanged and in order.
         assert data[:24] == good[:24] and data[40:64] == good[40:64], f"seed {seed}"
         assert len(data) == 64 + 40 * len(found.records), f"seed {seed}"
         again = np.frombuffer(data, MESSAGE_RECORD, offset=64)

@@ -23,7 +23,7 @@ _NO_BODY = frozenset({";", "}", ")", "=", "."})
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its kind (name, string, mark), its text without quotes, and its line from 1."""
+    """One token: its kind (name, string, mark), its text without quotes, and its line number."""
 
     kind: str
     text: str

@@ -1,4 +1,4 @@
-"""List the files that are, or could be, committed, for the rules."""
+"""List the files that are committed or could be committed."""
 
 from __future__ import annotations
 

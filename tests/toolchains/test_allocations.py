@@ -1,4 +1,4 @@
-"""Run the kits' tests that a message causes no allocation, with a planted allocation in each."""
+"""Test that the kits' allocation tests pass, and that they fail with a planted allocation."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ CELLS = sorted(
     for path in (ROOT / "bench" / "cells" / "middleware").glob("*/*/node.toml")
 )
 NULL = [name for name in CELLS if name.startswith("null/")]
-"""The kits' own cost; they need a language's toolchain and its kit, and fetch nothing else."""
+"""Cells that measure the cost of a kit. They need only the language's toolchain and the kit."""
 BARE = [name for name in CELLS if name not in NULL]
-"""Clients of libraries, which are fetched and built: minutes, and hundreds of megabytes."""
+"""Clients of libraries that are downloaded and built: minutes and hundreds of megabytes."""
 
 
 def build(name: str) -> None:

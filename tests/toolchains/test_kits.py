@@ -1,7 +1,7 @@
 """Test kits against the golden vectors of the contract, with a small program in each language.
 
-A language's `vectors.toml` specifies how the program is built and run. It prints one line for each
-input line. Numbers are decimal, byte strings are hexadecimal, and "-" is none:
+A language's `vectors.toml` specifies how the program is built and run. The program prints one line
+for each input line. Numbers are decimal, byte strings are hexadecimal, and "-" is none:
 
     clock                                            ns of the kit's clock
     payload SEED SEQ SEND_NS ENCODING BYTES          the payload

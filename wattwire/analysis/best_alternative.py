@@ -42,7 +42,7 @@ class Choice:
     placed: tuple[Placed, ...]
     why_not: str = ""
     without: Mapping[str, str] = field(default_factory=dict)
-    """Reason by name for each alternative left unranked because one of its runs has no value."""
+    """Alternative without a rank → reason; one of its runs has no value."""
 
     def titles(self, group: str) -> list[str]:
         """Return the names of the alternatives of one group, in ascending order."""

@@ -1,7 +1,7 @@
 """Require a minimum number of messages for the use of a run's latency percentile.
 
-What: an answer, a median over runs or a limit uses the percentile of a run only if the run has at
-least `stats.carried_size` messages, including lost messages.
+An answer, a median over runs or a limit uses the percentile of a run only if the run has at least
+`stats.carried_size` messages, including lost messages.
 
 What it misses: whether the messages are independent. The interval of such an answer is computed
 over runs, so the scatter of the runs already includes dependence within a run. The percentile of a

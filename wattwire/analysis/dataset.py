@@ -52,12 +52,12 @@ class CampaignReader(Protocol):
 class Evidence:
     """All data of a campaign that a report uses.
 
-    `attempts` has one row per attempt. For each run, one attempt counts: `usable` has those that
-    are valid, and `excluded` the others. Neither includes control runs; `controls` has the valid
-    control runs. `traced` has the valid runs that counted system calls, which no other frame
-    includes. `factors` maps each factor to its planned levels, except levels that occur only in
-    treatments that were not requested. `levels_seen`, `titles_seen`, `words_seen`, `fits`, `groups`
-    and `baselines` are caches.
+    `attempts` has one row per attempt. For each run, one attempt counts. `usable` contains the
+    valid attempts that count, and `excluded` contains the others. Neither includes control runs;
+    `controls` has the valid control runs. `traced` has the valid runs that counted system calls,
+    which no other frame includes. `factors` maps each factor to its planned levels, except levels
+    that occur only in treatments that were not requested. `levels_seen`, `titles_seen`,
+    `words_seen`, `fits`, `groups` and `baselines` are caches.
     """
 
     reader: CampaignReader
@@ -262,7 +262,7 @@ def _factors(study: StoredStudy, plan: Sequence[Mapping[str, Any]]) -> dict[str,
 
 
 def _titles(reader: CampaignReader) -> dict[str, dict[str, str]]:
-    """Return the titles of levels by factor. Titles of the study override those of the machine."""
+    """Return the titles of levels by factor. The study's titles override the machine's titles."""
     return {**reader.machine.get("titles", {}), **reader.study.titles}
 
 

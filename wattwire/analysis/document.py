@@ -148,7 +148,7 @@ def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]
 
 
 def _controls(evidence: Evidence) -> Iterator[dict[str, Any]]:
-    """Yield the ratios of control runs per response: A/A, and with over without sampling."""
+    """Yield the ratios of control runs per response: A/A, and with sampling over without it."""
     for response in asked_responses(evidence):
         if measured(evidence.controls, response):
             pairs = {

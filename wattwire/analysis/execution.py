@@ -49,7 +49,7 @@ class Row:
     def interval(self, figure: str) -> Value:
         """Return the mean over repeats with its t interval.
 
-        One repeat gives a value without an interval, two repeats give TooFew.
+        One repeat gives a value without an interval, and two repeats give TooFew.
         """
         return mean_of(self.figures.get(figure, []))
 

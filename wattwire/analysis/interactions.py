@@ -71,8 +71,8 @@ def _partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:
 def changes(rows: Sequence[AtLevel]) -> list[Change]:
     """Return the ratios that differ between levels of another factor, largest change first.
 
-    What: two levels whose 95 % intervals do not overlap and whose ratios differ by at least
-    CHANGE_MIN.
+    What it detects: two levels whose 95 % intervals do not overlap and whose ratios differ by at
+    least CHANGE_MIN.
     What it misses: changes that are smaller than the intervals, and factors that the question does
     not name. The analysis is exploratory: the intervals are not corrected for their number.
     """

@@ -1,4 +1,4 @@
-"""Check the study's limits on responses (at most, at least)."""
+"""Check the study's upper and lower limits on responses."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Checked:
 def check_limits(evidence: Evidence) -> list[Checked]:
     """Check every limit of the study at each treatment that it applies to.
 
-    What: whether the typical run is within the limit.
+    What it computes: whether the typical run is within the limit.
 
-    How: a t interval over run summaries, of the geometric mean, or of the mean if a value is not
+    How: a t interval of the geometric mean over run summaries, or of the mean if a value is not
     positive. The intervals are Bonferroni-corrected to the simultaneous level CONFIDENCE. The
     verdict is "holds" if the whole interval is within the limit, and "broken" if no part of it is.
 

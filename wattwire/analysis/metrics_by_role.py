@@ -57,7 +57,7 @@ def _sum(evidence: Evidence, frame: pl.DataFrame, names: list[str], role: str) -
 
 
 def _nodes(evidence: Evidence, run: str, role: str) -> int:
-    """Return the number of a run's nodes of a role, or of all roles.
+    """Return the number of nodes in a run, for one role or for all roles.
 
     Return 0 if the run's document lists no nodes.
     """

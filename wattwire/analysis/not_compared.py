@@ -35,8 +35,8 @@ CALLED = ("service", "action", "pingpong")
 def without_value(frame: pl.DataFrame, response: Response) -> Mask:
     """Return whether each run lacks a comparable value of a response, shape (runs,).
 
-    Runs whose nodes died before any latency was measured also count. Otherwise only the better runs
-    of the treatment would remain.
+    Runs whose nodes died before any latency was measured are included. Otherwise, only the better
+    runs of the treatment would remain.
     """
     values = column(frame, response.column)
     is_excluded: Mask = np.isposinf(values)

@@ -66,7 +66,7 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
 def offered(
     questions: Sequence[Question], described: Mapping[str, Mapping[str, str]]
 ) -> tuple[Response, ...]:
-    """Return the responses of the questions, then those of the data, then OFFERED."""
+    """Return the responses of the questions, of the imported data and of OFFERED, in this order."""
     requested = [name for question in questions for name in question.responses]
     named = [resolve(name, described) for name in (*requested, *described)]
     by_column: dict[str, Response] = {}

@@ -98,7 +98,7 @@ class Rejudged:
         return f"{run}-{self._judged_attempt(run)['attempt']}" if run in self._attempts else run
 
     def summary(self) -> pl.DataFrame:
-        """Return one row per attempt. `verdict` and `used` are under the new limits."""
+        """Return one row per attempt. `verdict` and `used` apply the new limits."""
         summary = self._campaign.summary()
         verdicts, used = [], []
         for row in summary.iter_rows(named=True):
@@ -126,7 +126,7 @@ class Rejudged:
 
 @dataclass(frozen=True)
 class Look:
-    """In a look, no run is excluded; `excluded` of `runs` runs violate a default limit."""
+    """Notice on a look, which excludes no run; `excluded` of `runs` runs violate default limits."""
 
     runs: int
     excluded: int
@@ -136,7 +136,10 @@ class Look:
 
 @dataclass(frozen=True)
 class JudgedAgain:
-    """The limits were changed after the measurement; numbers of runs under both limits."""
+    """Notice on limits that were changed after the measurement.
+
+    It has the numbers of valid runs and of all runs under the new and under the original limits.
+    """
 
     changes: str
     valid: int

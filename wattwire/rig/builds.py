@@ -80,7 +80,7 @@ class BuildStep:
 
 
 class NotBuiltError(MissingError):
-    """A builder with `look` set was asked for a build that does not exist.
+    """Error for a missing build, raised by a builder with `look` set.
 
     `heavy` is the duration of the build as text. `expected_s` is a forecast in seconds.
     """
@@ -101,7 +101,7 @@ class LackingError(MissingError):
 
 
 class Builder:
-    """Build cells on one host through its agent, and cache the results.
+    """Builder of cells on one host through its agent. It caches its results.
 
     With `look`, a missing build raises NotBuiltError.
     """
@@ -131,7 +131,7 @@ class Builder:
         """Return the missing builds of these cells.
 
         The result maps names of cells or environments to expected seconds. Cells that cannot be
-        built here are omitted. Nothing is built. The progress of later builds counts these builds.
+        built here are omitted. Nothing is built. Later progress reports count these builds.
         """
         look_before, self._look = self._look, True
         expected_s: dict[str, float] = {}
@@ -319,7 +319,7 @@ def check_requirements(cell: Cell) -> None:
 
 
 def require(names: Sequence[str], wanted_by: str) -> None:
-    """Check that executables, and files given as /PATH, exist. `wanted_by` is for the error."""
+    """Check that executables, and files given as /PATH, exist. The error names `wanted_by`."""
     # Debian installs daemons in sbin, which is not on the PATH of an ordinary user.
     path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin"
     checked = [name for name in names if not name.startswith("{")]

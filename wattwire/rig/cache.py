@@ -20,11 +20,11 @@ MARKER = ".wattwire-complete"
 TREES = "trees"
 """Sources of commits measured as variants; agents do not use them."""
 COMPILERS = "compilers"
-"""Files that compilers keep between builds, one folder for each."""
+"""Files that compilers cache between builds, in one folder for each compiler."""
 HARNESS_COSTS = "harness_costs"
 """Measured costs of the harness, one file for each build; removed with the build."""
 AGENT = b"wattwire-agent"
-"""Name of a serving agent's process, as `agent/src/processes/own.rs` has it."""
+"""Name of the process of an agent, as in `agent/src/processes/own.rs`."""
 DAY_S = 86_400.0
 
 

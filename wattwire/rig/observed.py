@@ -25,7 +25,7 @@ KEPT = 30
 
 @dataclass(frozen=True)
 class ObservedRun:
-    """A run of a cell: its number of nodes, and its seconds in addition to the plan.
+    """A run of a cell: its number of nodes, and its time (s) in addition to the plan.
 
     `overhead_s` is the time to start, match and end nodes and to convert their records. `call_s` is
     the mean duration of a call in a closed loop, or None for an open loop.
@@ -116,7 +116,7 @@ def _run(table: Mapping[str, Any]) -> ObservedRun:
 
 
 def _positive(value: Any) -> float:
-    """Return a value as plausible seconds. Raise ValueError for other values."""
+    """Return a value as seconds. Raise ValueError if it is not plausible."""
     number = float(value)
     if not 0.0 <= number < 1e9:
         raise ValueError(f"found {value!r}; allowed: a number of seconds")

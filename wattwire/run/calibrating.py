@@ -78,7 +78,7 @@ def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]
 
 
 class LoadSteps:
-    """Run constant loads of `step_s` each, in random order, with idle steps between them."""
+    """Constant loads of `step_s` each, in random order, with idle steps between them."""
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ class Options:
 
 
 class CampaignRunner:
-    """Execute a campaign in its directory, which it locks."""
+    """Runner of a campaign in its directory. The runner locks the directory."""
 
     def __init__(self, campaign: Campaign, catalog: Catalog, progress: Progress) -> None:
         self.campaign = campaign

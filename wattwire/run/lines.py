@@ -99,7 +99,7 @@ def _finite(word: str) -> float:
 
 
 def _problem_in(value: Any, depth: int) -> str:
-    """Return a problem that the contract forbids in any value at any depth, or ""."""
+    """Return a breach of the limits that apply to values at all depths, or ""."""
     if depth < 0:
         return f"nested more than {DEPTH_MAX} levels deep"
     if isinstance(value, str):

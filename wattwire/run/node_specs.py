@@ -218,7 +218,7 @@ def nodes_record_bytes(treatment: Treatment, scheduled: int) -> int:
 def _capacity(treatment: Treatment, messages: int, role: str, clients: int) -> int:
     """Return the number of records that one node needs memory for.
 
-    Some roles record only their own `messages`, others the messages of all clients.
+    Some roles record only `messages`, others the messages of all clients.
     """
     per_message = 1
     if treatment["pattern"] == "action":

@@ -67,7 +67,7 @@ class RunProcesses:
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.states: dict[str, ProcessState] = {}
         self.ending = False
-        """Set when the run is being ended; a lost guard is not an error after that."""
+        """Whether the run is ending. The loss of a guard is then not an error."""
 
     def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
         """Start a process through its guard.

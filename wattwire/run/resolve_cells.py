@@ -114,7 +114,7 @@ def _awaited_gap(treatment: Treatment, study: Study, catalog: Catalog) -> str | 
 def _role_cells(
     treatment: Treatment, catalog: Catalog, builder: Builder | None, builds: dict[str, CellBuild]
 ) -> tuple[dict[str, Cell] | None, str | None]:
-    """Return role → cell and None, or None and the reason.
+    """Return (role → cell, None), or (None, reason).
 
     One cell plays all roles unless `server_language` names another language for the hub. Both cells
     must then have the same wire format.

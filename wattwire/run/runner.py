@@ -65,7 +65,7 @@ class RunRecord:
 
 
 class OneRun:
-    """Execute an attempt in `folder`. All its processes are ended in any case."""
+    """Execution of an attempt in `folder`. All processes of the attempt end with it."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class OneRun:
         return int(self._agent.request("mark", name=name)["t_ns"])
 
     def _baseline(self, name: str) -> None:
-        """Wait for the length of a baseline: machine before services start, silent before GO."""
+        """Wait for a baseline: the machine's before services start, or the silent one before GO."""
         self._enter(f"{name} baseline")
         begin_ns = self._mark(f"{name}_begin")
         time.sleep(self._plan.baseline_s)

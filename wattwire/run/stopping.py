@@ -12,7 +12,7 @@ KEY = "stopping"
 
 
 class Stopping:
-    """Apply the stopping rule, and determine the runs that it makes unnecessary.
+    """State of the stopping rule, which determines the runs that are unnecessary.
 
     `analysis/stopping.py` defines the rule. The rule is applied once per block. Its result is
     stored in the journal, so that a stopped campaign does not continue when it is resumed.

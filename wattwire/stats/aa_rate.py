@@ -1,6 +1,7 @@
 """Estimate the A/A rate: the share of identical treatments that are reported as different.
 
-What: alarms among comparisons of a treatment with itself under a second label.
+What it computes: the share of alarms among comparisons of a treatment with itself under a second
+label.
 How: k of m with its exact (Clopper–Pearson) interval, from at least TRIALS_MIN pooled comparisons.
 With fewer comparisons, the interval is too wide to assess the 5 % level, so the function returns no
 rate.

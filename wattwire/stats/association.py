@@ -1,7 +1,7 @@
 """Estimate the association of two quantities: correlations, proportionality, Pareto fronts.
 
-What: Pearson's r, Spearman's ρ and Kendall's τ-b; the exponent b of y ∝ x^b; the points that no
-other point dominates in two quantities.
+What it computes: Pearson's r, Spearman's ρ and Kendall's τ-b; the exponent b of y ∝ x^b; the points
+that no other point dominates in two quantities.
 How: correlation intervals use Fisher's z, with Bonett and Wright's variances for ranks. The p-value
 of a rank correlation is exact for few values without ties. The exponent is the least-squares slope
 of the logarithms, with a t interval.
@@ -120,8 +120,8 @@ def within_groups(
 ) -> Association | Unanswered:
     """Return the linear correlation of x and y, shape (n,), after subtracting the group means.
 
-    What: whether runs of one treatment that used more of x also used more of y. Each group costs
-    one degree of freedom.
+    What it computes: whether runs of one treatment that used more of x also used more of y. Each
+    group costs one degree of freedom.
     What it misses: associations that are masked by measurement error in x and y.
     """
     first, second = _arrays(x, y)

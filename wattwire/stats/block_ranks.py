@@ -1,8 +1,8 @@
 """Test complete blocks by ranks with Friedman's and Quade's tests.
 
-What: the p-value of the hypothesis that no level differs, without assuming normal errors. This is
-the rank counterpart of the block analysis of variance. Quade's test weights blocks by their range;
-Friedman's test weights them equally.
+What it computes: the p-value of the hypothesis that no level differs, without assuming normal
+errors. This is the rank counterpart of the block analysis of variance. Quade's test weights blocks
+by their range; Friedman's test weights them equally.
 How: p comes from permutation within blocks and accounts for ties. For few arrangements, enumeration
 gives an exact p. Otherwise, p comes from DRAWS seeded permutations plus the observed arrangement.
 From CHI_SQUARED_MIN blocks, the chi-squared approximation is used; it is too inaccurate for fewer
@@ -101,7 +101,7 @@ def _test(name: str, table: Sequence[Sequence[float]] | FloatArray) -> BlockRank
 
 
 def _chi_squared_p(scores: FloatArray) -> float:
-    """Return the chi-squared p of centred scores, shape (blocks, levels).
+    """Return the chi-squared p-value of centred scores, shape (blocks, levels).
 
     Under permutation within blocks, the variance of a column sum is the sum of the blocks' mean
     squares. In directions orthogonal to the mean, it is larger by the factor levels / (levels − 1).
@@ -130,7 +130,10 @@ def friedman_scores(data: FloatArray) -> IntArray:
 
 
 def quade_scores(data: FloatArray) -> IntArray:
-    """Return Friedman's scores times twice the rank of each block's range, shape of `data`."""
+    """Return Friedman's scores times twice the rank of each block's range.
+
+    The shape is the shape of `data`.
+    """
     spans = scipy_stats.rankdata(np.ptp(data, axis=1))
     weights = np.rint(2 * spans).astype(np.int64)
     return np.asarray(friedman_scores(data) * weights[:, None], dtype=np.int64)

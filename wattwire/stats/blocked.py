@@ -1,6 +1,7 @@
 """Fit a log-scale linear model within blocks, and estimate ratios with t intervals.
 
-What: geometric-mean ratios between levels of one factor, from one positive number per run.
+What it computes: geometric-mean ratios between levels of one factor, from one positive number per
+run.
 How: ordinary least squares on log(response) with fixed block effects. The block effects are removed
 by centring every column and the response within each block. This does not change the estimates and
 allows any number of blocks. With two or more blocks, each treatment has a mean, and the error is
@@ -344,7 +345,7 @@ def _not_linked(fit: Fit, factor: str, upper: str, lower: str) -> str:
 def contrast_weights(
     fit: Fit, factor: str, level: Level, baseline: Level, within: tuple[str, Level] | None
 ) -> tuple[FloatArray, int]:
-    """Return a contrast's weights on the coefficients, shape (columns,), and its strata."""
+    """Return a contrast's weights on the coefficients, shape (columns,), and the strata count."""
     weights = np.zeros(fit.design.shape[1])
     if fit.kind == "main effects":
         offset = 0

@@ -1,6 +1,7 @@
 """Estimate bootstrap intervals of any statistic over whole runs or whole blocks.
 
-What: the confidence interval of any statistic of run summaries, such as a median or trimmed mean.
+What it computes: the confidence interval of any statistic of run summaries, such as a median or
+trimmed mean.
 How: bias-corrected and accelerated percentiles of seeded resamples of whole runs, or of blocks with
 one value each.
 What it misses: with fewer than RUNS_MIN runs, the coverage is below the nominal level (.74 to .90

@@ -1,7 +1,7 @@
 """Calibrate the energy (J) per second of CPU time with load steps in blocks.
 
-What: the range of c in P = idle + c × busy. P (W) is the machine's power, and busy (cores) is its
-CPU time per second.
+What it computes: the range of c in P = idle + c × busy. P (W) is the machine's power, and busy
+(cores) is its CPU time per second.
 How: least squares within each block, so that drift between blocks does not affect the slope, and a
 t interval over the slopes of the blocks. In addition, each load level is compared with the idle
 steps of its block. The cost per core differs between one busy core and all cores, and the range
@@ -103,7 +103,7 @@ def _slope(load: np.ndarray, power: np.ndarray) -> float:
 
 
 def _slope_p(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
-    """Return the one-sided p of the slope under the hypothesis that power is independent of load.
+    """Return the one-sided p-value of the slope if power is independent of load.
 
     `load` and `power` are centred within their blocks. The scatter is measured around the common
     slope.

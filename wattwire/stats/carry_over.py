@@ -1,7 +1,7 @@
 """Test for carry-over from one run to the next run.
 
-What: whether the level of the preceding run changes the response. (`slope` of the same model tests
-for drift over a block's positions.)
+What it computes: whether the level of the preceding run changes the response. (`slope` of the same
+model tests for drift over a block's positions.)
 How: the level of the preceding run is added to the block model of the response and tested by F.
 What it misses: carry-over that lasts longer than one run. If neighbours always have different
 levels, the effect of the preceding run is partly confounded with the level of the run.

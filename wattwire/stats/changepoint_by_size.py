@@ -1,6 +1,7 @@
 """Detect steps of a quantity between neighbouring sizes beyond its growth with the size.
 
-What: the log ratio of the measured to the expected value, for each pair of neighbouring sizes.
+What it computes: the log ratio of the measured to the expected value, for each pair of neighbouring
+sizes.
 How: the expected value is the value at the smaller size plus 1.5 times the growth in the
 neighbouring pairs, because the cost per byte increases beyond cache sizes. The expected value never
 decreases. A neighbouring pair is ignored if it spans less than a quarter of the pair, because its

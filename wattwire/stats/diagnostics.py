@@ -1,13 +1,13 @@
 """Check the errors of a block model for unequal spread, outliers and serial correlation.
 
-What: whether the levels of a factor have unequal variances, whether single runs are outliers, and
-whether the residuals of neighbours in run order are correlated.
-How: from the residuals of the fitted model. Spread: each residual contains a part of the errors of
-all runs in its block, so the error variance of each level is obtained by solving for it from the
-squared residuals. p is the share of seeded samples from the pooled residuals with at least the same
-ratio. Outliers: the largest residual is compared with the size that FAR_OUT_SHARE of normal samples
-with the same number of runs exceed. Order: the lag-one correlation in run order is compared with
-its normal limit.
+What it computes: whether the levels of a factor have unequal variances, whether single runs are
+outliers, and whether the residuals of neighbours in run order are correlated.
+How: all checks use the residuals of the fitted model. Each residual contains a part of the errors
+of all runs in its block. For the spread, the error variance of each level is therefore the solution
+of a linear system of the squared residuals. Its p is the share of seeded samples from the pooled
+residuals with at least the same ratio. For outliers, the largest residual is compared with the size
+that FAR_OUT_SHARE of normal samples with the same number of runs exceed. For the order, the lag-one
+correlation in run order is compared with its normal limit.
 What it misses: with two treatments, both have the same absolute residual in every block, so their
 spreads cannot be distinguished. This does not affect their contrast, which is one difference per
 block. With few runs, the power is low, so the absence of an alarm proves nothing.
@@ -182,7 +182,7 @@ def far_out(fit: Fit) -> FarOut | None | Unanswered:
 
 @dataclass(frozen=True)
 class SerialCorrelation:
-    """Lag-one correlation of the residuals in run order, with its two-sided p."""
+    """Lag-one correlation of the residuals in run order, with its two-sided p-value."""
 
     correlation: float
     p: float

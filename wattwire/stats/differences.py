@@ -1,6 +1,6 @@
 """Estimate differences of means within blocks, on the untransformed scale.
 
-What: the difference between two levels of one factor, in the unit of the response.
+What it computes: the difference between two levels of one factor, in the unit of the response.
 How: the contrast of `blocked.ratio` on an untransformed fit: arithmetic means without block
 effects, an error pooled over treatments, and a t interval.
 What it misses: if the scatter increases with the response, the pooled error is too large for small

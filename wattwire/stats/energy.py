@@ -1,7 +1,7 @@
 """Estimate joules per message, and test the additivity of attributed costs.
 
-What: the energy per message from the power above the baseline of connected, silent nodes, paired by
-block; the error of attributing energy to two loads that run simultaneously.
+What it computes: the energy per message from the power above the baseline of connected, silent
+nodes, paired by block; the error of attributing energy to two loads that run simultaneously.
 How: the mean of ΔP over blocks with a t interval, divided by the achieved rate. If the interval
 includes zero, the result is an upper limit instead of an estimate. Additivity is the ratio of the
 joint cost to the sum of the separate costs, by block, with a t interval.

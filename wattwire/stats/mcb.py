@@ -1,7 +1,7 @@
 """Determine which alternatives may be the lowest, by multiple comparisons with the best.
 
-What: for each combination of levels of the given factors, whether it may be the lowest, and the
-upper limit of its ratio to the lowest, all at one simultaneous confidence level.
+What it computes: for each combination of levels of the given factors, whether it may be the lowest,
+and the upper limit of its ratio to the lowest, all at one simultaneous confidence level.
 How: each alternative in turn is assumed to be the lowest and compared with all others by one-sided
 t limits with the pooled error of the model. The limits are Bonferroni-corrected, so they are valid
 for any design. The alternatives that are not significantly higher than another form a set that

@@ -1,6 +1,7 @@
 """Estimate means of groups of contrasts within blocks with t intervals, and the sign test.
 
-What: the mean of each group of contrasts (one number per block), with a confidence interval.
+What it computes: the mean of each group of contrasts (one number per block), with a confidence
+interval.
 How: a t interval with the error pooled over the groups, as in a block analysis of variance. The
 variance is never less than the variance of the group itself. If the variances differ significantly
 (Bartlett's test), each group uses its own variance, so that noisy groups do not borrow the
@@ -69,7 +70,7 @@ def _pooled(groups: Sequence[FloatArray]) -> tuple[float, int]:
 
 
 def sign_p(higher: int, pairs: int) -> float:
-    """Return the exact one-sided p of at least `higher` of `pairs`; ties count as not higher.
+    """Return the exact one-sided p-value of at least `higher` of `pairs`; ties count as not higher.
 
     Raise ValueError unless 0 ≤ higher ≤ pairs.
     """

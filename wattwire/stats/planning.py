@@ -1,7 +1,7 @@
 """Estimate the number of blocks that a question needs, from the errors of a pilot campaign.
 
-What: the number of blocks for an interval of a given width or for equivalence within a margin, and
-the smallest difference in joules per message that a given number of blocks resolves.
+What it computes: the number of blocks for an interval of a given width or for equivalence within a
+margin, and the smallest difference in joules per message that a given number of blocks resolves.
 How: the residual variance of the pilot within blocks and the weights of the contrast give the
 variance of one block's log ratio. The width of a t interval decreases with the square root of the
 number of blocks. The power of an equivalence test is the probability that the whole interval is

@@ -1,6 +1,7 @@
 """Estimate shares k of m with exact confidence intervals, and compare two shares exactly.
 
-What: the rate of rare events (losses, rejections) with an interval of guaranteed coverage.
+What it computes: the rate of rare events (losses, rejections) with an interval of guaranteed
+coverage.
 How: Clopper–Pearson from the beta distribution; Fisher's exact test for two shares.
 What it misses: the messages of a run are not independent, so apply this to runs.
 Reference: Clopper & Pearson 1934, Biometrika 26:404; Fisher 1922, JRSS 85:87.
@@ -29,6 +30,6 @@ def share_interval(hits: int, trials: int, confidence: float = 0.95) -> Interval
 
 
 def same_share_p(hits: int, trials: int, other_hits: int, other_trials: int) -> float:
-    """Return the two-sided p of Fisher's exact test of equal shares."""
+    """Return the two-sided p-value of Fisher's exact test of equal shares."""
     table = np.array([[hits, trials - hits], [other_hits, other_trials - other_hits]])
     return float(scipy_stats.fisher_exact(table).pvalue)

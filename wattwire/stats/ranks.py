@@ -1,7 +1,7 @@
 """Estimate blocked contrasts by ranks: Hodges–Lehmann with its exact interval.
 
-What: the typical difference or ratio of paired values (one pair per block), without assuming normal
-errors.
+What it computes: the typical difference or ratio of paired values (one pair per block), without
+assuming normal errors.
 How: the median of the Walsh averages of the differences, or of the log ratios. The confidence
 limits are the Walsh averages at the ranks where the signed-rank test changes its decision, so the
 reported level is exact. With more than EXACT_MAX pairs, the level comes from the normal

@@ -1,8 +1,8 @@
 """Decide when a campaign stops, by the width of its primary intervals and never by p.
 
-What: after each complete block, whether a primary contrast is precise enough. A precise contrast is
-dropped from the remaining blocks, while both sides of the others continue in each block. The
-campaign ends when the last contrast is precise enough.
+What it computes: after each complete block, whether a primary contrast is precise enough. A precise
+contrast is dropped from the remaining blocks, while both sides of the others continue in each
+block. The campaign ends when the last contrast is precise enough.
 How: the t interval of the paired log ratios, one per block, at INNER_CONFIDENCE. Repeated looks
 reduce the coverage. The higher inner level compensates for this, so that the reported interval
 covers 95 %. The rule applies from BLOCKS_MIN blocks. The target and the smallest and largest

@@ -1,6 +1,6 @@
 """Compare two groups of unpaired runs by the ratio of their geometric means.
 
-What: the ratio of the typical values of two groups, from one positive number per run.
+What it computes: the ratio of the typical values of two groups, from one positive number per run.
 How: Welch's t interval for the difference of the means of the logarithms. Variances and numbers of
 runs may differ.
 What it misses: every difference between the two occasions other than the intended difference. The
@@ -64,9 +64,9 @@ def welch_difference(
 ) -> Interval | TooFew | NotComputable:
     """Return the mean of `upper` minus the mean of `lower`, in their unit.
 
-    The shapes are (runs,) and (other runs,). Use this for shares, which may be zero, so that a
-    ratio has no meaning. Groups of fewer than RUNS_MIN runs, and two groups without scatter, are
-    refused. The method is described in the module's documentation, but without logarithms.
+    The shapes are (runs,) and (other runs,). Use this for shares, because a share may be zero, and
+    a ratio then has no meaning. Groups of fewer than RUNS_MIN runs, and two groups without scatter,
+    are refused. The method is described in the module's documentation, but without logarithms.
     """
     test = welch_t(np.asarray(upper), np.asarray(lower), confidence)
     if isinstance(test, (TooFew, NotComputable)):

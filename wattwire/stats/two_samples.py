@@ -1,7 +1,7 @@
 """Compare two unpaired samples by ranks: Hodges–Lehmann shift or ratio, and Cliff's delta.
 
-What: the typical difference or ratio of two samples, and Cliff's delta, P(upper > lower) − P(upper
-< lower).
+What it computes: the typical difference or ratio of two samples, and Cliff's delta, P(upper >
+lower) − P(upper < lower).
 How: the shift is the median of all pairwise differences. Its confidence limits are the differences
 at the ranks where the exact rank-sum test changes its decision. The reported level is therefore
 exact, or a lower bound if values are tied. The limits of delta solve the score-like equation with

@@ -1,9 +1,9 @@
 """Test main effects and interactions of factors by F, with partial omega squared.
 
-What: for a factor, whether any of its levels differ; for a pair of factors, whether the contrasts
-of one factor change with the level of the other. On the log scale of `fit_log`, the contrasts are
-ratios. On the untransformed scale of `fit_plain`, they are differences. The two scales may
-disagree, so both are available.
+What it computes: for a factor, whether any of its levels differ; for a pair of factors, whether the
+contrasts of one factor change with the level of the other. On the log scale of `fit_log`, the
+contrasts are ratios. On the untransformed scale of `fit_plain`, they are differences. The two
+scales may disagree, so both are available.
 How: the contrasts of the fitted block model, each averaged with equal weight over the combinations
 that have both levels, are tested together by F against the pooled error. Omega squared is the
 variance of the effect over the sum of its variance and the error's variance. Its confidence limits

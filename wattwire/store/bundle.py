@@ -27,10 +27,10 @@ from wattwire.store.journal import connected_to_read
 from wattwire.store.redact import NOTE, Redactor
 
 LEFT_OUT_FOLDERS = frozenset({"report", "agent"})
-"""Left out: the report can be rebuilt from the data; the agent's folder has its state and log."""
+"""Omitted. The report can be rebuilt from the data; the agent's folder has its state and log."""
 LEFT_OUT_NAMES = frozenset({"controller.lock", "journal.sqlite-wal", "journal.sqlite-shm", NOTE})
 TEXT_BYTES_MAX = 64 * 2**20
-"""Maximum length of a log in an archive, because it is rewritten whole. Tables have no limit."""
+"""Maximum size of a log in an archive, because logs are rewritten in memory."""
 COPIED_BYTES = 2**20
 PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 MESSAGES = "messages.parquet"

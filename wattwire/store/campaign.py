@@ -345,7 +345,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 def _column(name: str, values: list[Any]) -> pl.Series:
     kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float}:  # one integer must not make an integer column
+    if kinds == {int, float}:  # integers and floats together give a float column
         return pl.Series(name, values, dtype=pl.Float64, strict=False)
     if len(kinds) > 1:  # levels of a factor may differ in type; texts remain distinct
         return pl.Series(name, [None if v is None else str(v) for v in values])

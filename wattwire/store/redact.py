@@ -131,7 +131,7 @@ def _is_name(value: object) -> bool:
 
 @dataclass
 class Redactor:
-    """Replace names in texts and count the replacements."""
+    """Replaces names in texts and counts the replacements."""
 
     names: Names
     replacements: dict[str, int] = field(default_factory=dict)

@@ -1,1 +1,1 @@
-"""Mutants: copies of kits with one planted fault each, which the suite must catch by its clause."""
+"""Copies of kits with one planted fault each, which the suite must detect by its clause."""

@@ -1,4 +1,4 @@
-"""Test that cells that test kits satisfy every clause, and that failures name their clause."""
+"""Test that the cells that test kits satisfy all clauses, and that failures name their clause."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ Cells = Callable[[str], CellUnderTest]
 
 @pytest.fixture(scope="session")
 def checked(cells: Cells) -> Callable[[str], dict[str, ClauseResult]]:
-    """Return a function that runs the suite once per language: its results by clause."""
+    """Return a function that runs the suite once for each language and returns its results.
+
+    The results are by clause.
+    """
     results_by_language: dict[str, dict[str, ClauseResult]] = {}
 
     def check(language: str) -> dict[str, ClauseResult]:

@@ -113,9 +113,10 @@ def first_incomplete(*sides: tuple[Evidence, Runs]) -> Incomplete | None:
 def chosen_responses(
     sides: Sequence[Evidence], wanted: Wanted, defaults: Sequence[str] = DEFAULTS
 ) -> list[Response]:
-    """Return the responses to compare: the requested responses, or those of `defaults` with data.
+    """Return the responses to compare: the requested responses, or the measured `defaults`.
 
-    Raise UsageError if a requested response is on neither side, or if no default was measured.
+    Raise UsageError if a requested response is missing on both sides, or if no default was
+    measured.
     """
     available = sorted(set().union(*(_numeric_columns(side) for side in sides)))
     if wanted.responses:
@@ -137,7 +138,7 @@ def chosen_responses(
 
 
 def _unknown_response(name: str, response: Response, available: Sequence[str]) -> UsageError:
-    """Return the error for a response that no run has: unknown, or known but not measured."""
+    """Return the error for a response that is unknown, or known but not measured."""
     listed = ", ".join(available)
     if metrics.find(name) is not None:
         return UsageError(f"--response: no run has {response.column}; available: {listed}")

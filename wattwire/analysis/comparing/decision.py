@@ -1,6 +1,6 @@
 """Determine the verdicts of a comparison: worse, not worse or cannot tell.
 
-Each response has a verdict, and so has the whole comparison.
+Each response and the whole comparison have a verdict.
 """
 
 from __future__ import annotations

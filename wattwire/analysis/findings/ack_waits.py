@@ -1,7 +1,7 @@
 """Detect latency modes at 40 or 80 ms: Nagle's algorithm and delayed acknowledgements.
 
-What: treatments with a latency mode at 36 to 56 ms or 80 to 104 ms. These are one or two waits,
-each rounded up to the kernel's timer tick, plus the call itself, which takes 5 ms in some
+What it detects: treatments with a latency mode at 36 to 56 ms or 80 to 104 ms. These are one or two
+waits, each rounded up to the kernel's timer tick, plus the call itself, which takes 5 ms in some
 libraries.
 
 How: `stats.mode_between` on each treatment's latencies. If settings with a relevant purpose vary,
@@ -69,7 +69,7 @@ class Contrast:
 
     @property
     def p(self) -> float:
-        """The p-value of the sign test: at least this many of the pairs decrease by chance."""
+        """The p-value of the sign test: the probability of at least as many decreasing pairs."""
         return stats.sign_p(self.fell, self.pairs)
 
     @property

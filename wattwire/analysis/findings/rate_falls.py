@@ -1,7 +1,7 @@
 """Detect latency that decreases as the rate increases, due to wake-ups between messages.
 
-What: groups of runs that differ only in the rate, whose median latency is lower at the highest rate
-than at the lowest rate and does not increase between rates.
+What it detects: groups of runs that differ only in the rate, whose median latency is lower at the
+highest rate than at the lowest rate and does not increase between rates.
 
 How: the log ratio of the medians within each block, `stats.block_intervals` over blocks, and
 Bonferroni over the groups. The ratio must exceed RATIO_MIN and the A/A noise floor.

@@ -1,7 +1,7 @@
 """Detect steps at a payload size: jumps of latency or loss beyond the growth with the size.
 
-What: neighbouring payload sizes between which the median latency or the lost share jumps, in runs
-that differ only in the payload.
+What it detects: neighbouring payload sizes between which the median latency or the lost share
+jumps, in runs that differ only in the payload.
 
 How: `stats.step_logs` and `stats.loss_excess` within each block, `stats.block_intervals` over
 blocks, and Bonferroni over all pairs of sizes in all groups. A step of latency must exceed

@@ -51,7 +51,7 @@ def test_the_look_is_the_width_of_the_primary_ratio_on_the_page(folder) -> None:
     assert found["finished"] == ["swift"]
     assert found["response"] == "cpu_us_per_message"
     answers = answer_all(gather(reader))
-    # There are two levels with one treatment each, so only the family differs from the look.
+    # There are two levels with one treatment each, so only the family distinguishes both intervals.
     assert answers.level == stats.bonferroni(sequential.INNER_CONFIDENCE, answers.family)
     wider = answers.computed()[0].interval
     assert found["width"] < wider.high / wider.estimate - 1

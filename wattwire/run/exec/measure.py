@@ -102,7 +102,7 @@ class Repeat:
 
 
 class OneExecution:
-    """Execute one repeat in `folder`. Attached systems receive no signals."""
+    """Execution of one repeat in `folder`. Attached systems receive no signals."""
 
     def __init__(
         self,

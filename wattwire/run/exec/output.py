@@ -45,7 +45,7 @@ class Totals:
 
 
 class MessageCounter:
-    """Count messages in lines of text with a regular expression.
+    """Counter of messages in lines of text, based on a regular expression.
 
     Without a group, each match is one message. A group `(?P<n>…)` is a running total, and the count
     is its last value. A group `(?P<add>…)` is an amount, and the count is the sum of all amounts.
@@ -103,7 +103,10 @@ class MessageCounter:
 
 
 class Tail:
-    """Follow a growing log file: forward its bytes, and pass its complete lines to a counter."""
+    """Reader of a growing log file.
+
+    It forwards the bytes, and passes complete lines to a counter.
+    """
 
     def __init__(
         self, path: Path, show: Callable[[bytes], None], counter: MessageCounter | None

@@ -83,7 +83,7 @@ def describe_columns() -> dict[str, dict[str, str]]:
 
 
 class ExecRows:
-    """Compute the rows of one repeat."""
+    """The rows of one repeat, computed from its readings."""
 
     def __init__(
         self,

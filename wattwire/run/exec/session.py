@@ -19,7 +19,7 @@ from wattwire.store.redact import note_names
 
 
 class Executor:
-    """Measure a request and write the tables to its folder."""
+    """Measurement of a request, with its tables in a folder."""
 
     def __init__(self, folder: Path, request: Request, progress: Progress) -> None:
         self._request, self._progress = request, progress

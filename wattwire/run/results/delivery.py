@@ -109,7 +109,7 @@ def expected_deliveries(
 
 
 class LatencyTally:
-    """Accumulate the latency (µs) of a run, without its warm-up, from parts of its deliveries."""
+    """Latency (µs) of a run without its warm-up, accumulated from parts of its deliveries."""
 
     def __init__(self) -> None:
         self._expected = self._infinite = self._failed = 0

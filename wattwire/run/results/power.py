@@ -16,10 +16,10 @@ from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results.resources import Readings
 
 EDGE_NS = 250_000_000
-"""A source must be read this close to both ends of a span, or within EDGE_SHARE of it."""
+"""Maximum distance (ns) of a reading from either end of a span, or EDGE_SHARE of the span."""
 EDGE_SHARE = 0.05
 HOLE_NS = 2_500_000_000
-"""A gauge is unknown between readings further apart than both this and HOLE_SHARE of the span."""
+"""Maximum gap (ns) between the readings of a gauge, or HOLE_SHARE of the span."""
 HOLE_SHARE = 0.1
 
 Span = tuple[int, int]

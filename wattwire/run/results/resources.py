@@ -21,7 +21,7 @@ OF_LIFE = (
 
 
 class Readings:
-    """Interpolate the quantities of one run. Counters must be monotonic."""
+    """Interpolated access to the quantities of one run. Counters must be monotonic."""
 
     def __init__(self, quantities: pl.DataFrame) -> None:
         self._frame = quantities
@@ -64,10 +64,9 @@ class Readings:
     ) -> Any:
         """Return a gauge's values in an interval.
 
-        Each value covers the time since the previous reading.
-
-        The reading at the end of the interval is included. The reading at its begin is excluded
-        unless `between` is true, which means that the interval begins between two readings.
+        Each value covers the time since the previous reading. The reading at the end of the
+        interval is included. The reading at its begin is excluded unless `between` is true, which
+        means that the interval begins between two readings.
         """
         times, values = self._series(quantity, scope, subject, "measured")
         first = int(np.searchsorted(times, begin_ns))
@@ -100,7 +99,7 @@ class Readings:
     def mean(
         self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int
     ) -> float | None:
-        """Return a gauge's mean in the interval, or its nearest reading without readings in it."""
+        """Return a gauge's mean in an interval, or the nearest reading if it is empty."""
         times, values = self._series(quantity, scope, subject, "measured")
         if not len(times):
             return None

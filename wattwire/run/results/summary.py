@@ -142,7 +142,7 @@ class Collected:
         return (self.record.window.get("end_ns") or None) if goes_on else None
 
     def _warm_up_calls(self) -> int:
-        """Return each client's warm-up calls in closed loop; 0 for a settling run."""
+        """Return each client's warm-up calls in a closed loop; 0 for a settling run."""
         if self.planned.control == SETTLING:
             return 0
         return warm_up_calls(self.planned.treatment, self.study.plan)
@@ -276,7 +276,7 @@ class Collected:
         }  # fmt: skip
 
     def _rate(self, sent: int | None, begin_ns: int) -> float | None:
-        """Return the messages per second after the warm-up. `sent` is their number."""
+        """Return the messages per second after the warm-up, of which there are `sent`."""
         sent_lines = [
             s.lines["SENT"]
             for s in self.record.processes.states.values()

@@ -24,7 +24,7 @@ TABLE = "syscalls.txt"
 V2_RUNGS = ("v2", "scope")
 TABLE_BYTES_MAX = 1 << 20
 TABLE_FIELDS = (5, 6)
-"""Fields of a line of strace's table; the errors column is empty if there were none."""
+"""Possible numbers of fields in a row of strace's table; without errors, a column is empty."""
 
 WAIT_LIKE = frozenset(
     {"clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "futex", "futex_wait",

@@ -18,7 +18,7 @@ CALL_KINDS = ("call", "goal")
 NEVER = 2**62
 
 Batches = Callable[[], Iterable[pl.DataFrame]]
-"""Returns the records in batches, starting again from the first at each call."""
+"""Function that yields the records in batches. Each call starts again at the first batch."""
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,8 @@ def test_figures_of_the_window_are_taken_from_it_alone():
     rows = [
         ("stall_longest", "machine", [(0, 1e6), (2, 90e6), (3, 2e6), (4, 59e6), (5, 70e6)]),
         ("stalled_time", "machine", [(0, 0.0), (2, 90e6), (3, 92e6), (4, 151e6), (5, 221e6)]),
-        # All CPUs are busy, including the nodes and idle-priority processes. Other demand is half.
+        # All CPUs are busy, including the nodes and idle-priority processes. Other processes demand
+        # half.
         ("busy_time", "machine", [(0, 0.0), (2, 8e9), (4, 16e9), (5, 20e9)]),
         ("other_cpu_time", "machine", [(0, 0.0), (2, 8e9), (4, 14e9), (5, 14e9)]),
         ("other_demand", "machine", [(0, 0.0), (2, 2e9), (4, 6e9), (5, 9e9)]),

@@ -1,7 +1,7 @@
 """Test interactions of several factors by the aligned rank transform.
 
-What: an F test of each main effect and interaction of a full factorial design, on ranks that are
-aligned for that effect.
+What it computes: an F test of each main effect and interaction of a full factorial design, on ranks
+that are aligned for that effect.
 How: each value minus its cell's mean, plus the estimate of the effect, is ranked. A full factorial
 analysis of variance of the ranks (type III, sum-to-zero coding) tests only that effect.
 What it misses: ratios. The method reports multiplicative main effects as an interaction (with main
@@ -104,9 +104,9 @@ def _nearly_constant(
     """Return a refusal if a few differing values would determine every effect, else None.
 
     A single differing value changes the estimates of all effects equally, and ranks give it as much
-    weight as scatter in all values. In a simulation with eight combinations of three values, a true
-    null hypothesis was rejected at 5 % in 22 % of the tests if four of five values were equal, and
-    in all tests if all values but one were equal.
+    weight as scatter in all values. A simulation had eight combinations of three values and a true
+    null hypothesis. The test rejected it at 5 % in 22 % of the trials if four of five values were
+    equal, and in all trials if all values but one were equal.
     """
     rounded = np.round(values, 10)
     equal_values = int(np.unique(rounded, return_counts=True)[1].max())

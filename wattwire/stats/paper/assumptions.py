@@ -34,7 +34,7 @@ WHISKER = 1.5
 def shapiro_wilk(values: Values) -> Significance | Unanswered:
     """Test whether the values, shape (n,), come from a normal distribution.
 
-    What: W, the squared correlation of the sorted values with normal scores, and its p.
+    What it computes: W, the squared correlation of the sorted values with normal scores, and its p.
     How: Royston's approximation for 3 to 5,000 values.
     What it misses: with few values, it rarely rejects (with 3 to 5 values, a lognormal sample
     usually passes). With hundreds of values, it rejects harmless departures.
@@ -72,7 +72,7 @@ class BoxCox:
 def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
     """Return the power that makes all groups of positive values as normal as possible.
 
-    What: λ by maximum likelihood, with a mean per group and a common variance.
+    What it computes: λ by maximum likelihood, with a mean per group and a common variance.
     How: the maximum of the profile likelihood over −5 … 5.
     What it misses: a later p treats λ as known beforehand, and applies to means on a scale without
     practical meaning. A separate λ per group, as sometimes used, would compare groups on different
@@ -147,7 +147,7 @@ class Outliers:
 def iqr_outliers(values: Values, whisker: float = WHISKER) -> Outliers | Unanswered:
     """Mark values, shape (n,), more than `whisker` interquartile ranges outside the quartiles.
 
-    What: the fences of a box plot.
+    What it computes: the fences of a box plot.
     How: quartiles by linear interpolation (R's type 7).
     What it misses: one in three normal samples of 20 values has an outlier by this rule. Removing
     outliers before a test increases its false-positive rate to 8–16 %.
@@ -176,9 +176,9 @@ ROUNDING_OF_FENCES = 4 * float(np.finfo(np.float64).eps)
 def levene(groups: Sequence[Values], centre: str = "median") -> Significance | Unanswered:
     """Test whether groups have equal variances.
 
-    What: an analysis of variance of the distances from the centre of each group. The centre is the
-    mean (Levene) or the median (Brown–Forsythe, which is more robust). `centre` is "mean" or
-    "median".
+    What it computes: an analysis of variance of the distances from the centre of each group. The
+    centre is the mean (Levene) or the median (Brown–Forsythe, which is more robust). `centre` is
+    "mean" or "median".
     What it misses: with five values per group, it detects a threefold standard deviation in only
     about one case in five.
     Reference: Levene 1960, in Contributions to Probability and Statistics; Brown & Forsythe 1974,

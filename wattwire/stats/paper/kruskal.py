@@ -1,7 +1,7 @@
-"""Test groups by Kruskal–Wallis, with exact p by enumeration for small groups.
+"""Test groups by Kruskal–Wallis, with exact p-values by enumeration for small groups.
 
-What: whether all groups come from one distribution, by the joint ranks of their values. For two
-groups, it is the two-sided rank-sum test.
+What it computes: whether all groups come from one distribution, by the joint ranks of their values.
+For two groups, it is the two-sided rank-sum test.
 How: up to 10 values per group, p is the share of all assignments of the ranks (including ties) to
 the groups whose H is at least as large. The assignments are counted value by value, and states with
 equal rank sums are merged. If there are too many states, p is the share of 99,999 seeded

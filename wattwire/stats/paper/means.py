@@ -31,8 +31,8 @@ from wattwire.stats.results import Interval
 def student_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
     """Return Student's t-test for two groups with a common variance.
 
-    What: the difference of the means over its standard error, with a pooled variance. Each group
-    needs at least two values.
+    What it computes: the difference of the means over its standard error, with a pooled variance.
+    Each group needs at least two values.
     What it misses: unequal variances with unequal sizes; skew in small samples.
     Reference: Student 1908, Biometrika 6:1.
     """
@@ -42,8 +42,8 @@ def student_t(first: Values, second: Values, confidence: float = 0.95) -> Signif
 def welch_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
     """Return Welch's t-test for two groups with separate variances.
 
-    What: the difference of the means over its standard error, with Satterthwaite's degrees of
-    freedom.
+    What it computes: the difference of the means over its standard error, with Satterthwaite's
+    degrees of freedom.
     What it misses: skew. With fewer than five values per group, the test is conservative.
     Reference: Welch 1947, Biometrika 34:28.
     """
@@ -102,7 +102,7 @@ def _error(scaled: Sequence[FloatArray], pooled: bool) -> tuple[float, float]:
 def anova(groups: Sequence[Values]) -> Significance | Unanswered:
     """Return a one-way analysis of variance.
 
-    What: the variance between the means of the groups over the variance within groups.
+    What it computes: the variance between the means of the groups over the variance within groups.
     What it misses: unequal variances (with unequal sizes, the false-positive rate may be several
     times the nominal level); blocks.
     Reference: Fisher 1925, Statistical Methods for Research Workers, ch. 7.
@@ -127,7 +127,7 @@ def anova(groups: Sequence[Values]) -> Significance | Unanswered:
 def welch_anova(groups: Sequence[Values]) -> Significance | Unanswered:
     """Return Welch's analysis of variance for groups with separate variances.
 
-    What: the variance of the group means, weighted by their precision.
+    What it computes: the variance of the group means, weighted by their precision.
     What it misses: skew. With fewer than five values per group, the false-positive rate is too
     high.
     Reference: Welch 1951, Biometrika 38:330.

@@ -1,7 +1,8 @@
 """Apply a paper's decision path to groups of runs, and record each decision.
 
-What: Shapiro–Wilk in each group → Box–Cox if a group is not normal → interquartile outliers →
-Levene → t, ANOVA, Welch's or Kruskal–Wallis → pairs. All tests are unpaired.
+What it computes: the path Shapiro–Wilk in each group → Box–Cox if a group is not normal →
+interquartile outliers → Levene → t, ANOVA, Welch's or Kruskal–Wallis → pairs. All tests are
+unpaired.
 How: if there are outliers, every step from Levene is done with and without them, and both results
 are reported with equal weight.
 What it misses: the data select the test, so its actual level differs from the nominal level
@@ -48,7 +49,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Branch:
-    """The part of the path from the test of equal variances.
+    """The part of the path that begins with the test of equal variances.
 
     `test` compares all groups. `pairs` contains the comparisons of pairs after a rejection. It is
     None if pairs were not requested, if there are only two groups, or without a rejection.

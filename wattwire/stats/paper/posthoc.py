@@ -55,7 +55,7 @@ def tukey_hsd(
 ) -> tuple[Pair, ...] | Unanswered:
     """Return Tukey's honestly significant differences, in Kramer's form for unequal sizes.
 
-    What: all differences of means with p-values and simultaneous intervals.
+    What it computes: all differences of means with p-values and simultaneous intervals.
     How: the studentised range, with the variance pooled over the groups.
     What it misses: unequal variances.
     Reference: Tukey 1949, Biometrics 5:99; Kramer 1956, Biometrics 12:307.
@@ -161,8 +161,8 @@ def _studentised_range_pairs(
 def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
     """Return Dunn's test of all pairs: differences of mean ranks over all groups.
 
-    What: z for each pair, with the variance of the ranks corrected for ties. p is raw ("none"), by
-    Bonferroni and by Holm. `estimate` is the difference of the mean ranks.
+    What it computes: z for each pair, with the variance of the ranks corrected for ties. p is raw
+    ("none"), by Bonferroni and by Holm. `estimate` is the difference of the mean ranks.
     What it misses: the normal approximation is too coarse below about five values per group. The
     p-value of a pair also depends on the other groups.
     Reference: Dunn 1964, Technometrics 6:241.

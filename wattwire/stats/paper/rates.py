@@ -1,7 +1,7 @@
 """False-positive rates of the decision path of `decide`.
 
-What: the share of simulated campaigns without a true difference in which the test over all groups
-rejects at 5 %, with all values and with interquartile outliers removed.
+What it computes: the share of simulated campaigns without a true difference in which the test over
+all groups rejects at 5 %, with all values and with interquartile outliers removed.
 How: `tools/paper_rates.py` simulated the rates once and wrote `rates_table.py` with the sizes,
 models, seeds and numbers of trials.
 What it misses: data that match none of the models; pairs after a rejection.
@@ -29,8 +29,8 @@ MODELS = {
 class Rate:
     """False-positive rates for `groups` groups of `runs` runs, simulated from `model`.
 
-    `turned` is the share of trials in which removing outliers changed the verdict. There were
-    `trials` trials.
+    `turned` is the share of trials in which removing outliers changed the verdict. `trials` is the
+    number of trials.
     """
 
     model: str

@@ -98,7 +98,7 @@ def refuse_groups(
 def standardised(groups: Sequence[FloatArray]) -> list[FloatArray]:
     """Return finite groups, jointly shifted and scaled to −1 … 1, so that no square overflows.
 
-    They are used for statistics that are invariant to shift and scale.
+    Use the result only for statistics that are invariant to shift and scale.
     """
     largest, centre, spread = _scaling(groups)
     if spread <= ROUNDING:
@@ -125,7 +125,7 @@ def scatters(groups: Sequence[FloatArray]) -> bool:
 
 
 def f_ratio(groups: Sequence[FloatArray]) -> tuple[float, float]:
-    """Return F and p of a one-way analysis of variance. Values must vary within groups."""
+    """Return F and p-value of a one-way analysis of variance. Values must vary within groups."""
     degrees = (len(groups) - 1, sum(group.size for group in groups) - len(groups))
     means = [float(np.mean(group)) for group in groups]
     centre = float(np.mean(np.concatenate(groups)))

@@ -1,6 +1,7 @@
 """Estimate the effective sample size of a dependent series, and count its separate bursts.
 
-What: the effective sample size of a series, and the number of clusters above a threshold.
+What it computes: the effective sample size of a series, and the number of clusters above a
+threshold.
 How: the integrated autocorrelation time by the initial positive sequence (sums of neighbouring
 pairs of autocorrelations until a sum is negative), with autocovariances by FFT, and clusters by
 runs declustering. For a series longer than SEGMENT_MAX, the autocovariances are means over adjacent

@@ -1,6 +1,6 @@
 """Compute the empirical distribution with losses, downsampled for plots.
 
-What: the share of the expected messages that arrived within a given time.
+What it computes: the share of the expected messages that arrived within a given time.
 How: a step function over the sorted finite values. The denominator includes lost messages (+inf),
 so the curve ends at the share that arrived. Downsampling selects evenly spaced ranks and both ends,
 with a fifth of the points in the top percent.

@@ -1,6 +1,7 @@
 """Detect modes of latencies between two limits, such as calls that wait for a timer.
 
-What: a mode of a treatment's latencies within a band: its share, its centre and its evidence.
+What it detects: a mode of a treatment's latencies within a band, with its share, its centre and its
+evidence.
 How: the number of values in the band is compared with its two neighbouring bands, which have the
 same width on the log scale, pooled over runs. With a smooth density, the band has about as many
 values as its fuller neighbour. A mode must have CONCENTRATION times as many, and significantly more

@@ -1,7 +1,7 @@
 """Estimate percentiles of sufficiently long series, with order-statistic intervals.
 
-What: one percentile of a run's series in time order; lost messages are +inf.
-How: nearest rank. The effective size is the smaller of two sizes: of the series, and of the
+What it computes: one percentile of a run's series in time order; lost messages are +inf.
+How: nearest rank. The effective size is the smaller of the effective sizes of the series and of the
 indicator that a value exceeds the percentile. An interval is reported from the size at which order
 statistics give both limits at 95 %. The percentile is called stable from the size at which the
 number of values in the tail is known to ± 25 %. It is refused with fewer than ten clusters above
@@ -72,7 +72,7 @@ def _odds(share: float) -> float:
 
 
 def nearest_rank(sorted_values: FloatArray, share: float) -> float:
-    """Return the ceil(share·n)-th smallest of ascending values; +inf if this is a loss."""
+    """Return the ceil(share·n)-th smallest of ascending values. A loss counts as +inf."""
     count = sorted_values.size
     rank = min(count, max(1, math.ceil(round(share * count, 9))))
     return float(sorted_values[rank - 1])

@@ -1,8 +1,9 @@
 """Determine the warm-up of a cell, in calls, from its settling runs.
 
-What: the smallest of STEPS after which the median latency between any two neighbouring EDGES is
-within TOLERANCE of the run's last quarter, as the median over the runs. A cell is not settled if
-the last interval before that quarter differs by more, in the same direction in every run.
+What it computes: the smallest of STEPS after which the median latency between any two neighbouring
+EDGES is within TOLERANCE of the run's last quarter, as the median over the runs. A cell is not
+settled if the last interval before that quarter differs by more, in the same direction in every
+run.
 How: medians of logarithms, so that single slow calls have no influence. Each difference is reduced
 by its chance variation: NOISES standard deviations of medians over the same number of calls in the
 last quarter, which include the dependence of neighbours. The result is one of a few round numbers,

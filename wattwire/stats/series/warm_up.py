@@ -1,8 +1,8 @@
 """Classify the warm-up and steady state of a run's series, and the consensus of a cell.
 
-What: whether the values of a run in time order are "flat", show a "warm-up" (settle lower) or a
-"slowdown" (settle higher), or reach "no steady state"; otherwise "cannot tell". This is only a
-classification. Settling runs before the campaign determine the warm-up that is discarded.
+What it computes: whether the values of a run in time order are "flat", show a "warm-up" (settle
+lower) or a "slowdown" (settle higher), or reach "no steady state"; otherwise "cannot tell". This is
+only a classification. Settling runs before the campaign determine the warm-up that is discarded.
 How: the correlation of neighbours is estimated robustly against jumps and removed from the series.
 The whitened series is divided into pieces of constant mean that minimise the sum of squares plus a
 penalty per cut. Long series are first averaged into POINTS_MAX points. Pieces count as settled if

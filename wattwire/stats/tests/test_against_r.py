@@ -1,6 +1,6 @@
 """Test the default statistics against values that R 4 computed from the same numbers.
 
-Each test names the R call. Friedman's and Quade's statistics equal those of R. Their p-values
+Each test names the R call. Friedman's and Quade's statistics equal R's statistics. Their p-values
 differ, because R uses chi-squared and F, and wattwire uses permutation.
 """
 

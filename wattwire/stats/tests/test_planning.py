@@ -14,7 +14,7 @@ from wattwire.stats.planning import Pilot
 from wattwire.stats.series import warm_up
 
 NEIGHBOURS = 2 * 0.05**2
-"""Variance of a block's log ratio where two runs vary by 5 % each."""
+"""Variance of a block's log ratio if two runs vary by 5 % each."""
 
 
 def test_power_for_equivalence_is_that_of_five_and_of_twenty_runs() -> None:

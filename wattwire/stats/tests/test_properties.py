@@ -98,7 +98,7 @@ def test_shift_and_scale_move_two_samples_as_they_must(upper, lower, shift, scal
     above, below = np.array(upper), np.array(lower)
     plain = np.array(numbers(stats.shift_by_ranks(above, below))[:3])
     moved = numbers(stats.shift_by_ranks(above + shift, below))[:3]
-    # Values that differ by one rounding may become equal after a shift or logarithm: refused.
+    # Values that differ by one rounding may become equal after a shift, and are then refused.
     if moved and plain.size:
         assert moved == pytest.approx(plain + shift, abs=1e-9)
     ratio = np.array(numbers(stats.ratio_by_ranks(above, below))[:3])

@@ -1,4 +1,4 @@
-"""Test that the permutation p of an interaction equals the p of refitted models."""
+"""Test that the permutation p-value of an interaction equals that of refitted models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test that all libraries that write report a full disk with the system's error message."""
+"""Test that all writing libraries report a full disk with the system's error message."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`client.py HOST PORT WARM CALLS`: calls per second of a JSON-RPC loop on requests, without a
-kit."""
+"""`client.py HOST PORT WARM CALLS`: calls per second of a JSON-RPC loop, without a kit."""
 
 from __future__ import annotations
 

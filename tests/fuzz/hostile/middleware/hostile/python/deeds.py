@@ -32,15 +32,15 @@ class Deed:
     expected: str
     role: str = "publisher"
     lines: Mapping[str, str | LINE] = field(default_factory=dict)
-    """Keyword → text printed in place of its line."""
+    """Keyword → text that is printed instead of its line."""
     records: Callable[[Any, list[dict[str, int]]], list[dict[str, int]]] | None = None
     header: Mapping[str, Any] = field(default_factory=dict)
     file: Callable[[Any, Path, bytes], object] | None = None
-    """Writes the samples in place of the node."""
+    """Function that writes the samples instead of the node."""
     when: str = ""
     act: Callable[[Any], None] = lambda node: None
     slow: bool = False
-    """Whether it takes long or much disk space, and so is not part of the sample."""
+    """Whether the deed is slow or needs much disk space. The sample excludes such deeds."""
 
 
 # -- lines ---------------------------------------------------------------------------------------
@@ -202,7 +202,10 @@ BAD_LINES = {
 
 
 def each(**fields: Any) -> Callable[[Any, list[dict[str, int]]], list[dict[str, int]]]:
-    """Return a change of all records to other values; a function receives the record."""
+    """Return a function that sets fields in all records.
+
+    A callable value is called with the record.
+    """
 
     def change(node: Any, records: list[dict[str, int]]) -> list[dict[str, int]]:
         return [
@@ -213,7 +216,7 @@ def each(**fields: Any) -> Callable[[Any, list[dict[str, int]]], list[dict[str, 
 
 
 def last(**fields: Any) -> Callable[[Any, list[dict[str, int]]], list[dict[str, int]]]:
-    """Return a change of the last record to other values."""
+    """Return a function that sets fields in the last record."""
     return lambda node, records: [*records[:-1], *each(**fields)(node, records[-1:])]
 
 
@@ -416,7 +419,7 @@ def _killed(number: int) -> Callable[[Any], None]:
 
 
 def _daemon(node: Any) -> None:
-    """Create a grandchild in a new session that holds all descriptors."""
+    """Create a grandchild in a new session. It inherits all descriptors."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
