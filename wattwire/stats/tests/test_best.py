@@ -57,7 +57,7 @@ def test_a_clear_lowest_stands_alone_and_lies_no_distance_above_itself() -> None
 
 
 def held(found: stats.Ranking, logs: dict[str, float]) -> bool:
-    """Return whether all statements of a ranking are true; of equal names, "a" is lowest."""
+    """Return whether all statements of a ranking are true. If two are equal, "a" is the lowest."""
     least = min(logs.values())
     for one in found.alternatives:
         if one.levels == ("a",) and not one.may_be_lowest:
