@@ -19,8 +19,7 @@ from wattwire.model.treatment import Level
 
 SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
 REPLIES_TOLD_BY = ("number", "sequence")
-"""Identification of replies: by the middleware's call number (default), or only by sequence number.
-"""
+"""Identification of replies, either by the middleware's call number or only by sequence number."""
 
 
 def _has_type(value: object, required: type) -> bool:
@@ -28,7 +27,7 @@ def _has_type(value: object, required: type) -> bool:
 
 
 def default_roots() -> list[Path]:
-    """Return the folders to search: the entries of WATTWIRE_PATH, then `home()`."""
+    """Return the folders to search, which are the entries of WATTWIRE_PATH followed by `home()`."""
     extra = [Path(p) for p in os.environ.get("WATTWIRE_PATH", "").split(":") if p]
     return [*extra, home()]
 

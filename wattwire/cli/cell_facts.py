@@ -83,7 +83,7 @@ def _here(cell: Cell) -> str:
 
 
 def _settings(cell: Cell) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each setting: allowed values, default, purpose and restrictions."""
+    """Yield the name of each setting, and its allowed values, default, purpose and restrictions."""
     if not cell.middleware.settings:
         yield "none", "this middleware has no settings"
     for name, table in cell.middleware.settings.items():

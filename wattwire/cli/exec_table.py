@@ -198,7 +198,7 @@ def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
 
 
 def _lines(executed: Executed, energy: str) -> list[list[str]]:
-    """Return the rows of the table: titles, one row per process, and the totals."""
+    """Return the rows of the table with a heading row, one row per process, and the totals."""
     shown, folded = _fold_small(executed.rows)
     lines = [["process", *_titles(energy)], *(_cells(row, energy) for row in shown)]
     if folded:
@@ -274,7 +274,10 @@ def _cells(row: Row, energy: str) -> list[str]:
 
 
 def _cell(value: Any, factor: float = 1.0) -> str:
-    """Return a table cell's text: a number, with its interval if known, or the reason for none."""
+    """Format a value for a table cell, with its interval if known.
+
+    A value that is missing or not computable is formatted as its reason or as MISSING.
+    """
     if value is None:
         return MISSING
     if isinstance(value, Interval):

@@ -13,7 +13,7 @@ from wattwire.model.words import count, number, plural
 from wattwire.store import ImportedCampaign
 
 REASONS_MAX = 12
-"""Maximum number of printed reasons; set_aside.csv lists every file."""
+"""Maximum number of printed reasons. set_aside.csv lists every file."""
 FILES_MAX = 4
 
 
@@ -56,7 +56,7 @@ def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
 
 
 def run_lines(campaign: ImportedCampaign, run: str | None, width: int) -> list[str]:
-    """Return lines on a run: treatment, verdict, values and files.
+    """Return lines on a run's treatment, verdict, values and files.
 
     Raises UsageError for an unknown run.
     """

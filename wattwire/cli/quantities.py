@@ -1,4 +1,4 @@
-"""Parse sizes, durations and shares as users type them: 64, 64k, 1Mi; 10s, 500ms, 2m; 5%."""
+"""Parse sizes, durations and shares, such as 64, 64k, 1Mi, 10s, 500ms, 2m and 5%."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wattwire.model.errors import UsageError
 SIZE_UNITS = {
     "": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "ki": 1024, "mi": 1024**2, "gi": 1024**3,
 }  # fmt: skip
-"""SI and IEC prefixes: 1k is 1000 bytes, 1Ki is 1024 bytes."""
+"""SI and IEC prefixes. For example, 1k is 1000 bytes, and 1Ki is 1024 bytes."""
 DURATION_UNITS = {"us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?) *(?P<unit>[A-Za-zµ]*)")
 

@@ -22,7 +22,7 @@ BUILD_LINE_EVERY_S = 30.0
 
 
 def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress | JsonProgress:
-    """Return the progress printer: JSON for machines, lines for logs, a live line for terminals."""
+    """Return a progress printer for JSON, for lines of a log, or for a live line of a terminal."""
     if as_json:
         return JsonProgress(sys.stdout)
     if plain or not sys.stdout.isatty():
@@ -190,7 +190,7 @@ class ScreenProgress:
 
 
 def build_words(fields: Mapping[str, Any], elapsed_s: float) -> str:
-    """Describe the progress of a build: cell, build number, step and time."""
+    """Describe the progress of a build by cell, build number, step and time."""
     position = f" ({fields['number']} of {fields['builds']})" if fields["builds"] > 1 else ""
     if fields["done"]:
         return f"built {fields['name']}{position} in {duration_words(elapsed_s)}"

@@ -1,4 +1,4 @@
-"""Build the study document from the options of a command: presets, --set, --only."""
+"""Build the study document from the options of a command, such as presets, --set and --only."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def chooser(
 
 
 def _attributes(study: Study, catalog: Catalog) -> dict[str, set[str]]:
-    """Return the levels of each key that --only accepts: factors and attributes of cells."""
+    """Return the levels of each key that --only accepts (factors and attributes of cells)."""
     attributes = {
         factor: {str(level) for level in levels} for factor, levels in study.factors.items()
     }

@@ -42,7 +42,7 @@ NUMBERS_FROM = 2
 
 @dataclass(frozen=True)
 class Line:
-    """Results of a cell at a payload: medians over its runs, and the ratio to the baseline."""
+    """Results of a cell at a payload, as medians over its runs and the ratio to the baseline."""
 
     cell: str
     payload_bytes: int
@@ -274,7 +274,7 @@ def _notes(evidence: Evidence) -> list[str]:
 
 
 def _treatment_name(treatment: Mapping[str, Any]) -> str:
-    """Return the name of a treatment: its cell, and its payload if payloads vary."""
+    """Return the name of a treatment, with its payload if payloads vary."""
     payload = treatment.get(OTHER)
     payload_words = "" if payload is None else f" at {words.count(payload)} B"
     return f"{treatment.get(FACTOR)}{payload_words}"

@@ -1,4 +1,4 @@
-"""Check that a study can answer its questions: responses, factors and baselines."""
+"""Check that a study has the responses, factors and baselines that its questions require."""
 
 from __future__ import annotations
 

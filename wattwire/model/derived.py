@@ -1,4 +1,4 @@
-"""Compute the derived metrics of runs: per message, per node, above the baseline.
+"""Compute the derived metrics of runs per message, per node and above the baseline.
 
 The summary contains these metrics. For summaries of earlier versions, they are computed on reading.
 """

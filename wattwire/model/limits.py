@@ -1,4 +1,4 @@
-"""Parse `[[limit]]`: the largest and the smallest acceptable value of a response."""
+"""Parse `[[limit]]` tables, which set the maximum or the minimum acceptable value of a response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registry of the metrics of runs: name, unit, kind and synonyms.
+"""Registry of the metrics of runs with name, unit, kind and synonyms.
 
 A metric of a run is a column of the summary. A metric of a node has a column per node,
 `NAME.ROLE.INDEX`, and per service process, `NAME.SERVICE`.

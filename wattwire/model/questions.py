@@ -13,8 +13,8 @@ from wattwire.model.fields import given, read_table
 class Question:
     """A question of the study. Contrasts of its responses over its factors answer it.
 
-    `factors` may name factors that the study fixes; these have no answer. `beside` contains the
-    metrics that are correlated with each response.
+    `factors` may include factors that the study fixes, for which there is no answer. `beside`
+    contains the metrics that are correlated with each response.
     """
 
     id: str = ""

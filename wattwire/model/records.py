@@ -1,4 +1,4 @@
-"""Read the two binary formats that processes write: samples of nodes, readings of the sampler."""
+"""Read the binary sample files of nodes and the binary readings of the sampler."""
 
 from __future__ import annotations
 

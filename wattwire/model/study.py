@@ -123,7 +123,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class MeterUse:
-    """Meters of a study (empty: all default meters) and the rate of the tick tier in hertz."""
+    """Meters of a study (all default meters if empty) and the rate of the tick tier in hertz."""
 
     use: tuple[str, ...] = given("a list of meters' names", ())
     tick_hz: float = 10.0
@@ -142,18 +142,18 @@ class Goal:
 
 @dataclass(frozen=True)
 class AnswerRules:
-    """Rules for answers: the table [answers]."""
+    """Rules for answers, from the table [answers]."""
 
     baseline: dict[str, Level] = given("a table", {})
     """Factor → baseline level. The default is the factor's first level."""
     family: str = ""
     """Description of the answers whose intervals are simultaneous."""
     margin: float | None = number("a number above 0 and below 1", lambda value: 0 < value < 1)
-    """Relative difference below which two levels are equivalent. None: no equivalence test."""
+    """Relative difference below which two levels are equivalent, or None for no such test."""
     looks: int = given("1 or 2", 1, allows=(1, 2).__contains__)
     """Number of looks at a comparison. With 2, wattwire measures worse treatments again."""
     scale: str = given("a scale", "log", word="scale")
-    """Scale of interactions: an entry of ANSWER_SCALES."""
+    """Scale of interactions, an entry of ANSWER_SCALES."""
     best_of: tuple[str, ...] = given(BEST_OF, ())
     """Factors whose combinations are ranked."""
 
@@ -198,7 +198,8 @@ class Study:
 
     @property
     def held(self) -> dict[str, Level]:
-        """Return the level of every fixed key: the stated level, or the default."""
+        """Return the level of every fixed key. Keys that the study omits have their default level.
+        """
         levels = {**DEFAULT_LEVELS, **self.fixed}
         if not {"interval_s", "rate_hz"} & {*self.factors, *self.fixed}:
             levels["rate_hz"] = DEFAULT_RATE_HZ

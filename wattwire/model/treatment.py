@@ -1,4 +1,4 @@
-"""Treatments: combinations of factor levels."""
+"""Treatments, which are combinations of factor levels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SENDING_ROLES = frozenset({"publisher", "client", "action_client", "ping"})
 
 @dataclass(frozen=True)
 class Treatment:
-    """A treatment: the levels of its varied factors, and the levels of all its factors."""
+    """A treatment with the levels of its varied factors and the levels of all its factors."""
 
     varied: tuple[tuple[str, Level], ...]
     levels: tuple[tuple[str, Level], ...]
@@ -49,7 +49,7 @@ class Treatment:
 
     @property
     def key(self) -> str:
-        """Return a short, stable identifier: a hash of all levels."""
+        """Return a short, stable identifier, which is a hash of all levels."""
         text = json.dumps(self.levels, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -1,4 +1,4 @@
-"""Variants: the same study with cells from another folder or with other levels.
+"""Variants of a study with cells from another folder or with other levels.
 
 A study has the factor `variant`, and a table `[variants.NAME]` for each of its levels.
 """
@@ -22,7 +22,7 @@ CheckLevel = Callable[[str, Any, str], Level]
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant: the root whose cells take precedence, and the levels that it fixes.
+    """A variant with the root whose cells take precedence, and the levels that it fixes.
 
     `commit` is the commit of the root, if known. It is only recorded.
     """

@@ -59,5 +59,5 @@ class Reason:
 
 
 def worst(reasons: Iterable[Reason]) -> Verdict:
-    """Return the worst verdict of the reasons: failed, invalid, or valid without reasons."""
+    """Return the worst verdict of the reasons. Without reasons, the verdict is valid."""
     return max((r.verdict for r in reasons), key=_SEVERITY.__getitem__, default=Verdict.VALID)

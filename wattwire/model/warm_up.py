@@ -1,4 +1,4 @@
-"""Warm-up of closed loops: the number of discarded first calls of each client.
+"""Determine the number of discarded first calls of each client in closed loops.
 
 All treatments of a campaign share one number, which settling runs before the first block determine.
 """

@@ -72,12 +72,12 @@ def count(value: float | int | None) -> str:
 
 
 def plural(amount: int, one: str, many: str | None = None) -> str:
-    """Format `amount` with its noun: "1 run", "60 runs"."""
+    """Format `amount` with its noun, for example "1 run" or "60 runs"."""
     return f"{count(amount)} {one if amount == 1 else many or one + 's'}"
 
 
 def duration(seconds: float | None) -> str:
-    """Format seconds in their largest one or two units: "45 s", "3 min 5 s", "2 h 10 min"."""
+    """Format seconds in their largest one or two units, for example "45 s" or "2 h 10 min"."""
     if seconds is None or not math.isfinite(seconds):
         return MISSING
     if seconds < 60:
@@ -97,17 +97,17 @@ def percent(share: float | None, digits: int = 2) -> str:
 
 
 def factor(ratio: float) -> str:
-    """Format a ratio. Infinity is "∞", because it results from an overflow, not from a loss."""
+    """Format a ratio. An infinite ratio, which results from an overflow, is formatted as "∞"."""
     return "∞" if math.isinf(ratio) else number(ratio)
 
 
 def confidence(level: float) -> str:
-    """Format a confidence level with at most two decimals: 95 %, 99.58 %."""
+    """Format a confidence level with at most two decimals, for example "95 %" or "99.58 %"."""
     return f"{100 * level:.2f}".rstrip("0").rstrip(".") + " %"
 
 
 def listed(words: list[str]) -> str:
-    """Join words as in a sentence: "a, b and c"."""
+    """Join words with commas and a final "and", for example "a, b and c"."""
     if len(words) < 2:
         return "".join(words)
     return ", ".join(words[:-1]) + " and " + words[-1]
@@ -157,7 +157,7 @@ def nothing_to_compare(factor: str, level: str) -> str:
 
 
 def plain(level: Any) -> str:
-    """Format a level without its unit for a table cell: True is "yes", 0.05 is "0.05".
+    """Format a level without its unit for a table cell. For example, True becomes "yes".
 
     The text is only for display. `analysis.dataset.same_level` compares levels.
     """
@@ -177,7 +177,7 @@ def _plain(level: Any) -> str:
 
 
 def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]) -> str:
-    """Return a level as text for a sentence: its title in the study, or the level with its unit."""
+    """Return a level for a sentence as its title in the study, or as the level with its unit."""
     study_title = titles.get(factor, {}).get(plain(level))
     if study_title:
         return study_title

@@ -50,7 +50,7 @@ def no_lines(data: PageData) -> Iterable[HeadLine]:
 
 @dataclass(frozen=True)
 class PagePart:
-    """A section: its place, its function and its lines at the top of the page.
+    """A section with its place, its function and its lines at the top of the page.
 
     If `measured_only` is true, the page of an imported campaign omits the section, because imports
     have no messages, meters or nodes.

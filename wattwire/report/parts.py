@@ -1,4 +1,4 @@
-"""Elements of a page: sections, paragraphs, tables, figures and folds."""
+"""Sections, paragraphs, tables, figures and folds, which are the elements of a page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Column:
     """A column of a table. `kind` is one of KINDS.
 
     `labels` replace text on the page but not in the CSV file. Neighbouring columns of a `group`
-    share a heading. `factor` names the factor whose levels the cells contain; the page can filter
+    share a heading. `factor` names the factor whose levels the cells contain. The page can filter
     rows by these levels.
     """
 

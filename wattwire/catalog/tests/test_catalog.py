@@ -1,4 +1,4 @@
-"""Tests of the catalogue: discovery of members, merging and validation of manifests."""
+"""Tests of the catalogue, which discovers members and merges and validates manifests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of the purposes of settings: lookup by middleware, validation of names and types."""
+"""Tests of the lookup of settings by purpose, and of the validation of their names and types."""
 
 from __future__ import annotations
 

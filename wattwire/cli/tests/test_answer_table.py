@@ -1,4 +1,4 @@
-"""Tests of the table of answers: order of rows, infinite and missing interval limits."""
+"""Tests of the order of rows and the interval limits in the table of answers."""
 
 from typing import Any
 

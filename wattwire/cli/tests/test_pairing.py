@@ -1,4 +1,4 @@
-"""Tests of the pairs of cells: all pairs, a ring and a star, or none."""
+"""Tests of the pairing of cells as all pairs, as a ring and a star, or without pairs."""
 
 import pytest
 

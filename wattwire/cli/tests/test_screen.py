@@ -1,4 +1,4 @@
-"""Tests of the progress of builds: cell, number of builds, step and time."""
+"""Tests of the progress of builds, which shows cell, number of builds, step and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of --set: an error names --set or the file, depending on its cause."""
+"""Tests of --set, including the source that an error names (--set or the file)."""
 
 from pathlib import Path
 

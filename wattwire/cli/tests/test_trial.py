@@ -1,4 +1,4 @@
-"""Tests of the study that `try` writes: it records all options, and `run` accepts it."""
+"""Tests of the study that `try` writes. It records all options, and `run` accepts it."""
 
 from __future__ import annotations
 

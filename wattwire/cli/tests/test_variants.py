@@ -1,4 +1,4 @@
-"""Tests of --variant: errors before the measurement, and the plan of valid variants."""
+"""Tests of --variant, including errors before the measurement and the plan of valid variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of --warmup: auto, none, a number of calls, or a time."""
+"""Tests of --warmup with the values auto, none, a number of calls, and a time."""
 
 import pytest
 

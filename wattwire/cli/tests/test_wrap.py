@@ -1,4 +1,4 @@
-"""Tests of line wrapping: text for people fits the terminal, text for machines is not wrapped."""
+"""Tests of line wrapping, which applies to text for people but not to text for machines."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Verb:
-    """A command: the module that implements it, its line in the help, and its aliases."""
+    """A command with its module, its line in the help, and its aliases."""
 
     module: str
     help: str

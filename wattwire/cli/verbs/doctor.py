@@ -39,7 +39,7 @@ FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
 
 @dataclass
 class Item:
-    """A check. `state` is "ok", "missing" or "note"; `command` is the remedy."""
+    """A check. `state` is "ok", "missing" or "note", and `command` is the remedy."""
 
     name: str
     state: str
@@ -138,7 +138,7 @@ def _agent_item(agent: AgentClient) -> Item:
 
 
 def cell_item(cell: Cell, agent: AgentClient) -> Item:
-    """Return the state of a cell: built, buildable, or its missing requirements."""
+    """Return the state of a cell, which is built, buildable, or a list of missing requirements."""
     try:
         build = Builder(agent, look=True).cell(cell)
     except LackingError as error:
@@ -318,7 +318,7 @@ def _first_line(health: Health, meters: list[dict[str, Any]]) -> str:
 
 
 def _next_command(catalog: Catalog, cells: Mapping[str, Item]) -> str:
-    """Return the next command: try two cells of a ready middleware, or build cells.
+    """Return the next command, which tries two cells of a ready middleware or builds cells.
 
     Middleware with the fewest services is preferred.
     """

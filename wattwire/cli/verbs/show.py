@@ -160,7 +160,7 @@ def _description(folder: Path, document: Mapping[str, Any], row: Mapping[str, An
 
 
 def _headline(document: Mapping[str, Any]) -> str:
-    """Return the first line of the description: the run's identity and verdict."""
+    """Return the first line of the description, with the run's identity and verdict."""
     cells = " and ".join(dict.fromkeys(document["cells"].values()))
     text = f"Run {document['run']}, attempt {document['attempt']}: {cells}, "
     text += f"{document['levels'].get('pattern', '')}; {document['outcome'].replace('_', ' ')}"

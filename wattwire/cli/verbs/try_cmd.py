@@ -251,7 +251,7 @@ def _plan_keys() -> list[str]:
 
 
 def to_toml(document: Mapping[str, Any]) -> str:
-    """Convert a study document to TOML: scalars, lists, tables and lists of tables."""
+    """Convert a study document to TOML. Supports scalars, lists, tables and lists of tables."""
     lines = [f"{key} = {_value(value)}" for key, value in document.items() if not _nested(value)]
     for key, value in document.items():
         for table in value if _is_tables(value) else [value] if isinstance(value, Mapping) else []:

@@ -1,4 +1,4 @@
-"""Tests of the parser of tables: typed values, defaults and errors."""
+"""Tests of the parser of tables, including typed values, defaults and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the registry of metrics: lookup, synonyms, and suggestions in errors."""
+"""Tests of the registry of metrics, including lookup, synonyms, and suggestions in errors."""
 
 import pytest
 

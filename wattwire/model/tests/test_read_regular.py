@@ -1,4 +1,4 @@
-"""Tests of reading the output of a node: only regular files are read, without blocking."""
+"""Tests of reading the output of a node. Only regular files are read, without blocking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of sample files: complete files are read, and truncated or foreign files are rejected."""
+"""Tests of sample files. Complete files are read, and truncated or foreign files are rejected."""
 
 import numpy as np
 import pytest

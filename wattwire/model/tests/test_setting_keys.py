@@ -1,4 +1,4 @@
-"""Tests of setting keys: the dotted and the quoted spelling are equivalent in every table."""
+"""Tests that the dotted and the quoted spelling of setting keys are equivalent in every table."""
 
 import json
 

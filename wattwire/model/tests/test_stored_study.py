@@ -1,4 +1,4 @@
-"""Tests of stored studies: any version, measured or imported, complete or partial."""
+"""Tests of stored studies of any version, whether measured or imported, complete or partial."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of the parser of studies: defaults, presets, and errors with remedies."""
+"""Tests of the parser of studies, including defaults, presets, and errors with remedies."""
 
 import copy
 

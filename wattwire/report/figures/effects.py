@@ -158,7 +158,7 @@ def interaction_chart(
 
 
 def mean_steps(scale: str, groups: Sequence[str]) -> list[Spec]:
-    """Return the transforms that aggregate runs to groups: mean, 95 % t limits and run count."""
+    """Return the transforms that aggregate runs to a mean with 95 % t limits and a run count."""
     log = f"('{scale}' === 'log')"
     quantiles = [
         {"degrees": degrees, "t": round(float(special.stdtrit(degrees, (1 + LEVEL) / 2)), 4)}

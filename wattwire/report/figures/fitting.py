@@ -1,4 +1,4 @@
-"""Fit a chart to its size and points: wrap titles, omit ticks and shrink dots.
+"""Fit a chart to its size and points by wrapping titles, omitting ticks and shrinking dots.
 
 explore.js does the same for the charts that a reader selects.
 """

@@ -30,7 +30,7 @@ class Layout:
 
 
 def layout_of(evidence: Evidence) -> Layout:
-    """Return the layout: the primary factor on colour, further factors on axis and panels."""
+    """Return the layout, with the primary factor on colour, and others on axis and panels."""
     tone = evidence.primary if evidence.primary in evidence.varied else evidence.varied[0]
     other_factors = [name for name in evidence.varied if name != tone]
     counts = {name: len(levels_run(evidence, name)) for name in other_factors}
@@ -215,7 +215,7 @@ def _points(
 
 
 def _row(evidence: Evidence, layout: Layout, levels: Mapping[str, Any]) -> str:
-    """Return a treatment's name in its panel: its level of the colour, then the other levels."""
+    """Return a treatment's name in its panel, from its level of the colour and the other levels."""
     tone = evidence.title(layout.tone, levels.get(layout.tone))
     shown_elsewhere = [name for name in (layout.tone, layout.panel) if name]
     return ", ".join(filter(None, (tone, evidence.treatment_title(levels, shown_elsewhere))))
@@ -241,7 +241,10 @@ def _panels(evidence: Evidence, layout: Layout, points: list[dict[str, Any]]) ->
 
 
 def _axis(response: Response, values: list[float]) -> tuple[str, str]:
-    """Return the axis title with unit, and the scale: log for positive values except shares."""
+    """Return the axis title with unit, and the scale.
+
+    The scale is "log" if all values are positive, except for shares.
+    """
     scale = "log" if min(values) > 0 and not response.share else "linear"
     notes = [response.unit] if response.unit else []
     notes += ["log scale"] if scale == "log" else []

@@ -26,7 +26,7 @@ def facet_factor(evidence: Evidence) -> str | None:
 
 
 def panel_of(evidence: Evidence, treatment: Mapping[str, Any], across: str | None) -> str:
-    """Return the title of a treatment's panel: its pattern and its level of `across`."""
+    """Return the title of a treatment's panel, from its pattern and its level of `across`."""
     names = [str(treatment.get("pattern", ""))] if len(titles_of(evidence, "pattern")) > 1 else []
     names += [evidence.title(across, treatment.get(across))] if across else []
     return ", ".join(word for word in names if word)
@@ -43,7 +43,10 @@ def panels(evidence: Evidence, across: str | None, present: Sequence[str]) -> li
 
 
 def panels_per_row(evidence: Evidence) -> int:
-    """Return the panels per row: the number of patterns, or PANELS_PER_ROW for a single pattern."""
+    """Return the number of panels per row.
+
+    This is the number of patterns, or PANELS_PER_ROW for a single pattern.
+    """
     patterns = len(titles_of(evidence, "pattern"))
     return patterns if patterns > 1 else PANELS_PER_ROW
 

@@ -1,4 +1,4 @@
-"""Draw the figures that a study requests: box plots of treatments, and scatter plots."""
+"""Draw the box plots of treatments and the scatter plots that a study requests."""
 
 from __future__ import annotations
 

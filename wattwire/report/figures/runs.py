@@ -33,7 +33,7 @@ VIOLIN_RUNS_MIN = 20
 """Minimum number of runs for a violin. With fewer runs, the density mainly shows its bandwidth."""
 ROW_PX = 40
 NAMES_PX_MAX = 320
-"""Maximum width of row names in px. Longer names are truncated; the tooltip shows the full name."""
+"""Maximum width of row names in px. Longer names are truncated, but not in the tooltip."""
 SPREAD = 11
 BY_COLOUR = {"groupby": ["colour", "panel"]}
 

@@ -18,7 +18,7 @@ PHRASES = Phrases("finding", {"shown": "shown by this study", "suspected": "susp
 class Finding:
     """A suspected or shown cause.
 
-    `settles` names the evidence that would prove a suspected cause; it is "" for a shown cause.
+    `settles` names the evidence that would prove a suspected cause, and is "" for a shown cause.
     """
 
     id: str
@@ -31,7 +31,7 @@ class Finding:
 
     @property
     def standing(self) -> Phrase:
-        """Return the strength of the evidence: "shown" or "suspected"."""
+        """Return the strength of the evidence, "shown" or "suspected"."""
         return PHRASES("shown" if self.shown else "suspected")
 
 
@@ -44,7 +44,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class Searched:
-    """Input of the detectors: valid and excluded runs with latencies, each in run order."""
+    """Input of the detectors, with latencies of valid and of excluded runs in run order."""
 
     evidence: Evidence
     runs: Sequence[Run]
@@ -53,7 +53,7 @@ class Searched:
 
 @dataclass(frozen=True)
 class Detector:
-    """A detector: its position among the findings, and its function."""
+    """A detector, with its position among the findings and its function."""
 
     place: int
     look: Callable[[Searched], Sequence[Finding | Silence]]
@@ -97,7 +97,7 @@ def _levels_by_name(treatments: Iterable[Treatment]) -> dict[str, list[str]]:
 
 
 def study_key(name: str, levels: Sequence[Any]) -> str:
-    """Format a factor as a line of a study file: `"settings.x" = [false, true]`."""
+    """Format a factor as a line of a study file, for example `"settings.x" = [false, true]`."""
     key = f'"{name}"' if "." in name else name
     shown = [str(v).lower() if isinstance(v, bool) else str(v) for v in levels]
     return f"{key} = [{', '.join(shown)}]"

@@ -1,4 +1,4 @@
-"""Text on latency that decreases as the rate increases; see `analysis/findings/rate_falls.py`."""
+"""Text on latency that decreases as the rate increases. See `analysis/findings/rate_falls.py`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ WORDS_MIN = 4
 
 
 def packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return `rows` by column: words as {"words": […], "at": […]}, other values as a list.
+    """Return `rows` by column. Words become {"words": […], "at": […]}, and other values a list.
 
     Missing keys, infinite numbers and NaN become null, because JSON cannot represent them.
     """

@@ -16,7 +16,7 @@ from typing import Any
 from wattwire.report.parts import Column, Table
 
 COLUMN_MM, PAGE_MM, TURNED_MM = 84.0, 174.0, 235.0
-"""Widths available to a table in mm: one column, two columns, a landscape page."""
+"""Widths available to a table in mm, for one column, two columns and a landscape page."""
 WORDS_MM_MIN = 22.0
 REASON_LETTERS_MIN = 20
 FLOAT_ROWS_MAX, TURNED_ROWS_MAX = 40, 25
@@ -45,7 +45,7 @@ LATIN_END = 0x17F
 
 
 class _Letters(dict[int, str]):
-    """Maps a character to its replacement: itself if pdflatex supports it, otherwise [U+…]."""
+    """Maps a character to itself if pdflatex supports it, and to [U+…] otherwise."""
 
     def __missing__(self, code: int) -> str:
         known = 32 <= code <= LATIN_END and code != 127
@@ -83,7 +83,7 @@ def _with_script(text: str, sign: str, digits: dict[str, str], pattern: re.Patte
 
 @dataclass(frozen=True)
 class Setting:
-    """Typesetting of a table: font size, column gap and available width."""
+    """Typesetting of a table, with font size, column gap and available width."""
 
     letters: str
     mm_per_letter: float
@@ -100,7 +100,7 @@ SETTINGS = (
     Setting(r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.45, 2.2, PAGE_MM),
     Setting(r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.45, 2.2, TURNED_MM),
 )
-"""Font settings in order of preference: 8 pt, then 7 pt. A smaller font would be unreadable."""
+"""Font settings in order of preference (8 pt, 7 pt). A smaller font would be unreadable."""
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Notes:
     marks: dict[str, str] = field(default_factory=dict)
 
     def mark(self, reason: str) -> str:
-        """Return the letter of a reason: a … z, then aa, ab, …."""
+        """Return the letter of a reason. The letters after z are aa, ab, and so on."""
         if reason not in self.marks:
             more, last = divmod(len(self.marks), 26)
             letters = string.ascii_lowercase
@@ -119,7 +119,7 @@ class Notes:
 
 
 def write_tex(table: Table, path: Path) -> None:
-    """Write the table as a LaTeX fragment: a float, or a longtable over several pages."""
+    """Write the table as a LaTeX fragment, which is a float or a longtable over several pages."""
     path.write_text(tex(table), "utf-8")
 
 
@@ -227,7 +227,7 @@ def _alignment(column: Column, width_mm: float | None) -> str:
 
 
 def _head(table: Table) -> list[str]:
-    """Return the heading rows: groups, titles (in one or more lines), units."""
+    """Return the heading rows, with groups, titles (in one or more lines) and units."""
     if not table.headed:
         return [r"\toprule"]
     lines = [r"\toprule"]

@@ -1,4 +1,4 @@
-"""Write the documents for published data: citation, methods, threats to validity."""
+"""Write the citation, the methods and the threats to validity for published data."""
 
 from __future__ import annotations
 

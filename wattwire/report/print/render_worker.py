@@ -23,7 +23,7 @@ from typing import Any
 from wattwire.model.errors import WattwireError
 
 COLUMN_MM = (84.0, 174.0)
-"""Printed widths in mm: one column, and two columns including the gap."""
+"""Printed widths in mm of one column, and of two columns including the gap."""
 SINGLE_MAX_PX = 400
 """Maximum width of a figure in one printed column, in px. Its smallest font is then 7.1 pt."""
 REPEATED_MIN = 8
@@ -113,7 +113,7 @@ def size_px(svg: str) -> tuple[float, float]:
 
 
 def width_mm(svg: str) -> float:
-    """Return the printed width of an SVG in mm: one or two columns."""
+    """Return the printed width of an SVG in mm, either one or two columns."""
     return COLUMN_MM[0] if size_px(svg)[0] <= SINGLE_MAX_PX else COLUMN_MM[1]
 
 

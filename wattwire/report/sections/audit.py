@@ -1,4 +1,4 @@
-"""Build the audit trail: run order, verdicts, exclusions, absent meters, plan and machine."""
+"""Build the audit trail of run order, verdicts, exclusions, absent meters, plan and machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build the section on control runs: the A/A noise and the cost of sampling.
+"""Build the section on the A/A noise and the cost of sampling, measured by control runs.
 
 Each block measures a treatment twice under two labels (A/A), and a third time with a paused
 sampler. The page claims no effect smaller than the A/A noise. The noise is the confidence limit of

@@ -1,4 +1,4 @@
-"""Build the section on costs: CPU and memory by role, measured energy, estimated energy."""
+"""Build the section on CPU and memory by role, measured energy and estimated energy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build the section on the study design: goal, questions, metrics and executed runs."""
+"""Build the section on the study design, with goal, questions, metrics and executed runs."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _metrics(evidence: Evidence, question: Question) -> str:
 
 
 def second_line(evidence: Evidence) -> Phrase:
-    """Return the line below the first sentence: numbers of runs, omissions and the machine."""
+    """Return the line below the first sentence, with numbers of runs, omissions and the machine."""
     clauses = [PHRASES("runs", runs=len(evidence.designed), counts=_design_counts(evidence))]
     controls = evidence.controls_planned
     if controls:
@@ -278,7 +278,7 @@ def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def machine_line(machine: Mapping[str, Any]) -> str:
-    """Return a line on the hosts: processor, cores, memory and kernel."""
+    """Return a line on the processor, cores, memory and kernel of each host."""
     lines = []
     for host in machine.get("hosts", {}).values():
         facts = {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}

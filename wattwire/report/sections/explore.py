@@ -93,7 +93,7 @@ GROUPS = (None, LEVELS, TONE, PANELS, 1)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of chart: the selectors for the reader, the caption and the template."""
+    """A kind of chart, with the selectors for the reader, the caption and the template."""
 
     name: str
     title: str

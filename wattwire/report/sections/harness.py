@@ -1,4 +1,4 @@
-"""Build the section on measurement overhead: CPU time, disturbance and durations of phases."""
+"""Build the section on the CPU time, disturbance and phase durations of the harness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relate energy to time and resources: associations, energy–delay products, Pareto fronts."""
+"""Relate energy to time and resources by associations, energy–delay products and Pareto fronts."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _kind(evidence: Evidence, name: str) -> str:
 
 @dataclass(frozen=True)
 class Stratum:
-    """Comparable runs: all runs, or the runs at one level of a factor."""
+    """Comparable runs, which are all runs or the runs at one level of a factor."""
 
     title: str
     frame: pl.DataFrame

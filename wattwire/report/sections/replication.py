@@ -1,4 +1,4 @@
-"""Build the sections of imported campaigns: reproduced numbers of a paper, and provenance."""
+"""Build the sections on reproduced numbers and provenance for imported campaigns."""
 
 from __future__ import annotations
 

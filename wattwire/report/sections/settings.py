@@ -95,9 +95,10 @@ def section(evidence: Evidence) -> Section:
 def _row_key(
     evidence: Evidence, node: Mapping[str, Any], levels: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Return the row key of a node: cell, pattern, role, library, guarantee, varied settings.
+    """Return the row key of a node.
 
-    Without the varied settings, a row would mix levels.
+    The key contains cell, pattern, role, library, guarantee and varied settings. Without the varied
+    settings, a row would mix levels.
     """
     ready = node["ready"]
     varied = [name for name in evidence.varied if name.startswith("settings.")]
@@ -110,7 +111,7 @@ def _row_key(
 
 
 def merged(node_settings: Sequence[Mapping[str, Any]]) -> str:
-    """Return the settings of nodes as text: `a = 1, b = 3 | 7`, with a count for many values."""
+    """Format the settings of nodes, such as `a = 1, b = 3 | 7`, with a count for many values."""
     values: dict[str, dict[str, None]] = {}
     for settings in node_settings:
         for key, value in flat(settings).items():

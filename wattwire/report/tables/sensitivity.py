@@ -1,4 +1,4 @@
-"""Analyse the sensitivity of answers: ranks, shares of variance and checks of assumptions.
+"""Analyse the sensitivity of answers by ranks, shares of variance and checks of assumptions.
 
 Answers do not depend on these analyses. They serve readers who prefer other methods, and they
 reveal violated assumptions.

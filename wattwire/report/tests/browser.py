@@ -1,4 +1,4 @@
-"""Control a headless Chromium through its debugging pipe: page loads, clicks and keys."""
+"""Control a headless Chromium through its debugging pipe, with page loads, clicks and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search phrases by key in the report's output: texts, lists, parts and sections."""
+"""Search phrases by key in texts, lists, parts and sections of the report."""
 
 from __future__ import annotations
 

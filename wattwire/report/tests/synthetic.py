@@ -434,7 +434,7 @@ def unpacked(packed: dict[str, Any]) -> list[dict[str, Any]]:
 def add_attempt(
     folder: Path, source: str, run: str, row: Mapping[str, Any], document: Mapping[str, Any]
 ) -> None:
-    """Add an attempt of `run` to the campaign: a copy of runs/SOURCE with changes.
+    """Add an attempt of `run` to the campaign. The attempt is a copy of runs/SOURCE with changes.
 
     `row` changes its summary, and `document` its run.json. An unplanned run is also added to the
     plan.

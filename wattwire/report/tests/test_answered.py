@@ -1,4 +1,4 @@
-"""Tests of the section with answers: sentences for many and few levels, and the table."""
+"""Tests of the section with answers, including sentences for many and few levels and the table."""
 
 from __future__ import annotations
 

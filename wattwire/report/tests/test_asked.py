@@ -1,4 +1,4 @@
-"""Tests of the page's rows on questions, runs and costs by cell, for a simulated campaign."""
+"""Tests of the page's rows with questions, runs and costs per cell on a simulated campaign."""
 
 from __future__ import annotations
 

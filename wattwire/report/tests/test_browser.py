@@ -1,4 +1,4 @@
-"""Tests of the page in a browser without a network: charts, filters and keys."""
+"""Tests of charts, filters and keys of the page in a browser without a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the sensitivity analyses: ranks, shares of variance, interactions and warnings."""
+"""Tests of ranks, shares of variance, interactions and warnings in the sensitivity analyses."""
 
 from __future__ import annotations
 

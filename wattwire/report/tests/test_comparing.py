@@ -1,4 +1,4 @@
-"""Tests of comparisons: a planted cost is detected, and unclear results are reported as such."""
+"""Tests of comparisons. A planted cost is detected, and unclear results are reported as such."""
 
 from __future__ import annotations
 

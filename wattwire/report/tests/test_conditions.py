@@ -1,4 +1,4 @@
-"""Tests of the table of effective settings: each level of a varied setting has its own row."""
+"""Tests of the table of effective settings. Each level of a varied setting has a separate row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the section on control runs: planted noise is found and limits the claimed effects."""
+"""Tests of control runs. Planted noise is detected and limits the claimed effects."""
 
 from __future__ import annotations
 

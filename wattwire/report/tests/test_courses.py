@@ -1,4 +1,4 @@
-"""Tests of the steady-state table: classes, consensus, latency with and without warm-up."""
+"""Tests of the steady-state table with classes, consensus, and latency with and without warm-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of figures as files: print sizes, font sizes and embedded fonts."""
+"""Tests of print sizes, font sizes and embedded fonts of figures in files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the interactive section's data: runs, levels, responses and chart templates."""
+"""Tests of runs, levels, responses and chart templates in the interactive section's data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of tables in LaTeX: escaped characters, complete rows and the texts of the page."""
+"""Tests of tables in LaTeX, with escaped characters, complete rows and the texts of the page."""
 
 from __future__ import annotations
 

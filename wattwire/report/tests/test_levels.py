@@ -1,4 +1,4 @@
-"""Tests of levels: distinction by value, and formatting with sufficient digits."""
+"""Tests of levels, which are distinguished by value and formatted with sufficient digits."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tests of limits: the interval over runs determines whether a limit holds or is broken."""
+"""Tests of limits, whose verdicts depend on the interval over runs."""
 
 from __future__ import annotations
 

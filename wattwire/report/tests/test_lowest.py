@@ -1,4 +1,4 @@
-"""Tests of the lowest alternative on the page: sentence, table and omissions."""
+"""Tests of the sentence, the table and the omissions of the lowest alternative on the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the page of a simulated campaign: statements, omissions and files."""
+"""Tests of the statements, omissions and files of the page of a simulated campaign."""
 
 from __future__ import annotations
 

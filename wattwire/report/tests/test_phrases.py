@@ -1,4 +1,4 @@
-"""Tests of phrases: text by key, and errors for wrong keys or values."""
+"""Tests of phrases, which return text by key and raise errors for wrong keys or values."""
 
 from __future__ import annotations
 

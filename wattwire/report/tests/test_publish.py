@@ -44,7 +44,7 @@ def documents(folder: Any, *authors: str, **shape: Any) -> dict[str, str]:
 
 
 def problems_in(tex: str) -> list[str]:
-    """Return the errors that would stop LaTeX: unbalanced braces, unescaped characters."""
+    """Return the unbalanced braces and unescaped characters of `tex`, which would stop LaTeX."""
     body = "\n".join(line for line in tex.splitlines() if not line.startswith("%"))
     bare = re.sub(r"\\[\\{}$&#_%]", "", body)
     found = re.findall(r"[&#_%~^<>|\"](?![^$]*\$(?:[^$]*\$[^$]*\$)*[^$]*$)", bare)

@@ -1,4 +1,4 @@
-"""Tests of service processes: the metrics of every start attempt belong to the service."""
+"""Tests of service processes. The metrics of every start attempt belong to the service."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Tests of the section on system calls: planted counts, and unchanged timed values."""
+"""Tests of the section on system calls, with planted counts and unchanged timed values."""
 
 from __future__ import annotations
 

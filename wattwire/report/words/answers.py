@@ -127,9 +127,10 @@ def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> Phr
 
 
 def sentence(evidence: Evidence, answer: Answer, family: int) -> Phrase:
-    """Return the answer as a sentence: levels, ratio, interval, confidence level, runs, blocks.
+    """Return the answer as a sentence.
 
-    Differences have the unit of the response.
+    The sentence has levels, ratio, interval, confidence level, runs and blocks. Differences have
+    the unit of the response.
     """
     return PHRASES("stated", claim=claim(evidence, answer, family))
 
@@ -207,7 +208,7 @@ def _difference_claim(
 
 
 def _mean_of_each_side(evidence: Evidence, answer: Answer) -> Phrase:
-    """Return the mean of the valid runs at each level: ", mean 0.93 % against 0 %"."""
+    """Return the mean of the valid runs at each level, such as ", mean 0.93 % against 0 %"."""
     values = column(evidence.usable, answer.response.column)
     levels = levels_of(evidence.usable, answer.factor)
     means = []
@@ -258,7 +259,11 @@ def few_degrees(answers: Answers) -> Phrase:
 
 
 def headline(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the headline: edits, treatments without comparison, first sentence, failed calls."""
+    """Return the headline.
+
+    The headline has sentences on edits, treatments without comparison and failed calls, and the
+    first sentence of the answers.
+    """
     failed = failed_calls.sentence(evidence)
     uncompared = not_compared.headline(evidence, asked_responses(evidence))
     texts = [

@@ -1,4 +1,4 @@
-"""Sentences on a comparison: its result, its items and the reasons for verdicts."""
+"""Sentences on the result of a comparison, its items and the reasons for verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences on the study's limits: bounds, values and verdicts."""
+"""Sentences on the bounds, values and verdicts of the study's limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derive threats to validity from the campaign's records: machine, boots, meters, verdicts."""
+"""Derive threats to validity from the machine, boots, meters and verdicts of a campaign."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def _rows(finding: Mapping[str, Any]) -> str:
 
 
 def _construct(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield threats to construct validity: does a number measure the named quantity?"""
+    """Yield threats to construct validity, where a number may not measure the named quantity."""
     if evidence.imported:
         yield PHRASES("construct_imported")
         return
@@ -318,7 +318,7 @@ def _is_energy(quantity: Any) -> bool:
 
 
 def _internal(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield threats to internal validity: did the treatment cause the difference?"""
+    """Yield threats to internal validity, where a difference may have another cause."""
     if evidence.imported:
         yield PHRASES("internal_imported")
         return
@@ -392,7 +392,7 @@ def _open_limits(evidence: Evidence) -> Iterator[Phrase]:
 
 
 def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[Phrase]:
-    """Yield threats to conclusion validity: can a difference be due to chance?"""
+    """Yield threats to conclusion validity, where a difference may be due to chance."""
     if evidence.edited:
         yield PHRASES("edited", edited=edited_words(evidence.edited))
     if evidence.validity_changed:
@@ -430,7 +430,7 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[Phrase]:
 
 
 def _external(evidence: Evidence) -> Iterator[Phrase]:
-    """Yield threats to external validity: do the results apply elsewhere?"""
+    """Yield threats to external validity, where the results may not apply elsewhere."""
     if evidence.imported:
         yield PHRASES("external_imported")
     else:

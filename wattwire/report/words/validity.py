@@ -1,4 +1,4 @@
-"""Sentences on validity limits: a look, later changes of limits, and disabled limits."""
+"""Sentences on a look, on later changes of validity limits, and on disabled limits."""
 
 from __future__ import annotations
 

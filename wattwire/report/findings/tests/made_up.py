@@ -100,7 +100,7 @@ def grown(levels: Mapping[str, Any], base_us: float) -> float:
 
 
 def narrow(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw latencies of a quiet machine: 80 µs plus the time of the payload, ± 20 %."""
+    """Draw latencies of a quiet machine, which are 80 µs plus the time of the payload, ± 20 %."""
     return scale * grown(levels, 80.0) * np.exp(rng.normal(0, 0.2, MESSAGES))
 
 
@@ -122,7 +122,7 @@ def two_modes(rng: np.random.Generator, levels: Mapping[str, Any], scale: float)
 
 
 def drifting(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
-    """Draw latencies of a queue that fills: they increase to 200 ms during the run."""
+    """Draw latencies of a queue that fills. They increase to 200 ms during the run."""
     ramp = np.linspace(0.0, 1.0, MESSAGES)
     noise = np.exp(rng.normal(0, 0.1, MESSAGES))
     return scale * (grown(levels, 100.0) + 200_000.0 * ramp) * noise
