@@ -17,8 +17,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# The allowed value of a key is a type (float: any number), [type] (a list of that type), list (any
-# list), None (any value), or a table of the allowed keys ("*": any key).
+# The allowed value of a key is a type (float for any number), [type] for a list of that type, list
+# for any list, None for any value, or a table of the allowed keys, in which "*" stands for any key.
 WORDS: list[Any] = [str]
 COMMANDS: list[Any] = [WORDS]
 BUILD_KEYS: dict[str, Any] = {

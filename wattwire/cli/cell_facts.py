@@ -1,4 +1,4 @@
-"""Implement `show cell`: state on this machine, settings, guarantees and libraries of a cell."""
+"""Implement `show cell`, which prints the state, settings, guarantees and libraries of a cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KIND = "cell"
 
 
 def cell_blocks(catalog: Catalog, name: str | None) -> list[Block]:
-    """Return blocks of facts about a cell: (title, [(name, value), …]).
+    """Return blocks of facts about a cell, as (title, [(name, value), …]).
 
     Raises UsageError for a missing or unknown name.
     """

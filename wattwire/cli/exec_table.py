@@ -1,4 +1,4 @@
-"""Implement `exec`: parse the request, measure, and print the table."""
+"""Implement `exec`, which parses the request, measures, and prints the table."""
 
 from __future__ import annotations
 

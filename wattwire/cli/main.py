@@ -29,8 +29,10 @@ DISK_ERRORS = {
     errno.EDQUOT: "the disk quota is used up",
 }
 COLLECTED_AFTER = (50_000, 20, 50)
-"""Thresholds for gc.set_threshold: new objects per collection of generation 0, and collections of
-generations 0 and 1 per collection of the next generation.
+"""Thresholds for gc.set_threshold.
+
+The first is the number of new objects per collection of generation 0. The others are the numbers of
+collections of generations 0 and 1 per collection of the next generation.
 """
 COMMAND = "command_name"
 """Attribute of the parsed options with the command's name."""

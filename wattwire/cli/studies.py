@@ -274,8 +274,8 @@ def chooser(
 ) -> Callable[[Treatment], bool] | None:
     """Return a predicate that selects treatments by `key=level|level,key=level`.
 
-    The result is None without an expression. A key is a factor or an attribute of the cells:
-    language and middleware also select cells, and vice versa. A level may be a pattern such as
+    The result is None without an expression. A key is a factor or an attribute of the cells. For
+    example, `language` also selects cells of this language. A level may be a pattern such as
     `*/go`.
     """
     if expression is None:

@@ -15,7 +15,7 @@ UNIT = re.compile(r"(?<=\d) (?=%|(?:µs|ms|s|min|h|B|W|J)\b)")
 
 
 def columns(stream: TextIO) -> int:
-    """Return the line width for `stream`: COLUMNS, the terminal's width, or LOG_COLUMNS."""
+    """Return the line width for `stream`, from COLUMNS, the terminal or LOG_COLUMNS."""
     requested = os.environ.get("COLUMNS", "")
     if requested.isdecimal() and int(requested):
         return max(COLUMNS_MIN, int(requested))

@@ -48,12 +48,12 @@ def deliveries(
     returns for any part.
 
     - `latency_us` is +inf for a lost delivery (never arrived, timed out) and for a `failed`
-      delivery (a call that ended with an error). It is null for an arrival without a latency: a
-      payload that is corrupt or too short for a send time.
-    - The first arrival of a message determines its latency; later arrivals are duplicates.
+      delivery (a call that ended with an error). It is null for an arrival whose payload is corrupt
+      or too short for a send time.
+    - The first arrival of a message determines its latency. Later arrivals are duplicates.
     - `warm_up` and `due_ns` come from the sender's record, so lost messages have them too. For a
       publisher without records, they come from the arrivals.
-    - `response_us` starts at the intended send time; it is null for topics.
+    - `response_us` starts at the intended send time. It is null for topics.
     """
     role = pl.col("node").cast(pl.Int64).replace_strict(
         dict(roles), default=None, return_dtype=pl.String

@@ -43,7 +43,8 @@ class AgentLostError(WattwireError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ` Did you mean "x"?` for the most similar known word, or an empty string.
 
-    A common unit does not make two words similar: window_s does not suggest cooldown_s.
+    A common unit does not make two words similar. For example, window_s does not suggest
+    cooldown_s.
     """
     close = difflib.get_close_matches(word, sorted(known), n=9, cutoff=CLOSE)
     match = next((name for name in close if _stems_close(word, name)), None)

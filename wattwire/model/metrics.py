@@ -16,8 +16,11 @@ from wattwire.model.treatment import PATTERN_ROLES
 RUN, NODE = "run", "node"
 LOWER, HIGHER = "lower", "higher"
 OFFERED, FIGURES, EVIDENCE, HARNESS = "offered", "figures", "evidence", "harness"
-"""Lists of metrics. OFFERED: responses that a page offers without a question. FIGURES: main results
-of a run. EVIDENCE: evidence for a verdict. HARNESS: cost and disturbance of the harness.
+"""Lists of metrics.
+
+OFFERED contains the responses that a page offers without a question. FIGURES contains the main
+results of a run, EVIDENCE the evidence for a verdict, and HARNESS the cost and disturbance of the
+harness.
 """
 ENERGY = "an energy counter"
 SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"

@@ -1,4 +1,4 @@
-"""Parse `[[table]]`, `[[figure]]` and `[[ranking]]`: the output that a study requests."""
+"""Parse `[[table]]`, `[[figure]]` and `[[ranking]]`, which request output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parse `[[paper_path]]`: further comparisons with the paper's method."""
+"""Parse `[[paper_path]]` tables, which request further comparisons with the paper's method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parse `[[question]]`: questions with factors, responses and correlates."""
+"""Parse `[[question]]` tables, which have factors, responses and correlates."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ class SampleFileError(WattwireError):
 def read_regular(path: Path, bytes_max: int) -> bytes:
     """Return the content of a regular file without blocking.
 
-    A node may leave any kind of file: a pipe without a writer, a link to an endless device, or a
-    file larger than the memory. Raises SampleFileError for these files.
+    A node may leave any kind of file, such as a pipe without a writer, a link to an endless device,
+    or a file larger than the memory. Raises SampleFileError for these files.
     """
     with _regular(path, bytes_max) as (file, size):
         return file.read(size)

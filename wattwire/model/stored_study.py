@@ -29,7 +29,7 @@ _LISTS = {
 
 @dataclass(frozen=True)
 class Part:
-    """The requested part of a design: the typed option, and the number of other treatments."""
+    """The requested part of a design, with the typed option and the number of other treatments."""
 
     said: str
     unasked: int

@@ -106,8 +106,8 @@ class Plan:
     quiet_wait_s: float = 10.0
     """Longest wait before a run for other load and steal to fall below their limits, in seconds."""
     controls: bool = True
-    """Whether every block has control runs: two identical runs of the first treatment, and a run of
-    it without sampling in the window.
+    """Whether every block has control runs. They are two identical runs of the first treatment, and
+    a run of it without sampling in the window.
     """
     syscall_runs: int = 0
     """Number of runs of each treatment that count system calls. They follow all blocks as control
@@ -115,7 +115,7 @@ class Plan:
     """
     stop_width: float = 0.0
     """Half-width of the primary ratio's confidence interval at which the campaign stops, as a share
-    of the ratio. 0: all `blocks` are run.
+    of the ratio. With 0, all `blocks` are run.
     """
     blocks_min: int = STOP_BLOCKS_MIN
     """Minimum number of blocks before a stop by width. `blocks` is the maximum."""
@@ -198,8 +198,7 @@ class Study:
 
     @property
     def held(self) -> dict[str, Level]:
-        """Return the level of every fixed key. Keys that the study omits have their default level.
-        """
+        """Return the level of every fixed key. Keys that the study omits have their default."""
         levels = {**DEFAULT_LEVELS, **self.fixed}
         if not {"interval_s", "rate_hz"} & {*self.factors, *self.fixed}:
             levels["rate_hz"] = DEFAULT_RATE_HZ
@@ -219,7 +218,7 @@ class Study:
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge `overlay` into a copy of `base`: tables are merged, other values are replaced."""
+    """Merge `overlay` into a copy of `base`. Tables are merged, and other values are replaced."""
     merged = dict(copy.deepcopy(dict(base)))
     for key, value in overlay.items():
         if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):

@@ -30,9 +30,7 @@ from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
 
 VALIDITY_PLACE = 20
-"""Position of notices on validity limits: after the limits of the study, before unanswered
-questions.
-"""
+"""Position of notices on validity limits. It is between limits and unanswered questions."""
 
 
 def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:

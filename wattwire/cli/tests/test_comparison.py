@@ -23,7 +23,7 @@ DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
 
 @dataclass
 class Made:
-    """A simulated campaign: latency of each (cell, payload), times the drift of the block."""
+    """A simulated campaign. Latencies of a (cell, payload) are multiplied by the block's drift."""
 
     latency_us: dict
     blocks: int = 5

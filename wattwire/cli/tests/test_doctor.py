@@ -1,4 +1,4 @@
-"""Tests of `doctor`: present and missing requirements, and the commands that install them."""
+"""Tests of `doctor`, which reports requirements and the commands that install them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of `wattwire exec`: it rejects invalid commands and targets before it measures."""
+"""Tests of `wattwire exec`, which rejects invalid commands and targets before it measures."""
 
 from __future__ import annotations
 

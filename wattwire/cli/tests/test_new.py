@@ -1,4 +1,4 @@
-"""Tests of `wattwire new`: the study is valid, and its keys have comments."""
+"""Tests of `wattwire new`, which writes a valid study whose keys have comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implement `bundle`: archive a campaign and remove names of people and machines."""
+"""Implement `bundle`, which archives a campaign without the names of people and machines."""
 
 from __future__ import annotations
 

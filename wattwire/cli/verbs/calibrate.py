@@ -1,4 +1,4 @@
-"""Implement `calibrate`: measure the energy per second of CPU time with an energy counter."""
+"""Implement `calibrate`, which measures the energy per CPU second with an energy counter."""
 
 from __future__ import annotations
 

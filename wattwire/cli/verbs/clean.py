@@ -1,4 +1,4 @@
-"""Implement `clean`: list and remove leftovers of killed runs and old builds in the cache."""
+"""Implement `clean`, which removes leftovers of killed runs and old builds in the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implement `compare`: check whether B is worse than A, for two campaigns or for variants."""
+"""Implement `compare`, which checks whether a campaign or a variant is worse than another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implement `doctor`: report available measurements, missing requirements and their remedies."""
+"""Implement `doctor`, which reports available measurements and missing requirements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implement `import`: create a campaign from published data or from a table."""
+"""Implement `import`, which creates a campaign from published data or from a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implement `new`: write a commented study that runs without changes."""
+"""Implement `new`, which writes a commented study that runs without changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implement `plan`: print the runs of a study, their duration and the usable meters."""
+"""Implement `plan`, which prints the runs of a study, their duration and the usable meters."""
 
 from __future__ import annotations
 

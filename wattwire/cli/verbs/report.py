@@ -1,4 +1,4 @@
-"""Implement `report`: write the page of a campaign."""
+"""Implement `report`, which writes the page of a campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implement `run` and `status`: execute a campaign and show its progress."""
+"""Implement `run` and `status`, which execute a campaign and show its progress."""
 
 from __future__ import annotations
 

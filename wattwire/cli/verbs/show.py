@@ -1,4 +1,4 @@
-"""Implement `show`: print a run of a campaign, or the commands that repeat it by hand."""
+"""Implement `show`, which prints a run of a campaign or the commands that repeat it by hand."""
 
 from __future__ import annotations
 

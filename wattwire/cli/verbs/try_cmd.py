@@ -1,4 +1,4 @@
-"""Implement `try`: compare cells without a study file. The executed study is stored."""
+"""Implement `try`, which compares cells without a study file. The executed study is stored."""
 
 from __future__ import annotations
 

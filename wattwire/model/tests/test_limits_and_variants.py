@@ -1,4 +1,4 @@
-"""Tests of [[limit]] and [variants]: parsed values, and errors with remedies."""
+"""Tests of the parsers of [[limit]] and [variants], including errors with remedies."""
 
 from __future__ import annotations
 

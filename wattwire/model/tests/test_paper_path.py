@@ -1,4 +1,4 @@
-"""Tests of `[[paper_path]]`: groups by any factors, filters and errors."""
+"""Tests of the parser of `[[paper_path]]`, including groups by any factors, filters and errors."""
 
 import pytest
 

@@ -18,7 +18,7 @@ from wattwire.report.parts import Figure, Fold
 POINTS_MAX = 4000
 """Maximum number of run points in a figure. More points would overlap."""
 GROUP_MIN = 5
-"""Minimum number of points per group after downsampling: extremes, median and quartiles."""
+"""Minimum number of points per group, for the extremes, the median and the quartiles."""
 GROUPED_BY = (("panel", "colour", "treatment", "used"), ("panel", "colour", "used"), ())
 
 Points = Sequence[Mapping[str, Any]]

@@ -40,7 +40,7 @@ BY_COLOUR = {"groupby": ["colour", "panel"]}
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a chart: the names in order, the field with a point's row name, the width of names.
+    """Rows of a chart, with ordered names, the name field of a point, and the width of names.
 
     In a template, `titles` and `names_px` are placeholders that begin with @.
     """
@@ -106,10 +106,9 @@ def box_chart(
 ) -> Spec:
     """Return a chart of box plots with every run as a dot.
 
-    Fields of the points: value, colour, panel, row, treatment, run. Each row has a box; without
-    `rows`, each colour has a box. Boxes show quartiles. Whiskers extend to the lowest and the
-    highest run, so no run is marked as an outlier. A row with fewer than BOX_RUNS_MIN runs shows
-    only dots.
+    Fields of the points: value, colour, panel, row, treatment, run. There is a box per row, or per
+    colour without `rows`. Boxes show quartiles. Whiskers extend to the lowest and the highest run,
+    so no run is marked as an outlier. A row with fewer than BOX_RUNS_MIN runs shows only dots.
     """
     rows = rows or Rows(domain, "colour")
     quartiles = [
@@ -161,10 +160,10 @@ def violin_chart(
 ) -> Spec:
     """Return a chart of violin plots with every run as a dot.
 
-    Fields of the points: value, colour, panel, row, treatment, run. Each row has a violin; without
-    `rows`, each colour has a violin. The density is a Gaussian kernel estimate with Scott's
-    bandwidth on the displayed scale, cut at the lowest and the highest run. All violins have the
-    same width. A row with fewer than VIOLIN_RUNS_MIN runs shows only dots.
+    Fields of the points: value, colour, panel, row, treatment, run. There is a violin per row, or
+    per colour without `rows`. The density is a Gaussian kernel estimate with Scott's bandwidth on
+    the displayed scale, cut at the lowest and the highest run. All violins have the same width. A
+    row with fewer than VIOLIN_RUNS_MIN runs shows only dots.
     """
     rows = rows or Rows(domain, "colour")
     log = f"('{scale}' === 'log')"

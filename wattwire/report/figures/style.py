@@ -1,7 +1,7 @@
 """Colours, sizes, scales, panels and style that all charts share.
 
 A chart is a Vega-Lite document. Its points are under `datasets`. A chart without points is a
-template; explore.js replaces its placeholders, which begin with @.
+template. Its placeholders begin with @, and explore.js replaces them.
 """
 
 from __future__ import annotations

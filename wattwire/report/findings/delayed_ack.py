@@ -242,8 +242,8 @@ def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
     )
 
 
-# Excluded runs are also searched: load does not cause a mode at 40 ms, and a waiting node leaves
-# CPU time to the other programs, whose load can exclude the run.
+# Excluded runs are also searched, because load does not cause a mode at 40 ms, and because a
+# waiting node leaves CPU time to the other programs, whose load can exclude the run.
 DETECTOR = Detector(
     10,
     lambda searched: [find(searched.evidence, [*searched.runs, *searched.excluded])],

@@ -49,7 +49,7 @@ PHRASES = Phrases(
         ),
         "known_change": "Known changes between the two sizes: {causes:listed}.",
         "no_known_change": "No change between the two sizes is known.",
-        # Known changes: packet sizes and buffers.
+        # Known changes at packet sizes and buffer sizes.
         "tcp_frame": (
             "a TCP segment of one Ethernet frame (1,448 B of payload at an MTU of 1,500)"
         ),

@@ -35,7 +35,7 @@ class Drawer:
         folder.mkdir(parents=True, exist_ok=True)
         self._library = self._waiting.submit(library.for_pages)
         if next(folder.glob("*.svg"), None) is None:
-            render_worker.shared()  # figures must be drawn: start during the analysis
+            render_worker.shared()  # start before the analysis ends, because figures must be drawn
 
     def __enter__(self) -> Drawer:
         return self

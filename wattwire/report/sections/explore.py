@@ -257,7 +257,7 @@ def _runs(
 ) -> dict[str, Any]:
     """Return the table of runs in planned order, without control runs.
 
-    Columns f0, f1, … contain levels of `factors`; r0, r1, … contain values of `responses`.
+    Columns f0, f1, … contain levels of `factors`. Columns r0, r1, … contain values of `responses`.
     """
     positions = {entry["run"]: index for index, entry in enumerate(evidence.planned, start=1)}
     columns: dict[str, list[Any]] = {}

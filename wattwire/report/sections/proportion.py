@@ -99,7 +99,7 @@ class Subject:
     energy: str
     delay: str | None
     beside: tuple[tuple[str, str], ...]
-    """(column, kind of quantity: time, memory, …) of each correlated response."""
+    """(column, kind of quantity) of each correlated response. Kinds are time, memory and so on."""
 
 
 def section(evidence: Evidence) -> Section | None:

@@ -51,7 +51,7 @@ def test_a_whole_factorial_loses_no_run(tmp_path: Any) -> None:
 
 
 def test_each_treatment_has_a_row_of_its_own(tmp_path: Any) -> None:
-    """There are four factors: one on colour, one on panels, and two in the names of rows."""
+    """The colour shows one of four factors, the panels another, and the row names the others."""
     shape = Shape(
         blocks=2, patterns=("topic", "service"), intervals_s=(0.05, 0.2), clients=(1, 2),
         duration_s=4.0,

@@ -117,7 +117,7 @@ def test_three_runs_a_group_say_that_ranks_cannot_reject(tmp_path) -> None:
     shape = Shape(blocks=3, duration_s=2.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,))
     evidence = gather(Campaign(write_campaign(tmp_path / "campaign", shape)))
     evidence.usable = evidence.usable.with_columns(
-        # Two equal values and an outlier: no power transform makes them normal.
+        # No power transform makes two equal values and an outlier normal.
         cpu_us_per_message=(evidence.usable["block"] == 3).cast(float) * 50.0
         + (evidence.usable["factor.language"] == FAST).cast(float)
         + 1.0

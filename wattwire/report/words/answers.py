@@ -22,7 +22,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "answer",
     {
-        # A single answer: levels, ratio or difference, interval, runs and blocks.
+        # A single answer with levels, ratio or difference, interval, runs and blocks.
         "ratio": (
             "{level} {verb} {interval:estimate} times the {response} of {baseline} "
             "({name} {interval:limits}, {basis}{means})"

@@ -127,7 +127,7 @@ AGENT_BUILD = "agent build"
 
 
 def notes(judged: Judged) -> list[Phrase]:
-    """Return the notes of a comparison as sentences."""
+    """Return sentences on the limitations of a comparison."""
     return [_note(note) for note in judged.notes]
 
 

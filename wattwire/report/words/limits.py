@@ -22,7 +22,7 @@ PHRASES = Phrases(
         "no_value": "{reason}",
         "base": "{base} {value}, {verdict} there",
         "sentence": "{verdict}: {limit}: {value}.",
-        # The result of all limits.
+        # The result for all limits.
         "broken": "{broken} of {limits:plural limit} broken: {named}{rest}.",
         "broken_limit": "{limit}: {value}",
         "more": "; and {more} more",

@@ -22,5 +22,5 @@ def flat(table: Mapping[str, Any], above: str = "") -> dict[str, str]:
 
 
 def pairs(table: Mapping[str, Any]) -> str:
-    """Format a nested table as `a = 1, b.c = 2`."""
+    """Format a nested table as text such as `a = 1, b.c = 2`."""
     return ", ".join(f"{key} = {value}" for key, value in flat(table).items())

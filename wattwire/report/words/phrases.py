@@ -1,10 +1,10 @@
-"""Sentences as data: a table of texts by key, into which code inserts values.
+"""Sentences as data, in a table of texts by key with placeholders for values.
 
 Each file of the report begins with such a table, in the order of the page:
 
     PHRASES = Phrases("stopping", {"reached": "Stopped after {after} of {blocks:plural block}."})
 
-`PHRASES("reached", after=7, blocks=20)` is a Phrase: the text for the reader, with the key
+`PHRASES("reached", after=7, blocks=20)` is a Phrase. It contains the text for the reader, the key
 "stopping.reached" and the unformatted values. Tests assert the key and the values, so rewriting a
 sentence changes only its table. tests/tidy checks every call against its table.
 """

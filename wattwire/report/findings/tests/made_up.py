@@ -33,7 +33,7 @@ MESSAGES = 60
 
 
 class Reader:
-    """The part of a campaign that detectors read: purposes of settings, and the machine."""
+    """The purposes of settings and the machine of a campaign, which detectors read."""
 
     path = Path("made-up")
     study = StoredStudy("made-up")
