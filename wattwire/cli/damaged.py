@@ -25,7 +25,7 @@ def damage_named(campaign: Path | str) -> Iterator[None]:
     """Convert errors from reading `campaign` into a UsageError that names their origin.
 
     Readers validate each file and name it in their errors. This function handles the remaining
-    errors, in nested values.
+    errors, which invalid nested values cause.
     """
     try:
         yield

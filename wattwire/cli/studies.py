@@ -159,7 +159,7 @@ def load(
 def _blame(
     name: str, stages: list[dict[str, Any]], changes: list[str], path: str, catalog: Catalog
 ) -> None:
-    """Raise UsageError for an invalid study, and name the --set that causes the error."""
+    """Raise UsageError for an invalid study. The error names the --set that causes it, if any."""
     # Limits on variants are validated later, when the study contains its variants.
     stages = [_without_limits_on_variants(stage) for stage in stages]
     try:

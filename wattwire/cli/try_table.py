@@ -159,7 +159,8 @@ def compare(campaign: Campaign) -> Comparison:
 def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
     """Return the first line of the page.
 
-    Without a valid run, it includes the reason that all runs share.
+    Without a valid run, it includes the reason that all runs share. For a single cell, it begins
+    with the cell's median latency.
     """
     if not rows:
         title = evidence.study.title

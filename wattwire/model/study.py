@@ -443,7 +443,7 @@ def _check_factors(study: Study, where: str) -> None:
 
 
 def _check_held(study: Study, where: str) -> None:
-    """Raise UsageError if [fixed] contradicts [factors] or if the study names no cells."""
+    """Raise UsageError if keys contradict each other or if the study names no pattern or cells."""
     for key in study.fixed:
         if key in study.factors:
             raise UsageError(

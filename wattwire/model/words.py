@@ -38,9 +38,9 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def p_equals(p: float, digits: int = 2) -> str:
-    """Format a p value as "p = 0.012".
+    """Format a p value, for example "p = 0.012".
 
-    A p value is never 0. If a float cannot represent it, it is below the smallest float.
+    A p value that is too small for a float is 0 and is formatted as an upper bound.
     """
     return f"p = {number(p, digits)}" if p > 0 else f"p {NO_P}"
 

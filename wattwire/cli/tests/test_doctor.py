@@ -62,7 +62,10 @@ def agent(monkeypatch):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """Return a root with two languages, two cells and one meter, set as the search path."""
+    """Return the catalogue of a root with two languages, two cells and one meter.
+
+    The root is set as the search path.
+    """
     files = {
         "languages/plain/language.toml": 'title = "P"\nrequires = []\n[run]\nargv = ["x"]\n',
         "languages/odd/language.toml": 'title = "O"\nrequires = ["no-such-compiler"]\n',

@@ -125,7 +125,9 @@ RANK_BLOCKS_MIN = 6
 CHANGES_MAX = 6
 """Maximum number of interactions with a sentence. The table lists all interactions."""
 SENTENCES_MAX, LOWEST_LISTED, HIGHEST_LISTED = 8, 3, 2
-"""If a factor has more answers than SENTENCES_MAX, only its extreme answers have sentences."""
+"""With more than SENTENCES_MAX answers for a factor, only the lowest and the highest answers have
+sentences. LOWEST_LISTED and HIGHEST_LISTED are their numbers.
+"""
 
 
 def section(

@@ -77,8 +77,8 @@ MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
 def section(evidence: Evidence) -> Section | None:
     """Return the section that compares published and measured numbers.
 
-    The result is None if the study has no published numbers. Raises UsageError if their file has no
-    rows.
+    The result is None if the study has no published numbers, or if requested tables show them all.
+    Raises UsageError if their file has no rows.
     """
     study = evidence.study
     if not study.published:

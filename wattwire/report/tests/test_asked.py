@@ -104,7 +104,7 @@ def test_payloads_carry_their_unit_and_what_all_runs_share_is_said(tmp_path):
 
 
 def part_of_made_up(folder, **study):
-    """Return the page of a campaign whose study was restricted to the slow language."""
+    """Return text and path of the page of a campaign that was restricted to the slow language."""
     shape = Shape(**SMALL, skip={"language": FAST}, study=study)
     campaign = write_campaign(folder, shape)
     kept = [row for row in json.loads((campaign / "plan.json").read_text()) if row["run"]]

@@ -249,7 +249,10 @@ def asked(evidence, responses, beside) -> list[Phrase]:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Return twelve treatments whose CPU time is proportional to time but not to page faults."""
+    """Return the evidence of twelve treatments.
+
+    Their CPU time is proportional to time but not to page faults.
+    """
     evidence = evidence_of(
         tmp_path_factory.mktemp("along"), intervals_s=(0.05, 0.2, 0.4), clients=(1, 2), blocks=2
     )

@@ -35,7 +35,10 @@ def test_modelled_energy_answers_nothing(tmp_path) -> None:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Return treatments whose energy per message is proportional to the root of the CPU time."""
+    """Return the evidence of treatments with planted energy.
+
+    The energy per message is proportional to the root of the CPU time.
+    """
     evidence = evidence_of(tmp_path_factory.mktemp("planted"), measured_energy=True)
     frame = evidence.usable
     treatments = [f"factor.{name}" for name in evidence.varied]

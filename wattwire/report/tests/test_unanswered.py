@@ -22,7 +22,7 @@ TOPICS = ("topic",)
 
 
 def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
-    """Return a campaign in which load and a stall can exclude all runs of a language."""
+    """Return the evidence of a campaign in which conditions can exclude all runs of a language."""
     path = write_campaign(folder, shape or Shape(patterns=TOPICS))
     if study:
         document = json.loads((path / "study.json").read_text())
@@ -142,7 +142,7 @@ def test_questions_whose_factors_are_all_held_do_not_ask_for_no_comparison(tmp_p
 
 
 def died(folder, ready, sent=0, runs=24):
-    """Return a campaign whose first `runs` runs died after sending `sent` messages."""
+    """Return the headline of a campaign whose first `runs` runs died after `sent` messages."""
     shape = Shape(patterns=TOPICS, died_runs=tuple(range(runs)))
     path = write_campaign(folder, shape)
     for run in (path / "runs").iterdir():

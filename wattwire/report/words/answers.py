@@ -276,7 +276,11 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
 
 
 def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return the primary factor's first answer that is not on energy, or the reason for none."""
+    """Return the first sentences of the page.
+
+    They state the lowest alternative. If no alternative is ranked, they state the primary factor's
+    first answer that is not on energy, or the reason for its absence.
+    """
     if evidence.usable.height == 0:
         return _no_runs(evidence)
     if ended := all_ended(evidence):
