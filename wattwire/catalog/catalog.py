@@ -325,7 +325,8 @@ class Catalog:
     def resolve(self, middleware: str, language: str) -> list[Cell]:
         """Return a middleware's cells in a language.
 
-        The cell whose folder has the language's name comes first.
+        The cell whose folder has the language's name comes first. Raises UsageError for an unknown
+        name.
         """
         if middleware not in self.middleware:
             raise unknown("catalogue", "middleware", middleware, self.middleware)

@@ -40,7 +40,8 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
 
     Print the cells that cannot be built. Several cells are paired with each other. A single cell is
     paired with the other cells of its middleware. Each pair is checked once, in both directions,
-    after the clauses of its first cell.
+    after the clauses of its first cell. Raises MissingError if no cell can be built, and UsageError
+    for contradictory options.
     """
     if pairs is Pairs.NONE and "pair" in (clauses or []):
         raise UsageError(
@@ -74,7 +75,8 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
 def measure_costs(names: list[str]) -> int:
     """Measure the round-trip cost of kits and store it with the builds.
 
-    Return the number of failed measurements. Cells without a bare client are skipped.
+    Return the number of failed measurements. Cells without a bare client are skipped. Raises
+    MissingError if no cell has a bare client.
     """
     failed = measured = 0
     progress = make_progress(as_json=False, plain=False)

@@ -50,7 +50,10 @@ def suspects(campaign: Campaign) -> list[str]:
 
 
 def hand_out(outcome: Found, options: argparse.Namespace) -> int:
-    """Print and write the comparison and the limits, and return the exit code."""
+    """Print and write the comparison and the limits, and return the exit code.
+
+    Raises UsageError for an output file if there is neither a comparison nor a limit.
+    """
     judged, limits = outcome
     if judged is None and not limits:
         for name in ("markdown", "junit"):

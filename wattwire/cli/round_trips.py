@@ -28,7 +28,10 @@ def bare_round_trip_ns(subject: Any, argv: Sequence[str]) -> float:
 
 
 def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes: Any) -> float:
-    """Return the median round trip of a cell's closed ping-pong loop in nanoseconds."""
+    """Return the median round trip of a cell's closed ping-pong loop in nanoseconds.
+
+    Raises RuntimeError if fewer than 90 % of the calls received a reply.
+    """
     group_module = importlib.import_module("contract.conformance.group")
     closed = {"loop": "closed", "count": count, "period_ns": 0, "duration_ns": 0}
     keys = {

@@ -276,7 +276,7 @@ def chooser(
 
     The result is None without an expression. A key is a factor or an attribute of the cells. For
     example, `language` also selects cells of this language. A level may be a pattern such as
-    `*/go`.
+    `*/go`. Raises UsageError for an unknown key or level.
     """
     if expression is None:
         return None

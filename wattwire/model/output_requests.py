@@ -137,7 +137,10 @@ def _read(
     words: Mapping[str, Collection[str]],
     where: str,
 ) -> Iterator[tuple[str, Item]]:
-    """Yield the position (for error messages) and the value of each table in the list `key`."""
+    """Yield the position (for error messages) and the value of each table in the list `key`.
+
+    Raises UsageError for a value that is not a list of tables.
+    """
     items = document.get(key, [])
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise UsageError(f"{where}: {key}: found {items!r}; allowed: tables [[{key}]]")

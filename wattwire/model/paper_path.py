@@ -67,7 +67,10 @@ def _levels(
     check_level: Callable[[str, Any, str], Level],
     place: str,
 ) -> tuple[Level, ...]:
-    """Return the validated levels of a factor in `where`, given as a level or a list."""
+    """Return the validated levels of a factor in `where`, given as a level or a list.
+
+    Raises UsageError for an unknown factor or level, and for an empty list.
+    """
     if name not in known_levels:
         raise unknown(place, "factor", name, known_levels)
     levels = value if isinstance(value, list) else [value]

@@ -90,7 +90,10 @@ def _inside(item: Any, path: tuple[str, ...], place: str) -> Any:
 
 
 def _flat(table: Any, place: str) -> Any:
-    """Return the table with the nested table `settings` replaced by its keys."""
+    """Return the table with the nested table `settings` replaced by its keys.
+
+    Raises UsageError for a setting in both spellings.
+    """
     if not isinstance(table, Mapping) or not isinstance(table.get(SETTINGS), Mapping):
         return table
     flat: dict[str, Any] = {}

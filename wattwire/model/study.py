@@ -240,7 +240,11 @@ def presets_of(document: Mapping[str, Any], where: str) -> dict[str, Mapping[str
 
 
 def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) -> dict[str, Any]:
-    """Return the study with a preset merged into it and without the key `presets`."""
+    """Return the study with a preset merged into it and without the key `presets`.
+
+    Raises UsageError for an unknown preset, an unknown key, and a key that is both varied and
+    fixed.
+    """
     document = with_current_names(document, where)
     presets = presets_of(document, where)
     check_baselines(document, where)
@@ -414,7 +418,10 @@ def _may_vary(name: object) -> bool:
 def _factors(
     table: Mapping[str, Any], check: CheckLevel, where: str
 ) -> dict[str, tuple[Level, ...]]:
-    """Return the levels in [factors], validated by `check`."""
+    """Return the levels in [factors], validated by `check`.
+
+    Raises UsageError for a factor whose levels are not a list.
+    """
     for key, levels in table.items():
         if not isinstance(levels, list):
             raise UsageError(

@@ -53,7 +53,10 @@ def add_to(verbs: Any) -> None:
 
 
 def write_bundle(options: argparse.Namespace) -> int:
-    """Write the archive, and print its contents and the omitted files."""
+    """Write the archive, and print its contents and the omitted files.
+
+    Raises UsageError if the campaign's folder does not exist.
+    """
     folder = Path(options.campaign)
     if not folder.is_dir():
         raise UsageError(f"{folder}: this folder does not exist")

@@ -46,7 +46,10 @@ def add_to(verbs: Any) -> None:
 
 
 def calibrate(options: argparse.Namespace) -> int:
-    """Measure, compute and store the calibration, then print the meters that use it."""
+    """Measure, compute and store the calibration, then print the meters that use it.
+
+    Raises UsageError for invalid options.
+    """
     for name, value, minimum in (
         ("--blocks", options.blocks, BLOCKS_MIN),
         ("--seconds", options.seconds, STEP_S_MIN),

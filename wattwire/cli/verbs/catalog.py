@@ -153,7 +153,10 @@ def _print_wrapped(text: str, indent: str = "") -> None:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Run the conformance suite. Each failure names the violated clause."""
+    """Run the conformance suite. Each failure names the violated clause.
+
+    Raises UsageError for contradictory options.
+    """
     from wattwire.cli.conformance import check_cells, measure_costs  # noqa: PLC0415 - the suite
 
     if options.cost:

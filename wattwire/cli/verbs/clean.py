@@ -60,7 +60,10 @@ def clean(options: argparse.Namespace) -> int:
 
 
 def _old_entries(cache_folder: Path, days: float | None) -> list[cache.Entry]:
-    """Return the builds and blobs to remove, or an empty list without --cache."""
+    """Return the builds and blobs to remove, or an empty list without --cache.
+
+    Raises UsageError for a negative number of days.
+    """
     if days is None:
         return []
     if days < 0:

@@ -159,7 +159,8 @@ def cell_item(cell: Cell, agent: AgentClient) -> Item:
 def install_command(programs: list[str]) -> str:
     """Return the command that installs programs and files, from the packages-debian.txt files.
 
-    The command omits programs that are not in these files. `sources` may name their source.
+    The command omits programs that are not in these files. `sources` may name their source. The
+    result is "" without apt-get and without a known package.
     """
     packages = {}
     for prefix in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):

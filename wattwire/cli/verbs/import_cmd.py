@@ -70,7 +70,11 @@ def add_to(verbs: Any) -> None:
 
 
 def import_data(options: argparse.Namespace) -> int:
-    """Read the data, write the campaign and its page, and print a summary and the answers."""
+    """Read the data, write the campaign and its page, and print a summary and the answers.
+
+    Without a study, print the studies that have a reader. Raises UsageError for a study without a
+    folder of data.
+    """
     from wattwire.run.results.schema import describe  # noqa: PLC0415 - imports all of wattwire.run
 
     if options.study is None:

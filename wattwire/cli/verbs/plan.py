@@ -83,7 +83,10 @@ def add_to(verbs: Any) -> None:
 
 
 def plan(options: argparse.Namespace) -> int:
-    """Print the runs of a study on this machine. Nothing is built or run."""
+    """Print the runs of a study on this machine. Nothing is built or run.
+
+    Raises UsageError for invalid options, and MissingError if the machine lacks a requirement.
+    """
     catalog = Catalog()
     name, path, document = studies.loaded(catalog, options, options.preset)
     document = variants.applied(document, options)
@@ -271,7 +274,10 @@ def _print_disabled_limits(limits: ValidityLimits) -> None:
 
 
 def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
-    """Print the number of blocks that the scatter of a finished campaign requires."""
+    """Print the number of blocks that the scatter of a finished campaign requires.
+
+    Raises UsageError if the campaign lacks a factor of the study.
+    """
     from wattwire.analysis import pilot as piloting  # noqa: PLC0415 - statistics are slow to import
     from wattwire.analysis.dataset import gather
     from wattwire.report.words import pilot as pilot_words

@@ -100,7 +100,10 @@ def report(options: argparse.Namespace) -> int:
 
 
 def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
-    """Return the campaign with verdicts according to its validity limits and these changes."""
+    """Return the campaign with verdicts according to its validity limits and these changes.
+
+    Raises UsageError for an imported campaign and for an invalid change.
+    """
     from wattwire.analysis.validity import Rejudged  # noqa: PLC0415 - tables are slow to import
 
     if isinstance(campaign, ImportedCampaign):

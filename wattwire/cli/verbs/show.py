@@ -50,7 +50,10 @@ def add_to(verbs: Any) -> None:
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print a run, the commands of its processes (--commands), or a cell."""
+    """Print a run, the commands of its processes (--commands), or a cell.
+
+    Raises UsageError without a run and for the commands of an imported run.
+    """
     if options.campaign == cell_facts.KIND and not Path(options.campaign).exists():
         return _show_cell(options)
     directory, run = _campaign_and_run(Path(options.campaign), options.run)

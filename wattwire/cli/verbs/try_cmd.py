@@ -226,7 +226,10 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
 
 
 def _study_key(text: str, cells: Sequence[Cell]) -> str:
-    """Return a --set with its full key. A key without a dot is a level or a setting."""
+    """Return a --set with its full key. A key without a dot is a level or a setting.
+
+    Raises UsageError for an unknown key and for a setting that a cell lacks.
+    """
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise UsageError(f"--set {text}: allowed: KEY=VALUE, e.g. reply=ack or plan.seed=2")

@@ -54,7 +54,7 @@ def drawn(
 ) -> list[Figure]:
     """Return figures of the first response. The scatter plot also uses the second response.
 
-    `captions` maps the kind of a figure to its caption.
+    `captions` maps the kind of a figure to its caption. The result is empty without points.
     """
     first, second = responses[0], responses[1] if len(responses) > 1 else None
     layout = layout_of(evidence)

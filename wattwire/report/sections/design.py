@@ -255,7 +255,10 @@ def _shared_levels(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
-    """Return (label, text) of the measuring, waiting and wall-clock time of all attempts."""
+    """Return (label, text) of the measuring, waiting and wall-clock time of all attempts.
+
+    The result is empty if the attempts have no durations.
+    """
     measured_s, waited_s, begins_ns, ends_ns = 0.0, 0.0, [], []
     for attempt in evidence.attempts.select("run", "attempt").iter_rows(named=True):
         document = evidence.document(attempt["run"], attempt["attempt"])

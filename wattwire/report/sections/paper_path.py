@@ -293,7 +293,10 @@ def _rates_table(results: Sequence[Walked]) -> Table:
 
 
 def _aligned_table(evidence: Evidence) -> Table | None:
-    """Return the table of interactions by aligned ranks, for each question and paper path."""
+    """Return the table of interactions by aligned ranks, for each question and paper path.
+
+    The result is None if there are no interactions.
+    """
     wanted: dict[Any, Walk] = {}
     for question in evidence.study.questions:
         for name in question.responses:

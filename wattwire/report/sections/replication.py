@@ -85,7 +85,10 @@ Check = Mapping[str, Any]
 
 
 def sections(evidence: Evidence) -> list[Section]:
-    """Return the sections that only imported campaigns have."""
+    """Return the sections that only imported campaigns have.
+
+    The result is empty for a measured campaign.
+    """
     reader = evidence.reader
     if not isinstance(reader, ImportedCampaign):
         return []

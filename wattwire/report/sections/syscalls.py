@@ -218,7 +218,8 @@ def _grouping_factor(evidence: Evidence) -> str | None:
 def _side_by_side(evidence: Evidence, treatments: Sequence[Traced]) -> list[Any]:
     """Return a table and sentences that compare the most and the least efficient treatments.
 
-    Treatments are compared within each level of the grouping factor, if there is such a factor.
+    Treatments are compared within each level of the grouping factor, if there is such a factor. The
+    result is empty if there are no two treatments to compare.
     """
     factor = _grouping_factor(evidence)
     index = evidence.varied.index(factor) if factor else None

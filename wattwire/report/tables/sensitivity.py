@@ -305,7 +305,10 @@ def interaction_words(
 
 
 def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
-    """Return a sentence on the number of A/A differences beyond the error limit of the model."""
+    """Return a sentence on the number of A/A differences beyond the error limit of the model.
+
+    The result is empty if there are no A/A differences.
+    """
     alarms = trials = 0
     for response in responses:
         fit = usable_fit(evidence, response)

@@ -175,7 +175,10 @@ def _medians_sentence(
 def _wins_by_level(
     evidence: Evidence, response: Response, factors: Sequence[str], medians: Medians
 ) -> list[Phrase]:
-    """Return sentences on how often each level of a factor is lowest over the other factor."""
+    """Return sentences on how often each level of a factor is lowest over the other factor.
+
+    The result is empty unless there are two factors.
+    """
     if len(factors) != 2:
         return []
     texts = []
