@@ -599,8 +599,8 @@ def metrics_in(name: str) -> tuple[str, ...]:
 def find(name: str) -> Metric | None:
     """Return the metric with a name, synonym or node column, or None for an unknown name.
 
-    Synonyms take precedence: "memory_kib" is the memory per node, although nodes have columns with
-    this name.
+    Synonyms take precedence. For example, "memory_kib" is the memory per node, although nodes have
+    columns with this name.
     """
     for metric in _REGISTRY:
         if metric.also and re.fullmatch(metric.also, name):

@@ -193,7 +193,7 @@ class Study:
 
     @property
     def heading(self) -> str:
-        """Return the title or, if it is empty, the name."""
+        """Return the title. If it is empty, return the name, or "Campaign" without a name."""
         return self.title or self.name or "Campaign"
 
     @property

@@ -48,7 +48,7 @@ def verb_named(name: str) -> Verb | None:
 
 
 def add_verb(verbs: Any, name: str, **options: Any) -> argparse.ArgumentParser:
-    """Add the command `name` to the parser and return its own parser.
+    """Add the command `name` to the parser and return the command's parser.
 
     `options` are passed to `argparse.ArgumentParser`.
     """

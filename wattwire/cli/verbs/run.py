@@ -305,7 +305,7 @@ def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _usable_by_side(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool], ...]:
-    """Return three mappings (run → is valid): design runs, control runs and traced runs."""
+    """Return the mappings (run → is valid) of design runs, control runs and traced runs."""
     sides: dict[str, dict[str, bool]] = {"": {}, "control": {}, TRACED: {}}
     for row in rows:
         control = row.get("control") or ""

@@ -22,7 +22,7 @@ def points_of(
 ) -> list[dict[str, Any]]:
     """Return one point per run of `frame` whose two values are positive and finite.
 
-    `across` and `up` have shape (runs,). Log scales cannot show other values. `tone` is the factor
+    Log scales cannot show other values. `across` and `up` have shape (runs,). `tone` is the factor
     on colour.
     """
     levels = {name: levels_of(frame, name) for name in evidence.varied}

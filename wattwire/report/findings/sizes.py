@@ -195,7 +195,7 @@ def _title(kind: str, low: int, high: int) -> Phrase:
 
 
 def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> list[Phrase]:
-    """Return the known changes at sizes in [low, high): segment limits and effective buffers."""
+    """Return the known changes (segment limits and effective buffers) at sizes in [low, high)."""
     causes = [description for size, description in LANDMARKS if low <= size < high]
     for purpose in BUFFERS:
         for setting in settings_with(evidence, runs, purpose):

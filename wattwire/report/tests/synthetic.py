@@ -1,7 +1,7 @@
 """Write a simulated campaign to disk for tests.
 
-Planted effects: `FAST` uses `CPU_RATIO` times the CPU time per message of `SLOW` and has
-`LATENCY_RATIO` times its latency. Memory is 20,000 KiB for `FAST` and 41,000 KiB for `SLOW`.
+`FAST` uses `CPU_RATIO` times the CPU time per message of `SLOW` and has `LATENCY_RATIO` times its
+latency. Memory is 20,000 KiB for `FAST` and 41,000 KiB for `SLOW`.
 """
 
 from __future__ import annotations
