@@ -1,1 +1,1 @@
-"""Write outputs other than the page: SVG, PDF, LaTeX, supplements and comparisons."""
+"""Write SVG, PDF, LaTeX, supplements and comparisons, which are the outputs besides the page."""

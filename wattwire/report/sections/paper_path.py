@@ -234,7 +234,10 @@ def _statistic(test: paper.Significance) -> str:
 
 
 def _headline_p(pair: paper.Pair) -> float:
-    """Return the corrected p value that papers print, by Bonferroni if available."""
+    """Return the corrected p value that papers print.
+
+    The correction is Bonferroni's if available, and otherwise the first correction.
+    """
     return pair.p.get("Bonferroni", next(iter(pair.p.values())))
 
 

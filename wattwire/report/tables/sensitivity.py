@@ -166,7 +166,10 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
 
 
 def companions(sides: FloatArray) -> tuple[Any, Any]:
-    """Return the Hodges–Lehmann ratio and Cliff's delta of log values, shape (blocks, 2)."""
+    """Return the Hodges–Lehmann ratio and Cliff's delta.
+
+    `sides` contains log values and has shape (blocks, 2).
+    """
     delta = stats.cliffs_delta(sides[:, 0], sides[:, 1])
     if not np.isfinite(sides).all():
         return stats.NotComputable("unbounded in a block (loss)"), delta
