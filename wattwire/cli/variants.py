@@ -52,7 +52,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """Return the study with its variants and a single question about them.
 
-    Raises UsageError for invalid variants.
+    Without --variant, return the study unchanged. Raises UsageError for invalid variants.
     """
     if not options.variants:
         _refuse_idle(document, options)

@@ -233,7 +233,8 @@ def _check_header(path: Path, header: np.void, seed: int | None) -> None:
 def read_readings(path: Path) -> npt.NDArray[np.void]:
     """Return the readings in a sampler file, shape (n,), dtype READING_RECORD.
 
-    Raises SampleFileError for another format or an incomplete last record.
+    Raises SampleFileError for another format, an incomplete last record, or a reading that is not
+    finite.
     """
     data = path.read_bytes()
     if len(data) < HEADER_BYTES or data[:8] != b"WWSAMPLE":

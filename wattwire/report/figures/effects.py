@@ -38,7 +38,8 @@ DEGREES_MAX = 400
 def ratios_chart(points: Points | None, margin: float | None) -> Spec:
     """Return a chart of ratios with intervals.
 
-    Fields of the points: name, response, ratio, low, high, one, order.
+    Fields of the points: name, response, ratio, low, high, one, order. With a margin, the points
+    also have margin_low and margin_high.
     """
     names = list(dict.fromkeys(point["name"] for point in points or ()))
     y = nominal("name", None, names) | {"axis": {"labelLimit": 260, "minExtent": NAMES_PX}}

@@ -174,7 +174,7 @@ def _distribution(
 def _points(
     evidence: Evidence, layout: Layout, first: Response, second: Response | None
 ) -> list[dict[str, Any]]:
-    """Return one point per valid run with a value of `first`, in run order."""
+    """Return one point per valid and planned run with a value of `first`, in run order."""
     position_of = {
         entry["run"]: position for position, entry in enumerate(evidence.planned, start=1)
     }

@@ -255,7 +255,7 @@ def order_chart(
 ) -> Spec:
     """Return a chart of values in run order.
 
-    Fields of the points: order, value, colour, used, run, edge.
+    Fields of the points: order, value, colour, used, run, treatment, edge.
     """
     selection, opacity = highlight(0.85, 0.1)
     position = {

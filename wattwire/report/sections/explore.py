@@ -258,6 +258,7 @@ def _runs(
     """Return the table of runs in planned order, without control runs.
 
     Columns f0, f1, … contain levels of `factors`. Columns r0, r1, … contain values of `responses`.
+    A larger table is thinned to about RUNS_MAX runs.
     """
     positions = {entry["run"]: index for index, entry in enumerate(evidence.planned, start=1)}
     columns: dict[str, list[Any]] = {}

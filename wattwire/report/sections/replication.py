@@ -215,7 +215,10 @@ def _list_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
 
 
 def _inexact_table(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """Return a table of the inexact numbers, one per row, with explanations."""
+    """Return a table of the inexact numbers, one per row, with explanations.
+
+    The result is empty if all numbers are exact.
+    """
     inexact = [check for check in checks if check["match"] in (BY_SEARCH, NEAR, DIFFERS)]
     if not inexact:
         return []

@@ -37,7 +37,10 @@ PHRASES = Phrases(
 
 
 def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
-    """Return a sentence per assumption that the errors violate."""
+    """Return a sentence per assumption that the errors violate.
+
+    If there are too many runs for the checks, a sentence states this.
+    """
     violated = violations(evidence, responses)
     levels = [
         PHRASES(
