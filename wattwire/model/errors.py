@@ -52,7 +52,10 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def _stems_close(word: str, name: str) -> bool:
-    """Return whether two words are similar without the unit that they share."""
+    """Return whether two words are similar without the unit that they share.
+
+    The result is True for words without a common unit.
+    """
     (stem, _, unit), (other_stem, _, other_unit) = word.rpartition("_"), name.rpartition("_")
     if not stem or not other_stem or unit != other_unit or len(unit) > UNIT_MAX:
         return True

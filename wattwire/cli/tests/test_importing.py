@@ -26,7 +26,7 @@ TABLE = "lang,size,day,power\n" + "".join(
 
 @pytest.fixture
 def root(tmp_path, monkeypatch) -> Path:
-    """Return a folder with a root of one study, which is added to the search path."""
+    """Return a folder whose subfolder `root` contains one study and is on the search path."""
     study(tmp_path / "root")
     monkeypatch.setenv("WATTWIRE_PATH", str(tmp_path / "root"))
     monkeypatch.setenv("COLUMNS", "400")

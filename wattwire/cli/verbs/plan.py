@@ -354,7 +354,7 @@ def run_command(options: argparse.Namespace) -> str:
 
 
 def presets_of(catalog: Catalog, study: str) -> list[str]:
-    """Return the names of a study's presets, sorted."""
+    """Return the sorted names of a study's presets."""
     path = catalog.study(study)[1]
     return sorted(named_presets(read_toml(path), str(path)))
 

@@ -30,8 +30,8 @@ from wattwire.report.figures.style import (
 MEAN_RUNS_MIN = 3
 LEVEL = 0.95
 DEGREES_MAX = 400
-"""Largest number of degrees of freedom in the table. Larger numbers use its quantile (error 0.03
-%).
+"""Largest number of degrees of freedom in the table. Its quantile also serves larger numbers, with
+an error of at most 0.03 %.
 """
 
 

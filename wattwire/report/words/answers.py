@@ -162,7 +162,7 @@ def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
 def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
     """Return both geometric means with their unit.
 
-    The result is "" unless the ratio is large.
+    The result is "" unless the means differ by at least the factor FAR_APART.
     """
     if 1 / FAR_APART < interval.estimate < FAR_APART:
         return ""
