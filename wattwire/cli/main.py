@@ -63,7 +63,7 @@ def seldom_collected() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, which ends the nodes and the agent and closes the journal."""
+    """Raise Terminated on SIGTERM, which ends the nodes and the agent and closes the journal."""
 
     def end(*_: object) -> None:
         raise Terminated

@@ -31,7 +31,10 @@ def add_to(verbs: Any) -> None:
 
 
 def new(options: argparse.Namespace) -> int:
-    """Write the template to a new file. Raises UsageError if the file exists."""
+    """Write the template to a new file.
+
+    Raises UsageError if the file exists, and MissingError if it cannot be written.
+    """
     path = Path(options.file)
     if path.suffix != ".toml":
         path = path / "study.toml"

@@ -122,7 +122,10 @@ class Phrases:
         self._templates = {key: _Template.of(text) for key, text in templates.items()}
 
     def __call__(self, key: str, /, **values: Any) -> Phrase:
-        """Return the text of `key`. Raises TypeError unless `values` match its placeholders."""
+        """Return the text of `key`.
+
+        Raises KeyError for an unknown key, and TypeError unless `values` match the placeholders.
+        """
         full_key = f"{self._name}.{key}"
         template = self._templates.get(key)
         if template is None:
