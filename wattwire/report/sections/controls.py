@@ -39,7 +39,7 @@ PHRASES = Phrases(
             "difference {mean:number}{unit}"
         ),
         "note": (
-            "Geometric mean over blocks; with at least {pairs} pairs, also a {confidence} t "
+            "Geometric mean over blocks; with at least {pairs} pairs, also a {confidence:confidence} t "
             "interval. Without the sampler, CPU time is read only at the start and the end of "
             "the window."
         ),
