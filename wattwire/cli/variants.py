@@ -14,6 +14,7 @@ from typing import Any
 from wattwire.cli import studies
 from wattwire.cli.quantities import share
 from wattwire.cli.verbs import compare
+from wattwire.model import words
 from wattwire.model.errors import UsageError
 from wattwire.model.metrics import check_response
 from wattwire.model.study import merge
@@ -63,8 +64,8 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     names = list(tables)
     if len(names) != len(options.variants):
         raise UsageError(
-            f"--variant: {' '.join(options.variants)} contain a name twice. Use a different "
-            "name for each variant."
+            f"--variant: two of {words.listed(options.variants)} have the same name. Use a "
+            "different name for each variant."
         )
     if len(names) < 2:
         raise UsageError(

@@ -10,6 +10,7 @@ from wattwire.model.errors import UsageError
 from wattwire.model.study import Study
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.variants import FACTOR
+from wattwire.model.words import plural
 
 RUNS_MAX = 1_000_000
 
@@ -34,8 +35,8 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
         pairs.append((Treatment.of(varied, fixed), _excluded(varied, study.excludes)))
     if not pairs:
         raise UsageError(
-            f"study {study.name}: there is nothing to run: no treatment has the levels of any of "
-            f"the {len(study.includes)} entries of include.treatments"
+            f"study {study.name}: there is nothing to run: no treatment matches an entry of "
+            f"include.treatments ({plural(len(study.includes), 'entry', 'entries')})"
         )
     if all(reason is not None for _, reason in pairs):
         raise UsageError(

@@ -71,8 +71,8 @@ def check_variants(
         if key == FACTOR or varied:
             raise UsageError(
                 f"{where}: variants.{name}: levels.{key}: {min(varied, default=key)} is a factor "
-                "of the study, so every variant has all its levels. Delete it from the variant, "
-                "or set a single level in [fixed] (--set fixed.KEY=LEVEL)."
+                "of the study, so every variant is measured at all levels of this factor. Delete "
+                "it from the variant, or set a single level in [fixed] (--set fixed.KEY=LEVEL)."
             )
 
 

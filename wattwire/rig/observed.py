@@ -116,7 +116,7 @@ def _run(table: Mapping[str, Any]) -> ObservedRun:
 
 
 def _positive(value: Any) -> float:
-    """Return a value as seconds. Raise ValueError if it is not plausible."""
+    """Return a value as a number of seconds. Raise ValueError if it is not plausible."""
     number = float(value)
     if not 0.0 <= number < 1e9:
         raise ValueError(f"found {value!r}; allowed: a number of seconds")

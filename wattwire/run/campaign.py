@@ -482,7 +482,7 @@ class CampaignRunner:
         if free < minimum:
             raise MissingError(
                 f"{self.campaign.path}: {free:,} bytes are free; validity.free_disk_bytes_min "
-                f"requires {minimum:,}. Free disk space and continue with --resume "
+                f"requires {minimum:,}. Free up disk space and continue with --resume "
                 f"{self.campaign.path}; no data are lost."
             )
 

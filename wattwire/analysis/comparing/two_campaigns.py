@@ -196,8 +196,8 @@ def _machines_text(machines: AcrossMachines) -> str:
 def _refuse_windows(base: Source, head: Source, sides: Pair) -> None:
     """Raise UsageError if the two campaigns measured different windows of a run.
 
-    The compared warm-up is the number of calls in effect, whether the study states it or settling
-    runs determined it.
+    Warm-ups are compared by the number of calls used, whether the study states this number or
+    settling runs determined it.
     """
     plans = [source.reader.study.plan for source in (base, head)]
     lengths = {key: [getattr(plan, key) for plan in plans] for key in WINDOW_KEYS}

@@ -103,7 +103,7 @@ def test_two_ways_of_looking_are_not_mixed(monkeypatch):
     ("given", "says"),
     [
         (("base=",), "a comparison needs two"),
-        (("base=", "base="), "contain a name twice"),
+        (("base=", "base="), "have the same name"),
         (("base", "head="), "allowed: NAME=FOLDER"),
         (("a b=", "head="), "allowed: NAME=FOLDER"),
         (("base=", "head=nowhere"), "folder nowhere does not exist"),

@@ -117,8 +117,8 @@ def _refuse_used(folder: Path, own_pid: int) -> None:
     users = [pid for pid in cache.agents_using(folder) if pid != own_pid]
     if users:
         raise UsageError(
-            f"{folder}: agents are using this cache (process {', '.join(map(str, users))}), and "
-            "their runs may need these builds. Nothing was removed. Wait until these runs have "
+            f"{folder}: agents are using this cache (process IDs: {', '.join(map(str, users))}), "
+            "and their runs may need these builds. Nothing was removed. Wait until these runs have "
             "finished (`wattwire status DIR`)."
         )
 

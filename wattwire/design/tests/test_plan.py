@@ -131,7 +131,7 @@ def test_what_is_included_may_still_be_excluded():
 
 
 def test_a_study_that_includes_nothing_that_there_is_is_refused():
-    with pytest.raises(UsageError, match="there is nothing to run: no treatment has the levels"):
+    with pytest.raises(UsageError, match="there is nothing to run: no treatment matches an entry"):
         treatments(include={"treatments": [{"clients": 4}]})
     with pytest.raises(UsageError, match="include.treatments"):
         treatments(include={"treatments": [{"client": 1}]})

@@ -39,9 +39,9 @@ PHRASES = Phrases(
             "difference {mean:number}{unit}"
         ),
         "note": (
-            "Geometric mean over blocks; with at least {pairs} pairs, also a {confidence:confidence} t "
-            "interval. Without the sampler, CPU time is read only at the start and the end of "
-            "the window."
+            "Geometric mean over blocks; with at least {pairs} pairs, also a "
+            "{confidence:confidence} t interval. Without the sampler, CPU time is read "
+            "only at the start and the end of the window."
         ),
     },
 )

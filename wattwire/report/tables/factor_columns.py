@@ -8,7 +8,7 @@ from wattwire.report.parts import Column
 
 
 def factor_columns(evidence: Evidence) -> list[Column]:
-    """Return one column per varied factor, with the study's titles of its levels."""
+    """Return one column per varied factor, with the study's titles for its levels."""
     return [
         Column(
             name,

@@ -63,11 +63,12 @@ PHRASES = Phrases(
         # After the questions.
         "not_compared": "Lowest {response}: {reason}.",
         "method": (
-            "The outcomes lowest, equivalent and not significantly higher hold simultaneously "
-            "for {responses:listed} at {confidence:confidence} (multiple comparisons with the "
-            "best, Hsu 1984: one-sided t limits of each against all others, Bonferroni). "
-            "“Equivalent”: the upper limit of the ratio to the truly lowest alternative is "
-            "within the margin. “Not significantly higher”: the alternative may be the lowest."
+            "The outcomes “lowest”, “equivalent” and “not significantly higher” hold "
+            "simultaneously for {responses:listed} at {confidence:confidence} (multiple "
+            "comparisons with the best, Hsu 1984: one-sided t limits of each against all others, "
+            "Bonferroni). “Equivalent”: the upper limit of the ratio to the truly lowest "
+            "alternative is within the margin. “Not significantly higher”: the alternative may be "
+            "the lowest."
         ),
         "without_run": "Without a valid run: {titles:listed}.",
     },
@@ -102,7 +103,7 @@ def sentences(evidence: Evidence, question: Question, choices: Sequence[Choice])
 
 
 def _medians(evidence: Evidence, choice: Choice, factors: Sequence[str]) -> Medians:
-    """Return the median over runs of each combination of the factors that can be compared."""
+    """Return each comparable alternative's median over its runs, by the levels of `factors`."""
     values: dict[tuple[Any, ...], list[float]] = {}
     for frame in by_treatment(evidence, evidence.usable).values():
         key = tuple(levels_of(frame, name)[0] for name in factors)
