@@ -200,7 +200,7 @@ def test_a_wrong_port_is_a_result_with_the_librarys_reason(lies, nothing_left, m
     assert (found["outcome"], found["sent"], found["lost"]) == ("died", 0, 0)
     assert "client-0 ended with code 4 (no reply to a probe within ready_timeout_ms" in result.out
     reason = {"nowhere": "refused", "silence": "closed|reset|Socket closed"}[lie]
-    assert re.search(rf"; the last one: .*({reason})", result.out)
+    assert re.search(rf"; last error: .*({reason})", result.out)
 
 
 @pytest.mark.parametrize("middleware", CALLS)
