@@ -122,7 +122,7 @@ def comparing_kits(
 ) -> None:
     """Compare kits with the kits of a commit: time per message, and calls per second."""
     results = list(kits.comparisons(workbench, pairs, revision, cells, side_s))
-    print(f"\n## Kits beside those of {revision}\n\n{table(results)}", flush=True)
+    print(f"\n## Kits compared with those of {revision}\n\n{table(results)}", flush=True)
 
 
 def sampling(_: Bench, pairs: int) -> None:

@@ -22,7 +22,7 @@ PAIRS_MIN = 3
 CONFIDENCE = 0.95
 
 
-def asked_responses(evidence: Evidence, with_shares: bool = False) -> list[Response]:
+def question_responses(evidence: Evidence, with_shares: bool = False) -> list[Response]:
     """Return the distinct responses of the study's questions that have ratios.
 
     If `with_shares` is set, shares are included, although they have only differences.
@@ -82,7 +82,7 @@ def noise(evidence: Evidence, scale: str = "log") -> dict[str, float]:
     if it is "plain".
     """
     floors = {}
-    for response in asked_responses(evidence, with_shares=scale == "plain"):
+    for response in question_responses(evidence, with_shares=scale == "plain"):
         values = (
             differences(evidence, response)
             if scale == "plain"

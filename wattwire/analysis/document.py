@@ -17,7 +17,7 @@ from wattwire import stats
 from wattwire.analysis.best_alternative import Choice, choices
 from wattwire.analysis.carried import too_few
 from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers
-from wattwire.analysis.controls import PAIRS_MIN, asked_responses, control_pairs
+from wattwire.analysis.controls import PAIRS_MIN, control_pairs, question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.interactions import Change, by_level, changes
 from wattwire.analysis.limits import Checked, check_limits
@@ -132,7 +132,7 @@ def _interval(interval: stats.Interval) -> dict[str, Any]:
 def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]]:
     """Yield the levels, the number of valid runs and the centre of each response per treatment."""
     responses = dict.fromkeys(
-        (*(answer.response for answer in answers.items), *asked_responses(evidence, True))
+        (*(answer.response for answer in answers.items), *question_responses(evidence, True))
     )
     for frame in by_treatment(evidence, evidence.usable).values():
         values = {response.column: _values(frame, response.column) for response in responses}
@@ -149,7 +149,7 @@ def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]
 
 def _controls(evidence: Evidence) -> Iterator[dict[str, Any]]:
     """Yield the ratios of control runs per response: A/A, and with sampling over without it."""
-    for response in asked_responses(evidence):
+    for response in question_responses(evidence):
         if measured(evidence.controls, response):
             pairs = {
                 name: _paired_ratio(evidence, response, *sides) for name, sides in CONTROLS.items()

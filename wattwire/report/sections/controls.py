@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.controls import PAIRS_MIN, asked_responses, control_pairs
+from wattwire.analysis.controls import PAIRS_MIN, control_pairs, question_responses
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model.derived import FloatArray
@@ -67,7 +67,7 @@ def section(evidence: Evidence) -> Section | None:
     )
     rows = [
         _row(evidence, response)
-        for response in asked_responses(evidence) or [resolve(name) for name in UNASKED]
+        for response in question_responses(evidence) or [resolve(name) for name in UNASKED]
         if measured(evidence.controls, response)
     ]
     if rows:

@@ -10,7 +10,7 @@ from scipy import special
 from wattwire import stats
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import CONFIDENCE, NUMBER, Answer, Answers
-from wattwire.analysis.controls import asked_responses
+from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, levels_of, same_level
 from wattwire.analysis.interactions import by_level, changes
 from wattwire.model import words
@@ -265,7 +265,7 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
     first sentence of the answers.
     """
     failed = failed_calls.sentence(evidence)
-    uncompared = not_compared.headline(evidence, asked_responses(evidence))
+    uncompared = not_compared.headline(evidence, question_responses(evidence))
     texts = [
         words.edited_words(evidence.edited),
         "" if all_ended(evidence) else uncompared,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wattwire import stats
@@ -225,6 +225,11 @@ def _imported(evidence: Evidence, answers: Answers) -> Iterator[str]:
     yield from statistics(evidence, answers)
 
 
+def is_virtual(facts: Mapping[str, Any]) -> bool:
+    """Return whether the facts describe a virtual machine."""
+    return facts.get("virtualisation") not in (None, "none", "")
+
+
 def facts_of(evidence: Evidence) -> dict[str, Any]:
     """Return the facts about the first host by key. The result is empty for imported data."""
     for host in evidence.reader.machine.get("hosts", {}).values():
@@ -243,8 +248,7 @@ def _machine(evidence: Evidence) -> Iterator[str]:
         details.append(PHRASES("memory", memory_gib=facts["memory_total"] / GIB))
     details += [str(facts[key]) for key in ("operating_system",) if facts.get(key)]
     details += [PHRASES("kernel", kernel=facts["kernel"])] if facts.get("kernel") else []
-    is_virtual = facts.get("virtualisation") not in (None, "none", "")
-    details += [PHRASES("virtual")] if is_virtual else []
+    details += [PHRASES("virtual")] if is_virtual(facts) else []
     versions = evidence.reader.machine.get("versions") or {}
     hosts = len(evidence.reader.machine.get("hosts", {}))
     yield PHRASES(

@@ -20,7 +20,7 @@ from wattwire.model.words import edited_words
 from wattwire.report.findings import Findings
 from wattwire.report.words import carry_over, failed_calls, missing_values
 from wattwire.report.words.error_checks import cautions
-from wattwire.report.words.methods import boots, facts_of
+from wattwire.report.words.methods import boots, facts_of, is_virtual
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.store import ImportedCampaign
 
@@ -452,8 +452,3 @@ def _external(evidence: Evidence) -> Iterator[Phrase]:
             for name, level in fixed.items()
         ]
         yield PHRASES("held", factors=held_levels)
-
-
-def is_virtual(facts: Mapping[str, Any]) -> bool:
-    """Return whether the facts describe a virtual machine."""
-    return facts.get("virtualisation") not in (None, "none", "")

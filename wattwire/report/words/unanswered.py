@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.contrasts import NUMBER, Answers
-from wattwire.analysis.controls import asked_responses
+from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
 from wattwire.analysis.metrics_by_role import BOTH, is_measured
 from wattwire.analysis.responses import measured, resolve
@@ -149,7 +149,9 @@ def _excluded(study: Study, levels: Levels) -> bool:
 def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[str, list[str]]:
     """Return the tried runs of each treatment without a number, by the treatment's key."""
     keys = {entry["run"]: _key(all_levels(entry)) for entry in evidence.designed}
-    columns = [column(evidence.usable, response.column) for response in asked_responses(evidence)]
+    columns = [
+        column(evidence.usable, response.column) for response in question_responses(evidence)
+    ]
     known = [values for values in columns if not np.isnan(values).all()]
     number_counts = np.zeros(evidence.usable.height) if known else np.ones(evidence.usable.height)
     for values in known:

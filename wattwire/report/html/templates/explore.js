@@ -44,8 +44,8 @@ function update(page) {
   const all = withSetAside !== null && withSetAside.checked;
   const counted = page.runs.filter((run) => all || run.used === "valid");
   const shown = counted.filter((run) => levels.every((kept, at) => kept.has(run[`f${at}`])));
-  const told = `${shown.length} of ${counted.length} ${all ? "runs" : "valid runs"} shown`;
-  document.getElementById("shown").textContent = told;
+  const countText = `${shown.length} of ${counted.length} ${all ? "runs" : "valid runs"} shown`;
+  document.getElementById("shown").textContent = countText;
   page.showAll.hidden = boxes.every(({ box }) => box.checked);
   filterTables(data, levels, page.tables);
   const kind = data.kinds[choice("kind").value];
@@ -165,7 +165,7 @@ function namesPx(rows) {
   return Math.min(320, Math.max(150, Math.ceil(6.1 * longest) + 14));
 }
 
-// The pattern of a kind filled in, with as many panels beside each other as there is room for.
+// The pattern of a kind filled in, with as many panels per row as fit.
 function chart(data, kind, picked) {
   const spec = filled(kind.pattern, picked.words);
   spec.config = data.config;
@@ -173,9 +173,10 @@ function chart(data, kind, picked) {
   if (!spec.spec) return fitted(spec, picked);
   const columns = Math.max(1, Math.min(3, picked.panels.length));
   const names_px = kind.rows ? picked.names_px - 150 : 0;
-  const beside = Math.floor((kind.width_px - names_px - data.gap_px * (columns - 1)) / columns);
+  const column_px = Math.floor((kind.width_px - names_px - data.gap_px * (columns - 1)) / columns);
   const heat = picked.words && kind.pattern.spec.encoding !== undefined;
-  spec.spec.width = Math.max(120, heat ? Math.min(beside, 90 * picked.acrosses.length) : beside);
+  const width_px = heat ? Math.min(column_px, 90 * picked.acrosses.length) : column_px;
+  spec.spec.width = Math.max(120, width_px);
   const cells = picked.acrosses.length * picked.levels.length * Math.max(1, picked.panels.length);
   if (heat && cells > data.cells_max) spec.spec.layer = spec.spec.layer.slice(0, 1);
   fitted(spec.spec, picked);
