@@ -8,9 +8,10 @@ languages.
 A template can use these values, each in the order of the contract:
 
     contract            int, the version
-    keys                of a spec: .name, .type (string, integer, strings, integers)
+    keys                of every spec: .name, .type (string, integer, strings, integers)
+    pipeline_keys       of specs of the pattern pipeline in addition: .name, .type
     roles               .name, .code, .pattern, .sends (bool)
-    patterns            .name, .sender, .receiver
+    patterns            .name, .sender, .receiver, .relay ("" for patterns without relays)
     kinds, flags        .name, .code
     words               {"delivery": [...], "ordering": [...], "overload": [...]} of a guarantee
     header, record      of a sample file: .fields (.name, .type, .offset, .bytes), .bytes
@@ -51,6 +52,7 @@ class Pattern:
     name: str
     sender: str
     receiver: str
+    relay: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,14 @@ def values(schemas: Path) -> dict[str, Any]:
     ready = json.loads((schemas / "ready.schema.json").read_text(encoding="utf-8"))
     guarantee = ready["properties"]["guarantee"]["properties"]
     patterns = [Pattern(name, **roles) for name, roles in codes["patterns"].items()]
-    pattern_of = {role: p.name for p in patterns for role in (p.sender, p.receiver)}
+    pattern_of = {role: p.name for p in patterns for role in (p.sender, p.receiver, p.relay)}
     senders = {pattern.sender for pattern in patterns}
     file = codes["sample_file"]
+    keys = [Key(name, key_type(name, schema)) for name, schema in spec["properties"].items()]
     return {
         "contract": codes["contract"],
-        "keys": [Key(name, key_type(name, schema)) for name, schema in spec["properties"].items()],
+        "keys": [key for key in keys if key.name in spec["required"]],
+        "pipeline_keys": [key for key in keys if key.name not in spec["required"]],
         "roles": [
             Role(name, code, pattern_of[name], name in senders)
             for code, name in enumerate(codes["roles"])

@@ -26,6 +26,9 @@ ROLES = (
     "action_client",
     "ping",
     "pong",
+    "source",
+    "relay",
+    "sink",
 )
 MAGIC = b"WATTWIRE"
 VERSION = 1

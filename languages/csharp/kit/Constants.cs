@@ -24,6 +24,9 @@ namespace Wattwire {
             "action_client",
             "ping",
             "pong",
+            "source",
+            "relay",
+            "sink",
         };
 
         /// Roles with a schedule.
@@ -32,6 +35,7 @@ namespace Wattwire {
             "client",
             "action_client",
             "ping",
+            "source",
         };
     }
 

@@ -43,6 +43,9 @@ var roleCodes = map[string]byte{
 	"action_client": 5,
 	"ping":          6,
 	"pong":          7,
+	"source":        8,
+	"relay":         9,
+	"sink":          10,
 }
 
 // sendingRoles contains the roles with a schedule.
@@ -51,6 +54,7 @@ var sendingRoles = map[string]bool{
 	"client":        true,
 	"action_client": true,
 	"ping":          true,
+	"source":        true,
 }
 
 // Spec is the spec of a node; the contract's table describes each key.

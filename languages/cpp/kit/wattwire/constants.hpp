@@ -72,6 +72,9 @@ inline constexpr Role kRoles[] = {
     {"action_client", "action", 5, true},
     {"ping", "pingpong", 6, true},
     {"pong", "pingpong", 7, false},
+    {"source", "pipeline", 8, true},
+    {"relay", "pipeline", 9, false},
+    {"sink", "pipeline", 10, false},
 };
 
 enum Kind : uint8_t {

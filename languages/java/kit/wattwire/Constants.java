@@ -22,10 +22,14 @@ final class Constants {
                     "action_server",
                     "action_client",
                     "ping",
-                    "pong");
+                    "pong",
+                    "source",
+                    "relay",
+                    "sink");
 
     /** Roles with a schedule. */
-    static final Set<String> SENDING_ROLES = Set.of("publisher", "client", "action_client", "ping");
+    static final Set<String> SENDING_ROLES =
+            Set.of("publisher", "client", "action_client", "ping", "source");
 
     // Kinds of a sample (C-25).
     static final byte MESSAGE = 0;

@@ -16,10 +16,13 @@ const ROLES = {
   action_client: 5,
   ping: 6,
   pong: 7,
+  source: 8,
+  relay: 9,
+  sink: 10,
 };
 
 /** Roles with a schedule. */
-const SENDERS = ['publisher', 'client', 'action_client', 'ping'];
+const SENDERS = ['publisher', 'client', 'action_client', 'ping', 'source'];
 
 /** Kinds of a record (C-25). */
 const KINDS = {

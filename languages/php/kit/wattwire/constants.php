@@ -21,10 +21,13 @@ const ROLES = [
     'action_client' => 5,
     'ping' => 6,
     'pong' => 7,
+    'source' => 8,
+    'relay' => 9,
+    'sink' => 10,
 ];
 
 /** Roles that keep a schedule. */
-const SENDERS = ['publisher', 'client', 'action_client', 'ping'];
+const SENDERS = ['publisher', 'client', 'action_client', 'ping', 'source'];
 
 // Kinds of a record (C-25).
 const KIND_MESSAGE = 0;

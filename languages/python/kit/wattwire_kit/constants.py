@@ -8,12 +8,14 @@ PATTERN_ROLES = {
     "service": ("client", "server"),
     "action": ("action_client", "action_server"),
     "pingpong": ("ping", "pong"),
+    "pipeline": ("source", "sink"),
 }
 SENDERS = (
     "publisher",
     "client",
     "action_client",
     "ping",
+    "source",
 )
 ROLE_CODES = {
     "publisher": 0,
@@ -24,6 +26,9 @@ ROLE_CODES = {
     "action_client": 5,
     "ping": 6,
     "pong": 7,
+    "source": 8,
+    "relay": 9,
+    "sink": 10,
 }
 MESSAGE = 0
 CALL = 1

@@ -16,11 +16,14 @@ module Wattwire
     'action_server' => 4,
     'action_client' => 5,
     'ping' => 6,
-    'pong' => 7
+    'pong' => 7,
+    'source' => 8,
+    'relay' => 9,
+    'sink' => 10
   }.freeze
 
   # Roles that keep a schedule.
-  SENDERS = %w[publisher client action_client ping].freeze
+  SENDERS = %w[publisher client action_client ping source].freeze
 
   # Kinds of a record (C-25).
   KIND_MESSAGE = 0

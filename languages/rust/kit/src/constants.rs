@@ -46,7 +46,7 @@ pub const KEYS: [(&str, Type); 37] = [
 ];
 
 /// The roles, in the order of their codes in a sample file's header (C-24).
-pub const ROLES: [&str; 8] = [
+pub const ROLES: [&str; 11] = [
     "publisher",
     "subscriber",
     "server",
@@ -55,11 +55,14 @@ pub const ROLES: [&str; 8] = [
     "action_client",
     "ping",
     "pong",
+    "source",
+    "relay",
+    "sink",
 ];
 
 /// Returns whether a role sends on the schedule.
 pub fn is_sender(role: &str) -> bool {
-    matches!(role, "publisher" | "client" | "action_client" | "ping")
+    matches!(role, "publisher" | "client" | "action_client" | "ping" | "source")
 }
 
 /// The event of a record (C-25).
