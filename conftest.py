@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Generator
 from pathlib import Path
 
@@ -26,13 +27,39 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", UNBROKEN)
 
 
+QUIET_PHASE: pytest.StashKey[int] = pytest.StashKey()
+"""Open descriptor of this folder, locked from this process's first quiet test to its last one."""
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Hold this file's lock during a test: `quiet` ones alone, all others together."""
-    quiet = item.get_closest_marker("quiet") is not None
-    with Path(__file__).open(encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if quiet else fcntl.LOCK_SH)
-        return (yield)
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """Hold this file's lock during a test: `quiet` ones alone, all others together.
+
+    Other tests begin after the quiet phase of all processes. Without it, two processes with other
+    tests rarely release the lock at the same time, and a third one waits minutes for a quiet test.
+    """
+    stash, folder = item.config.stash, Path(__file__).parent
+    if is_quiet(item) and QUIET_PHASE not in stash:
+        stash[QUIET_PHASE] = os.open(folder, os.O_RDONLY)
+        fcntl.flock(stash[QUIET_PHASE], fcntl.LOCK_SH)
+    elif not is_quiet(item):
+        phase = os.open(folder, os.O_RDONLY)
+        fcntl.flock(phase, fcntl.LOCK_EX)
+        os.close(phase)
+    try:
+        with Path(__file__).open(encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX if is_quiet(item) else fcntl.LOCK_SH)
+            return (yield)
+    finally:
+        if QUIET_PHASE in stash and (nextitem is None or not is_quiet(nextitem)):
+            os.close(stash[QUIET_PHASE])
+            del stash[QUIET_PHASE]
+
+
+def is_quiet(item: pytest.Item) -> bool:
+    return item.get_closest_marker("quiet") is not None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,7 +68,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Then slow tests, so that none of them runs alone at the end.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    quiet = {item.path for item in items if item.get_closest_marker("quiet")}
+    quiet = {item.path for item in items if is_quiet(item)}
     items.sort(key=lambda item: (item.path not in quiet, item.path not in slow))
 
 
