@@ -63,6 +63,10 @@ CAMPAIGN_S = 4.0
 """Maximum delay (s) of a kill. The kill waits longer if there is no victim at that time."""
 
 
+Family = dict[int, str | None]
+"""The start time of each descendant of a campaign's controllers, by process id."""
+
+
 @dataclass
 class Setting:
     """The cgroup rung, user, interpreter and environment of the campaigns."""
@@ -129,6 +133,19 @@ def born(pid: int) -> str | None:
     return None
 
 
+def ended(process: subprocess.Popen[bytes], family: Family) -> bool:
+    """Add all descendants of a process to `family` until it ends. Kill it after HANG_S."""
+    deadline = time.monotonic() + HANG_S
+    while process.poll() is None:
+        if time.monotonic() > deadline:
+            process.kill()
+            process.wait()
+            return False
+        family |= {pid: born(pid) for pid in children(process.pid)}
+        time.sleep(0.02)
+    return True
+
+
 # -- one kill ------------------------------------------------------------------------------------
 
 
@@ -150,7 +167,7 @@ def kill_once(kind: str, setting: Setting, folder: Path, rng: random.Random) -> 
     wait_s = rng.uniform(0.0, CAMPAIGN_S)
     began = time.monotonic()
     # Descendants of the agent leave its process tree when their parent ends, so record all of them.
-    family: dict[int, str | None] = {}
+    family: Family = {}
     target = None
     while process.poll() is None and target is None:
         family |= {pid: born(pid) for pid in children(process.pid)}
@@ -164,14 +181,8 @@ def kill_once(kind: str, setting: Setting, folder: Path, rng: random.Random) -> 
     family |= {pid: born(pid) for pid in children(process.pid)}
     with contextlib.suppress(ProcessLookupError):
         os.kill(target, signal.SIGKILL)
-    problems = []
-    try:
-        process.wait(HANG_S)
-    except subprocess.TimeoutExpired:
-        problems.append("the controller hangs after the kill")
-        process.kill()
-        process.wait()
-    problems += _resume(setting, folder, campaign)
+    problems = [] if ended(process, family) else ["the controller hangs after the kill"]
+    problems += _resume(setting, folder, campaign, family)
     problems += _ledger(campaign)
     problems += _left(folder, family)
     return Seen(kind, after_s, phase, problems)
@@ -182,7 +193,7 @@ def _phase(folder: Path) -> str:
     return lines[-1][:70] if lines else "before the first word"
 
 
-def _resume(setting: Setting, folder: Path, campaign: Path) -> list[str]:
+def _resume(setting: Setting, folder: Path, campaign: Path, family: Family) -> list[str]:
     """Resume the campaign, or restart it if it was killed before its plan was written."""
     planned = False
     if (campaign / "journal.sqlite").exists():
@@ -195,13 +206,9 @@ def _resume(setting: Setting, folder: Path, campaign: Path) -> list[str]:
         subprocess.run(["rm", "-rf", str(campaign)], check=True)
         arguments = ("run", str(folder / "study.toml"), "--campaign", str(campaign))
     process = setting.start(folder, *arguments)
-    try:
-        code = process.wait(HANG_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    if not ended(process, family):
         return ["the resumed controller hangs"]
-    return [] if code == 0 else [f"the resumed controller ended with {code}"]
+    return [] if process.returncode == 0 else [f"the resumed controller: {process.returncode}"]
 
 
 def _ledger(campaign: Path) -> list[str]:
@@ -227,7 +234,7 @@ def _ledger(campaign: Path) -> list[str]:
     return problems + ([f"half-written: {partial}"] if partial else [])
 
 
-def _left(folder: Path, family: dict[int, str | None]) -> list[str]:
+def _left(folder: Path, family: Family) -> list[str]:
     """Return the leftovers of these campaigns after a short wait."""
     tokens = tokens_below(folder)
     deadline = time.monotonic() + 5.0
@@ -235,7 +242,7 @@ def _left(folder: Path, family: dict[int, str | None]) -> list[str]:
         found = {
             "process": marked_processes(tokens),
             "family": [str(words_of(p)) for p, b in family.items() if b and born(p) == b],
-            "cgroup": orphaned_cgroups(),
+            "cgroup": [c for c in orphaned_cgroups() if int(c.rpartition("-")[2]) in family],
             "shared memory": shared_memory_of(tokens),
             "socket": sockets_of(tokens),
         }

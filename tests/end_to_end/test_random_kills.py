@@ -6,20 +6,35 @@ The module random_kills executes more kills than this test.
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.end_to_end.random_kills import KINDS, Setting, kill_many
+from tests.end_to_end.random_kills import KINDS, Seen, Setting, kill_many
 
-pytestmark = pytest.mark.quiet
+pytestmark = [pytest.mark.quiet, pytest.mark.slow]
 
 KILLS = 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_lost_or_done_twice_or_left_behind(kind, tmp_path):
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Seen]]:
+    """Return the results by kind. Two campaigns run at a time, because each mostly waits."""
     if shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin") is None:
         pytest.skip("mosquitto is not installed: the campaigns here run through a broker")
-    for seen in kill_many(kind, KILLS, Setting(), tmp_path, seed=7):
-        assert seen.problems == [], (seen.phase, seen.after_s)
+
+    def kill(kind: str) -> list[Seen]:
+        folder = tmp_path_factory.mktemp(kind)
+        return list(kill_many(kind, KILLS, Setting(), folder, seed=7))
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(KINDS, pool.map(kill, KINDS), strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_lost_or_done_twice_or_left_behind(
+    kind: str, seen: dict[str, list[Seen]]
+) -> None:
+    assert len(seen[kind]) == KILLS
+    for kill in seen[kind]:
+        assert kill.problems == [], (kill.phase, kill.after_s)
