@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import wattwire
+from tests.end_to_end import cold_cell
 
 HANG_S = 800
 
@@ -112,6 +113,12 @@ def mini(tmp_path):
     path = tmp_path / "mini.toml"
     path.write_text(MINI)
     return path
+
+
+@pytest.fixture
+def cold(tmp_path):
+    """Return the environment of the cell cold/python, whose first calls are slow."""
+    return cold_cell.plant(tmp_path)
 
 
 def interpreter_of(user: int) -> str:

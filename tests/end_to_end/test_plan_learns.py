@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytestmark = pytest.mark.quiet
-
 
 def test_what_a_campaign_took_is_in_the_next_plan(cli, mini, tmp_path):
     cache = str(tmp_path / "cache")

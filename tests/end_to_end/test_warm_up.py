@@ -6,74 +6,15 @@ is not excluded would appear in both latency and costs.
 
 from __future__ import annotations
 
-import json
-import shutil
-import signal
-import time
-from pathlib import Path
-
 import polars as pl
 import pytest
 
-from wattwire.catalog import home
+from tests.end_to_end.cold_cell import COLD_US
 from wattwire.model.sample_codes import FLAG_WARM_UP
 from wattwire.model.words import plural
 from wattwire.store import Campaign
 
 pytestmark = [pytest.mark.quiet, pytest.mark.slow]
-
-COLD_CALLS, COLD_US = 300, 2000
-PLANTED = f"""
-        if counter < {COLD_CALLS}:
-            over_ns = time.thread_time_ns() + {COLD_US * 1000}
-            while time.thread_time_ns() < over_ns:
-                pass
-"""
-STUDY = """
-title = "Slow at first"
-[[question]]
-id = "Q"
-text = "Which answers sooner?"
-factors = ["cell"]
-responses = ["latency_p50_us", "cpu_us_per_message"]
-[factors]
-cell = ["loopback/python", "cold/python"]
-[fixed]
-pattern = "service"
-loop = "closed"
-count = 200
-clients = 2
-[plan]
-blocks = 3
-primary = "cell"
-controls = false
-baseline_s = 0.05
-quiet_ms = 20
-linger_ms = 100
-quiet_wait_s = 0.0
-retries = 0
-[validity]
-other_load_max = 1.0
-steal_max = 1.0
-missed_ticks_max = 1.0
-stall_max_ms = 60000.0
-"""
-
-
-@pytest.fixture
-def cold(tmp_path: Path) -> dict[str, str]:
-    """Return an environment with the cell cold/python and a study."""
-    folder = tmp_path / "roots" / "middleware" / "cold"
-    shutil.copytree(home() / "middleware" / "loopback" / "python", folder / "python")
-    shutil.copy(home() / "middleware" / "loopback" / "middleware.toml", folder)
-    link = folder / "python" / "link.py"
-    text = link.read_text(encoding="utf-8")
-    assert (place := "        self.count_message()\n        if") in text
-    link.write_text(
-        text.replace(place, place.replace("        if", PLANTED.lstrip("\n") + "        if"))
-    )
-    (tmp_path / "slow.toml").write_text(STUDY)
-    return {"WATTWIRE_PATH": str(tmp_path / "roots")}
 
 
 def medians(campaign: Campaign, name: str, control: str = "") -> dict[str, float]:
@@ -119,51 +60,4 @@ def test_the_planted_beginning_is_found_and_left_out_of_time_and_cost_alike(cli,
         assert set(counted["node"]) == set(calls["node"]) and not late.is_empty()
         assert counted["counter"].min() >= found["calls"]
         assert row["latency_samples"] == counted.height == row["sent_in_cost_window"]
-    campaign.close()
-
-
-def test_a_warm_up_can_be_refused_and_stated(cli, cold, tmp_path):
-    for word, calls in (("none", 0), ("40", 40)):
-        done = cli("run", "slow.toml", "--campaign", word, "--warmup", word,
-                   "--set", "plan.blocks=1", "--no-report", "--plain", **cold)  # fmt: skip
-        assert done.code == 0, done.err
-        campaign = Campaign(tmp_path / word)
-        assert campaign.warm_up is None
-        assert {row["control"] for row in campaign.rows()} == {""}
-        assert {row["warmup_calls"] for row in campaign.rows()} == {calls}
-        # The faster client continues until the slower client has made its calls.
-        assert all(row["sent"] >= 2 * (200 + calls) for row in campaign.rows())
-        campaign.close()
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_campaign_that_is_broken_off_among_its_settling_runs_goes_on(cli, cold, tmp_path, how):
-    running = cli.start("run", "slow.toml", "--campaign", "c", "--json", "--no-report",
-                        "--set", "plan.blocks=1", **cold)  # fmt: skip
-    done = 0
-    for line in running.stdout:
-        event = json.loads(line)
-        done += event["kind"] == "done"
-        if done == 2 and event["kind"] == "phase" and event["phase"] == "window":
-            running.send_signal(how)
-            break
-    running.communicate(timeout=60)
-    campaign = Campaign(tmp_path / "c")
-    assert campaign.warm_up is None
-    before = [a.token for a in campaign.journal.attempts() if a.state == "done"]
-    campaign.close()
-    assert len(before) == 2
-    time.sleep(0.2)
-    assert cli("run", "--resume", "c", "--plain", "--no-report", **cold).code == 0
-    campaign = Campaign(tmp_path / "c")
-    found = campaign.warm_up
-    assert set(before) < {a.token for a in campaign.journal.attempts() if a.state == "done"}
-    assert {one["cell"]: one["calls"] for one in found["cells"]}["cold/python"] >= 500
-    used = {row["warmup_calls"] for row in campaign.rows() if not row["control"]}
-    assert used == {found["calls"]}
-    campaign.close()
-    # Once determined, the warm-up does not change.
-    assert cli("run", "--resume", "c", "--plain", "--no-report", **cold).code == 0
-    campaign = Campaign(tmp_path / "c")
-    assert campaign.warm_up == found
     campaign.close()
