@@ -16,12 +16,9 @@ os.environ["WATTWIRE_PATH"] = os.pathsep.join(
     filter(None, [os.environ.get("WATTWIRE_PATH"), str(CELLS)])
 )
 
-from contract.conformance.cell import (  # noqa: E402 - the path above comes first
-    PATTERN_ROLES,
-    SENDING_ROLES,
-    CellUnderTest,
-)
+from contract.conformance.cell import CellUnderTest  # noqa: E402 - the path above comes first
 from contract.conformance.group import Group, Member  # noqa: E402
+from contract.conformance.roles import PATTERNS, SENDING_ROLES  # noqa: E402
 from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE  # noqa: E402
 from wattwire.catalog import Catalog, Cell  # noqa: E402
 from wattwire.cli.conformance import _suite, under_test  # noqa: E402
@@ -39,7 +36,8 @@ def tell_build(step: BuildStep) -> None:
 
 def own_cost_roles(cell: CellUnderTest) -> tuple[str, str]:
     """Return the sending and the receiving role of a null cell, which has one pattern."""
-    return PATTERN_ROLES[cell.patterns[0]]
+    pattern = PATTERNS[cell.patterns[0]]
+    return pattern.sender, pattern.receiver
 
 
 class Bench:

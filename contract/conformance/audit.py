@@ -7,21 +7,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .cell import SENDING_ROLES, Problem
+from .cell import Problem
 from .group import Group
 from .payload import nominal_size
 from .process import NodeProcess
-from .samples import (
+from .roles import (
     ACCEPT,
     CALL,
-    CORRUPT,
-    FAILED,
+    CALLING_ROLES,
     FEEDBACK,
     GOAL,
     MESSAGE,
-    PROBE,
+    PATTERNS,
     RESULT,
     ROLE_KINDS,
+    SENDING_ROLES,
+)  # fmt: skip
+from .samples import (
+    CORRUPT,
+    FAILED,
+    PROBE,
     TIMEOUT,
     UNKNOWN_NS,
     UNKNOWN_PEER,
@@ -139,7 +144,7 @@ def audit_lines(node: NodeProcess, listening_role: str, settings: dict[str, Any]
     if keywords != expected_keywords:
         text = f"{node.label}: printed the lines {' '.join(keywords)}; "
         problems.append(Problem("C-05", text + f"expected {' '.join(expected_keywords)}"))
-    listens = node.spec["role"] == listening_role
+    listens = PATTERNS[node.spec["pattern"]].listens(node.spec["role"], listening_role)
     if ("LISTENING" in keywords) != listens:
         text = "prints LISTENING, but by the manifest this role does not listen"
         if listens:
@@ -200,9 +205,9 @@ def _count_problems(run: NodeRun, done: dict[str, Any], expect: Expect) -> Itera
     answered = [r for r in run.of_kind(MESSAGE, CALL, RESULT) if not r.flags & (TIMEOUT | FAILED)]
     if run.sends:
         attempts = run.of_kind(MESSAGE, CALL, RESULT)
-        calls = run.spec["role"] != "publisher"
+        calls = run.spec["role"] in CALLING_ROLES
         sent = len([record for record in attempts if calls or not record.flags & FAILED])
-        received = 0 if run.spec["role"] == "publisher" else len(answered)
+        received = len(answered) if calls else 0
     else:
         sent, received = None, len(run.of_kind(MESSAGE, CALL, GOAL))
     if sent is not None and done.get("sent") != sent:

@@ -14,22 +14,19 @@ from .audit import (
     audit_schedule,
     some,
 )  # fmt: skip
-from .cell import SENDING_ROLES, Problem
+from .cell import Problem
 from .group import Group
 from .payload import SIZE_CLAUSES
-from .samples import (
+from .roles import (
     ACCEPT,
     CALL,
-    CORRUPT,
-    FAILED,
     FEEDBACK,
     GOAL,
     MESSAGE,
+    PATTERN_CLAUSES,
     RESULT,
-    TIMEOUT,
-    UNKNOWN_NS,
-    Record,
 )  # fmt: skip
+from .samples import CORRUPT, FAILED, TIMEOUT, UNKNOWN_NS, Record
 
 BEST_EFFORT_LOSS_MAX = 0.1
 """The share of messages that a best-effort cell may lose at these rates on a loaded machine."""
@@ -129,7 +126,7 @@ def _service(
     group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
 ) -> Iterator[Problem]:
     """Yield the breaches of services and pingpong: calls against the server's requests."""
-    clause = "C-28" if group.pattern == "pingpong" else "C-27"
+    clause = PATTERN_CLAUSES.get(group.pattern, "C-27")
     if group.pattern == "pingpong":
         for run in (*senders, *receivers):
             wrong_kinds = [tuple(r) for r in run.records if r.kind != CALL]
@@ -248,7 +245,7 @@ def closing_problems(group: Group) -> list[Problem]:
     problems = []
     for node in group.receivers:
         line, stop_ns = node.line("DONE"), group.stop_ns.get(node)
-        if line is None or stop_ns is None or node.spec["role"] in SENDING_ROLES:
+        if line is None or stop_ns is None:
             continue
         ends = [r.end_ns for r in group.samples(node).records if r.end_ns != UNKNOWN_NS]
         quiet_from_ns = max([stop_ns, *ends])

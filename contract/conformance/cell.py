@@ -10,16 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-PATTERN_ROLES = {
-    "topic": ("publisher", "subscriber"),
-    "service": ("client", "server"),
-    "action": ("action_client", "action_server"),
-    "pingpong": ("ping", "pong"),
-}
-"""Each pattern's (sending role, receiving role)."""
-
-SENDING_ROLES = frozenset(sender for sender, _ in PATTERN_ROLES.values())
-
 CLAUSES = {
     "C-01": "the command line of a node has only --spec and --out",
     "C-02": "a bad spec key ends the node with 2, and the error names the key",

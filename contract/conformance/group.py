@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import signal
 import time
@@ -11,10 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .cell import PATTERN_ROLES, SENDING_ROLES, Broken, CellUnderTest
+from .cell import Broken, CellUnderTest
 from .process import NodeProcess
+from .roles import PATTERNS, SENDING_ROLES, chain_roles
 from .samples import Samples, read_samples
-from .spec import READY_TIMEOUT_MS, RECEIVER_NODE, SENDER_NODE, base_spec, new_token, overlap
+from .spec import READY_TIMEOUT_MS, base_spec, first_node, new_token, overlap
 
 HANG_S = 20.0
 """Margin on the contract's time limits: a node that exceeds a limit by this time broke it, whatever
@@ -23,6 +25,8 @@ AT_ONCE_S = 6.0
 """Time limit for `at once`, whatever the load of the machine. A node that breaks the clause is
 blocked for a minute."""
 GO_MARGIN_NS = 200_000_000
+RELAYS = 2
+"""The usual number of relays in a chain; the two relays of two languages differ."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Group:
         self, folder: Path, pattern: str, members: Sequence[Member], endpoints: Sequence[str]
     ) -> None:
         self.pattern = pattern
+        self._roles = PATTERNS[pattern]
         self.token = new_token()
         self._folder = folder / self.token
         self._endpoints = list(endpoints)
@@ -56,29 +61,29 @@ class Group:
     def _plan(self, members: Sequence[Member]) -> None:
         """Fill `self.members` with the members and their specs, peers included."""
         counts: dict[str, int] = {}
+        relays = sum(member.role == self._roles.relay for member in members)
         for member in members:
             index = counts.get(member.role, 0)
             counts[member.role] = index + 1
-            base = SENDER_NODE if member.role in SENDING_ROLES else RECEIVER_NODE
             spec = base_spec(member.cell, self.pattern, member.role)
-            spec.update(run=self.token, index=index, node=base + index)
+            spec.update(run=self.token, index=index, node=first_node(member.role) + index)
             if member.node is not None:
                 spec["node"] = member.node
+            if self._roles.is_chain:
+                spec["hop"] = self._roles.hop(member.role, index, relays)
             self.members.append((member, spec))
         for member, spec in self.members:
             peers = [
                 spec_["node"]
                 for member_, spec_ in self.members
-                if not member_.stranger and self._sends(member_) != self._sends(member)
+                if not member_.stranger and self._roles.is_peer(spec, spec_)
             ]
-            spec.update({"peers.nodes": peers, "peers.count": len(peers)})
+            spec["peers.nodes"] = peers
+            if not self._roles.is_chain:
+                spec["peers.count"] = len(peers)
             spec.update(member.changes)
             if "outstanding_max" not in member.changes:
                 spec["outstanding_max"] = overlap(spec)
-
-    @staticmethod
-    def _sends(member: Member) -> bool:
-        return member.role in SENDING_ROLES
 
     def __enter__(self) -> Group:
         return self
@@ -96,31 +101,39 @@ class Group:
     # --- starting --------------------------------------------------------------------------
 
     def launch(self, member: Member, spec: dict[str, Any]) -> NodeProcess:
-        label = f"{spec['role']} {spec['node']} ({member.cell.name})"
+        place = f" at hop {spec['hop']}" if self._roles.is_chain else ""
+        label = f"{spec['role']} {spec['node']}{place} ({member.cell.name})"
         folder = self._folder / f"{spec['role']}-{spec['node']}-{len(self.nodes)}"
         node = NodeProcess(member.cell, spec, folder, label)
         self.nodes.append(node)
         return node
 
     def start(self) -> None:
-        """Start the listeners, then the connecting nodes, and wait until all are READY."""
+        """Start the listeners before the nodes that connect; wait until all nodes are READY."""
         listening = self.members[0][0].cell.listening_role(self.pattern)
-        listening_members = [item for item in self.members if item[0].role == listening]
-        connecting_members = [item for item in self.members if item[0].role != listening]
-        endpoints = list(self._endpoints)
-        listeners = []
-        for member, spec in listening_members:
-            listeners.append(self.launch(member, {**spec, "peers.endpoints": endpoints}))
+        stages = [self._roles.start_stage(spec, listening) for _, spec in self.members]
         listened: list[str] = []
-        for node in sorted(listeners, key=lambda node: node.spec["node"]):
+        for stage in sorted(set(stages)):
+            nodes = [
+                self.launch(member, {**spec, "peers.endpoints": [*self._endpoints, *listened]})
+                for (member, spec), own_stage in zip(self.members, stages, strict=True)
+                if own_stage == stage
+            ]
+            listened = self._listened(nodes, listening)
+        for node in self.nodes:
+            self.expect(node, "READY", "C-07", READY_TIMEOUT_MS / 1000 + HANG_S)
+
+    def _listened(self, nodes: Sequence[NodeProcess], listening_role: str) -> list[str]:
+        """Wait for the LISTENING lines of the listeners in `nodes`; return their endpoints."""
+        endpoints: list[str] = []
+        for node in sorted(nodes, key=lambda node: node.spec["node"]):
+            if not self._roles.listens(node.spec["role"], listening_role):
+                continue
             line = node.wait_line("LISTENING", READY_TIMEOUT_MS / 1000 + HANG_S)
             if line is None or line.fields is None:
                 raise Broken("C-06", f"{node.label}: no LISTENING line; {node.last_output()}")
-            listened += line.fields.get("endpoints", [])
-        for member, spec in connecting_members:
-            self.launch(member, {**spec, "peers.endpoints": endpoints + listened})
-        for node in self.nodes:
-            self.expect(node, "READY", "C-07", READY_TIMEOUT_MS / 1000 + HANG_S)
+            endpoints += line.fields.get("endpoints", [])
+        return endpoints
 
     def expect(self, node: NodeProcess, keyword: str, clause: str, timeout_s: float) -> None:
         """Wait for a line. Raise Broken with `clause` if it does not arrive in time."""
@@ -138,7 +151,9 @@ class Group:
 
     @property
     def receivers(self) -> list[NodeProcess]:
-        return [node for node in self.nodes if node.spec["role"] not in SENDING_ROLES]
+        """The nodes that receive, in the order of a chain."""
+        nodes = [node for node in self.nodes if node.spec["role"] not in SENDING_ROLES]
+        return sorted(nodes, key=lambda node: node.spec.get("hop", 0))
 
     def node(self, role: str, index: int = 0) -> NodeProcess:
         return [node for node in self.nodes if node.spec["role"] == role][index]
@@ -177,11 +192,15 @@ class Group:
         self.done_ns = time.monotonic_ns()
 
     def finish(self) -> None:
-        """Stop the senders and wait for their end, then stop the receivers."""
-        self.stop(self.senders)
-        self.wait_done(self.senders)
-        self.stop(self.receivers)
-        self.wait_done(self.receivers)
+        """Stop the senders and wait for their end, then stop the receivers.
+
+        Stop the nodes of a chain one after the other.
+        """
+        stages = {node: self._roles.stop_stage(node.spec) for node in self.nodes}
+        for stage in sorted(set(stages.values())):
+            nodes = [node for node in self.nodes if stages[node] == stage]
+            self.stop(nodes)
+            self.wait_done(nodes)
 
     def run(self, during: Callable[[Group], None] | None = None) -> Group:
         """Execute a complete run; call `during` immediately after GO."""
@@ -203,11 +222,14 @@ def pair(
     pattern: str,
     changes: dict[str, Any] | None = None,
 ) -> list[Member]:
-    """Return one sender and one receiver, both with `changes` in their specs."""
-    sending, receiving = PATTERN_ROLES[pattern]
+    """Return one sender and one receiver, both with `changes` in their specs.
+
+    In a chain, RELAYS relays are between them, and the two cells alternate.
+    """
+    roles = chain_roles(PATTERNS[pattern], RELAYS)
     return [
-        Member(sender, sending, dict(changes or {})),
-        Member(receiver, receiving, dict(changes or {})),
+        Member(cell, role, dict(changes or {}))
+        for cell, role in zip(itertools.cycle((sender, receiver)), roles, strict=False)
     ]
 
 

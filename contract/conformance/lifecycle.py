@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import time
 
-from .cell import PATTERN_ROLES, SENDING_ROLES, Problem
+from .cell import Problem
 from .group import AT_ONCE_S, HANG_S, Group, pair, pause
 from .process import NodeProcess
+from .roles import PATTERNS, SENDING_ROLES, calling
 from .scenario import Bench, Scenario, sleep_until
 from .spec import MILLISECOND_NS
 from .usage import dead_endpoints
@@ -35,7 +36,7 @@ def end_of_input(pattern: str) -> Scenario:
         problems = []
         endpoints = dead_endpoints(bench, pattern)
         lone_nodes = []
-        for role in PATTERN_ROLES[pattern]:
+        for role in PATTERNS[pattern].roles:
             spec = bench.lone_spec(pattern, role)
             spec["peers.endpoints"] = endpoints
             lone_nodes.append(bench.single(spec))
@@ -112,11 +113,10 @@ def peer_killed(pattern: str) -> Scenario:
 
     def check(bench: Bench) -> list[Problem]:
         problems = []
-        sender, receiver = PATTERN_ROLES[pattern]
         changes = {"timeout_ns": 200 * MILLISECOND_NS, "overrun_ns": 500 * MILLISECOND_NS}
         if "loop.open" in bench.cell.capabilities:
             changes.update(duration_ns=500 * MILLISECOND_NS)
-        for victim in (sender, receiver):
+        for victim in PATTERNS[pattern].roles:
             with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
                 group.start()
                 group.go()
@@ -129,8 +129,13 @@ def peer_killed(pattern: str) -> Scenario:
 
 
 def _survives(group: Group, victim: str) -> list[Problem]:
-    """Return the breaches of the remaining node after the node in role `victim` was killed."""
-    survivor = next(node for node in group.nodes if node.spec["role"] != victim)
+    """Return the breaches of the remaining nodes after the node in role `victim` was killed."""
+    killed = group.node(victim)
+    survivors = [node for node in (*group.senders, *group.receivers) if node is not killed]
+    return [problem for node in survivors for problem in _survivor_ends(group, node, victim)]
+
+
+def _survivor_ends(group: Group, survivor: NodeProcess, victim: str) -> list[Problem]:
     if survivor.spec["role"] in SENDING_ROLES:
         survivor.wait_line("SENT", group.window_s(survivor) + HANG_S)
     else:
@@ -233,10 +238,9 @@ def go_soon(pattern: str) -> Scenario:
 
 
 def scenarios(patterns: list[str]) -> list[Scenario]:
-    calling = [pattern for pattern in patterns if pattern != "topic"]
     return [
         *(end_of_input(pattern) for pattern in patterns),
-        *(blocked(pattern) for pattern in calling),
+        *(blocked(pattern) for pattern in calling(patterns)),
         *(peer_killed(pattern) for pattern in patterns),
         *(children(pattern) for pattern in patterns[:1]),
         *(silent_until_go(pattern) for pattern in patterns[:1]),

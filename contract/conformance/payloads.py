@@ -6,9 +6,10 @@ from typing import Any
 
 from .audit import Expect, some
 from .audit_peers import audit, closing_problems, node_runs
-from .cell import PATTERN_ROLES, CellUnderTest, Problem, Skipped
+from .cell import CellUnderTest, Problem, Skipped
 from .group import Member, pair
 from .payload import SIZE_CLAUSES
+from .roles import PATTERNS, calling
 from .samples import CORRUPT
 from .scenario import ALWAYS, Bench, Scenario
 from .spec import ENCODINGS, RECEIVER_NODE, SEED, SENDER_NODE, closed_loop, gentle, open_loop
@@ -31,7 +32,7 @@ def sizes(pattern: str, encoding: str, sizes_bytes: tuple[int, ...]) -> Scenario
             ):
                 continue
             changes: dict[str, Any] = {"payload.bytes": size, "payload.encoding": encoding}
-            if pattern == "topic" or "loop.closed" not in bench.cell.capabilities:
+            if PATTERNS[pattern].is_one_way or "loop.closed" not in bench.cell.capabilities:
                 changes |= open_loop(12, 10)
             else:
                 changes |= closed_loop(12)
@@ -166,7 +167,7 @@ def pair_scenarios(cell: CellUnderTest, others: list[CellUnderTest]) -> list[Sce
         differs = (other_cell.middleware, other_cell.wire_name) != (cell.middleware, cell.wire_name)
         if differs or other_cell.name == cell.name:
             continue
-        for pattern in PATTERN_ROLES:
+        for pattern in PATTERNS:
             if pattern in cell.patterns and pattern in other_cell.patterns:
                 pair_runs += [
                     pair_run(cell, other_cell, pattern),
@@ -176,7 +177,6 @@ def pair_scenarios(cell: CellUnderTest, others: list[CellUnderTest]) -> list[Sce
 
 
 def scenarios(patterns: list[str]) -> list[Scenario]:
-    calling = [pattern for pattern in patterns if pattern != "topic"]
     all_scenarios = []
     for encoding in ENCODINGS:
         for pattern in patterns:
@@ -188,7 +188,7 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
             all_scenarios.append(sizes(pattern, encoding, sizes_bytes))
     all_scenarios += [literal(pattern) for pattern in patterns]
     for kind in ("echo", "ack", "literal"):
-        for pattern in calling:
+        for pattern in calling(patterns):
             if pattern != "pingpong":
                 all_scenarios += [reply(pattern, kind), reply(pattern, kind, record=True)]
     all_scenarios += [two_runs(pattern) for pattern in patterns if pattern != "pingpong"]

@@ -9,21 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .cell import Problem
+from .roles import CODES, ROLE_CODES
 
-UNKNOWN_NS = -(2**63)
-UNKNOWN_PEER = 65535
-PROBE = 2**48 - 1
-MESSAGE, CALL, GOAL, ACCEPT, FEEDBACK, RESULT, RELAY = range(7)
-WARM_UP, FAILED, TIMEOUT, CORRUPT = 1, 2, 4, 8
-ROLE_CODES = (
-    "publisher", "subscriber", "server", "client",
-    "action_server", "action_client", "ping", "pong",
-)  # fmt: skip
-ROLE_KINDS = {
-    "publisher": {MESSAGE}, "subscriber": {MESSAGE}, "server": {CALL}, "client": {CALL},
-    "ping": {CALL}, "pong": {CALL}, "action_server": {GOAL, ACCEPT, FEEDBACK},
-    "action_client": {GOAL, FEEDBACK, RESULT},
-}  # fmt: skip
+UNKNOWN_NS = CODES["unknown_ns"]
+UNKNOWN_PEER = CODES["unknown_peer"]
+PROBE = CODES["probe_counter"]
+WARM_UP, FAILED, TIMEOUT, CORRUPT = (
+    CODES["flags"][name] for name in ("warm_up", "failed", "timeout", "corrupt")
+)
 
 _HEADER = struct.Struct("<8sHHHBBHHIQQQ16s")
 _RECORD = struct.Struct("<QqqqIHBB")

@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from .cell import SENDING_ROLES, CellUnderTest
+from .cell import CellUnderTest
+from .roles import PATTERNS, RELAY_ROLES, SENDING_ROLES
 
 MILLISECOND_NS = 1_000_000
 READY_TIMEOUT_MS = 20_000
 SEED = 0x0012_3456_789A_BCDE
 # The two bytes of a node number differ and are not zero, so that swapped bytes are detected.
-SENDER_NODE, RECEIVER_NODE = 0x0203, 0x0405
+SENDER_NODE, RECEIVER_NODE, RELAY_NODE = 0x0203, 0x0405, 0x0607
 
 ENCODINGS = ("bytes", "text", "record")
 
@@ -28,10 +29,11 @@ def new_token() -> str:
 def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
     """Return the complete spec of one node; keys in `changes` have `__` instead of the dot."""
     encodings = [name for name in ENCODINGS if f"encoding.{name}" in cell.capabilities]
-    has_open_loop = pattern == "topic" or "loop.open" in cell.capabilities
+    roles = PATTERNS[pattern]
+    has_open_loop = roles.is_one_way or "loop.open" in cell.capabilities
     spec: dict[str, Any] = {
         "contract": 2, "run": "check0", "cell": cell.name, "pattern": pattern, "role": role,
-        "node": SENDER_NODE if role in SENDING_ROLES else RECEIVER_NODE, "index": 0,
+        "node": first_node(role), "index": 0,
         "peers.nodes": [RECEIVER_NODE if role in SENDING_ROLES else SENDER_NODE],
         "peers.count": 1, "peers.endpoints": [], "loop": "open" if has_open_loop else "closed",
         "count": 0 if has_open_loop else 30, "count_beyond": 0, "phase_ns": 0,
@@ -48,11 +50,20 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
         spec["payload.bytes"] = 128
     if pattern == "action" or "async_client" in cell.capabilities:
         spec["outstanding_max"] = 4
+    if roles.is_chain:
+        spec.update({"hop": roles.hop(role, 0, 1), "peers.count": roles.neighbours(role)})
     if has_open_loop:
         spec.update(gentle(pattern, 40, 5))
     spec.update({f"settings.{name}": value for name, value in cell.settings.items()})
     spec.update({name.replace("__", "."): value for name, value in changes.items()})
     return spec
+
+
+def first_node(role: str) -> int:
+    """Return the node number of the first node of a role."""
+    if role in SENDING_ROLES:
+        return SENDER_NODE
+    return RELAY_NODE if role in RELAY_ROLES else RECEIVER_NODE
 
 
 def overlap(spec: dict[str, Any]) -> int:

@@ -8,8 +8,9 @@ from typing import Any
 
 import trustme
 
-from .cell import PATTERN_ROLES, Problem, Skipped
+from .cell import Problem, Skipped
 from .group import HANG_S
+from .roles import PATTERNS
 from .scenario import ALWAYS, Bench, Scenario
 from .spec import READY_TIMEOUT_MS
 from .usage import refusal
@@ -77,13 +78,15 @@ def refused(pattern: str) -> Scenario:
 def _refusal(bench: Bench, pattern: str, keys: dict[str, Any], case: str) -> list[Problem]:
     """Return the breaches of a client that must reject a server; both specs contain `keys`."""
 
-    sender, _ = PATTERN_ROLES[pattern]
     listener = bench.single(
         {**bench.lone_spec(pattern, bench.cell.listening_role(pattern)), **keys}
     )
     try:
         endpoints = await_line(listener, "LISTENING", "C-06")["endpoints"]
-        spec = {**bench.lone_spec(pattern, sender, ready_timeout_ms=1_500), **keys}
+        spec = {
+            **bench.lone_spec(pattern, PATTERNS[pattern].sender, ready_timeout_ms=1_500),
+            **keys,
+        }
         spec["run"], spec["peers.endpoints"] = listener.spec["run"], endpoints
         return refusal(bench.single(spec), 4, "C-35", case, READY_TIMEOUT_MS / 1000 + HANG_S)[0]
     finally:

@@ -10,13 +10,12 @@ from typing import Any
 
 from .audit import Expect, some
 from .audit_peers import audit, closing_problems, node_runs
-from .cell import PATTERN_ROLES, SENDING_ROLES, Problem, Skipped
+from .cell import Problem, Skipped
 from .group import HANG_S, Group, Member, pair, pause, resume
-from .samples import CALL, MESSAGE, RESULT, TIMEOUT, UNKNOWN_NS, Record
+from .roles import CALL, MESSAGE, PATTERNS, RESULT, SENDING_ROLES, calling
+from .samples import TIMEOUT, UNKNOWN_NS, Record
 from .scenario import ALWAYS, Bench, Scenario, Stopwatch, sleep_until
 from .spec import MILLISECOND_NS, closed_loop, gentle, open_loop
-
-OWN = {"topic": ("C-29",), "service": (), "pingpong": ("C-28",), "action": ("C-30",)}
 
 
 def plain(pattern: str) -> Scenario:
@@ -30,7 +29,9 @@ def plain(pattern: str) -> Scenario:
         }
         return bench.whole_run(pattern, changes)
 
-    return Scenario(f"open[{pattern}]", ("C-10", "C-12", *OWN[pattern], *ALWAYS), check)
+    return Scenario(
+        f"open[{pattern}]", ("C-10", "C-12", *PATTERNS[pattern].clauses, *ALWAYS), check
+    )
 
 
 def closed(pattern: str) -> Scenario:
@@ -41,7 +42,7 @@ def closed(pattern: str) -> Scenario:
         # A warm-up that is longer than the closed loop must flag every record.
         return problems + bench.whole_run(pattern, closed_loop(5) | {"warmup_ns": 10**11})
 
-    return Scenario(f"closed[{pattern}]", ("C-11", *OWN[pattern], *ALWAYS), check)
+    return Scenario(f"closed[{pattern}]", ("C-11", *PATTERNS[pattern].clauses, *ALWAYS), check)
 
 
 def beyond(pattern: str) -> Scenario:
@@ -60,7 +61,8 @@ def beyond(pattern: str) -> Scenario:
                 problems.append(Problem("C-11", text))
         return problems or _stopped_beyond(bench, pattern)
 
-    return Scenario(f"beyond[{pattern}]", ("C-11", "C-15", *OWN[pattern], *ALWAYS), check)
+    clauses = ("C-11", "C-15", *PATTERNS[pattern].clauses, *ALWAYS)
+    return Scenario(f"beyond[{pattern}]", clauses, check)
 
 
 def _stopped_beyond(bench: Bench, pattern: str) -> list[Problem]:
@@ -110,12 +112,13 @@ def many_senders(pattern: str) -> Scenario:
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
-        sender, receiver = PATTERN_ROLES[pattern]
+        roles = PATTERNS[pattern]
         changes = gentle(pattern, 25, 12)
         members = [
-            Member(bench.cell, sender, {**changes, "phase_ns": i * 1_000_003}) for i in (0, 1)
+            Member(bench.cell, roles.sender, {**changes, "phase_ns": i * 1_000_003}) for i in (0, 1)
         ]
-        return bench.whole_run(pattern, members=[*members, Member(bench.cell, receiver, changes)])
+        members.append(Member(bench.cell, roles.receiver, changes))
+        return bench.whole_run(pattern, members=members)
 
     return Scenario(f"two-senders[{pattern}]", ("C-17", *ALWAYS), check)
 
@@ -131,7 +134,9 @@ def late(pattern: str) -> Scenario:
             _hold(group, group.senders[0], watch, 150, 300)
 
         # Calls take longer than messages, so a longer period leaves time to catch up.
-        window = gentle(pattern, 90, 10) if pattern == "topic" else gentle(pattern, 60, 20)
+        window = (
+            gentle(pattern, 90, 10) if PATTERNS[pattern].is_one_way else gentle(pattern, 60, 20)
+        )
         changes = window | bench.cell.prompt
         with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
             group.run(hold)
@@ -217,7 +222,9 @@ def early_stop(pattern: str) -> Scenario:
             sleep_until(group.start_ns + 200 * MILLISECOND_NS)
             group.finish()
             # A call that was open at STOP may time out.
-            problems = audit(group, Expect(complete=False, timeouts=pattern != "topic"))
+            problems = audit(
+                group, Expect(complete=False, timeouts=not PATTERNS[pattern].is_one_way)
+            )
             for run in node_runs(group):
                 if not run.records and not run.unrecorded:
                     problems.append(run.problem("C-15", "no record from before STOP"))
@@ -273,7 +280,7 @@ def timeouts(pattern: str, outstanding_max: int) -> Scenario:
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
-        if outstanding_max > 1 and pattern != "action":
+        if outstanding_max > 1 and PATTERNS[pattern].is_of_calls:
             bench.need("async_client")
         watch = Stopwatch()
         changes = open_loop(40, 20) | {
@@ -437,21 +444,25 @@ def planted_duplicates(bench: Bench) -> list[Problem]:
 
 
 def scenarios(patterns: list[str]) -> list[Scenario]:
-    calling = [pattern for pattern in patterns if pattern != "topic"]
     all_scenarios = [plain(pattern) for pattern in patterns]
-    all_scenarios += [closed(pattern) for pattern in calling]
-    all_scenarios += [beyond(pattern) for pattern in calling]
+    all_scenarios += [closed(pattern) for pattern in calling(patterns)]
+    all_scenarios += [beyond(pattern) for pattern in calling(patterns)]
     all_scenarios += [native(pattern) for pattern in patterns]
-    all_scenarios += [many_senders(pattern) for pattern in patterns if pattern != "pingpong"]
-    main_patterns = [pattern for pattern in patterns if pattern in ("topic", "service", "action")]
+    # Pingpong uses the service's code (C-28), and the source of a chain the publisher's (C-37).
+    main_patterns = [
+        pattern for pattern in patterns if pattern != "pingpong" and not PATTERNS[pattern].is_chain
+    ]
+    all_scenarios += [many_senders(pattern) for pattern in main_patterns]
     all_scenarios += [late(pattern) for pattern in main_patterns]
     all_scenarios += [overrun(pattern) for pattern in main_patterns]
     all_scenarios += [early_stop(pattern) for pattern in main_patterns]
     for outstanding_max in (1, 3):
         all_scenarios += [
-            timeouts(pattern, outstanding_max) for pattern in calling if pattern != "pingpong"
+            timeouts(pattern, outstanding_max)
+            for pattern in calling(patterns)
+            if pattern != "pingpong"
         ]
-    all_scenarios += [overlap(pattern) for pattern in calling if pattern != "action"]
+    all_scenarios += [overlap(pattern) for pattern in patterns if PATTERNS[pattern].is_of_calls]
     all_scenarios += [overflow(pattern) for pattern in main_patterns]
     all_scenarios += [unrecorded(pattern) for pattern in patterns if pattern == "service"]
     if "topic" in patterns:

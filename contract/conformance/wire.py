@@ -21,6 +21,7 @@ from .payload import SIZE_CLAUSES, answer, encoded, same
 from .payload import record as record_of
 from .payloads import GOLDEN_SIZES, RECORD_SIZES
 from .process import NodeProcess
+from .roles import CALLING_ROLES, SENDING_ROLES
 from .samples import CORRUPT, PROBE, Record, read_samples
 from .scenario import Bench, Scenario
 from .spec import ENCODINGS, MILLISECOND_NS, READY_TIMEOUT_MS, SEED, SENDER_NODE, open_loop
@@ -35,11 +36,11 @@ UNREADABLE = b'{"header": {"seq": '
 def lone_node(bench: Bench, spec: dict[str, Any]) -> Iterator[tuple[NodeProcess, Wire]]:
     """Start one node with the suite as its peer; yield the node and the wire, and stop both."""
     wire: Wire = made_wire(bench, spec["run"])
-    if spec["role"] in ("publisher", "client"):
+    if spec["role"] in SENDING_ROLES:
         spec["peers.endpoints"] = [wire.endpoint]
     else:
         spec["peers.count"] = 0  # the suite connects after READY, with its first frame
-    if spec["role"] == "client":
+    if spec["role"] in CALLING_ROLES:
         wire = AnsweringProbes(wire, spec)
     node = bench.single(spec)
     try:

@@ -12,7 +12,8 @@ import pytest
 from contract.conformance.payload import payload
 from contract.conformance.process import parse_line
 from contract.conformance.repository import ROOT
-from contract.conformance.samples import ROLE_CODES, Record, read_samples
+from contract.conformance.roles import ROLE_CODES
+from contract.conformance.samples import Record, read_samples
 
 VECTORS = ROOT / "contract" / "vectors"
 

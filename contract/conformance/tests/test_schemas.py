@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from contract.conformance.cell import PATTERN_ROLES
 from contract.conformance.repository import ROOT, proving_cell
+from contract.conformance.roles import PATTERNS
 from contract.conformance.schema import NAMES, breaches, validator
 from contract.conformance.spec import bad_specs, base_spec
 
@@ -50,10 +50,10 @@ def test_the_lines_have_the_fields_of_the_golden_dialogue() -> None:
         assert sorted(schema["properties"]) == sorted(fields), keyword
 
 
-@pytest.mark.parametrize("pattern", PATTERN_ROLES)
+@pytest.mark.parametrize("pattern", PATTERNS)
 def test_the_suites_own_specs_are_valid_by_the_schema(pattern: str, tmp_path: Path) -> None:
     cell = proving_cell("python", tmp_path)
-    for role in PATTERN_ROLES[pattern]:
+    for role in PATTERNS[pattern].roles:
         assert list(breaches("spec", base_spec(cell, pattern, role))) == []
 
 
