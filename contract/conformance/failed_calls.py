@@ -126,7 +126,7 @@ def _breaches(
 ) -> Iterator[str]:
     """Yield a text for each breach; the server rejected `foreign_count` calls (None: unknown)."""
     if foreign_count is not None and foreign_count != CALLS:
-        yield f"the server rejected {foreign_count} calls; expected {CALLS}"
+        yield f"the number of calls that the server rejected is {foreign_count}; expected {CALLS}"
     flags = sorted({record.flags & ~WARM_UP for record in records})
     if flags != [FAILED] or len(records) != CALLS:
         yield (

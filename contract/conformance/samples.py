@@ -80,12 +80,14 @@ def read_samples(out: Path, spec: dict[str, Any], label: str) -> Samples:
     problems: list[Problem] = []
     files = sorted(out.glob("samples*.bin"))
     if not (out / "samples.bin").is_file():
-        problems.append(Problem("C-24", f"{label}: wrote no samples.bin"))
+        problems.append(Problem("C-24", f"{label}: the node wrote no samples.bin"))
     for path in files:
         data = path.read_bytes()
         where = f"{label}: {path.name}"
         if len(data) < 64:
-            problems.append(Problem("C-24", f"{where}: {len(data)} bytes; the header alone has 64"))
+            problems.append(
+                Problem("C-24", f"{where}: the header is incomplete ({len(data)} of 64 bytes)")
+            )
             continue
         header = _HEADER.unpack_from(data)
         problems += [

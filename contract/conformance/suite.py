@@ -118,7 +118,7 @@ def _verdict(
     if breaches:
         lines = [str(problem) for problem in breaches[:DETAILS]]
         if len(breaches) > DETAILS:
-            lines.append(f"and {len(breaches) - DETAILS} more problems")
+            lines.append(f"and {len(breaches) - DETAILS} more")
         return ClauseResult(clause, name, "failed", "\n".join(lines), tuple(breaches))
     applicable = [outcome for outcome in examined if not outcome.skipped]
     completed = [outcome for outcome in applicable if not outcome.ended_by]

@@ -182,7 +182,7 @@ def _late_breaches(attempts: list[Record], watch: Stopwatch) -> list[tuple[str, 
     tail = [record.begin_ns - record.intended_ns for record in attempts[-10:]]
     if tail and min(tail) > (watch.resume_ns - watch.pause_ns) // 2:
         text = f"after the pause the sender stays {min(tail)} ns late; it must send late messages "
-        text += "at once"
+        text += "immediately"
         breaches.append(("C-10", text))
     return breaches
 
@@ -202,7 +202,7 @@ def overrun(pattern: str) -> Scenario:
             after = [tuple(r) for r in run.of_kind(MESSAGE, CALL, RESULT) if r.begin_ns > last_ns]
             # The pause may have begun between the due time and the time stamp of one message.
             if len(after) > 1:
-                text = f"sent after start + duration + overrun: {some(after)}"
+                text = f"sent messages after start + duration + overrun: {some(after)}"
                 problems.append(run.problem("C-10", text))
             return problems
 
@@ -253,7 +253,9 @@ def linger(bench: Bench) -> list[Problem]:
         # A margin for a loaded machine; a node that ignores linger_ms continues for ten seconds.
         latest_ns = stop_ns + (800 + 5_000) * MILLISECOND_NS
         if any(end_ns > latest_ns for end_ns in ends):
-            text = f"{receiver.label}: messages recorded 5 s after the end of linger_ms = 800"
+            text = (
+                f"{receiver.label}: the node recorded messages 5 s after the end of linger_ms = 800"
+            )
             problems.append(Problem("C-15", text))
         return problems
 

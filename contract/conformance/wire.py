@@ -173,9 +173,7 @@ def sent_bytes(encoding: str) -> Scenario:
                     problems.append(Problem(clause, f"{node.label}: {text}"))
                     break
             if len(records) != 4:
-                problems.append(
-                    Problem("C-10", f"{node.label}: {len(records)} records, expected 4")
-                )
+                problems.append(Problem("C-10", f"{node.label}: found {len(records)} of 4 records"))
         return problems
 
     return Scenario(f"wire-sent[{encoding}]", (SIZE_CLAUSES[encoding], "C-17"), check)

@@ -142,7 +142,7 @@ def test_a_truncated_sample_file_fails_the_run_and_names_the_file(cli, mini, tmp
         "--only", "pattern=topic", **silent_cell(tmp_path, body),
     )  # fmt: skip
     assert "failed" in result.out
-    assert "samples.bin: 8 bytes; a header has 64 bytes" in result.out
+    assert "samples.bin: the file is shorter than its header (8 of 64 bytes)" in result.out
     assert result.code == 4
 
 

@@ -132,7 +132,7 @@ def test_the_same_campaign_gives_the_same_archive(cli, campaign, tmp_path):
     unnamed = cli("bundle", campaign, "-o", tmp_path / "c.zip", "--author", "Nobody")
     assert unnamed.code == 2 and 'allowed: "Family, Given"' in unnamed.err
     nothing = cli("bundle", tmp_path)
-    assert nothing.code == 2 and "no campaign here" in nothing.err
+    assert nothing.code == 2 and "this directory has no campaign" in nothing.err
 
 
 def test_every_text_of_the_bundle_says_that_the_study_was_edited(cli, campaign, bundled):

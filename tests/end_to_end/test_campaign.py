@@ -65,7 +65,7 @@ def test_a_run_whose_folder_is_gone_is_measured_again(cli, mini, tmp_path):
     assert refused.code == 2 and f"{gone.name}/" in refused.err and "--resume" in refused.err
     again = cli("run", "--resume", tmp_path / "c", "--plain", "--no-report")
     assert again.code == 0, again.err
-    assert f"{run} lacks its folder: run again" in again.out + again.err
+    assert f"the folder of {run} is missing; it is run again" in again.out + again.err
     tried, _ = attempts(tmp_path / "c")
     assert [(a.attempt, a.state) for a in tried if a.run == run] == [(1, "lost"), (2, "done")]
     assert_all_done_once(tmp_path / "c")

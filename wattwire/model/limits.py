@@ -51,10 +51,10 @@ def _parse_limit(
     limit = read_table(Limit, item, place)
     high, low, response = limit.max, limit.min, limit.response
     if high is None and low is None:
-        raise UsageError(f"{place}: {response}: found no max or min; set at least one of them")
+        raise UsageError(f"{place}: {response}: max and min are missing; set at least one of them")
     if high is not None and low is not None and low > high:
         raise UsageError(
-            f"{place}: {response}: min {low:g} is above max {high:g}; no value can meet both"
+            f"{place}: {response}: min {low:g} is above max {high:g}; no value satisfies both"
         )
     _check_where(limit.where, factors, place)
     return limit

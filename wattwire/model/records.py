@@ -153,7 +153,8 @@ class SampleFile:
         for field, most in (("kind", len(KINDS) - 1), ("flags", ALL_FLAGS)):
             if int(records[field].max()) > most:
                 raise SampleFileError(
-                    f"{self.path}: record {field} {int(records[field].max())}; allowed: 0 to {most}"
+                    f"{self.path}: found a record with {field} = {int(records[field].max())}; "
+                    f"allowed: 0 to {most}"
                 )
         return records
 
@@ -181,8 +182,8 @@ def open_samples(
         data = file.read(HEADER_BYTES)
     if len(data) < HEADER_BYTES:
         raise SampleFileError(
-            f"{path}: {len(data)} bytes; a header has {HEADER_BYTES} bytes. The node "
-            "did not finish writing, so the run cannot be used."
+            f"{path}: the file is shorter than its header ({len(data)} of {HEADER_BYTES} bytes). "
+            "The node did not finish writing, so the run cannot be used."
         )
     header = np.frombuffer(data, MESSAGE_HEADER)[0]
     _check_header(path, header, seed)
@@ -194,8 +195,10 @@ def open_samples(
     count, due_bytes = int(header["count"]), HEADER_BYTES + RECORD_BYTES * int(header["count"])
     if file_bytes != due_bytes:
         raise SampleFileError(
-            f"{path}: {file_bytes} bytes; a file of {count} records, as in its header, has "
-            f"{due_bytes} bytes. The file was truncated or extended, so the run cannot be used."
+            f"{path}: found {file_bytes} bytes; expected: {due_bytes} bytes, because its "
+            "header gives "
+            f"the number of records as {count}. The file was truncated or extended, so the run "
+            "cannot be used."
         )
     return SampleFile(path, *identity, int(header["overflow"]), count)
 
@@ -223,9 +226,11 @@ def _check_header(path: Path, header: np.void, seed: int | None) -> None:
         if int(header[key]) != value:
             raise SampleFileError(f"{path}: {key} is {int(header[key])}; allowed: {value}")
     if int(header["pad16"]) or int(header["pad32"]) or any(bytes(header["reserved"])):
-        raise SampleFileError(f"{path}: damaged; reserved bytes of the header are not 0")
+        raise SampleFileError(f"{path}: damaged; some reserved bytes of the header are not 0")
     if int(header["role"]) >= len(ROLES):
-        raise SampleFileError(f"{path}: role {int(header['role'])}; allowed: 0 to {len(ROLES) - 1}")
+        raise SampleFileError(
+            f"{path}: found role {int(header['role'])}; allowed: 0 to {len(ROLES) - 1}"
+        )
     if seed is not None and int(header["seed"]) != seed:
         raise SampleFileError(f"{path}: seed {int(header['seed'])} is not this run's seed {seed}")
 
@@ -250,8 +255,9 @@ def read_readings(path: Path) -> npt.NDArray[np.void]:
     records_bytes = len(data) - HEADER_BYTES
     if records_bytes % READING_RECORD.itemsize:
         raise SampleFileError(
-            f"{path}: {records_bytes} bytes of records, not a multiple of the record size "
-            f"({READING_RECORD.itemsize} bytes): the file is truncated"
+            f"{path}: the file is truncated, because its records have {records_bytes} bytes, "
+            "which is "
+            f"not a multiple of the record size ({READING_RECORD.itemsize} bytes)"
         )
     readings = np.frombuffer(data, READING_RECORD, offset=HEADER_BYTES)
     if not np.isfinite(readings["value"]).all():

@@ -46,7 +46,13 @@ _SHARES = (
     (MISSED_TICKS, "missed_ticks_max", "missed_ticks", "the sampler missed {:.1f} % of its ticks"),
 )
 _AMOUNTS = (
-    ("temperature_celsius", "temperature_max_celsius", "temperature", "{:.0f} °C", "°C"),
+    (
+        "temperature_celsius",
+        "temperature_max_celsius",
+        "temperature",
+        "the machine reached a temperature of {:.0f} °C",
+        "°C",
+    ),
     ("stall_ms_max", "stall_max_ms", "stall", "the machine stalled for {:.0f} ms", "ms"),
     (
         "clock_step_ms",
@@ -79,12 +85,12 @@ def broken_limits(
         share, limit = conditions.get(name), float(getattr(limits, key))
         if share is None or limit >= 1 or share - resolution.get(name, 0.0) <= limit:
             continue
-        text = f"{template.format(100 * share)}; allowed: {100 * limit:.1f} %"
+        text = f"{template.format(100 * share)}; allowed: at most {100 * limit:.1f} %"
         reasons.append(Reason(Verdict.INVALID, code, text))
     for name, key, code, template, unit in _AMOUNTS:
         amount, limit = conditions.get(name), float(getattr(limits, key))
         if amount is not None and abs(amount) > limit:
-            text = f"{template.format(amount)}; allowed: {limit:g} {unit}"
+            text = f"{template.format(amount)}; allowed: at most {limit:g} {unit}"
             reasons.append(Reason(Verdict.INVALID, code, text))
     return reasons
 

@@ -62,8 +62,8 @@ def check_variants(
     for name in names:
         if name not in variants:
             raise UsageError(
-                f"{where}: factors.variant names {name!r}, but there is no [variants.{name}]; "
-                "add this table; it may be empty or set root (a folder of cells) or levels"
+                f"{where}: factors.variant names {name!r}, but the table [variants.{name}] is "
+                "missing. Add it; it may be empty, or set root (a folder of cells) or levels."
             )
     changes = ((name, key) for name, variant in variants.items() for key in variant.levels)
     for name, key in changes:

@@ -22,6 +22,7 @@ from wattwire.model.treatment import Treatment
 from wattwire.model.validity import CONDITION_CODES, with_current_names
 from wattwire.model.verdict import Outcome, Verdict
 from wattwire.model.warm_up import AUTO, SETTLING
+from wattwire.model.words import plural
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.rig.agent import AgentError
 from wattwire.rig.builds import digest_of
@@ -165,8 +166,8 @@ class CampaignRunner:
         if study.plan.syscall_runs and not (way := syscalls.choose(agent.hello)).name:
             raise MissingError(
                 f"study {study.name}: plan.syscall_runs: system calls cannot be counted here: "
-                f"{way.because}. Install strace, or leave out those runs: "
-                "--set plan.syscall_runs=0"
+                f"{way.because}. Install strace, or skip these runs with "
+                "--set plan.syscall_runs=0."
             )
         self._builder = Builder(
             agent, lambda step: self._progress.event("building", **asdict(step))
@@ -198,8 +199,8 @@ class CampaignRunner:
             plan += more_blocks(plan, [t for t in treatments if t.key in repeated_keys], study.plan)
         if [r.run for r in plan] != self.campaign.journal.runs():
             raise UsageError(
-                f"{self.campaign.path}: the plan cannot be reproduced: cells are missing or "
-                "new. plan.json contains the original plan."
+                f"{self.campaign.path}: the plan cannot be reproduced, because cells are missing "
+                "or new. plan.json contains the original plan."
             )
         if repeated_keys is not None:  # The controller may have died between the two writes.
             self.campaign.freeze("plan.json", self._plan_document(plan, prepared))
@@ -234,10 +235,12 @@ class CampaignRunner:
             if attempt.state == "begun":
                 agent.request("clean", run=attempt.token)
                 self.campaign.journal.lose(attempt.run, attempt.attempt, _now())
-                self._progress.event("note", text=f"{attempt.run} was in flight: run again")
+                self._progress.event("note", text=f"{attempt.run} was interrupted; it is run again")
             elif attempt.state == "done" and not self.campaign.holds(attempt):
                 self.campaign.journal.lose(attempt.run, attempt.attempt, _now())
-                self._progress.event("note", text=f"{attempt.run} lacks its folder: run again")
+                self._progress.event(
+                    "note", text=f"the folder of {attempt.run} is missing; it is run again"
+                )
         self.campaign.drop_partials()
 
     def _refuse_changes(self, now: dict[str, Any]) -> None:
@@ -247,7 +250,7 @@ class CampaignRunner:
                 raise UsageError(
                     f"{self.campaign.path}: {key} has changed since this campaign began "
                     f"({before.get(key)} → {now.get(key)}). Runs before and after the change would "
-                    "not be comparable: undo the change, or begin a new campaign."
+                    "not be comparable. Undo the change, or begin a new campaign."
                 )
 
     def _refuse_machine(self, accepted: tuple[str, ...]) -> None:
@@ -292,10 +295,9 @@ class CampaignRunner:
         """Report the number of runs whose attempts all ended in an exception."""
         broken = [planned.run for planned in self._plan if planned.run in self._exceptions]
         if broken:
-            count = "all" if len(broken) == len(self._plan) else str(len(broken))
             text = (
-                f"{count} of {len(self._plan)} runs ended in an exception inside wattwire, not "
-                f"in their cells; the first: {self._exceptions[broken[0]]}"
+                f"{len(broken)} of {plural(len(self._plan), 'run')} ended in an exception inside "
+                f"wattwire, not in a cell. First exception: {self._exceptions[broken[0]]}"
             )
             self._progress.event("note", text=text)
 
@@ -334,7 +336,7 @@ class CampaignRunner:
                 self._attempt(planned)
             except (AgentLostError, GuardLostError, AgentError) as error:
                 lost_in_a_row += 1
-                self._progress.event("note", text=f"{planned.run}: {error}; tried again")
+                self._progress.event("note", text=f"{planned.run}: {error}; wattwire tries again")
                 if lost_in_a_row >= MACHINERY_FAILURES_MAX:
                     raise MissingError(
                         f"{planned.run}: the agent or a guard failed {lost_in_a_row} times in a "
@@ -455,9 +457,10 @@ class CampaignRunner:
             self._progress.event(
                 "note",
                 text="The machine is busy. These runs are stored but excluded from the answers. "
-                "End the other work; or begin again with --look, which excludes none of them (for "
-                "exploration, not for a comparison); or judge the stored runs again: wattwire "
-                "report DIR --validity look=true",
+                "End the other work and measure again. For exploration only, --look accepts "
+                "runs of a "
+                "busy machine, and `wattwire report DIR --validity look=true` accepts the "
+                "stored runs.",
             )
         exception = [r.detail for r in collected.reasons if r.code == CODE]
         self._exceptions.pop(planned.run, None)

@@ -171,9 +171,7 @@ def window_words(
         )
         call_ms = _range(1000 * e.call_s for e in estimates)
         basis = _basis_words([e.observed[1] for e in estimates])
-        windows.append(
-            f"{calls} calls one after the other ({seconds} s at {call_ms} ms a call, {basis})"
-        )
+        windows.append(f"{calls} calls in sequence ({seconds} s at {call_ms} ms per call, {basis})")
     return " or ".join(windows)
 
 
@@ -250,8 +248,8 @@ def meter_window(name: str, manifest: Mapping[str, Any], tick_hz: float) -> Mete
         step_ns = quantity.get("step_ns")
         if quantity.get("counter") and step_ns:
             step_s = int(step_ns) / SECOND_NS
-            steps = f"has steps of {step_s * 1000:g} ms; 1 % needs {STEPS_PER_WINDOW}"
-            reason = f"{quantity['name']} {steps}"
+            steps = f"{STEPS_PER_WINDOW} steps of {step_s * 1000:g} ms for 1 %"
+            reason = f"{quantity['name']} needs {steps}"
             needs.append((STEPS_PER_WINDOW * step_s, reason))
         elif not quantity.get("counter") and period_s is not None:
             reason = f"{quantity['name']} is read every {period_s:g} s"

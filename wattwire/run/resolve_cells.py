@@ -12,6 +12,7 @@ from wattwire.model.errors import MissingError, UsageError, unknown
 from wattwire.model.study import Study
 from wattwire.model.treatment import PATTERN_ROLES, Treatment
 from wattwire.model.variants import FACTOR
+from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements
 from wattwire.run.node_specs import needs
@@ -82,15 +83,14 @@ def prepare(
         cells[treatment.key] = chosen
     if not treatments and not skipped:
         raise UsageError(
-            f"study {study.name}: --only selects none of its {unasked} treatments; no treatment "
-            "of the design combines these levels"
+            f"study {study.name}: --only selects no treatment; the design has "
+            f"{plural(unasked, 'treatment')}, but none with these levels"
         )
     if not treatments:
         reasons = sorted({reason for _, reason in skipped})
         raise MissingError(
-            f"study {study.name}: none of {'its' if not unasked else 'the'} {len(skipped)} "
-            f"treatments{' that --only selects' if unasked else ''} can be run here: "
-            + "; ".join(reasons)
+            f"study {study.name}: no treatment {'that --only selects ' if unasked else ''}can be "
+            f"run here ({plural(len(skipped), 'treatment')} skipped): " + "; ".join(reasons)
         )
     return Prepared(treatments, cells, skipped, builds, unasked)
 
@@ -130,13 +130,16 @@ def _role_cells(
     if hub_language == cell.language:
         return {hub: cell, leaf: cell}, None
     if pattern == "topic":
-        return None, "a topic has no server: server_language is for the other patterns"
+        return None, "a topic has no server, so server_language does not apply"
     server, reason = _choose(treatment, catalog, builder, builds, hub_language)
     if server is None:
         return None, reason
     wires = [role_cell.document.get("wire", "") for role_cell in (cell, server)]
     if wires[0] != wires[1]:
-        return None, f"{cell.name} speaks {wires[0]}, and {server.name} speaks {wires[1]}"
+        return (
+            None,
+            f"{cell.name} uses the wire format {wires[0]}, and {server.name} uses {wires[1]}",
+        )
     return {hub: server, leaf: cell}, None
 
 
@@ -160,7 +163,7 @@ def _choose(
     else:
         candidates = catalog.resolve(str(treatment["middleware"]), str(treatment["language"]))
     if pattern == "pingpong" and treatment["clients"] != 1:
-        return None, "pingpong has one client"
+        return None, "pingpong allows only one client"
     is_record = treatment["payload_encoding"] == "record"
     if is_record and int(treatment["payload_bytes"]) < RECORD_BYTES_MIN:
         return None, f"a record has at least {RECORD_BYTES_MIN} bytes (C-32)"
@@ -172,7 +175,7 @@ def _choose(
         if short:
             return (
                 None,
-                f"payloads below {seq_bytes} bytes cannot tell several clients apart (C-21)",
+                f"payloads below {seq_bytes} bytes cannot identify one of several clients (C-21)",
             )
     if not candidates:
         language = server_language or treatment["language"]
@@ -240,6 +243,6 @@ def _reply_match_gap(treatment: Treatment, cell: Cell) -> str | None:
     if cause is None:
         return None
     return (
-        f"{cell.name} tells replies of overlapping calls apart by their sequence, which {cause} "
-        "does not carry (C-33): outstanding_max = 1 there"
+        f"{cell.name} matches replies to overlapping calls by their sequence number, which {cause} "
+        "does not contain (C-33); set outstanding_max = 1"
     )

@@ -16,6 +16,7 @@ from wattwire.model.setting_purposes import TLS
 from wattwire.model.study import TRACED, Study
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.warm_up import SETTLING, SETTLING_S
+from wattwire.model.words import plural
 from wattwire.rig import AgentClient, CellBuild
 from wattwire.rig.agent import AgentError
 from wattwire.rig.host import TICK_NS
@@ -340,7 +341,8 @@ class OneRun:
             if missing > sent["skipped"] or missing > SKIPPED_SHARE_MAX * sent["scheduled"]:
                 record.outcome = Outcome.SATURATED
                 record.outcome_detail = (
-                    f"a sender sent {sent['sent']} of {sent['scheduled']} scheduled"
+                    f"a sender sent {sent['sent']} of "
+                    f"{plural(sent['scheduled'], 'scheduled message')}"
                 )
                 return
 
@@ -349,7 +351,7 @@ class OneRun:
         for process, state in self.record.processes.states.items():
             error = state.lines.get("ERROR", {})
             if error.get("code") == REFUSED:
-                text = printable(f"{process} refused {error.get('key')}: {error.get('reason')}")
+                text = printable(f"{process} rejected {error.get('key')}: {error.get('reason')}")
                 self.record.reasons.append(Reason(Verdict.FAILED, "refused", text))
 
     def _note_breaches(self) -> None:

@@ -41,8 +41,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 GUIDE = """\
 # A bundle of measurements
 
-Made by wattwire {version} from a {kind}. Host name, user names, home folders and hardware addresses
-are removed; `SHA256SUMS` was made after that (`sha256sum -c SHA256SUMS`).
+wattwire {version} wrote this archive from {kind}. It does not contain host names, user names,
+home folders or hardware addresses. `sha256sum -c SHA256SUMS` verifies the files.
 {warnings}
 {files}
 ## A table in six lines of Python
@@ -51,37 +51,40 @@ are removed; `SHA256SUMS` was made after that (`sha256sum -c SHA256SUMS`).
 {code}
 ```
 
-`columns.json` says what each column means, with its unit and whether it is measured, an estimate or
-a bound. Repetitions of one treatment are runs; messages inside a run are not repetitions.
+`columns.json` describes the meaning and unit of each column, and states whether its values are
+measurements, estimates or bounds. Replicates of a treatment are runs; messages within a run are not
+replicates.
 {again}"""
 CAMPAIGN_FILES = """\
 | file | content |
 |---|---|
-| `summary.parquet`, `summary.csv` | a row per attempt; `used` marks those that count |
+| `summary.parquet`, `summary.csv` | a row per attempt; answers use only rows with `used` |
 | `columns.json` | unit, kind and meaning of each column |
-| `study.toml`, `study.json` | the study, as it was and as it was read |
-| `plan.json` | every planned run, and what was skipped with its reason |
+| `study.toml`, `study.json` | the study as written, and as wattwire parsed it |
+| `plan.json` | every planned run, and every skipped treatment with its reason |
 | `machine.json` | facts about the machine, its meters, versions |
-| `journal.sqlite` | begun and finished runs, in order |
+| `journal.sqlite` | started and finished runs, in order |
 | `runs/<id>/run.json` | commands, nodes, window, outcome, verdict with its reasons |
 | `runs/<id>/messages.parquet` | a row per message and receiver{messages} |
 | `runs/<id>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
 | `runs/<id>/logs/`, `out/` | output of the processes, and their specs |
 | `methods.tex`, `threats.md` | method for a paper, and threats to validity |
-| `CITATION.cff` | whom to cite, where the authors were given |
+| `CITATION.cff` | the authors to cite, if they were given |
 """
 IMPORTED_FILES = """\
 | file | content |
 |---|---|
-| `summary.parquet`, `summary.csv` | a row per run; `used` marks those that count |
+| `summary.parquet`, `summary.csv` | a row per run; answers use only rows with `used` |
 | `columns.json` | unit, kind and meaning of each column |
 | `import.json` | source, recipe and extent of the data |
 | `provenance.parquet` | for each value, its source files and rows |
 | `set_aside.csv` | excluded files and rows, with the reason |
-| `checks.json`, `remarks.json` | printed numbers and those of the data; remarks on the data |
-| `study.json`, `plan.json`, `machine.json` | the study, every run, known facts about the machine |
+| `checks.json` | printed numbers, with the corresponding numbers from the data |
+| `remarks.json` | remarks on the data |
+| `study.json`, `plan.json` | the study, and every run |
+| `machine.json` | known facts about the machine |
 | `methods.tex`, `threats.md` | analysis for a paper, and threats to validity |
-| `CITATION.cff` | whom to cite, where the authors were given |
+| `CITATION.cff` | the authors to cite, if they were given |
 """
 EXEC_FILES = """\
 | file | content |
@@ -91,7 +94,7 @@ EXEC_FILES = """\
 | `columns.json` | unit, kind and meaning of each column |
 | `exec.json` | the request |
 | `machine.json` | facts about the machine, its meters, versions |
-| `runs/<k>/run.json` | window, end, processes as seen |
+| `runs/<k>/run.json` | window, cause of the end, observed processes |
 | `runs/<k>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
 | `runs/<k>/logs/` | output of the command |
 """
@@ -368,10 +371,10 @@ def _guide(folder: Path, version: str, with_messages: bool, warnings: Sequence[s
     response = next((name for name in RESPONSES if name in columns), "block")
     code = CAMPAIGN_CODE.format(groups=json.dumps(groups), response=response)
     imported = (folder / IMPORT_DOCUMENT).exists()
-    kind = "campaign that was imported" if imported else "campaign"
-    files = CAMPAIGN_FILES.format(messages="" if with_messages else " (left out here)")
+    kind = "an imported campaign" if imported else "a campaign"
+    files = CAMPAIGN_FILES.format(messages="" if with_messages else " (omitted here)")
     files = IMPORTED_FILES if imported else files
-    again = "The report is made again by `wattwire report` on the unpacked folder.\n"
+    again = "`wattwire report DIR` on the unpacked folder writes the report again.\n"
     warning_text = "".join(f"\n**{warning}**\n" for warning in warnings)
     return GUIDE.format(
         version=version, kind=kind, files=files, code=code, again=again, warnings=warning_text
@@ -381,7 +384,7 @@ def _guide(folder: Path, version: str, with_messages: bool, warnings: Sequence[s
 def _exec_guide(version: str) -> str:
     return GUIDE.format(
         version=version,
-        kind="measurement by `exec`",
+        kind="a measurement by `wattwire exec`",
         files=EXEC_FILES,
         code=EXEC_CODE,
         again="",

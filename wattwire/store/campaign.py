@@ -55,7 +55,8 @@ class Campaign:
             refuse_link(self.path / name)
         if not (self.path / "journal.sqlite").exists():
             raise UsageError(
-                f"{self.path}: no campaign here (no journal.sqlite); use the directory that "
+                f"{self.path}: this directory has no campaign (no journal.sqlite); use the "
+                "directory that "
                 "`wattwire run` printed"
             )
         self._lock: int | None = None
@@ -194,7 +195,7 @@ class Campaign:
         done = (a.run for a in self.journal.attempts() if a.state == "done")
         lacking = [run for run in done if run not in planned]
         if lacking:
-            raise UsageError(f"{path}: damaged, run {lacking[0]} is missing. {RESTORE}")
+            raise UsageError(f"{path}: damaged; run {lacking[0]} is missing. {RESTORE}")
         return rows
 
     @property

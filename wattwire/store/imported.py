@@ -38,7 +38,9 @@ class ImportedCampaign:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         if not (self.path / DOCUMENT).exists():
-            raise UsageError(f"{self.path}: no imported campaign here (no {DOCUMENT})")
+            raise UsageError(
+                f"{self.path}: this directory has no imported campaign (no {DOCUMENT})"
+            )
         version = self.document.get("format_version")
         if version != FORMAT_VERSION:
             raise UsageError(
@@ -205,10 +207,9 @@ def refuse_used(path: Path) -> None:
     if path.is_dir() and not any(path.iterdir()):
         return
     if path.exists() or path.is_symlink():
-        content = "an imported campaign" if (path / DOCUMENT).exists() else "something"
+        user = " by an imported campaign" if (path / DOCUMENT).exists() else ""
         raise UsageError(
-            f"{path}: there is already {content} here; choose an empty or a "
-            "new directory with --campaign DIR"
+            f"{path}: already in use{user}; use --campaign with an empty or new directory"
         )
 
 

@@ -127,7 +127,8 @@ class Journal:
             self.set("schema_version", SCHEMA_VERSION)
         elif version != SCHEMA_VERSION:
             raise UsageError(
-                f"{self.path}: schema version {version}; this wattwire reads {SCHEMA_VERSION}"
+                f"{self.path}: found schema version {version}; this wattwire reads version "
+                f"{SCHEMA_VERSION}"
             )
 
     def close(self) -> None:

@@ -84,7 +84,7 @@ def test_what_cannot_be_imported_is_said(root, capsys, typed, words: str) -> Non
 def test_a_second_import_into_one_folder_is_refused_before_reading(root, capsys) -> None:
     assert main(brought(root)) == EXIT_OK
     assert main(brought(root)) == EXIT_USAGE
-    assert "already an imported campaign here" in capsys.readouterr().err
+    assert "already in use by an imported campaign" in capsys.readouterr().err
 
 
 def test_without_arguments_it_lists_what_can_be_read(root, capsys) -> None:
@@ -128,7 +128,7 @@ def test_what_show_cannot_tell_is_said(root, capsys, typed, words: str) -> None:
 def test_an_imported_campaign_is_not_resumed(root, capsys) -> None:
     main(brought(root))
     assert main(["run", "--resume", str(root / "c"), "--plain"]) == EXIT_USAGE
-    assert "no campaign here" in capsys.readouterr().err
+    assert "this directory has no campaign" in capsys.readouterr().err
 
 
 def test_a_table_becomes_a_page_with_an_answer(table, tmp_path, capsys) -> None:

@@ -64,7 +64,7 @@ def test_a_closed_loop_lasts_its_calls_and_says_so_instead_of_seconds():
     seconds = run_seconds(one, runs_of(one)[0].treatment)
     assert seconds == pytest.approx(1.0 + 2.0 + 2 * 1.0 + 0.1 + 1.5)
     basis = forecast(one, runs_of(one)).basis
-    assert "a window of 2,000 calls one after the other (2 s at 1 ms a call, a guess)," in basis
+    assert "a window of 2,000 calls in sequence (2 s at 1 ms per call, a guess)," in basis
     assert "7 s" not in basis
     assert "a warm-up of 1,000 calls (a guess, until settling runs determine it)" in basis
 
@@ -101,7 +101,7 @@ def test_a_plan_of_both_loops_names_both_windows():
     }
     one = parse_study("t", document, "test")
     told = window_words(one, [run.treatment for run in runs_of(one)])
-    assert told == "7 s or 50 calls one after the other (0.05 s at 1 ms a call, a guess)"
+    assert told == "7 s or 50 calls in sequence (0.05 s at 1 ms per call, a guess)"
 
 
 def test_more_messages_take_more_disk():
@@ -298,7 +298,7 @@ def test_earlier_runs_of_a_cell_replace_the_guess(empty_cache):
     assert guessed.observed == (False, False)
     assert run_seconds(one, prepared.treatments[0], seen) == pytest.approx(2.1 + 10.0 + 50.0 + 9.5)
     basis = forecast(one, runs_of(one), expected).basis
-    assert "(0.2 to 10 s at 1 to 50 ms a call, partly as in earlier runs here" in basis
+    assert "(0.2 to 10 s at 1 to 50 ms per call, partly as in earlier runs here" in basis
     assert "to 9.5 s for starting and ending (partly as in earlier runs here" in basis
 
 

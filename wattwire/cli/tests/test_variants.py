@@ -149,4 +149,4 @@ def test_other_margins_are_refused(text):
 
 def test_campaigns_that_are_none_are_refused(tmp_path, capsys):
     assert main(["compare", str(tmp_path)]) == 2
-    assert "no campaign here" in capsys.readouterr().err
+    assert "this directory has no campaign" in capsys.readouterr().err

@@ -92,11 +92,11 @@ def test_the_counts_stand_in_the_document(tmp_path) -> None:
 
 def test_a_folder_with_anything_in_it_stays_as_it_is(tmp_path) -> None:
     written(tmp_path / "c")
-    with pytest.raises(UsageError, match="already an imported campaign here"):
+    with pytest.raises(UsageError, match="already in use by an imported campaign"):
         written(tmp_path / "c")
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "note").write_text("mine")
-    with pytest.raises(UsageError, match="already something here"):
+    with pytest.raises(UsageError, match="already in use; use"):
         written(tmp_path / "d")
     assert (tmp_path / "d" / "note").read_text() == "mine"
     (tmp_path / "e").mkdir()
@@ -158,5 +158,5 @@ def test_a_folder_that_is_no_campaign_is_told_from_one(tmp_path) -> None:
     campaign = open_campaign(tmp_path / "own")
     assert isinstance(campaign, Campaign)
     campaign.close()
-    with pytest.raises(UsageError, match="no campaign here"):
+    with pytest.raises(UsageError, match="this directory has no campaign"):
         open_campaign(tmp_path)

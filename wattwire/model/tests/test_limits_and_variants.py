@@ -40,7 +40,7 @@ def test_limits_are_read_and_know_whom_they_concern():
 
 def test_limits_that_say_nothing_or_too_much_are_refused():
     assert "limit 2: response: found nothing" in limit(max=1)
-    assert "limit 2: lost: found no max or min" in limit(response="lost")
+    assert "limit 2: lost: max and min are missing" in limit(response="lost")
     assert "min 2 is above max 1" in limit(response="lost", max=1, min=2)
     assert "max: found '5'" in limit(response="lost", max="5")
     assert "max: found True" in limit(response="lost", max=True)
@@ -57,7 +57,7 @@ def test_limits_that_say_nothing_or_too_much_are_refused():
 
 def test_variants_and_their_factor_must_agree():
     assert 'unknown variant "haed"' in refused(variants={"base": {}, "head": {}, "haed": {}})
-    assert "there is no [variants.head]" in refused(variants={"base": {}})
+    assert "the table [variants.head] is missing" in refused(variants={"base": {}})
     assert 'unknown variant "base"; known: none' in refused(
         factors={"pattern": ["topic"]}, variants={"base": {}}
     )

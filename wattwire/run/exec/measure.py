@@ -324,9 +324,11 @@ class OneExecution:
         repeat.messages = self._counter.count
         if any(tail.truncated for tail in self._tails):
             repeat.messages = None
-            repeat.notes.append("the output exceeds its log: messages are not counted")
+            repeat.notes.append(
+                "the output exceeds the size limit of its log, so messages are not counted"
+            )
         elif repeat.messages is None:
-            repeat.notes.append(f'--count-from: nothing matched "{request.count_from}"')
+            repeat.notes.append(f'--count-from: no output matched "{request.count_from}"')
         else:
             repeat.totals = self._counter.totals(POLL_S)
 

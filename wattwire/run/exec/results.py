@@ -19,7 +19,7 @@ from wattwire.run.results.resources import (
     total,
 )
 
-UNSEEN = "(ended between two looks)"
+UNSEEN = "(ended between two scans)"
 UNSEEN_MIN_NS = 1_000_000
 BIRTH_STEP_NS = 20_000_000
 """Uncertainty of a process's start: it is in clock ticks, converted with readings of two clocks."""

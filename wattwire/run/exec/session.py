@@ -56,8 +56,8 @@ class Executor:
             reply = agent.request("attach", process=attached_name(index), **identity)
             if target.cgroup is not None and reply.get("usage") is None:
                 text = (
-                    f"{target.label}: its cgroup does not count CPU time; processes that end in "
-                    "the window are counted up to the last look at them"
+                    f"{target.label}: its cgroup does not count CPU time, so the CPU time of a "
+                    "process that ends in the window is counted up to its last scan"
                 )
                 self._progress.event("note", text=text)
 

@@ -77,7 +77,7 @@ def sample_files(folder: Path, process: str) -> list[Path]:
         raise SampleFileError(f"{out}: C-24: the node replaced its folder with a link")
     files = [out / "samples.bin", *itertools.islice(out.glob("samples-*.bin"), FILES_MAX)]
     if len(files) > FILES_MAX:
-        raise SampleFileError(f"{out}: C-24: more than {FILES_MAX:,} sample files")
+        raise SampleFileError(f"{out}: C-24: found more than {FILES_MAX:,} sample files")
     return [path for path in sorted(files) if os.path.lexists(path)]
 
 

@@ -14,6 +14,7 @@ from wattwire.model.validity import (
     missed_ticks_share,
 )
 from wattwire.model.verdict import Outcome, Reason, Verdict
+from wattwire.model.words import plural
 from wattwire.rig import AgentClient, host
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results.resources import CPU_TIME, Readings
@@ -77,14 +78,14 @@ def resolution(record: RunRecord) -> dict[str, float]:
 
 def _judge_counts(done: list[dict[str, Any]]) -> list[Reason]:
     reasons = []
-    for name, text in (
-        ("overflow", "records did not fit"),
-        ("foreign", "messages of another run arrived"),
-        ("corrupt", "messages arrived corrupt"),
+    for name, noun, text in (
+        ("overflow", "record", "exceeded the capacity of a node"),
+        ("foreign", "message", "of another run arrived"),
+        ("corrupt", "message", "arrived corrupt"),
     ):
         count = sum(int(d.get(name) or 0) for d in done)
         if count:
-            reasons.append(Reason(Verdict.INVALID, name, f"{count} {text}"))
+            reasons.append(Reason(Verdict.INVALID, name, f"{plural(count, noun)} {text}"))
     return reasons
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattwire.model import words
 from wattwire.model.records import Records, Samples
 from wattwire.model.sample_codes import (
     FLAG_CORRUPT,
@@ -59,7 +60,7 @@ def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int
     lines, spawned_ns = state.lines, state.spawned_ns
     ready, sent, done = (lines.get(keyword) for keyword in ("READY", "SENT", "DONE"))
     if "LISTENING" in lines and not node.listens:
-        yield f"C-06: a {node.role} printed LISTENING, but no node connects to it"
+        yield f"C-06: the {node.role} printed LISTENING, but no node connects to it"
     if ready is not None:
         age_ns = ready["seen_ns"] - spawned_ns
         for key in ("startup_ns", "discovery_ns"):
@@ -87,7 +88,7 @@ def _sent_faults(
 ) -> Iterator[str]:
     """Yield each impossible value in a node's SENT line, with its clause."""
     if not node.sends:
-        yield f"C-14: a {node.role} printed SENT, which only senders and clients print"
+        yield f"C-14: the {node.role} printed SENT, which only senders and clients print"
         return
     if start_ns and sent["seen_ns"] < start_ns:
         yield "C-14: SENT came before the window began"
@@ -117,7 +118,10 @@ def record_faults(node: NodePlan, samples: Samples, first_ns: int, last_ns: int)
     for fault, count in counts.items():
         if count:
             clause, text = fault
-            affected = f"{count:,} of {samples.count:,} records {text}"
+            affected = (
+                f"found {words.plural(count, 'record')} {text} (of "
+                f"{words.count(samples.count)} in total)"
+            )
             yield f"{clause}: {affected}; the first: {firsts[fault]}"
 
 
@@ -131,32 +135,36 @@ def _wrong_records(
     """Yield the clause, the text and the mask of wrong records for each check."""
     kinds, flags = records["kind"], records["flags"]
     allowed = [KINDS.index(kind) for kind in ROLE_KINDS[node.role]]
-    yield "C-27", f"have a kind that no {node.role} has", ~np.isin(kinds, allowed)
+    yield "C-27", f"with a kind that the role {node.role} does not record", ~np.isin(kinds, allowed)
     senders = records["seq"] >> SEQ_SHIFT
     known_senders = {node.node} if node.sends else {*node.spec["peers.nodes"]}
     if not _carries_sequence(node.spec):
         known_senders.add(UNKNOWN_PEER)
-    yield "C-17", "have a sender that is not in the run", ~np.isin(senders, sorted(known_senders))
+    yield "C-17", "of a sender that is not in the run", ~np.isin(senders, sorted(known_senders))
     counters = records["seq"] & np.uint64(PROBE_COUNTER)
     probes = counters == np.uint64(PROBE_COUNTER)
-    yield "C-17", "are probes, which are not recorded", probes
+    yield "C-17", "of a probe, which must not be recorded", probes
     sound = (flags & FLAG_CORRUPT) == 0
     # The send time in a corrupt payload is meaningless, and no latency is computed from it.
     for name, mask in (("intended_ns", True), ("begin_ns", sound), ("end_ns", True)):
         times = records[name]
         outside = (times < first_ns) | (times > last_ns)
-        text = f"have {name} outside the lifetime of the run's processes"
+        text = f"with {name} outside the lifetime of the run's processes"
         yield "C-27", text, (times != UNKNOWN_NS) & outside & mask
     begins, ends = records["begin_ns"], records["end_ns"]
     both_known = (begins != UNKNOWN_NS) & (ends != UNKNOWN_NS) & sound
     # Do not subtract: the difference of two 64-bit integers may overflow.
     latest_begins = np.clip(ends, -(2**62), 2**62) + CLOCK_TOLERANCE_NS
-    yield "C-27", "end before they begin", both_known & (latest_begins < begins)
+    yield "C-27", "with end_ns before begin_ns", both_known & (latest_begins < begins)
     flagged = (flags & (FLAG_TIMEOUT | FLAG_FAILED)) != 0
-    yield "C-27", "have no end and no flag that explains it", (ends == UNKNOWN_NS) & ~flagged
+    yield (
+        "C-27",
+        "without an end and without a flag that explains this",
+        (ends == UNKNOWN_NS) & ~flagged,
+    )
     lengths = _lengths(node.spec)
     checked = sound & ~flagged & (kinds != KINDS.index("accept"))
-    text = f"do not have a length of {' or '.join(map(str, lengths))} bytes"
+    text = f"of another length than {' or '.join(map(str, lengths))} bytes"
     yield "C-25", text, checked & ~np.isin(records["bytes"], lengths)
 
 
@@ -208,8 +216,9 @@ def sequence_faults(
             unsent = _unsent_sequences(part, senders, sent_sequences)
             if len(unsent):
                 yield (
-                    f"{node.process} broke C-21: it recorded {len(unsent):,} messages that were "
-                    f"never sent; the first has counter {int(unsent[0]) & PROBE_COUNTER}"
+                    f"{node.process} broke C-21: it recorded "
+                    f"{words.plural(len(unsent), 'message')} that no node sent; the first has "
+                    f"counter {int(unsent[0]) & PROBE_COUNTER}"
                 )
 
 

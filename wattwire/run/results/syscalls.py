@@ -57,12 +57,12 @@ def choose(hello: Mapping[str, Any]) -> Way:
         if meter["state"] != "present":
             because = str(meter["reason"])
         elif rung not in V2_RUNGS:
-            because = f"it counts by cgroups of version 2, and here the agent has {rung}"
+            because = f"the meter needs cgroups of version 2, and the agent uses {rung} here"
         else:
             return Way(KERNEL_PROGRAM, meter=str(meter["name"]))
     if shutil.which(TRACER):
         return Way(TRACER, because=because)
-    return Way("", because=f"{because}; and {TRACER} is not installed")
+    return Way("", because=f"{because}, and {TRACER} is not installed")
 
 
 def traced(argv: list[str], out: Path) -> list[str]:

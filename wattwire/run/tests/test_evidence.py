@@ -33,10 +33,15 @@ def test_what_the_machine_does_not_show_gives_no_reason():
     [
         ("steal_share", 0.2, "steal", "20.0 %"),
         ("other_load_share", 0.5, "other_load", "50.0 %"),
-        ("temperature_celsius", 99.0, "temperature", "99 °C; allowed: 95 °C"),
-        ("stall_ms_max", 59.0, "stall", "stalled for 59 ms; allowed: 10 ms"),
+        (
+            "temperature_celsius",
+            99.0,
+            "temperature",
+            "a temperature of 99 °C; allowed: at most 95 °C",
+        ),
+        ("stall_ms_max", 59.0, "stall", "stalled for 59 ms; allowed: at most 10 ms"),
         ("missed_ticks_share", 0.3, "missed_ticks", "missed 30.0 % of its ticks"),
-        ("clock_step_ms", -500.0, "clock_step", "adjusted by -500 ms; allowed: 10 ms"),
+        ("clock_step_ms", -500.0, "clock_step", "adjusted by -500 ms; allowed: at most 10 ms"),
     ],
 )
 def test_each_breach_is_named_with_its_limit(figure, value, code, words):

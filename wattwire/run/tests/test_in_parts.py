@@ -174,7 +174,7 @@ def test_a_file_that_changes_between_two_readings_is_refused(tmp_path):
     data = bytearray(path.read_bytes())
     data[64 + 38] = 99
     path.write_bytes(data)
-    with pytest.raises(records.SampleFileError, match="record kind 99"):
+    with pytest.raises(records.SampleFileError, match="a record with kind = 99"):
         list(convert.message_batches("r", "pingpong", "h", samples))
     path.write_bytes(data[:-1])
     with pytest.raises(records.SampleFileError, match="changed while it was read"):

@@ -78,19 +78,25 @@ def faults(role: str, *changes: dict[str, int], kind: str = "message", **spec: A
 @pytest.mark.parametrize(
     "change, told",
     [
-        ({"end_ns": START_NS - 2 * 10**9}, "C-27: 1 of 2 records have end_ns outside"),
-        ({"end_ns": START_NS - 10**6}, "C-27: 1 of 2 records end before they begin"),
-        ({"begin_ns": -(2**63) + 1, "end_ns": 2**63 - 1}, "C-27: 1 of 2 records have begin_ns"),
-        ({"begin_ns": 0}, "C-27: 1 of 2 records have begin_ns outside"),
-        ({"end_ns": LAST_NS + 1}, "C-27: 1 of 2 records have end_ns outside"),
-        ({"intended_ns": LAST_NS + 1}, "C-27: 1 of 2 records have intended_ns outside"),
-        ({"end_ns": UNKNOWN_NS}, "C-27: 1 of 2 records have no end and no flag"),
-        ({"bytes": 63}, "C-25: 1 of 2 records do not have a length of 64 bytes"),
+        ({"end_ns": START_NS - 2 * 10**9}, "C-27: found 1 record with end_ns outside"),
+        (
+            {"end_ns": START_NS - 10**6},
+            "C-27: found 1 record with end_ns before begin_ns (of 2 in total)",
+        ),
+        ({"begin_ns": -(2**63) + 1, "end_ns": 2**63 - 1}, "C-27: found 1 record with begin_ns"),
+        ({"begin_ns": 0}, "C-27: found 1 record with begin_ns outside"),
+        ({"end_ns": LAST_NS + 1}, "C-27: found 1 record with end_ns outside"),
+        ({"intended_ns": LAST_NS + 1}, "C-27: found 1 record with intended_ns outside"),
+        ({"end_ns": UNKNOWN_NS}, "C-27: found 1 record without an end"),
+        ({"bytes": 63}, "C-25: found 1 record of another length than 64 bytes"),
         ({"bytes": 2**32 - 1}, "C-25"),
         ({"bytes": 0, "flags": FLAG_WARM_UP}, "C-25"),
-        ({"kind": KINDS.index("call")}, "C-27: 1 of 2 records have a kind that no subscriber has"),
-        ({"seq": 7 << 48}, "C-17: 1 of 2 records have a sender that is not in the run"),
-        ({"seq": 1 << 48 | 2**48 - 1}, "C-17: 1 of 2 records are probes"),
+        (
+            {"kind": KINDS.index("call")},
+            "C-27: found 1 record with a kind that the role subscriber does not",
+        ),
+        ({"seq": 7 << 48}, "C-17: found 1 record of a sender that is not in the run"),
+        ({"seq": 1 << 48 | 2**48 - 1}, "C-17: found 1 record of a probe"),
     ],
 )
 def test_an_impossible_record_is_named_by_its_clause(change: dict[str, int], told: str) -> None:
@@ -182,9 +188,9 @@ def test_sent_says_what_can_be(change: dict[str, Any], told: str) -> None:
 
 def test_lines_of_another_role_or_another_time_are_faults() -> None:
     (fault,) = lines_of("subscriber", SENT=SENT)
-    assert fault.startswith("C-14: a subscriber printed SENT")
+    assert fault.startswith("C-14: the subscriber printed SENT")
     (fault,) = lines_of("publisher", LISTENING={"endpoints": ["x"]})
-    assert fault.startswith("C-06: a publisher printed LISTENING")
+    assert fault.startswith("C-06: the publisher printed LISTENING")
     ready = {"startup_ns": 10**9, "discovery_ns": None, "seen_ns": FIRST_NS + 5 * 10**8}
     (fault,) = lines_of("publisher", READY=ready)
     assert fault.startswith("C-07: READY: startup_ns is 1000000000, but the process was 500000000")

@@ -39,16 +39,16 @@ def left_out(folder, told_by, factor="payload_bytes", levels=(7, 8, 15, 16, 64),
 def test_overlapping_calls_told_by_their_sequence_need_payloads_that_carry_it(tmp_path):
     found = left_out(tmp_path, "sequence")
     assert set(found) == {7}
-    assert "mmm/lang tells replies of overlapping calls apart by their sequence" in found[7]
-    assert "a payload below 8 bytes does not carry" in found[7]
+    assert "mmm/lang matches replies to overlapping calls by their sequence number" in found[7]
+    assert "a payload below 8 bytes does not contain" in found[7]
     assert set(left_out(tmp_path, "sequence", payload_encoding="text")) == {7, 8, 15}
 
 
 @pytest.mark.parametrize(
     ("factor", "levels", "message"),
     [
-        ("reply", ("echo", "ack", "literal"), "a literal reply does not carry"),
-        ("literal", ("", "a sentence of more than sixteen"), "a literal payload does not carry"),
+        ("reply", ("echo", "ack", "literal"), "a literal reply does not contain"),
+        ("literal", ("", "a sentence of more than sixteen"), "a literal payload does not contain"),
     ],
 )
 def test_literals_carry_no_sequence_however_long_they_are(tmp_path, factor, levels, message):
@@ -136,7 +136,7 @@ def test_a_client_calls_a_server_in_another_language_that_speaks_its_wire(tmp_pa
         {"server": "mmm/two", "client": "mmm/one"},
     ]
     reasons = {t["server_language"]: reason for t, reason in prepared.skipped}
-    assert reasons == {"mute": "mmm/one speaks a, and mmm/mute speaks b"}
+    assert reasons == {"mute": "mmm/one uses the wire format a, and mmm/mute uses b"}
 
 
 @pytest.mark.parametrize(
@@ -217,9 +217,14 @@ def test_what_was_asked_for_and_cannot_be_built_is_left_out_with_its_reason(tmp_
 
 
 def test_a_part_that_holds_nothing_is_refused_apart_from_one_that_cannot_be_run(tmp_path):
-    with pytest.raises(UsageError, match="--only selects none of its 3 treatments"):
+    with pytest.raises(
+        UsageError, match="--only selects no treatment; the design has 3 treatments"
+    ):
         part_of_three(tmp_path, [], Builder())
-    with pytest.raises(MissingError, match="the 1 treatments that --only selects can be run here"):
+    with pytest.raises(
+        MissingError,
+        match=r"no treatment that --only selects can be run here \(1 treatment skipped\)",
+    ):
         part_of_three(tmp_path, ["mute"], Builder(lacking=["mute"]))
 
 

@@ -19,4 +19,4 @@ def test_a_refused_go_fails_the_run_and_names_the_key():
     run._note_refusals()
     (reason,) = run.record.reasons
     assert reason.verdict is Verdict.FAILED
-    assert reason.detail == "client-0 refused GO: 12 ns in the past"
+    assert reason.detail == "client-0 rejected GO: 12 ns in the past"

@@ -40,7 +40,7 @@ def test_the_meter_is_found_by_what_it_counts_and_used_where_it_can_read(monkeyp
 def test_without_meter_and_without_strace_there_is_no_way_and_a_reason(monkeypatch):
     with_strace(monkeypatch, there=False)
     way = syscalls.choose(hello(state="absent"))
-    assert way.name == "" and way.because == "no right; and strace is not installed"
+    assert way.name == "" and way.because == "no right, and strace is not installed"
     assert syscalls.choose({"meters": [], "cgroup": {"rung": "v2"}}).name == ""
 
 

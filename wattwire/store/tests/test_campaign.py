@@ -123,7 +123,7 @@ def test_an_existing_campaign_is_never_reused(campaign):
 
 
 def test_a_directory_without_a_campaign_says_so(tmp_path):
-    with pytest.raises(UsageError, match="no campaign here"):
+    with pytest.raises(UsageError, match="this directory has no campaign"):
         Campaign(tmp_path)
 
 
@@ -161,7 +161,7 @@ def test_a_damaged_file_is_named_with_what_it_lacks(campaign):
         campaign.messages("b01-p001")
     with pytest.raises(UsageError, match=r"machine\.json: damaged, not an object with hosts"):
         _ = campaign.machine
-    with pytest.raises(UsageError, match=r"plan\.json: damaged, run b01-p001 is missing"):
+    with pytest.raises(UsageError, match=r"plan\.json: damaged; run b01-p001 is missing"):
         _ = campaign.plan
     campaign.write_json("plan.json", [{"run": "b01-p001"}])
     assert len(campaign.plan) == 1, "what is only planned may not be in it yet"
