@@ -38,6 +38,7 @@ fn main() {
         roles: &[
             ("publisher", |kit| counted(kit, publish)),
             ("subscriber", |kit| counted(kit, subscribe)),
+            ("relay", |kit| counted(kit, relay)),
             ("client", |kit| counted(kit, call)),
             ("server", |kit| counted(kit, serve)),
             ("action_client", |kit| counted(kit, drive)),
@@ -125,6 +126,19 @@ fn subscribe(mut window: Window) -> Result<(), Error> {
     let kit = window.kit;
     kit.wait_go();
     (0..window.arrivals).for_each(|counter| kit.received(window.arrival(counter)));
+    kit.poll(sleep);
+    Ok(())
+}
+
+fn relay(mut window: Window) -> Result<(), Error> {
+    let kit = window.kit;
+    kit.wait_go();
+    for counter in 0..window.arrivals {
+        let arrival = window.arrival(counter);
+        if let Some(relay) = kit.relay(arrival) {
+            kit.relayed(&relay, Ok::<_, SendFailed>(std::hint::black_box(arrival)));
+        }
+    }
     kit.poll(sleep);
     Ok(())
 }

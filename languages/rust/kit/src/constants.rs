@@ -45,6 +45,9 @@ pub const KEYS: [(&str, Type); 37] = [
     ("tls.key", Type::String),
 ];
 
+/// The keys that only specs of the pattern pipeline have (C-37).
+pub const PIPELINE_KEYS: [(&str, Type); 1] = [("hop", Type::Integer)];
+
 /// The roles, in the order of their codes in a sample file's header (C-24).
 pub const ROLES: [&str; 11] = [
     "publisher",

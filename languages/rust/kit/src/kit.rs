@@ -145,7 +145,7 @@ impl Kit {
             sender,
             form: Form::new(&spec, if sender { &this_node } else { &peers }),
             kind: match spec.string("pattern") {
-                "topic" => Kind::Message,
+                "topic" | "pipeline" => Kind::Message,
                 "action" => Kind::Result,
                 _ => Kind::Call,
             },

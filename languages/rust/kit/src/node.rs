@@ -95,7 +95,7 @@ fn check_capabilities(spec: &Spec, cell: &Cell) -> Result<Role, Error> {
     if is_sender(name) {
         required.push(format!("pacing.{}", spec.string("pacing")));
     }
-    if spec.string("pattern") != "topic" {
+    if !["topic", "pipeline"].contains(&spec.string("pattern")) {
         required.push(format!("reply.{}", spec.string("reply")));
     }
     if !spec.string("payload.literal").is_empty() {

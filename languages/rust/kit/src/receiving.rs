@@ -25,6 +25,7 @@ impl Request<'_> {
 pub(crate) struct Arrival {
     /// False for a probe or an unreadable sequence.
     pub counted: bool,
+    pub is_probe: bool,
     pub seq: u64,
     pub sent_ns: i64,
     pub arrived_ns: i64,
@@ -125,7 +126,15 @@ impl Kit {
         arrived_ns: i64,
     ) -> Option<Arrival> {
         let (sent_ns, bytes) = (UNKNOWN_NS, data.nominal_bytes());
-        let probe = Arrival { counted: false, seq: 0, sent_ns, arrived_ns, bytes, flags: 0 };
+        let probe = Arrival {
+            counted: false,
+            is_probe: true,
+            seq: 0,
+            sent_ns,
+            arrived_ns,
+            bytes,
+            flags: 0,
+        };
         if !self.carries_seq() && arrived_ns < state.schedule.start_ns() {
             state.counts.probes += 1; // only probes arrive before the start
             return Some(probe);
@@ -145,7 +154,7 @@ impl Kit {
         state.counts.received += u64::from(arrival.seq.is_some());
         let (counted, sent_ns, flags) =
             (arrival.seq.is_some(), arrival.begin_ns, flags_of(arrival.verdict));
-        Some(Arrival { counted, seq, sent_ns, flags, ..probe })
+        Some(Arrival { counted, is_probe: false, seq, sent_ns, flags, ..probe })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::constants::{CONTRACT, KEYS};
+use crate::constants::{CONTRACT, KEYS, PIPELINE_KEYS};
 use crate::error::Error;
 use crate::json_type::Type;
 
@@ -23,9 +23,11 @@ impl Spec {
         let text = std::fs::read(path).map_err(|error| unreadable(&error))?;
         let values: Map<String, Value> =
             serde_json::from_slice(&text).map_err(|error| unreadable(&error))?;
+        let is_pipeline = values.get("pattern").is_some_and(|pattern| pattern == "pipeline");
+        let pipeline_keys = PIPELINE_KEYS.iter().filter(|_| is_pipeline);
         let setting_keys = settings.iter().map(|&(name, kind)| (format!("settings.{name}"), kind));
-        let known: Vec<(String, Type)> =
-            KEYS.iter().map(|&(key, kind)| (key.into(), kind)).chain(setting_keys).collect();
+        let keys = KEYS.iter().chain(pipeline_keys).map(|&(key, kind)| (key.to_owned(), kind));
+        let known: Vec<(String, Type)> = keys.chain(setting_keys).collect();
         for (key, kind) in &known {
             let value = values.get(key);
             if !value.is_some_and(|value| kind.is_of(value)) {

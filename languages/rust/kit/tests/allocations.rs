@@ -1,14 +1,12 @@
 //! Tests that the kit allocates nothing per message (C-31): a window with twice as many messages
 //! has the same number of allocations.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+mod nodes;
 
-use serde_json::{json, Map, Value};
+use std::path::PathBuf;
+
+use nodes::Node;
+use serde_json::{json, Value};
 use wattwire_kit::now_ns;
 
 const MESSAGES: u64 = 400;
@@ -22,29 +20,22 @@ struct Case {
 }
 
 fn spec(case: &Case, messages: u64) -> Value {
-    let vectors = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../contract/vectors");
-    let text = std::fs::read(vectors.join("spec.json")).expect("the contract's vectors");
-    let vectors: Value = serde_json::from_slice(&text).expect("JSON");
-    let mut spec = vectors["valid"][0]["spec"].clone();
     let role = case.role;
     let pattern = match role {
         "publisher" | "subscriber" => "topic",
         "client" | "server" => "service",
+        "relay" => "pipeline",
         _ => "action",
     };
     let period_ns = 100_000;
-    let changes = json!({
+    let mut spec = nodes::spec(&json!({
         "pattern": pattern, "role": role, "node": 1, "peers.nodes": [2], "record.capacity": 20_000,
         "period_ns": period_ns, "duration_ns": period_ns * messages, "overrun_ns": 60 * SECOND_NS,
         "timeout_ns": 10 * SECOND_NS, "quiet_ms": 1, "action.feedback": 2,
         "settings.arrivals": messages, "settings.planted": case.planted,
-    });
-    let keys = case.keys.iter().map(|&(key, value)| {
-        (key.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into()))
-    });
-    let changes: Map<String, Value> = changes.as_object().cloned().into_iter().flatten().collect();
-    for (key, value) in changes.into_iter().chain(keys) {
-        spec[key] = value;
+    }));
+    for &(key, value) in case.keys {
+        spec[key] = serde_json::from_str(value).unwrap_or_else(|_| value.into());
     }
     if spec["loop"] == "closed" {
         spec["count"] = messages.into();
@@ -61,56 +52,18 @@ fn spec(case: &Case, messages: u64) -> Value {
 /// Returns the number of allocations in a window with this number of messages.
 fn allocations(name: &str, case: &Case, messages: u64) -> u64 {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{messages}"));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("spec.json");
-    std::fs::write(&path, spec(case, messages).to_string()).unwrap();
-    // Cargo puts examples in a sibling of the tests' folder.
-    let program = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
-    let mut command = Command::new(program.join("examples/allocations"));
-    command.arg("--spec").arg(&path).arg("--out").arg(&folder);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let (lines, lines_of_node) = pipe();
-    let fd = lines_of_node.as_raw_fd();
-    // SAFETY: dup2 is async-signal-safe.
-    unsafe {
-        command.pre_exec(move || (libc::dup2(fd, 3) == 3).then_some(()).ok_or_else(last_error))
-    };
-    let mut node = command.spawn().expect("cargo test builds the examples");
-    drop(lines_of_node);
-    let mut lines = BufReader::new(lines).lines().map(|line| line.unwrap());
-    let mut wait = |keyword: &str| loop {
-        let line = lines.next().unwrap_or_else(|| panic!("no {keyword} of {name}"));
-        assert!(!line.starts_with("ERROR"), "{line}");
-        if line.starts_with(keyword) {
-            return line;
-        }
-    };
-    wait("READY");
-    let mut input = node.stdin.take().unwrap();
-    writeln!(input, "GO {}", now_ns() + SECOND_NS / 5).unwrap();
+    let mut node = Node::start("allocations", &spec(case, messages), &folder);
+    node.wait("READY");
+    node.tell(&format!("GO {}", now_ns() + SECOND_NS / 5));
     if ["publisher", "client", "action_client"].contains(&case.role) {
-        let sent: Value = serde_json::from_str(&wait("SENT")[5..]).unwrap();
+        let sent = node.wait("SENT");
         let skipped = sent["skipped"].as_u64().unwrap();
         assert_eq!(sent["sent"].as_u64().unwrap() + skipped, messages, "{sent}");
     }
-    writeln!(input, "STOP").unwrap();
-    let done: Value = serde_json::from_str(&wait("DONE")[5..]).unwrap();
+    node.tell("STOP");
+    let done = node.wait("DONE");
     assert!(done["recorded"].as_u64().unwrap() >= messages / 10, "{done}");
-    let output = node.wait_with_output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
-}
-
-fn last_error() -> std::io::Error {
-    std::io::Error::last_os_error()
-}
-
-fn pipe() -> (File, File) {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` has room for two descriptors, whose ownership passes to the files.
-    unsafe {
-        assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
-        (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
-    }
+    node.output().trim().parse().unwrap()
 }
 
 fn difference(name: &str, case: &Case) -> i64 {
@@ -138,6 +91,11 @@ fn topics_allocate_nothing_per_message() {
     allocates_nothing("publisher", "publisher", &[]);
     allocates_nothing("native publisher", "publisher", &[("pacing", "native")]);
     allocates_nothing("subscriber", "subscriber", &[]);
+}
+
+#[test]
+fn relays_allocate_nothing_per_message() {
+    allocates_nothing("relay", "relay", &[("hop", "1")]);
 }
 
 #[test]

@@ -197,6 +197,30 @@ fn specifications_are_accepted_or_rejected_with_the_key() {
     }
 }
 
+#[test]
+fn only_specifications_of_pipelines_have_a_hop() {
+    let specs = vectors("spec");
+    let path = scratch("hop.json");
+    for (pattern, hop, accepted) in [
+        ("pipeline", Some(0.into()), true),
+        ("pipeline", Some(Value::from("0")), false),
+        ("pipeline", None, false),
+        ("topic", Some(0.into()), false),
+    ] {
+        let mut spec = specs["valid"][0]["spec"].clone();
+        spec["pattern"] = pattern.into();
+        if let Some(hop) = hop {
+            spec["hop"] = hop;
+        }
+        fs::write(&path, spec.to_string()).unwrap();
+        match Spec::read(&path, &[]) {
+            Ok(_) => assert!(accepted, "{spec}"),
+            Err(Error::BadSpec { key, .. }) => assert!(!accepted && key == "hop", "{key}: {spec}"),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
 fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
