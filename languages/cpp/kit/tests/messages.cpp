@@ -86,13 +86,17 @@ struct Case {
 
   bool action() const { return path == "goals" || path == "goal-server"; }
   bool topic() const { return path == "send_all" || path == "publish" || path == "received"; }
-  bool sends() const { return path != "received" && path != "serve" && path != "goal-server"; }
+  bool relays() const { return path == "relay"; }
+  bool sends() const {
+    return path != "received" && path != "serve" && path != "goal-server" && !relays();
+  }
   bool closed() const { return path == "call_all"; }
 };
 
 std::string spec_text(const Case& c) {
   const int64_t count = static_cast<int64_t>(c.count);
-  const char* role = c.topic()    ? (c.sends() ? "publisher" : "subscriber")
+  const char* role = c.relays()   ? "relay"
+                     : c.topic()  ? (c.sends() ? "publisher" : "subscriber")
                      : c.action() ? (c.sends() ? "action_client" : "action_server")
                                   : (c.sends() ? "client" : "server");
   Object spec;
@@ -104,7 +108,8 @@ std::string spec_text(const Case& c) {
     spec.add(key, 0);
   for (const char* key : {"overrun_ns", "timeout_ns"}) spec.add(key, int64_t{60000000000});
   spec.add("contract", kContract)
-      .add("pattern", c.topic()    ? "topic"
+      .add("pattern", c.relays()   ? "pipeline"
+                      : c.topic()  ? "topic"
                       : c.action() ? "action"
                                    : "service")
       .add("role", role)
@@ -126,6 +131,7 @@ std::string spec_text(const Case& c) {
       .add("verify", "full")
       .add("action.feedback", 3)
       .add("record.capacity", 8 * c.count);
+  if (c.relays()) spec.add("hop", 1);
   std::string text = spec.text();
   const std::string nodes = std::to_string(c.sends() ? kReceiver : kSender);
   return text.substr(0, text.size() - 1) + ", \"peers.nodes\": [" + nodes + "]}";
@@ -159,7 +165,7 @@ void send(Kit& kit, const Case& c) {
   auto wait = [](int64_t timeout_ns) {
     if (timeout_ns >= 100000000) report();  // the kit waits only for STOP
   };
-  kit.wait_go();
+  sleep_until_ns(kit.wait_go());  // before the start, an event loop waits as it does for STOP
   watching = true;
   uint64_t left = c.count;
   if (c.path == "send_all") kit.send_all([&](Bytes) { return --left > 0 || (report(), true); });
@@ -186,6 +192,9 @@ void receive(Kit& kit, const Case& c) {
     const Bytes data = message.stamp(kSender << 48 | counter, now_ns());
     if (c.path == "received") kit.received(data);
     if (c.path == "serve" && kit.serve(data)) kit.served();
+    if (c.relays())
+      if (const auto arrival = kit.relay(data))
+        counter % 2 == 0 ? kit.relayed(*arrival) : kit.relay_failed(*arrival);
     if (c.path != "goal-server") continue;
     auto goal = kit.goal(data);
     kit.accept(*goal);

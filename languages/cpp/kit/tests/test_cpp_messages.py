@@ -17,8 +17,8 @@ import pytest
 KIT = Path(__file__).resolve().parents[1]
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
 PATHS = (
-    "send_all", "publish", "received", "call_all", "calls", "drive", "serve", "goals",
-    "goal-server",
+    "send_all", "publish", "received", "relay", "call_all", "calls", "drive", "serve",
+    "goals", "goal-server",
 )  # fmt: skip
 PAYLOADS = (("bytes", "echo"), ("text", "ack"), ("record", "literal"))
 COUNT = 200

@@ -56,6 +56,10 @@ inline constexpr KeyType kKeys[] = {
     {"tls.certificate", Type::kString},
     {"tls.key", Type::kString},
 };
+// Further keys, only of specs of the pattern pipeline.
+inline constexpr KeyType kPipelineKeys[] = {
+    {"hop", Type::kInteger},
+};
 
 struct Role {
   const char* name;

@@ -39,6 +39,15 @@ struct Ready {
   int64_t discovery_ns = -1;  // -1: the middleware has no discovery
 };
 
+// A message from its arrival at a relay until the relay's send call has returned.
+struct Relay {
+  uint64_t seq;
+  int64_t entered_ns, begin_ns;
+  size_t bytes;
+  uint8_t flags;
+  bool probe, counted;  // counted: not a probe, and the sequence is readable
+};
+
 class Core {
  public:
   Core(const Spec& spec, Dialogue* dialogue, int64_t process_start_ns)
@@ -52,9 +61,7 @@ class Core {
         recorder_(static_cast<size_t>(spec.integer("record.capacity"))),
         schedule_(spec),
         replies_(spec),
-        kind_(spec.string("pattern") == "topic"    ? kMessage
-              : spec.string("pattern") == "action" ? kResult
-                                                   : kCall),
+        kind_(kind_of(spec.string("pattern"))),
         peer_(spec.integers("peers.nodes").size() == 1
                   ? static_cast<uint16_t>(spec.integers("peers.nodes")[0])
                   : kUnknownPeer),
@@ -75,6 +82,11 @@ class Core {
   const std::string& encoding() const { return string("payload.encoding"); }
   bool text() const { return encoding() == "text"; }
   bool carries_seq() const { return payload_.carries_seq; }
+
+  // Return the name of the topic on which this node sends or receives: `topic`, or `channel_K` for
+  // channel K of a pipeline. Middlewares that name their topics insert the run token (C-18).
+  std::string sending_topic() const { return topic(1); }
+  std::string receiving_topic() const { return topic(0); }
 
   // --- opening ---------------------------------------------------------------------------
 
@@ -153,6 +165,30 @@ class Core {
       record(arrival->seq, arrival->begin_ns, now, data.size, kMessage, arrival->flags);
   }
 
+  // Checks an arrival; first statement of a relay's callback. The next statement must send the
+  // arrival unchanged, unless the result is nullopt, which means that it is foreign.
+  std::optional<Relay> relay(Bytes data) {
+    const int64_t entered_ns = now_ns();
+    Lock lock(mutex_);
+    const auto arrival = arrive(data, entered_ns);
+    if (!arrival) return std::nullopt;
+    return Relay{arrival->seq,   entered_ns,     now_ns(),        data.size,
+                 arrival->flags, arrival->probe, arrival->counted};
+  }
+
+  // Records that the relay's send call has returned without an error.
+  void relayed(const Relay& message) {
+    const int64_t end = now_ns();
+    Lock lock(mutex_);
+    sent_ += !message.probe;
+    record(message, end, message.flags);
+  }
+
+  // Records that the relay could not send the message.
+  void relay_failed(const Relay& message) {
+    record(message, kUnknownNs, static_cast<uint8_t>(message.flags | kFailed));
+  }
+
   // Returns the reply to a request, or nullopt if the request is foreign or unreadable.
   std::optional<Bytes> serve(Bytes data) {
     int64_t now = now_ns();
@@ -225,6 +261,7 @@ class Core {
     uint64_t seq;
     int64_t begin_ns;
     uint8_t flags;
+    bool probe = false;
   };
 
   static uint8_t flag(Verdict verdict) { return verdict == Verdict::kCorrupt ? kCorrupt : 0; }
@@ -256,7 +293,7 @@ class Core {
     learn_start();
     if (!carries_seq() && now < schedule_.start_ns()) {
       ++probes_;  // only probes arrive before the start
-      return Arrival{false, 0, kUnknownNs, 0};
+      return Arrival{false, 0, kUnknownNs, 0, true};
     }
     Checked arrival = payload_.check(data);
     if (arrival.verdict == Verdict::kForeign) {
@@ -265,7 +302,7 @@ class Core {
     }
     if (carries_seq() && arrival.seq && (*arrival.seq & kCounterMask) == kProbe) {
       ++probes_;
-      return Arrival{false, *arrival.seq, kUnknownNs, 0};
+      return Arrival{false, *arrival.seq, kUnknownNs, 0, true};
     }
     arrival_ns_ = now;
     corrupt_ += arrival.verdict == Verdict::kCorrupt;
@@ -290,6 +327,13 @@ class Core {
     if (end < schedule_.warm_until_ns()) flags |= kWarmUp;
     recorder_.add({seq, kUnknownNs, begin, end, static_cast<uint32_t>(bytes),
                    sender_ ? peer_ : static_cast<uint16_t>(seq >> 48), kind, flags});
+  }
+  void record(const Relay& message, int64_t end, uint8_t flags) {
+    if (!message.counted) return;
+    if (message.entered_ns < schedule_.warm_until_ns()) flags |= kWarmUp;
+    recorder_.add({message.seq, message.entered_ns, message.begin_ns, end,
+                   static_cast<uint32_t>(message.bytes), static_cast<uint16_t>(message.seq >> 48),
+                   Kind::kRelay, flags});
   }
 
   const Spec& spec_;
@@ -317,6 +361,10 @@ class Core {
     uint8_t flags;
   };
 
+  static Kind kind_of(const std::string& pattern) {
+    if (pattern == "topic" || pattern == "pipeline") return kMessage;
+    return pattern == "action" ? kResult : kCall;
+  }
   static Payload::Shape shape(const Spec& spec) {
     return {static_cast<size_t>(spec.integer("payload.bytes")),
             spec.string("payload.encoding") == "text",
@@ -328,6 +376,10 @@ class Core {
   template <size_t kCount>
   static bool is_word(const char* const (&words)[kCount], const std::string& word) {
     return std::find(words, words + kCount, word) != words + kCount;
+  }
+  std::string topic(int64_t hops) const {
+    if (string("pattern") != "pipeline") return "topic";
+    return "channel_" + std::to_string(integer("hop") + hops);
   }
   static void nap(int64_t ns) { sleep_until_ns(now_ns() + ns); }
   int64_t ready_deadline_ns() const {

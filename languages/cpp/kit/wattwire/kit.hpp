@@ -41,7 +41,9 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
   if (!has(roles, role)) throw Unsupported("role " + role + "; this cell supports " + join(roles));
   Names required = {"encoding." + spec.string("payload.encoding"), "loop." + spec.string("loop")};
   if (role_of(spec).sends) required.push_back("pacing." + spec.string("pacing"));
-  if (spec.string("pattern") != "topic") required.push_back("reply." + spec.string("reply"));
+  const std::string& pattern = spec.string("pattern");
+  if (pattern != "topic" && pattern != "pipeline")
+    required.push_back("reply." + spec.string("reply"));
   if (!spec.string("payload.literal").empty()) required.push_back("literal");
   if (!spec.string("tls.authority").empty()) required.push_back("tls");
   if (has({"client", "ping"}, role) && spec.string("loop") == "open" &&

@@ -96,6 +96,9 @@ class Spec {
       throw BadSpec("contract", version, supported);
     std::map<std::string, Type> types;
     for (const KeyType& key : kKeys) types[key.name] = key.type;
+    check("pattern", Type::kString);
+    if (string("pattern") == "pipeline")
+      for (const KeyType& key : kPipelineKeys) types[key.name] = key.type;
     Names known_settings;
     for (const auto& [name, type] : settings) {
       types["settings." + name] = type;
@@ -105,11 +108,7 @@ class Spec {
       if (types.count(key) == 0)
         throw BadSpec(key, value.source,
                       "only keys of C-02 and the settings " + join(known_settings));
-    for (const auto& [key, type] : types) {
-      const auto value = values_.find(key);
-      if (value == values_.end()) throw BadSpec(key, "nothing", describe(type));
-      if (!is(type, value->second)) throw BadSpec(key, value->second.source, describe(type));
-    }
+    for (const auto& [key, type] : types) check(key, type);
   }
 
   const Value& at(std::string_view key) const {
@@ -142,6 +141,12 @@ class Spec {
   const Values& values() const { return values_; }
 
  private:
+  void check(const std::string& key, Type type) const {
+    const auto value = values_.find(key);
+    if (value == values_.end()) throw BadSpec(key, "nothing", describe(type));
+    if (!is(type, value->second)) throw BadSpec(key, value->second.source, describe(type));
+  }
+
   static std::string text_of(const std::string& path) {
     std::ifstream file(path);
     std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
