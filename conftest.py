@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 
@@ -65,11 +66,11 @@ def is_quiet(item: pytest.Item) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order files: quiet ones first, because hosts throttle long-busy guests.
 
-    Then slow tests, so that none of them runs alone at the end.
+    Then files by their number of slow tests, so that no long file runs alone at the end.
     """
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     quiet = {item.path for item in items if is_quiet(item)}
-    items.sort(key=lambda item: (item.path not in quiet, item.path not in slow))
+    items.sort(key=lambda item: (item.path not in quiet, -slow[item.path]))
 
 
 BUILDS_BEFORE: pytest.StashKey[dict[str, list[float]]] = pytest.StashKey()
