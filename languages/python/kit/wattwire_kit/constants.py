@@ -85,6 +85,10 @@ KEYS: dict[str, object] = {
     "tls.certificate": str,
     "tls.key": str,
 }
+# The keys that only specs of the pattern pipeline have.
+PIPELINE_KEYS: dict[str, object] = {
+    "hop": int,
+}
 
 # The allowed values of a guarantee: delivery, ordering, overload (C-07).
 GUARANTEES = (

@@ -8,13 +8,15 @@ Each part is a separate file and imports only the parts above it:
     sending.py                      a sender's schedule and its SENT
     blocking.py, events.py          the two front ends of that schedule
     actions.py                      goals, acceptances, feedback
+    relays.py                       messages that a relay forwards
 """
 
 from __future__ import annotations
 
 from .actions import ActionClient, ActionServer
 from .blocking import BlockingSender
+from .relays import Relays
 
 
-class Kit(BlockingSender, ActionClient, ActionServer):
+class Kit(BlockingSender, ActionClient, ActionServer, Relays):
     """One node of one run; `run` passes it to the role's function."""

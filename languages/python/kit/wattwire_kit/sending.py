@@ -12,7 +12,7 @@ from .dialogue import Dialogue
 from .native_timer import NativeTimer
 from .schedule import NEVER_NS, Schedule
 
-KINDS = {"topic": MESSAGE, "action": RESULT}
+KINDS = {"topic": MESSAGE, "pipeline": MESSAGE, "action": RESULT}
 
 
 class Sending(Arrivals):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .constants import CONTRACT, KEYS, SENDERS
+from .constants import CONTRACT, KEYS, PIPELINE_KEYS, SENDERS
 
 _WORDS = {bool: "true or false", str: "a string", int: "an integer of 64 bits"}
 
@@ -75,7 +75,7 @@ def parse_spec(text: bytes, where: str, settings: Mapping[str, Any]) -> dict[str
         raise BadSpec("--spec", where, f"a JSON text ({error})") from error
     if not isinstance(spec, dict):
         raise BadSpec("--spec", where, "a flat JSON object")
-    kinds = {**KEYS, **{f"settings.{name}": kind for name, kind in settings.items()}}
+    kinds = _kinds(spec.get("pattern"), settings)
     known = ", ".join(settings)
     for key, value in spec.items():
         if key not in kinds:
@@ -88,6 +88,17 @@ def parse_spec(text: bytes, where: str, settings: Mapping[str, Any]) -> dict[str
     if spec["contract"] != CONTRACT:
         raise BadSpec("contract", spec["contract"], str(CONTRACT))
     return spec
+
+
+def _kinds(pattern: object, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the types of a spec's keys, in the order in which they are checked.
+
+    If the pattern is missing or not a string, the spec may have the keys of a pipeline, so that the
+    error names the pattern.
+    """
+    is_pipeline = pattern == "pipeline" or not isinstance(pattern, str)
+    keys = {**KEYS, **PIPELINE_KEYS} if is_pipeline else KEYS
+    return {**keys, **{f"settings.{name}": kind for name, kind in settings.items()}}
 
 
 def check_capabilities(
@@ -103,7 +114,7 @@ def check_capabilities(
     required = [f"encoding.{spec['payload.encoding']}", f"loop.{spec['loop']}"]
     if spec["role"] in SENDERS:
         required.append(f"pacing.{spec['pacing']}")
-    if spec["pattern"] != "topic":
+    if spec["pattern"] not in ("topic", "pipeline"):  # these have no replies
         required.append(f"reply.{spec['reply']}")
     if spec["payload.literal"]:
         required.append("literal")
