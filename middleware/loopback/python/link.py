@@ -20,6 +20,7 @@ HEAD = Struct("<BQ")
 MESSAGE, REQUEST, REPLY, GOAL, ACCEPT, FEEDBACK, RESULT = range(7)
 GUARANTEE = ("reliable", "per_sender", "block")
 FAULT_MESSAGE = 4
+FRAME_BYTES_MAX = 262_144
 
 
 class Link:
@@ -45,8 +46,11 @@ class Link:
         self._duplicate_every: int = kit.setting("duplicate_every")
         self._delay_s = kit.setting("delay_us") / 1e6
 
-    def peers(self) -> list[str]:
-        """Return the addresses of the endpoints. Raise MiddlewareFailed if one is unbound."""
+    def peers(self, count: int | None = None) -> list[str]:
+        """Return the addresses of the endpoints. Raise MiddlewareFailed if one is unbound.
+
+        There must be at least `count` endpoints; the default is peers.count.
+        """
         addresses = []
         for endpoint in self.kit.spec["peers.endpoints"]:
             address = "\0" + endpoint.removeprefix("@")
@@ -56,7 +60,7 @@ class Link:
                 except OSError as error:
                     raise MiddlewareFailed(f"connect {endpoint}: {error}") from error
             addresses.append(address)
-        count = self.kit.spec["peers.count"]
+        count = self.kit.spec["peers.count"] if count is None else count
         if len(addresses) < count:
             raise MiddlewareFailed(f"found {len(addresses)} endpoints, expected {count}")
         return addresses
@@ -110,11 +114,28 @@ class Link:
         # The timeout of select has a resolution of 1 µs, that of a socket 1 ms.
         if not select.select((self.socket,), (), (), timeout_s)[0]:
             return None
-        data, address = self.socket.recvfrom(262_144)
+        data, address = self.socket.recvfrom(FRAME_BYTES_MAX)
         kind, number = HEAD.unpack_from(data)
         sender = address.decode() if isinstance(address, bytes) else address
         body = data[HEAD.size :]
         return kind, number, Record.from_json(body) if self._records else body, sender
+
+    def receive_frame(self, timeout_s: float) -> bytes | None:
+        """Return a whole frame, which a relay sends unchanged, or None at the timeout."""
+        readable = select.select((self.socket,), (), (), timeout_s)[0]
+        return self.socket.recv(FRAME_BYTES_MAX) if readable else None
+
+    def payload_of(self, frame: bytes) -> Payload:
+        body = frame[HEAD.size :]
+        return Record.from_json(body) if self._records else body
+
+    def number_of(self, frame: bytes) -> int:
+        """Return the call number of a frame; a publisher's frame has the message's counter."""
+        number: int = HEAD.unpack_from(frame)[1]
+        return number
+
+    def send_frame(self, frame: bytes, address: str) -> None:
+        self.socket.sendto(frame, address)
 
     def close(self) -> None:
         self.fault("drain")

@@ -12,6 +12,9 @@ run(
         "pong": "service:server",
         "action_client": "action:client",
         "action_server": "action:server",
+        "source": "topic:publish",
+        "relay": "pipeline:relay",
+        "sink": "topic:subscribe",
     },
     settings={
         "fault_role": str,
