@@ -27,7 +27,7 @@ def test_a_planted_cost_is_found_written_and_used(cli, settings):
         assert done.code == 1 and not settings.exists()
         pytest.skip("this machine is too busy to be calibrated, and said so")
     assert done.code == 0, done.err
-    assert "uses it from now on" in done.out
+    assert "meters that now use it" in done.out
     file = settings / "wattwire" / "calibration.json"
     (entry,) = json.loads(file.read_text())["calibrations"]
     found = entry["joules_per_cpu_second"]

@@ -114,7 +114,7 @@ def test_sigterm_ends_cleanly_and_says_how_to_go_on(cli, mini, tmp_path, nothing
     _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 143
     assert "terminated by SIGTERM; finished work is kept" in err
-    assert f"Go on with: wattwire run --resume {tmp_path / 'c'}" in err
+    assert f"Continue with: wattwire run --resume {tmp_path / 'c'}" in err
     assert not list((tmp_path / "c").glob("runs/.*.partial"))
 
 

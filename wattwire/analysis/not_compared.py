@@ -110,7 +110,7 @@ def _reason(frame: pl.DataFrame, response: Response, without: Mask, at_levels: M
         return f"{response.title}: {too_few}"
     runs = f"{words.count(excluded.height)} of {words.plural(int(at_levels.sum()), 'run')}"
     if np.isnan(column(excluded, response.column)).all():
-        return f"no {response.title} in {runs}, whose nodes ended early"
+        return f"no {response.title} in {runs}, because nodes ended early"
     undelivered, expected = (
         np.nansum(_undelivered(excluded)),
         np.nansum(after_warmup(excluded, "expected")),
@@ -124,13 +124,13 @@ def _reason(frame: pl.DataFrame, response: Response, without: Mask, at_levels: M
     )
     if not np.isposinf(column(excluded, response.column)).any():
         return (
-            f"no {response.title} to compare in {runs}, where {share_text}: the values of "
-            "failed and answered calls are not comparable"
+            f"no {response.title} to compare in {runs}, because {share_text} and the "
+            "values of failed and answered calls are not comparable"
         )
     quantile = carried.share_of(response.column)
     if quantile:
         share_text += f" (finite up to {words.percent(1.0 - quantile)})"
-    return f"no finite {response.title} in {runs}, where {share_text}"
+    return f"no finite {response.title} in {runs}, because {share_text}"
 
 
 @dataclass(frozen=True)

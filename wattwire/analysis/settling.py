@@ -129,7 +129,7 @@ def sentence(judgement: Mapping[str, Any]) -> str:
     longest = [cell["cell"] for cell in judgement["cells"] if cell["calls"] == judgement["wanted"]]
     text = (
         f"warm-up of all treatments: {words.plural(judgement['calls'], 'call')} of each client, "
-        "executed, flagged and excluded from every figure"
+        "flagged and excluded from all results"
     )
     if judgement.get("disturbed"):
         runs = words.plural(judgement["runs"], "settling run")
@@ -143,7 +143,7 @@ def sentence(judgement: Mapping[str, Any]) -> str:
         return (
             f"{text}; {words.listed(longest)} would need {words.count(judgement['wanted'])} calls, "
             f"but those of {judgement['bound_by']} would take more than "
-            f"{words.duration(judgement['max_s'])} a run (plan.warmup_max_s)"
+            f"{words.duration(judgement['max_s'])} per run (plan.warmup_max_s)"
         )
     if longest:
         text += f"; the longest warm-up is that of {words.listed(longest)}"

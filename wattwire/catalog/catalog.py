@@ -132,10 +132,11 @@ class Cell:
         """Return the reason that this cell cannot execute a treatment, or None if it can."""
         if pattern not in self.document["patterns"]:
             available = ", ".join(self.document["patterns"]) or "none"
-            return f"{self.name} has no {pattern} (it has: {available})"
+            return f"{self.name} does not support the pattern {pattern} (supported: {available})"
         missing = [need for need in needs if need not in self.document["capabilities"]]
         if missing:
-            return f"{self.name} lacks the capability {', '.join(missing)}"
+            noun = "capability" if len(missing) == 1 else "capabilities"
+            return f"{self.name} lacks the {noun} {', '.join(missing)}"
         payload_bytes_max = self.document.get("payload_bytes_max")
         if "encoding.record" in needs:
             payload_bytes_max = self.document.get("record_bytes_max", payload_bytes_max)
@@ -153,7 +154,10 @@ class Cell:
         for name, allowed in self.settings_allowed.items():
             if settings and settings.get(name, allowed[0]) not in allowed:
                 available = ", ".join(map(repr, allowed))
-                return f"{self.name} has no {name} = {settings[name]!r} (it has: {available})"
+                return (
+                    f"{self.name} does not support {name} = {settings[name]!r} "
+                    f"(supported: {available})"
+                )
         return None
 
 

@@ -40,7 +40,7 @@ def lines(document: Mapping[str, Any], width: int) -> list[str]:
         console.print(table)
     table_lines = [line.rstrip() for line in captured.get().splitlines()]
     hidden_count = len(answer_rows) - ROWS_MAX
-    table_lines += [f"{hidden_count} more on the page"] if hidden_count > 0 else []
+    table_lines += [f"and {hidden_count} more on the page"] if hidden_count > 0 else []
     return [*table_lines, *_change_lines(document.get("changes", []), width)]
 
 
@@ -48,7 +48,11 @@ def _change_lines(changes: Sequence[Mapping[str, Any]], width: int) -> list[str]
     """Return one line per ratio that depends on another factor's level, largest change first."""
     sentences = [f"Interaction: {change_sentence(change)}" for change in changes[:CHANGES_MAX]]
     hidden_count = len(changes) - CHANGES_MAX
-    sentences += [f"{hidden_count} more interactions are on the page."] if hidden_count > 0 else []
+    sentences += (
+        [f"The page has {words.plural(hidden_count, 'more interaction')}."]
+        if hidden_count > 0
+        else []
+    )
     return [
         line
         for sentence in sentences

@@ -48,8 +48,12 @@ def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
         listens = cell.middleware.listens(pattern)
         yield (
             f"pattern {pattern}",
-            f"roles {hub} (one) and {leaf}"
-            + (f"; {listens} listens" if listens != "none" else "; roles discover each other"),
+            f"one {hub}, and nodes with the role {leaf}"
+            + (
+                f"; the {listens} listens"
+                if listens != "none"
+                else "; the nodes discover each other"
+            ),
         )
     yield "capabilities", ", ".join(cell.document["capabilities"])
     for key, bound in (("payload_bytes_min", "at least"), ("payload_bytes_max", "at most"),

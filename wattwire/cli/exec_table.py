@@ -19,7 +19,7 @@ from rich.table import Table
 from wattwire.analysis.execution import Executed, Row
 from wattwire.cli.quantities import duration_s
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
-from wattwire.model.words import MISSING, duration, listed, number
+from wattwire.model.words import MISSING, duration, listed, number, plural
 from wattwire.model.words import count as count_words
 from wattwire.rig.attach_targets import Target, parse_target
 from wattwire.run.exec.measure import Request, check_program
@@ -189,8 +189,9 @@ def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
     console.print(table)
     if left_out:
         console.print(
-            f"The screen is too narrow for these columns: {listed(left_out)}. See the data, or use "
-            "a wider screen."
+            f"Omitted on this narrow screen: {plural(len(left_out), 'column')} "
+            f"({listed(left_out)}). "
+            "The data contain all columns."
         )
     for line in _sentences(executed, energy):
         console.print(line, soft_wrap=not console.is_terminal)
@@ -203,7 +204,7 @@ def _lines(executed: Executed, energy: str) -> list[list[str]]:
     lines = [["process", *_titles(energy)], *(_cells(row, energy) for row in shown)]
     if folded:
         cpu_s = sum(row.mean("cpu_s") or 0.0 for row in folded)
-        lines.append([f"({len(folded)} more rows: see the data)", _cell(cpu_s)])
+        lines.append([f"({plural(len(folded), 'more row')} in the data)", _cell(cpu_s)])
     if len(executed.rows) > 1:
         lines.append(_cells(_total_row(executed), energy))
     return lines
@@ -320,8 +321,8 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     load_cores = executed.values("other_load_cores")
     if load_cores and max(load_cores) > LOAD_WARNING_CORES:
         yield (
-            f"Other processes used up to {number(max(load_cores))} cores: CPU and energy may be "
-            "higher than on a quiet machine."
+            f"Other processes used up to {number(max(load_cores))} cores, so CPU time and energy "
+            "may be higher than on a quiet machine."
         )
     shares = executed.values("harness_cpu_share")
     if shares:
@@ -353,7 +354,7 @@ def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield a sentence on the repeats that ended by themselves or at the end of --for."""
     for ended_by, opening in (
         ("itself", "The command ended"),
-        ("--for", "At the end of --for, wattwire stopped the command; it ended"),
+        ("--for", "At the end of --for, wattwire stopped the command, which ended"),
     ):
         ends = {_end_words(row) for row in rows if row["ended_by"] == ended_by}
         if ends:
@@ -410,6 +411,6 @@ def _rate_sentence(executed: Executed, counts: list[float]) -> str:
     if uncounted_share < UNCOUNTED_SHARE:
         return text
     return (
-        f"{text} About {count_words(round(uncounted))} messages came after the last total, so "
+        f"{text} About {plural(round(uncounted), 'message')} followed the last total, so "
         f"values per message are up to {number(100 * uncounted_share, 2)} % too high."
     )

@@ -48,7 +48,7 @@ def unanswerable_lines(
             about = f" about {factor}" if varied else ""
             lines.append(_one_level(f"{name}{about}", factor, str(study.held.get(factor))))
         if not question.factors and not question.beside:
-            lines.append(f"no answer to {name}: its factors are all held at one level")
+            lines.append(f"no answer to {name}: each of its factors has only one level")
         responses = (*question.responses, *question.beside)
         reasons = dict(_unread_responses(study, responses, meters)) if meters is not None else {}
         for response, reason in reasons.items():

@@ -22,8 +22,9 @@ def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
     about = campaign.document
     values = plural(int(about["values"]), "value")
     yield wrapped(
-        f"{count(about['usable'])} of {plural(about['runs'], 'run')} are valid and have {values} "
-        f"from {plural(about['files'], 'file')}: {campaign.path}",
+        f"{count(about['usable'])} of {plural(about['runs'], 'run')} "
+        f"{'is' if about['runs'] == 1 else 'are'} valid, "
+        f"with {values} from {plural(about['files'], 'file')}: {campaign.path}",
         width,
     )
     if campaign.study.comparable is not None:  # an imported table whose factors have one level each
@@ -51,7 +52,7 @@ def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
         matches = ", ".join(
             f"{count(match_count)} {match}" for match, match_count in checks.items()
         )
-        weak_words = f" ({count(about['weak'])} of the matches are weak: few digits)"
+        weak_words = f" (weak matches, with few digits: {count(about['weak'])})"
         yield wrapped(f"Printed numbers: {matches}{weak_words if about['weak'] else ''}.", width)
 
 
@@ -87,7 +88,7 @@ def no_commands(campaign: ImportedCampaign) -> UsageError:
 
 def _known_run(campaign: ImportedCampaign, run: str | None) -> str:
     runs = [entry["run"] for entry in campaign.plan]
-    known_runs = f"Its {len(runs)} runs are {runs[0]} to {runs[-1]}, or 1 to {len(runs)}."
+    known_runs = f"Allowed: {runs[0]} to {runs[-1]}, or 1 to {len(runs)}."
     if run is None:
         raise UsageError(f"{campaign.path}: no RUN given. {known_runs}")
     if run.isdigit() and run not in runs:

@@ -51,7 +51,8 @@ def unpaired(wires: Mapping[str, str], name: str) -> str:
         return f"this check has no other cell of {middleware}"
     other_wires = sorted({wires[sibling] for sibling in siblings})
     return (
-        f"it speaks {own_wire}, and the other cells of {middleware} speak {', '.join(other_wires)}"
+        f"it uses the wire format {own_wire}, and the other cells of {middleware} use "
+        f"{', '.join(other_wires)}"
     )
 
 

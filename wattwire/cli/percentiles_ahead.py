@@ -31,8 +31,8 @@ def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
     carried = [_percentile_name(share) for share in PERCENTILES if carried_size(share) <= fewest]
     lacking = [share for share in PERCENTILES if carried_size(share) > fewest]
     sentence = f"percentiles: a run has {fewest:,}"
-    sentence += f" to {most:,} latencies, enough for" if most > fewest else " latencies, enough for"
-    sentence += f" {', '.join(carried)}" if carried else " none"
+    sentence += f" to {most:,} latencies" if most > fewest else " latencies"
+    sentence += f", enough for {', '.join(carried)}" if carried else ", too few for any percentile"
     if not lacking:
         return sentence
     needed = ", ".join(

@@ -114,7 +114,7 @@ class PlainProgress:
             self._tally.campaign(fields["runs"], fields.get("left", fields["runs"]))
             skipped = plural(fields["skipped"], "treatment")
             skipped = f", {skipped} skipped" if fields["skipped"] else ""
-            self._print(f"campaign {fields['path']}: {fields['runs']} runs{skipped}")
+            self._print(f"campaign {fields['path']}: {plural(fields['runs'], 'run')}{skipped}")
             if fields.get("left") == 0:
                 self._print("all runs are done; rewriting the page", "  ")
         elif kind == "building":
@@ -214,7 +214,7 @@ def attempt_text(fields: dict[str, Any]) -> str:
     if figures.get("latency_p50_us") is not None:
         words += f", p50 {figures['latency_p50_us']:.0f} µs"
     if figures.get("cpu_us_per_message") is not None:
-        words += f", {figures['cpu_us_per_message']:.0f} CPU-µs a message"
+        words += f", {figures['cpu_us_per_message']:.0f} CPU-µs per message"
     return words
 
 

@@ -95,7 +95,7 @@ class Comparison:
         )
         if not any(isinstance(row.ratio, stats.Ratio) for row in self.rows):
             return text
-        text += f" Ratios are within blocks, to the first cell, {self.baseline}"
+        text += f" Ratios are relative to the first cell, {self.baseline}, within blocks"
         if len({row.payload_bytes for row in self.rows}) > 1:
             return f"{text}; the {level} intervals are per payload, not simultaneous."
         simultaneous = f"; the {self.family} intervals of the page are simultaneous at {level}"
@@ -249,8 +249,8 @@ def _notes(evidence: Evidence) -> list[str]:
     if len(set(guarantees.values())) > 1:
         listed = ", ".join(f"{cell} {delivery}" for cell, delivery in sorted(guarantees.items()))
         notes.append(
-            "The comparison is not like for like, because the cells promise different delivery "
-            f"({listed})."
+            "The comparison is not like for like, because the cells guarantee different "
+            f"delivery ({listed})."
         )
     if evidence.excluded.height:
         reasons: dict[str, list[str]] = {}

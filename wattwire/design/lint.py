@@ -8,7 +8,7 @@ from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
 
 CALL_US_MIN = 20.0
-"""Shortest typical duration (s) of a call between two processes on one machine."""
+"""Shortest typical duration (µs) of a call between two processes on one machine."""
 
 
 def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
@@ -24,8 +24,8 @@ def _no_question(study: Study) -> list[str]:
     if study.questions or all(len(levels) < 2 for levels in study.factors.values()):
         return []
     return [
-        "no [[question]]: the page shows the measurements without comparisons; "
-        "a question names text, factors and responses"
+        "the study has no [[question]], so the page shows measurements without comparisons; "
+        "a question has the keys text, factors and responses"
     ]
 
 
@@ -38,9 +38,9 @@ def _ends_in_warm_up(study: Study, treatments: Sequence[Treatment]) -> list[str]
     if call_us <= CALL_US_MIN:
         return []
     return [
-        f"closed loop: {fewest:,} calls back to back end within plan.warmup_s = {warmup_s:g} s, "
-        f"the discarded warm-up, unless a call takes more than {call_us:,.0f} us; "
-        "raise count or lower plan.warmup_s"
+        f"in closed loop, {fewest:,} calls of less than {call_us:,.0f} µs each end within "
+        f"the discarded warm-up (plan.warmup_s = {warmup_s:g} s); increase count or reduce "
+        "plan.warmup_s"
     ]
 
 
@@ -50,14 +50,14 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[str]:
     overlapping = any(int(treatment["outstanding_max"]) > 1 for treatment in treatments)
     if overlapping and all(treatment["loop"] == "closed" for treatment in treatments):
         sentences.append(
-            "outstanding_max has no effect in closed loop, where a client has one call open; "
-            "more clients make calls overlap, or an open loop with a rate"
+            "outstanding_max has no effect in closed loop, in which each client has one open call; "
+            "to overlap calls, use more clients, or an open loop with a rate"
         )
     closed = bool(treatments) and all(treatment["loop"] == "closed" for treatment in treatments)
     if closed and "duration_s" in study.stated("plan"):
         sentences.append(
-            "plan.duration_s has no effect in closed loop, where each client makes `count` "
-            "calls; set count for a longer window"
+            "plan.duration_s has no effect in closed loop, in which each client makes `count` "
+            "calls; to change the window, set count"
         )
     if (
         "payload_bytes" in study.fixed
@@ -65,7 +65,7 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[str]:
         and all(treatment["literal"] for treatment in treatments)
     ):
         sentences.append(
-            f"payload_bytes has no effect: literal {str(treatments[0]['literal'])!r} "
-            'is the whole payload; literal="" removes it'
+            f"payload_bytes has no effect, because literal {str(treatments[0]['literal'])!r} "
+            'is the whole payload; literal = "" removes it'
         )
     return sentences

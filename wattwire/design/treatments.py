@@ -21,7 +21,7 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
     count = math.prod(len(levels) for levels in study.factors.values())
     if count * study.plan.blocks > RUNS_MAX:
         raise UsageError(
-            f"study {study.name}: {count:,} treatments × {study.plan.blocks:,} blocks; "
+            f"study {study.name}: {count:,} treatments × {plural(study.plan.blocks, 'block')}; "
             f"allowed: at most {RUNS_MAX:,} runs. Use fewer levels, factors or blocks."
         )
     held = study.held
@@ -40,8 +40,8 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
         )
     if all(reason is not None for _, reason in pairs):
         raise UsageError(
-            f"study {study.name}: there is nothing to run: the [exclude] table excludes all "
-            f"{len(pairs)} treatments"
+            f"study {study.name}: there is nothing to run: the [exclude] table excludes every "
+            f"treatment ({len(pairs)})"
         )
     return pairs
 

@@ -245,10 +245,10 @@ def _check_repeated(path: Path, records: Sequence[dict[str, Any]], request: Tabl
     treatments = [tuple(record[f"factor.{name}"] for name in request.factors) for record in records]
     if len(set(treatments)) == len(treatments):
         raise UsageError(
-            f"{path}: there are no repeated runs. Each of the {len(treatments)} combinations of "
-            f"{', '.join(request.factors)} has one run, so effects cannot be separated from "
-            "chance. Name fewer factors, or add runs"
-            + (f"; rows that share {request.run} are one run" if request.run else "")
+            f"{path}: there are no repeated runs, because each combination of levels "
+            f"({', '.join(request.factors)}) has one run. Effects therefore cannot be separated "
+            "from chance. Name fewer factors, or add runs."
+            + (f" Rows with the same {request.run} are one run." if request.run else "")
         )
 
 

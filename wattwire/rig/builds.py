@@ -21,6 +21,7 @@ from typing import Any
 
 from wattwire.catalog import Cell, Middleware
 from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.words import listed
 from wattwire.rig import cache
 from wattwire.rig.agent import AgentClient, AgentError
 from wattwire.rig.observed import note_build, observed
@@ -95,7 +96,8 @@ class LackingError(MissingError):
 
     def __init__(self, wanted_by: str, programs: list[str]) -> None:
         super().__init__(
-            f"{wanted_by}: {', '.join(programs)} is not on PATH; install it and try again"
+            f"{wanted_by}: {listed(programs)} {'is' if len(programs) == 1 else 'are'} not on PATH; "
+            f"install {'it' if len(programs) == 1 else 'them'} and try again"
         )
         self.programs = programs
 

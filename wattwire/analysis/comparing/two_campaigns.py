@@ -206,7 +206,7 @@ def _refuse_windows(base: Source, head: Source, sides: Pair) -> None:
     advice = "Run one of the two again with the other's plan"
     if calls[0] != calls[1]:
         differences.append(f"warm-up of each client: {calls[0]:,} calls against {calls[1]:,}")
-        advice += f", and both with the same warm-up, as --warmup {max(calls)}"
+        advice += f", and both with the same warm-up (--warmup {max(calls)})"
     if differences:
         raise UsageError(
             f"{base.name} and {head.name} measured different windows ({'; '.join(differences)}), "
@@ -221,8 +221,10 @@ def _no_common_treatment(base: Source, head: Source, tables: Sequence[Mapping[st
     for key in keys:
         values = [sorted({str(run_levels.get(key)) for run_levels in side}) for side in levels]
         if not set(values[0]) & set(values[1]):
-            differences.append(f"{key}: {' '.join(values[0])} against {' '.join(values[1])}")
-    reason = "; ".join(differences) or "their combinations of levels"
+            differences.append(
+                f"{key}: {words.listed(values[0])} against {words.listed(values[1])}"
+            )
+    reason = "; ".join(differences) or "they combine levels differently"
     return (
         f"{base.name} and {head.name} have no treatment in common ({reason}). Compare campaigns "
         "of the same study, or measure two settings in one job: run --variant."

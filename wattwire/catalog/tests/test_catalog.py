@@ -115,7 +115,7 @@ def test_settings_are_checked_against_the_manifest(root):
 def test_a_gap_says_what_is_lacking(root):
     cell = Catalog([root]).cell("mmm/lang")
     assert cell.gap("topic", ["encoding.bytes"]) is None
-    assert "has no action (it has: topic)" in str(cell.gap("action", []))
+    assert "does not support the pattern action (supported: topic)" in str(cell.gap("action", []))
     assert "encoding.text" in str(cell.gap("topic", ["encoding.text"]))
 
 

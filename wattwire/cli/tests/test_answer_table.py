@@ -45,7 +45,7 @@ def test_a_difference_has_its_unit_and_a_ratio_without_an_upper_limit_says_so():
 def test_one_answer_needs_no_table_and_many_are_cut_with_their_number():
     assert lines(document(contrast(2.0)), 80) == []
     told = lines(document(*[contrast(2.0 + at) for at in range(14)]), 80)
-    assert told[-1] == "2 more on the page"
+    assert told[-1] == "and 2 more on the page"
     assert len(told) == 1 + 12 + 1
     assert all(len(line) <= 80 for line in told)
 
@@ -58,4 +58,4 @@ def test_changes_with_another_factor_are_said_below_and_the_rest_counted():
     told = lines({**document(contrast(2.0), contrast(3.0)), "changes": [change] * 5}, 80)
     sentence = "B / A in median latency depends on payload: 1.00 [0.900, 1.10] at 1.0 B"
     assert " ".join(told).count(sentence) == 3
-    assert told[-1] == "2 more interactions are on the page."
+    assert told[-1] == "The page has 2 more interactions."

@@ -38,7 +38,10 @@ def test_a_cell_is_shown_with_settings_defaults_roles_and_whether_it_can_be_buil
     assert "ros2/python: ROS 2 in Python" in said
     assert "reliability reliable, best_effort; default reliable. Reliability QoS of" in said
     assert "depth integer minimum 1; default 10." in said
-    assert "pattern topic roles publisher (one) and subscriber; roles discover each other" in said
+    assert (
+        "pattern topic one publisher, and nodes with the role subscriber; the nodes discover "
+        "each other" in said
+    )
     assert "capabilities encoding.bytes, encoding.text" in said
     assert "here " in said
 

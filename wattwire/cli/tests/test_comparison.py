@@ -121,7 +121,7 @@ def test_what_stands_in_the_terminal_is_what_the_page_says(verdict):
     assert compared.answer.startswith(headline(evidence, answers))
     assert compared.family == 4
     basis = " ".join(" ".join(compared.lines()).split())
-    assert "Ratios are within blocks, to the first cell, a" in basis
+    assert "Ratios are relative to the first cell, a, within blocks" in basis
     assert "the 4 intervals of the page are simultaneous at 95 %" in basis
 
 
@@ -193,7 +193,7 @@ def test_different_promises_and_what_was_left_out_are_said():
     made = Made({("a", 64): 10.0, ("b", 64): 20.0}, skipped=skipped,
                 delivery={"a": "best_effort"}, outcome="saturated")  # fmt: skip
     text = " ".join(" ".join(compare(made).lines()).split())
-    assert "promise different delivery (a best effort, b reliable)." in text
+    assert "guarantee different delivery (a best effort, b reliable)." in text
     assert "Skipped: c at 64 B: c has no pingpong." in text
     assert "Outcome: a saturated: why." in text
 

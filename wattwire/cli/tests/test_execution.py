@@ -10,7 +10,7 @@ from wattwire.cli.exec_table import ESTIMATED, LEFT_OUT_FIRST, _columns, _titles
 LINES = [
     ["process", *_titles(ESTIMATED)],
     ["listener", "0.539", "0.124", "6.73", "62.8", "65.7", "30.1", "19", "2 028", "0.27 … 16"],
-    ["(3 more rows: see the data)", "0.2"],
+    ["(3 more rows in the data)", "0.2"],
 ]
 
 

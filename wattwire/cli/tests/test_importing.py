@@ -49,7 +49,7 @@ def brought(root: Path, *more: str) -> list[str]:
 def test_a_study_s_data_become_a_campaign(root, capsys) -> None:
     assert main(brought(root)) == EXIT_OK
     out = capsys.readouterr().out.splitlines()
-    assert out[0] == f"2 of 2 runs are valid and have 2 values from 1 file: {root / 'c'}"
+    assert out[0] == f"2 of 2 runs are valid, with 2 values from 1 file: {root / 'c'}"
     assert out[1] == "Recipe: right."
     assert out[-1] == f"Next: wattwire report {root / 'c'}"
     assert pl.read_parquet(root / "c" / "summary.parquet")["power_w"].to_list() == [1.5, 2.5]

@@ -41,7 +41,7 @@ def test_only_cells_of_one_middleware_and_one_wire_are_paired(pairs):
 def test_a_cell_without_a_pair_has_the_reason():
     assert unpaired(WIRES, "calls/a") == ""
     message = unpaired(WIRES, "calls/b")
-    assert message == "it speaks soap, and the other cells of calls speak json"
+    assert message == "it uses the wire format soap, and the other cells of calls use json"
     assert unpaired(WIRES, "other/a") == "this check has no other cell of other"
 
 

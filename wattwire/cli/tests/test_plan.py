@@ -86,7 +86,7 @@ def test_a_plan_says_what_comes_before_the_calls_that_count():
         one = study(loop=loop, warm_up=warm_up)
         return " ".join(plan._warm_up_lines(one, [run.treatment for run in runs_of(one)]))
 
-    assert "3 settling runs of each of 1 cell (8,000 calls or 10 s)" in warm_up_text()
+    assert "3 settling runs per cell (1 cell; 8,000 calls or 10 s per run)" in warm_up_text()
     assert "500 calls of each client" in warm_up_text(warmup_calls=500)
     assert warm_up_text(warmup_calls=0).endswith("none")
     assert "first 0.5 s" in warm_up_text(warmup_s=0.5)
@@ -326,9 +326,9 @@ def test_what_is_not_built_yet_is_counted_before_the_runs(empty_cache, tmp_path,
          "independent latencies (p99.9: --set plan.duration_s=100)"),
         ({"rate_hz": 1000.0, "clients": 1},
          "percentiles: a run has 10,000 latencies, enough for p50, p90, p99, p99.9"),
-        ({"rate_hz": 0.5, "clients": 1}, "percentiles: a run has 5 latencies, enough for none; "
-         "p50 needs 6, p90 needs 100, p99 needs 1,000, p99.9 needs 10,000 independent "
-         "latencies (p50: --set plan.duration_s=12)"),
+        ({"rate_hz": 0.5, "clients": 1}, "percentiles: a run has 5 latencies, too few for "
+         "any percentile; p50 needs 6, p90 needs 100, p99 needs 1,000, p99.9 needs 10,000 "
+         "independent latencies (p50: --set plan.duration_s=12)"),
     ],
 )  # fmt: skip
 def test_a_plan_tells_which_percentiles_its_windows_carry(fixed, words):

@@ -44,8 +44,8 @@ def test_settling_runs_stand_apart_and_are_never_usable(tmp_path, capsys):
     assert main(["status", str(campaign.path)]) == 0
     campaign.close()
     assert capsys.readouterr().out.splitlines()[:2] == [
-        "2 of 3 settling runs are done.",
-        "1 of 2 runs are done, 1 of them valid.",
+        "Done: 2 of 3 settling runs.",
+        "Done: 1 of 2 runs; valid: 1.",
     ]
 
 
@@ -57,7 +57,7 @@ def test_each_run_that_is_not_valid_stands_once_with_its_reasons(campaign, capsy
     finish(campaign, "b01-p003", "failed", "node_died", "pong.0 was killed by signal 9")
     assert main(["status", str(campaign.path)]) == 0
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert "3 of 4 runs are done, 1 of them valid." in told
+    assert "Done: 3 of 4 runs; valid: 1." in told
     named = [line for line in told if line.startswith("b01-p")]
     assert named == [
         "b01-p002, udp/cpp: invalid, steal 9 % (the last of 2 attempts)",
@@ -76,6 +76,6 @@ def test_runs_that_ended_before_anything_was_sent_are_not_usable_and_a_look_is_c
     assert main(["status", str(campaign.path)]) == 0
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert told[:2] == [
-        "2 of 4 runs are done, 0 of them valid.",
-        "This is a look, so no run is excluded for the machine's state.",
+        "Done: 2 of 4 runs; valid: 0.",
+        "With --look, wattwire excludes no run because of the machine's state.",
     ]

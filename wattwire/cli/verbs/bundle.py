@@ -69,13 +69,13 @@ def write_bundle(options: argparse.Namespace) -> int:
     bundled = bundle(folder, target, redactor, __version__, with_messages, texts, warnings)
     print(f"{bundled.files} files in {size_words(bundled.bytes)}: {bundled.path}")
     replacements = ", ".join(f"{kind} {count}×" for kind, count in sorted(bundled.redacted.items()))
-    print(f"Removed: {replacements or 'nothing'}.")
+    print(f"Redacted: {replacements or 'nothing'}.")
     for name in bundled.left_out:
-        print(f"Left out: {name}")
+        print(f"Omitted: {name}")
     if noted_names is None and not (folder / IMPORT_DOCUMENT).exists():
         print(
-            "The data do not name the measuring machine: only the names of this machine were "
-            "removed. Remove others with --redact."
+            "The data do not name the measuring machine, so only the names of this machine were "
+            "redacted. Use --redact to redact others."
         )
     for note in [*warnings, *notes]:
         print(note)
@@ -111,9 +111,9 @@ def _judged_again(folder: Path) -> list[str]:
 
     stamps = stamps_of(folder / "report" / "index.html").splitlines()
     return [
-        f"The page of these data says: “{stamp}” This bundle and its texts use the verdicts as "
-        "measured. To write that page from the unpacked folder, give `wattwire report` the same "
-        "--validity."
+        f"The page of these data states: “{stamp}” This bundle and its texts use the verdicts as "
+        "measured. To write that page from the unpacked folder, use `wattwire report` with the "
+        "same --validity."
         for stamp in stamps
         if stamp.startswith(JUDGED_AGAIN)
     ]

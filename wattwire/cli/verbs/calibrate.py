@@ -72,7 +72,7 @@ def calibrate(options: argparse.Namespace) -> int:
             steps = LoadSteps(
                 agent, Path(folder), options.blocks, options.seconds, int(facts["cpus"]), _tell
             )
-            _tell(f"about {steps.seconds / 60:.1f} minutes; leave the machine alone")
+            _tell(f"about {steps.seconds / 60:.1f} min; do not use the machine during this time")
             source, measured = steps.measure(meters)
         finally:
             agent.close()
@@ -136,7 +136,7 @@ def _report(calibrated: Calibrated, source: power.Source, measured: list[Measure
         print(f"  {cores:g} busy core{'' if cores == 1 else 's'}: {joules:.3g} J per CPU second")
     other_cores = sum(step.busy_cores for step in idle) / len(idle)
     power_w = sum(step.power_w for step in idle) / len(idle)
-    print(f"  idle steps: {power_w:.3g} W, with {other_cores:.2g} cores busy with something else")
+    print(f"  idle steps: {power_w:.3g} W, with {other_cores:.2g} cores used by other processes")
     print(f"the estimate uses {calibrated.low:.3g} to {calibrated.high:.3g}")
 
 
@@ -152,7 +152,7 @@ def _confirm(calibrated: Calibrated) -> None:
         if (meter.get("info") or {}).get(LOW_KEY) == calibrated.low
     ]
     if users:
-        print(f"{', '.join(users)} uses it from now on, on processors of this name")
+        print(f"meters that now use it, on processors of this name: {', '.join(users)}")
     else:
         print("no meter uses it; the meters' info in a campaign's machine.json gives the reason")
 

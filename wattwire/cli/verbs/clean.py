@@ -104,9 +104,9 @@ def _agreed(yes: bool) -> bool:
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("Nothing was removed. To remove them, repeat the command with --yes")
+        print("Nothing was removed. To remove them, repeat the command with --yes.")
         return False
-    if input("Remove it? [y/N] ").strip().lower() in {"y", "yes"}:
+    if input("Remove them? [y/N] ").strip().lower() in {"y", "yes"}:
         return True
     print("Nothing was removed.")
     return False

@@ -194,7 +194,7 @@ def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Ite
             text += "; only if a study requests it"
         if meter["state"] == "present":
             denied = meter.get("info", {}).get("denied")
-            text += f"; may not be read: {', '.join(denied)}" if denied else ""
+            text += f"; not readable: {', '.join(denied)}" if denied else ""
             yield Item(meter["name"], "note" if denied else "ok", text)
             continue
         command = meter["grant"]
@@ -382,7 +382,7 @@ def udev_lines(catalog: Catalog) -> Iterator[str]:
     yield f"#   groupadd --force {GROUP}; usermod --append --groups {GROUP} {user}"
     yield f"#   wattwire doctor --print-udev > {RULES_FILE}"
     yield "#   udevadm control --reload; udevadm trigger --action=add"
-    yield f"# {user} has the right from the next login on. To remove the right, delete the file."
+    yield f"# The right takes effect at the next login of {user}. To remove it, delete the file."
     for name in sorted(catalog.meters):
         rules = _udev_rules(catalog, name)
         if rules:

@@ -16,10 +16,10 @@ examples:
   wattwire exec --repeat 5 --messages 10000 -- ./my_publisher --count 10000
   wattwire exec --for 30s --attach unit:mosquitto --attach pid:1234
 
-Measured: CPU time, memory, threads, context switches and, where a counter can be read, energy.
-Not measured: latency, loss and throughput; for those there are `wattwire try` and studies.
-The command's input is empty. Its output goes to a log and, live, to standard error. At the end of
---for it is sent SIGINT, then SIGTERM, then SIGKILL. Attached processes are only observed.
+wattwire measures CPU time, memory, threads, context switches and, if a counter is readable, energy.
+It does not measure latency, loss and throughput; use `wattwire try` or a study for these.
+The command's input is empty. Its output goes to a log and to standard error. At the end of --for,
+wattwire sends it SIGINT, then SIGTERM, then SIGKILL. Attached processes receive no signals.
 """
 
 

@@ -123,9 +123,7 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
     given |= {"--block": options.block, "--run": options.run}
     foreign = [name for name, value in given.items() if value]
     if foreign:
-        raise UsageError(
-            f"{', '.join(foreign)}: allowed only with `import csv FILE`; leave out the option"
-        )
+        raise UsageError(f"{', '.join(foreign)}: allowed only with `import csv FILE`")
     if options.campaign:
         refuse_used(Path(options.campaign))
     reader = imports.find(options.study, default_roots())

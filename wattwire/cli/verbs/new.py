@@ -50,7 +50,7 @@ def new(options: argparse.Namespace) -> int:
         raise MissingError(
             f"{path}: cannot be written ({error.strerror}); name a file in a writable folder"
         ) from error
-    print(f"Wrote {path}: a study that runs as it is, with a comment at every line.")
+    print(f"Wrote {path}. The study runs without changes, and comments explain every line.")
     print(f"Next: wattwire plan {shlex.quote(str(path))}")
     return EXIT_OK
 

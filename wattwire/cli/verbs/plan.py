@@ -107,8 +107,8 @@ def plan(options: argparse.Namespace) -> int:
     for line in _headline(study, len(kept), runs, estimate, builds):
         print(line)
     if prepared.unasked:
-        _say(f"part of the design, --only {options.only}: "
-             f"{plural(prepared.unasked, 'other treatment')} not selected")  # fmt: skip
+        _say(f"part of the design: --only {options.only} skips "
+             f"{plural(prepared.unasked, 'other treatment')}")  # fmt: skip
     if study.plan.stop_width:
         _say(f"stops by width: after block {study.plan.blocks_min} or later, as soon as the "
              f"primary ratio's interval reaches ± {100 * study.plan.stop_width:g} % or less; "
@@ -162,15 +162,15 @@ def _headline(
     traced = treatments * study.plan.syscall_runs
     extra_runs = f" + {traced} that count system calls" if traced else ""
     settling = sum(run.control == SETTLING for run in runs)
-    extra_runs += f" + {settling} that find the warm-up" if settling else ""
-    controls = f" and {control} control runs" if control else ""
+    extra_runs += f" + {settling} that determine the warm-up" if settling else ""
+    controls = f" and {plural(control, 'control run')}" if control else ""
     build_time = duration_words(sum(builds.values()))
     build_part = f", after {plural(len(builds), 'build')} in about {build_time}" if builds else ""
     return textwrap.wrap(
         f"{study.heading}: {plural(treatments, 'treatment')}{controls} × "
         f"{plural(study.plan.blocks, 'block')}{extra_runs} = "
-        f"{len(runs)} runs, about {duration_words(estimate.seconds)} "
-        f"(estimate: {estimate.run_seconds:.1f} s a run){build_part}.",
+        f"{plural(len(runs), 'run')}, about {duration_words(estimate.seconds)} "
+        f"(estimate: {estimate.run_seconds:.1f} s per run){build_part}.",
         WIDTH,
         break_on_hyphens=False,
     )
@@ -192,11 +192,11 @@ def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
         return [f"warm-up in closed loop: {by_time}"]
     cells = len(piloted(treatments, plan))
     return [
-        f"warm-up in closed loop: {SETTLING_RUNS} settling runs of each of "
-        f"{plural(cells, 'cell')} ({SETTLING_CALLS:,} calls or {SETTLING_S:g} s) find how many "
-        f"calls each needs; the largest number ({STEPS[0]} to {STEPS[-1]:,}; at most "
-        f"{duration_words(plan.warmup_max_s)} a run) is the discarded warm-up of every treatment. "
-        "Latency and costs exclude it. --warmup none skips it"
+        f"warm-up in closed loop: {SETTLING_RUNS} settling runs per cell ({plural(cells, 'cell')}; "
+        f"{SETTLING_CALLS:,} calls or {SETTLING_S:g} s per run) determine the number of calls that "
+        f"each cell needs. wattwire discards the largest number ({STEPS[0]} to {STEPS[-1]:,}; at "
+        f"most {duration_words(plan.warmup_max_s)} per run) from every treatment. To skip the "
+        "settling runs, use --warmup none."
     ]
 
 
@@ -225,7 +225,7 @@ def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
 def _print_forecast(study: Study, runs: Sequence[PlannedRun], estimate: Forecast) -> None:
     free_bytes = host.free_disk_bytes(Path.cwd())
     _say(f"time: a run is {estimate.basis}; a busy machine adds up to "
-         f"{study.plan.quiet_wait_s:g} s a run; failed runs are repeated")  # fmt: skip
+         f"{study.plan.quiet_wait_s:g} s per run; failed runs are repeated")  # fmt: skip
     for line in memory_lines(node_memory_bytes(study, runs), host.memory_bytes()):
         _say(line)
     tight = estimate.disk_bytes + study.validity.free_disk_bytes_min > free_bytes
@@ -288,12 +288,12 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
         absent = sorted(set(study.factors) - set(evidence.factors))
         if absent:
             raise UsageError(
-                f"--pilot {pilot}: its study ({evidence.study.name}) does not have the "
-                f"factor {', '.join(absent)} of {study.name}; use a campaign of the same study"
+                f"--pilot {pilot}: its study ({evidence.study.name}) lacks factors of "
+                f"{study.name} ({', '.join(absent)}); use a campaign of the same study"
             )
         width_share = share(width, "--width") if width else study.plan.stop_width or WIDTH_SHARE
         margin = study.answers.margin
-        _say(f"from the pilot {pilot} ({evidence.usable.height} valid runs):")
+        _say(f"from the pilot {pilot} ({plural(evidence.usable.height, 'valid run')}):")
         aim = piloting.Aim(width_share, margin, study.plan.blocks)
         for line in pilot_words.lines(evidence, piloting.predict(evidence, aim)):
             _say(f"  {line}")

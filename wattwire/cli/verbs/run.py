@@ -31,8 +31,8 @@ from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.campaign import used_attempt
 
 AGAIN = (
-    "Next: measure again when the machine is quiet; or judge these runs by other limits, for "
-    "exploration only: wattwire report {} --validity look=true"
+    "Next: measure again when the machine is quiet. For exploration only, this command accepts the "
+    "stored runs: wattwire report {} --validity look=true"
 )
 
 
@@ -107,7 +107,7 @@ def execute(
             runner.execute()
     except KeyboardInterrupt:
         directory = shlex.quote(str(runner.campaign.path))
-        print(f"Go on with: wattwire run --resume {directory}", file=sys.stderr)
+        print(f"Continue with: wattwire run --resume {directory}", file=sys.stderr)
         raise
     finally:
         runner.close()
@@ -325,15 +325,15 @@ def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
     planned, counted = campaign.journal.runs(), campaign.journal.runs(first_block=1)
     settling = set(planned) - set(counted)
     if settling:
-        yield f"{len(settling & done)} of {plural(len(settling), 'settling run')} are done."
+        yield f"Done: {len(settling & done)} of {plural(len(settling), 'settling run')}."
     rows = [row for row in _measured(campaign.rows()) if row["run"] not in settling]
     sides = _usable_by_side(rows)
     usable = sum(sum(side.values()) for side in sides)
     done_count = len(done - settling)
-    yield f"{done_count} of {len(counted)} runs are done, {usable} of them valid."
+    yield f"Done: {done_count} of {plural(len(counted), 'run')}; valid: {usable}."
     has_study = (campaign.path / "study.json").exists()
     if has_study and campaign.study.validity.look:
-        yield "This is a look, so no run is excluded for the machine's state."
+        yield "With --look, wattwire excludes no run because of the machine's state."
 
 
 def status(options: argparse.Namespace) -> int:

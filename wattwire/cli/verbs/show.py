@@ -106,8 +106,8 @@ def _folder(campaign: Campaign, run: str) -> Path:
     if run.isdigit():
         if not 1 <= int(run) <= len(planned):
             raise UsageError(
-                f"{campaign.path}: run {run}: the campaign has {len(planned)}; allowed: 1 to "
-                f"{len(planned)}, in the order of `wattwire plan --table`"
+                f"{campaign.path}: run {run} does not exist; allowed: 1 to {len(planned)}, in "
+                "the order of `wattwire plan --table`"
             )
         run = planned[int(run) - 1]
     attempts = campaign.journal.attempts()
@@ -145,7 +145,7 @@ def _known_runs(campaign: Campaign) -> str:
     planned = campaign.journal.runs()
     if not planned:
         return "This campaign has no plan yet."
-    return f"Its {len(planned)} runs are {planned[0]} to {planned[-1]}, or 1 to {len(planned)}."
+    return f"Allowed: {planned[0]} to {planned[-1]}, or 1 to {len(planned)}."
 
 
 # -- description of a run ----------------------------------------------------------------------
@@ -210,7 +210,7 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
     before = conditions_before(document)
     yield (
         "before it began",
-        f"other load {percent(before['other_load_share'])}, stolen "
+        f"other load {percent(before['other_load_share'])}, stolen CPU time "
         f"{percent(before['steal_share'])}, waited {before['waited_s']:g} s"
         + ("" if before["quiet"] else "; the machine did not become quiet"),
     )
@@ -253,7 +253,7 @@ def _processes(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[
 
 def _exit_words(end: Mapping[str, Any] | None) -> str:
     if end is None:
-        return "never ended by itself"
+        return "did not end by itself"
     if end.get("guard_lost"):
         return "its guard died"
     return f"killed by signal {end['signal']}" if end.get("signal") else f"exit {end.get('code')}"
@@ -269,7 +269,7 @@ def _settings(nodes: list[dict[str, Any]]) -> list[str]:
     for node in nodes:
         ready = node.get("ready")
         if not ready:
-            lines += [f"{node['process']} was never ready", ""]
+            lines += [f"{node['process']} did not become ready", ""]
             continue
         library = ready.get("library", {})
         library_name = " ".join(str(library[k]) for k in ("name", "version") if library.get(k))
@@ -277,7 +277,9 @@ def _settings(nodes: list[dict[str, Any]]) -> list[str]:
         settings = tuple((k, _plain(v)) for k, v in values.items() if v not in ("", None))
         blocks.setdefault((library_name or "the library", settings), []).append(node["process"])
     for (library_name, settings), processes in blocks.items():
-        lines += _pairs(f"In force in {listed(processes)}, as {library_name} says", settings)
+        lines += _pairs(
+            f"Settings in effect in {listed(processes)}, as {library_name} reports", settings
+        )
     return lines
 
 

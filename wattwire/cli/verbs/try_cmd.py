@@ -45,7 +45,7 @@ WARMUP_S_MAX = 0.2
 WARMUP_SHARE = 0.1
 HEAD = """\
 # Written by: {command}
-# Change what you like and run it: wattwire run FILE
+# Edit this file as required, and run it with `wattwire run FILE`.
 # Every key is explained in docs/manifests.md.
 """
 
@@ -122,7 +122,7 @@ def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared
     headline += f" {build_words(builds)}." if builds else ""
     skipped = prepared.skipped
     reasons = (f"Skipped: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
-    closed = "In closed loop --for does not apply: a run ends after its calls (--set count=CALLS)."
+    closed = "In closed loop, --for has no effect; a run ends after its calls (--set count=CALLS)."
     notes = [closed] if study.held.get("loop") == "closed" else []
     for text in (headline, *reasons, *notes):
         print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)), flush=True)
@@ -243,8 +243,9 @@ def _study_key(text: str, cells: Sequence[Cell]) -> str:
     lacking = [cell.name for cell in cells if key not in cell.middleware.settings]
     if lacking:
         raise UsageError(
-            f"--set {key}: {', '.join(lacking)} lack this setting. Compare cells that have it, "
-            "or write a study (wattwire new FILE)."
+            f"--set {key}: cells without this setting: {', '.join(lacking)}. Compare cells "
+            "that have "
+            "it, or write a study (wattwire new FILE)."
         )
     return f"fixed.settings.{key}={value}"
 

@@ -20,7 +20,7 @@ def said(**changes):
 def test_a_closed_loop_that_ends_within_its_warm_up_is_cautioned_against():
     (sentence,) = said(plan={"warmup_s": 1.0})
     assert "1,000 calls" in sentence
-    assert "unless a call takes more than 1,000 us" in sentence
+    assert "of less than 1,000 µs each end within" in sentence
     assert "plan.warmup_s = 1 s" in sentence
 
 
@@ -33,7 +33,7 @@ def test_a_closed_loop_of_enough_calls_and_an_open_loop_are_not():
 
 def test_a_study_that_compares_nothing_is_cautioned_against_where_it_could():
     (sentence,) = said(question=[])
-    assert sentence.startswith("no [[question]]")
+    assert sentence.startswith("the study has no [[question]]")
     assert said(question=[], factors={"loop": ["open"]}) == []
 
 
@@ -44,6 +44,6 @@ def test_a_level_that_changes_nothing_is_named():
     assert said(fixed={"outstanding_max": 8}) == [], "one of the two loops is open"
     literal = {"payload_bytes": 1024, "literal": "Hello World"}
     (sentence,) = said(fixed=literal)
-    assert "payload_bytes has no effect: literal 'Hello World'" in sentence
+    assert "payload_bytes has no effect, because literal 'Hello World'" in sentence
     assert said(fixed={"payload_bytes": 1024}) == []
     assert said(fixed={"literal": "Hello World"}) == []

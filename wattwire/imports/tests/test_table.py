@@ -88,7 +88,7 @@ def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
         (PLAIN.replace("c,1,tue", ",1,tue"), request(), "line 3: lang: found nothing"),
         (PLAIN.replace("mon,1.5", "mon"), request(), "line 2: found 3 cells; the header has 4"),
         ("lang,lang\n1,2\n", request(), 'two columns "lang"'),
-        (PLAIN, request("lang", "size", "day"), "no repeated runs. Each of the 4 combinations"),
+        (PLAIN, request("lang", "size", "day"), "no repeated runs, because each combination"),
         (PLAIN, request("lang", "lang"), "column lang: named twice, in --factor and in --factor"),
         (PLAIN, request("lang", run="day"), "line 4: found lang py for run mon; line 2 has c"),
         (b"lang,power\n\xff\xfe,1\n", request(), "not UTF-8 text"),

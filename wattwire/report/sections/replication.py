@@ -25,7 +25,7 @@ PHRASES = Phrases(
             "search{weak}, {near:count} within 1 %, {differ:count} differ, {absent:count} cannot "
             "be computed from these data."
         ),
-        "weak": " ({weak:count} of the matches are weak: few digits)",
+        "weak": " (weak matches, with few digits: {weak:count})",
         "recipes_differ": (
             "Each number is compared with the result of a specific recipe, which may differ from "
             "the recipe of the import. The answers above use the recipe of the import."

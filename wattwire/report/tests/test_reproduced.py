@@ -53,7 +53,7 @@ def table(section, key: str) -> Table:
 def test_the_count_of_every_verdict_comes_first(tmp_path) -> None:
     part = sections(tmp_path, checks=CHECKS)["replication"]
     assert part.parts[0].words == (
-        "Of 5 printed numbers: 2 exact, 1 exact by search (1 of the matches are weak: few digits), "
+        "Of 5 printed numbers: 2 exact, 1 exact by search (weak matches, with few digits: 1), "
         "0 within 1 %, 1 differ, 1 cannot be computed from these data."
     )
     rows = table(part, "reproduced").rows

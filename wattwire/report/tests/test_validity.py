@@ -80,7 +80,7 @@ def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
     shape = Shape(**SMALL, drop_runs=tuple(range(100)), study={"validity": {"look": True}})
     campaign = Campaign(write_campaign(tmp_path / "c", shape))
     assert sentences(gather(campaign)) == [
-        "This is a look, so no run is excluded for the machine's state."
+        "With --look, wattwire excludes no run because of the machine's state."
     ]
 
 
@@ -117,5 +117,5 @@ def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
     look = Rejudged(busy, ValidityLimits(look=True), "look=true")
     assert next(notices(gather(look))) == Look(8, 2, (("other_load", 2),))
     told = sentences(gather(look))[0]
-    assert told.startswith("This is a look, so no run is excluded for the machine's state.")
+    assert told.startswith("With --look, wattwire excludes no run because of the machine's state.")
     assert told.endswith("would have excluded 2 of 8 runs (25 %): other load 2.")

@@ -7,6 +7,7 @@ lines name the treatments that are missing from a comparison, in addition to the
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ IN_WORDS = {
 """Codes of exclusion reasons → text."""
 PAIR = ("middleware", "language")
 """The two factors that together identify a cell."""
-ADVICE = "; install it and try again"
+ADVICE = re.compile("; install (it|them) and try again$")
 Levels = Mapping[str, Any]
 
 
@@ -129,7 +130,7 @@ def treatments(evidence: Evidence) -> list[Missing]:
         names = tuple(
             name for name, _ in _named_groups(evidence, skipped_treatments, all_treatments)
         )
-        why = reason.removesuffix(ADVICE)
+        why = ADVICE.sub("", reason)
         why = why.removeprefix(f"{names[0]}: ") if len(names) == 1 else why
         missing.append(Missing(names, why, left_out=True))
     return missing

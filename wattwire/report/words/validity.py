@@ -10,7 +10,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "validity",
     {
-        "look": ("This is a look, so no run is excluded for the machine's state."),
+        "look": "With --look, wattwire excludes no run because of the machine's state.",
         "look_excluded_none": (
             "The default limits would not have excluded any run ({runs:plural run})."
         ),

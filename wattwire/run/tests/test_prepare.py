@@ -147,7 +147,7 @@ def test_a_client_calls_a_server_in_another_language_that_speaks_its_wire(tmp_pa
             {"payload_bytes": 31, "payload_encoding": "text"},
             "mmm/one carries at least 32 bytes, not 31",
         ),
-        ({"settings.patience": 5}, r"mmm/one has no patience = 5 \(it has: 0\)"),
+        ({"settings.patience": 5}, r"mmm/one does not support patience = 5 \(supported: 0\)"),
     ],
 )
 def test_what_a_cell_alone_cannot_do_is_left_out_with_its_reason(tmp_path, fixed, message):
