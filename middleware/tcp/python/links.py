@@ -22,6 +22,14 @@ def connect_all(kit: Kit) -> list[Stream]:
     return [connect(kit, endpoint) for endpoint in endpoints]
 
 
+def connect_successor(kit: Kit) -> Stream:
+    """Return a relay's stream to the next node of the pipeline."""
+    endpoints = kit.spec["peers.endpoints"]
+    if not endpoints:
+        raise BadSpec("peers.endpoints", endpoints, "at least one HOST:PORT")
+    return connect(kit, endpoints[-1])
+
+
 class Listener:
     """A listening socket and the streams that it accepted."""
 

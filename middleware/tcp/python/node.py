@@ -10,6 +10,9 @@ run(
         "server": "service:server",
         "ping": "service:client",
         "pong": "service:server",
+        "source": "topic:publish",
+        "relay": "pipeline:relay",
+        "sink": "topic:subscribe",
     },
     settings={
         "tcp_nodelay": bool,

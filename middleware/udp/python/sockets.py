@@ -61,7 +61,15 @@ def peer_addresses(kit: Kit) -> list[Address]:
     """Return a sender's destinations: settings.endpoint_override, or peers.endpoints."""
     override = kit.setting("endpoint_override")
     key = "settings.endpoint_override" if override else "peers.endpoints"
-    endpoints = override.split(",") if override else kit.spec["peers.endpoints"]
+    return _addresses(key, override.split(",") if override else kit.spec["peers.endpoints"])
+
+
+def successor_address(kit: Kit) -> Address:
+    """Return the address of a relay's next node; settings.endpoint_override is only for senders."""
+    return _addresses("peers.endpoints", kit.spec["peers.endpoints"])[-1]
+
+
+def _addresses(key: str, endpoints: list[str]) -> list[Address]:
     addresses = []
     for endpoint in endpoints:
         host, _, port = endpoint.rpartition(":")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chains import chain_specs
 from pairs import LISTENERS, ROOT, settings, spec
 from wattwire_kit import Kit
 
@@ -99,6 +100,10 @@ def roles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         monkeypatch.delitem(sys.modules, name)
 
     def function_of(pattern: str, role: str) -> Any:
+        if role == "relay":
+            return importlib.import_module("pipeline").relay
+        if pattern == "pipeline":
+            pattern, role = "topic", {"source": "publisher", "sink": "subscriber"}[role]
         module = {"topic": "topic", "action": "action"}.get(pattern, "service")
         sends = role == LISTENERS[pattern][1]
         verbs = ("publish", "subscribe") if pattern == "topic" else ("client", "server")
@@ -139,31 +144,74 @@ def lookups(
     return receiver.spec.lookups, sender.spec.lookups
 
 
+@pytest.fixture
+def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which every use of JSON in this process adds its function's name."""
+    names: list[str] = []
+
+    def counted(name: str, function: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
+            names.append(name)
+            return function(*args, **options)
+
+        return call
+
+    for name in ("dumps", "loads"):
+        monkeypatch.setattr(json, name, counted(name, getattr(json, name)))
+    return names
+
+
+def relay_lookups(roles: Any, middleware: str, out: Path, count: int) -> int:
+    """Return the number of spec look-ups of a relay in a run of `count` messages."""
+    window = {"period_ns": 1_000_000, "duration_ns": count * 1_000_000}
+    nodes: list[Node] = []
+    endpoints: list[str] = []
+    for values in reversed(chain_specs(middleware, 1, **window)):
+        role = values["role"]
+        node = Node(roles("pipeline", role), values | {"peers.endpoints": endpoints}, out / role)
+        nodes.append(node)
+        if role != "source":
+            endpoints = node.lines.expect("LISTENING")["endpoints"]
+    sink, relay, source = nodes
+    for node in nodes:
+        node.lines.expect("READY")
+        node.spec.lookups = 0  # excludes look-ups before READY
+    start_ns = time.monotonic_ns() + 100_000_000
+    for node in nodes:
+        node.lines.go(start_ns)
+    assert source.lines.expect("SENT")["sent"] == count
+    for node in (source, relay, sink):
+        node.lines.end()
+    for node in nodes:
+        node.lines.expect("DONE")
+        node.thread.join(20)
+    assert relay.lines.fields["DONE"]["recorded"] == count
+    return relay.spec.lookups
+
+
+@pytest.mark.parametrize("roles", ["loopback", "udp", "tcp"], indirect=True)
+def test_the_lookups_of_a_relay_do_not_depend_on_the_number_of_messages(
+    roles: Any, tmp_path: Path, texts: list[str], request: pytest.FixtureRequest
+) -> None:
+    middleware = request.node.callspec.params["roles"]
+    once = relay_lookups(roles, middleware, tmp_path / "1", CALLS)
+    assert once == relay_lookups(roles, middleware, tmp_path / "2", 2 * CALLS)
+    assert texts == []
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
     ("roles", "pattern"), CELLS, indirect=["roles"], ids=[f"{m}-{p}" for m, p in CELLS]
 )
 def test_the_number_of_lookups_does_not_depend_on_the_number_of_messages(
-    roles: Any, pattern: str, loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    roles: Any, pattern: str, loop: str, tmp_path: Path, texts: list[str],
     request: pytest.FixtureRequest,
 ) -> None:  # fmt: skip
     middleware = request.node.callspec.params["roles"]
     changes = LOOPS[loop]
     if middleware != "loopback" and "pacing" in changes:
         pytest.skip("the cell has no timer of its own")
-    texts = 0
-
-    def counted(function: Any) -> Any:
-        def call(*args: Any, **options: Any) -> Any:
-            nonlocal texts
-            texts += 1
-            return function(*args, **options)
-
-        return call
-
-    for name in ("dumps", "loads"):
-        monkeypatch.setattr(json, name, counted(getattr(json, name)))
     once = lookups(roles, middleware, pattern, tmp_path / "1", CALLS, changes)
     twice = lookups(roles, middleware, pattern, tmp_path / "2", 2 * CALLS, changes)
     assert once == twice
-    assert texts == 0
+    assert texts == []

@@ -178,6 +178,20 @@ def test_a_pipeline_carries_every_payload_unchanged(shape: str, tmp_path: Path) 
     assert {(done["foreign"], done["corrupt"]) for done in outcome.done} == {(0, 0)}
 
 
+@pytest.mark.parametrize("middleware", ["udp", "tcp"])
+@pytest.mark.parametrize("shape", ["bytes", "text", "long", "empty", "literal"])
+def test_pipelines_of_sockets_carry_every_payload(
+    middleware: str, shape: str, tmp_path: Path
+) -> None:
+    outcome = run_chain(middleware, ["python"] * 4, tmp_path, **SHAPES[shape])
+    assert outcome.codes == [0] * 4
+    assert [done["recorded"] for done in outcome.done] == [50] * 4
+    assert [done["sent"] for done in outcome.done] == [50, 50, 50, 0]
+    assert {(done["foreign"], done["corrupt"]) for done in outcome.done} == {(0, 0)}
+    for records in outcome.records[1:]:
+        assert [record[0] & COUNTER for record in records] == list(range(50))
+
+
 def test_a_source_with_a_timer_of_its_own_sends_messages(tmp_path: Path) -> None:
     window = {"phase_ns": 10_000_000, "period_ns": 10_000_000, "duration_ns": 310_000_000}
     outcome = run_chain("loopback", ["python"] * 2, tmp_path, pacing="native", **window)
