@@ -8,7 +8,7 @@
 inline void goal_client(Kit& kit) {
   Link link(kit);
   link.open(false);
-  const Address server_address = link.peers().at(0);
+  const Address server_address = link.peers(kit.integer("peers.count")).at(0);
   std::map<uint64_t, Slot*> goals;
   auto poll = [&](int64_t timeout_ns) {
     auto frame = link.receive(timeout_ns);

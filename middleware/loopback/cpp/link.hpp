@@ -50,6 +50,7 @@ struct Frame {
   uint8_t kind;
   uint64_t number;
   Bytes payload;  // valid until the next receive
+  Bytes encoded;  // the payload as it arrived; differs from `payload` for records
   Address sender;
 };
 
@@ -79,8 +80,8 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // Returns the addresses of the peers from the endpoints `@name`, which must be bound.
-  std::vector<Address> peers() const {
+  // Returns the addresses of at least `count` endpoints `@name`, which must be bound.
+  std::vector<Address> peers(int64_t count) const {
     std::vector<Address> addresses;
     for (const auto& endpoint : kit_.strings("peers.endpoints")) {
       Address address = Address::of(endpoint.substr(endpoint.rfind('@', 0) == 0 ? 1 : 0));
@@ -90,9 +91,9 @@ class Link {
       if (failed != 0) throw MiddlewareFailed("connect " + endpoint + ": " + strerror(failed));
       addresses.push_back(address);
     }
-    if (static_cast<int64_t>(addresses.size()) < kit_.integer("peers.count"))
+    if (static_cast<int64_t>(addresses.size()) < count)
       throw MiddlewareFailed(std::to_string(addresses.size()) + " endpoints for " +
-                             std::to_string(kit_.integer("peers.count")));
+                             std::to_string(count));
     return addresses;
   }
 
@@ -177,7 +178,7 @@ class Link {
     if (count < static_cast<ssize_t>(kHeadBytes)) return std::nullopt;
     frame.kind = frame_[0];
     std::memcpy(&frame.number, &frame_[1], 8);
-    frame.payload = {&frame_[kHeadBytes], static_cast<size_t>(count) - kHeadBytes};
+    frame.payload = frame.encoded = {&frame_[kHeadBytes], static_cast<size_t>(count) - kHeadBytes};
     if (kit_.encoding() == "record") {
       record_ = wattwire::record_from_json(frame.payload.view());
       frame.payload = record_ ? Bytes(*record_) : Bytes::unreadable();

@@ -1,5 +1,6 @@
 // Loopback node: AF_UNIX datagrams between processes of a host.
 #include "action.hpp"
+#include "pipeline.hpp"
 #include "service.hpp"
 #include "topic.hpp"
 
@@ -14,7 +15,10 @@ int main(int argc, char** argv) {
                 {"ping", client},
                 {"pong", server},
                 {"action_client", goal_client},
-                {"action_server", goal_server}};
+                {"action_server", goal_server},
+                {"source", publish},
+                {"relay", relay},
+                {"sink", subscribe}};
   cell.settings = {{"fault_role", Type::kString},    {"die_at", Type::kString},
                    {"hang_at", Type::kString},       {"drop_every", Type::kInteger},
                    {"drop_counters", Type::kString}, {"duplicate_every", Type::kInteger},

@@ -8,7 +8,7 @@
 inline void client(Kit& kit) {
   Link link(kit);
   link.open(false);
-  const Address server_address = link.peers().at(0);
+  const Address server_address = link.peers(kit.integer("peers.count")).at(0);
   uint64_t calls = 0;
   auto call = [&](Bytes buffer, int64_t timeout_ns) -> std::optional<Bytes> {
     const uint64_t counter = calls++;

@@ -6,7 +6,7 @@
 inline void publish(Kit& kit) {
   Link link(kit);
   link.open(false);
-  const std::vector<Address> peers = link.peers();
+  const std::vector<Address> peers = link.peers(kit.integer("peers.count"));
   link.ready(static_cast<int64_t>(peers.size()));
   auto transmit = [&](uint64_t counter, Bytes buffer) {
     bool good = true;
