@@ -258,7 +258,7 @@ def _without_run(
     """Return an error that names the level without a run; None if both levels have runs."""
     run_levels = set(levels_of(frame, wanted.factor)) if frame.height else set()
     for level in (wanted.level, wanted.baseline):
-        if run_levels and not any(same_level(level, one) for one in run_levels):
+        if run_levels and not any(same_level(level, run_level) for run_level in run_levels):
             return stats.NotComputable(f"no valid run of {evidence.title(wanted.factor, level)}")
     return None
 

@@ -144,13 +144,13 @@ class Failed:
 
 def failed(evidence: Evidence) -> list[Failed]:
     """Return each treatment with incomplete valid runs, most frequent outcomes first."""
-    found = []
+    treatments = []
     for group in by_treatment(evidence, evidence.usable).values():
         counted = Counter(str(outcome) for outcome in group["outcome"].to_list())
         outcomes = [entry for entry in counted.most_common() if entry[0] != "completed"]
         if outcomes:
-            found.append(Failed(_levels(evidence, group), outcomes, group.height))
-    return found
+            treatments.append(Failed(_levels(evidence, group), outcomes, group.height))
+    return treatments
 
 
 def too_few_in_all(evidence: Evidence, response: Response) -> stats.TooFew | None:

@@ -229,8 +229,8 @@ def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Ans
 
 def _notes(evidence: Evidence) -> list[str]:
     notes: list[str] = []
-    if steady_state.are_asked(evidence):
-        unsettled = steady_state.told_unsettled(evidence, all_series(evidence))
+    if steady_state.expects_steady_state(evidence):
+        unsettled = steady_state.unsettled_sentence(evidence, all_series(evidence))
         notes += [unsettled] if unsettled else []
     notes += filter(None, [concurrency.sentence(evidence)])
     if evidence.warm_up:

@@ -81,7 +81,7 @@ class Remark:
 class Imported:
     """A campaign that other authors measured.
 
-    `runs` has one row per run with the columns of the store (`run/results/columns.py`): run,
+    `runs` has one row per run with the columns of the store (`run/results/schema.py`): run,
     attempt, block, position, verdict, outcome, used, control, factor.NAME, and responses with the
     store's names and units, per node as STEM.ROLE.INDEX. `columns` describes responses that the
     store does not define: name -> {unit, kind, summary}. `reasons` maps runs to the reason why they

@@ -31,8 +31,8 @@ _LISTS = {
 class Part:
     """The requested part of a design, with the typed option and the number of other treatments."""
 
-    said: str
-    unasked: int
+    option: str
+    unselected: int
 
 
 @dataclass(frozen=True)

@@ -40,12 +40,12 @@ while True:
 class Measured:
     """Measured CPU use and power of one load step.
 
-    `asked_cores` is the requested load, `load_cores` the CPU use of the load processes, and
+    `requested_cores` is the requested load, `load_cores` the CPU use of the load processes, and
     `busy_cores` the CPU use of the whole machine. Power is in W.
     """
 
     block: int
-    asked_cores: float
+    requested_cores: float
     busy_cores: float
     load_cores: float
     power_w: float

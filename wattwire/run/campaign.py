@@ -88,9 +88,9 @@ class CampaignRunner:
         prepared = self._prepare(study, options.choose)
         plan = make_plan(prepared.treatments, study.plan)
         campaign = self.campaign
-        selection = {PART: {"said": options.only, "unasked": prepared.unasked}}
+        selection = {PART: {"said": options.only, "unasked": prepared.unselected}}
         campaign.freeze(
-            "study.json", {"name": name, **(selection if prepared.unasked else {}), **document}
+            "study.json", {"name": name, **(selection if prepared.unselected else {}), **document}
         )
         campaign.keep(path.resolve(), "study.toml")
         if document.get("published"):

@@ -33,7 +33,7 @@ class Prepared:
     skipped: list[tuple[Treatment, str]]
     builds: dict[str, CellBuild]
     """`Cell.known_as` → the build of that cell."""
-    unasked: int = 0
+    unselected: int = 0
     """Number of treatments that `choose` excluded from the design; not in any other field."""
 
 
@@ -62,7 +62,7 @@ def prepare(
     cells: dict[str, dict[str, Cell]] = {}
     skipped: list[tuple[Treatment, str]] = []
     builds: dict[str, CellBuild] = {}
-    unasked = 0
+    unselected = 0
     catalogs = {
         name: catalog.of_variant(name, variant.root)
         for name, variant in study.variants.items()
@@ -70,7 +70,7 @@ def prepare(
     }
     for treatment, excluded in expand(study):
         if choose is not None and not choose(treatment):
-            unasked += 1
+            unselected += 1
             continue
         treatment_catalog = catalogs.get(str(treatment.get(FACTOR)), catalog)
         chosen, reason = None, excluded or _awaited_gap(treatment, study, treatment_catalog)
@@ -84,15 +84,16 @@ def prepare(
     if not treatments and not skipped:
         raise UsageError(
             f"study {study.name}: --only selects no treatment; the design has "
-            f"{plural(unasked, 'treatment')}, but none with these levels"
+            f"{plural(unselected, 'treatment')}, but none with these levels"
         )
     if not treatments:
         reasons = sorted({reason for _, reason in skipped})
         raise MissingError(
-            f"study {study.name}: no treatment {'that --only selects ' if unasked else ''}can be "
+            f"study {study.name}: no treatment "
+            f"{'that --only selects ' if unselected else ''}can be "
             f"run here ({plural(len(skipped), 'treatment')} skipped): " + "; ".join(reasons)
         )
-    return Prepared(treatments, cells, skipped, builds, unasked)
+    return Prepared(treatments, cells, skipped, builds, unselected)
 
 
 def counts_system_calls(catalog: Catalog, meter: str) -> bool:

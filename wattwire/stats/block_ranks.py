@@ -5,8 +5,8 @@ errors. This is the rank counterpart of the block analysis of variance. Quade's 
 by their range; Friedman's test weights them equally.
 How: p comes from permutation within blocks and accounts for ties. For few arrangements, enumeration
 gives an exact p. Otherwise, p comes from DRAWS seeded permutations plus the observed arrangement.
-From CHI_SQUARED_MIN blocks, the chi-squared approximation is used; it is too inaccurate for fewer
-blocks.
+With CHI_SQUARED_MIN or more blocks, p comes from the chi-squared approximation, which is too
+inaccurate for fewer blocks.
 What it misses: which levels differ, and by how much. The test gives no result with too few blocks
 to reach p < 5 %. Blocks without a value at every level are excluded.
 Reference: Friedman 1937, JASA 32:675; Quade 1979, JASA 74:680; Conover, Practical Nonparametric

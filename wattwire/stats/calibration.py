@@ -34,7 +34,7 @@ class Step:
     """One step of load: the cores requested, and the measured CPU time and power."""
 
     block: int
-    asked_cores: float
+    requested_cores: float
     busy_cores: float
     power_w: float
 
@@ -58,7 +58,7 @@ def joules_per_cpu_second(
 ) -> Calibrated | BelowResolution | TooFew | NotComputable:
     """Return c in J per CPU second, from steps of at least three blocks.
 
-    Each block has idle steps (`asked_cores` is 0) and loaded steps.
+    Each block has idle steps (`requested_cores` is 0) and loaded steps.
     """
     blocks: dict[int, list[Step]] = defaultdict(list)
     for step in steps:
@@ -70,7 +70,7 @@ def joules_per_cpu_second(
     powers: list[np.ndarray] = []
     for number, block in sorted(blocks.items()):
         busy = np.array([s.busy_cores for s in block])
-        if np.ptp(busy) < RISE_CORES_MIN or not any(s.asked_cores == 0 for s in block):
+        if np.ptp(busy) < RISE_CORES_MIN or not any(s.requested_cores == 0 for s in block):
             return NotComputable(
                 f"in block {number}, the load did not increase the machine's CPU time, because "
                 f"other programs used {busy.min():.2g} cores throughout; calibrate while these "
@@ -118,11 +118,11 @@ def _slope_p(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
 
 def _rises(block: Sequence[Step]) -> list[tuple[float, float]]:
     """Return (requested cores, J per CPU second) of each loaded step relative to the idle mean."""
-    idle = [s for s in block if s.asked_cores == 0]
+    idle = [s for s in block if s.requested_cores == 0]
     base_w = float(np.mean([s.power_w for s in idle]))
     base_busy = float(np.mean([s.busy_cores for s in idle]))
     return [
-        (s.asked_cores, (s.power_w - base_w) / (s.busy_cores - base_busy))
+        (s.requested_cores, (s.power_w - base_w) / (s.busy_cores - base_busy))
         for s in block
-        if s.asked_cores > 0 and s.busy_cores - base_busy >= RISE_CORES_MIN
+        if s.requested_cores > 0 and s.busy_cores - base_busy >= RISE_CORES_MIN
     ]

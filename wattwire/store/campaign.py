@@ -280,7 +280,7 @@ class Campaign:
     def rows(self) -> list[dict[str, Any]]:
         """Return the summary row of every finished attempt.
 
-        `used` marks valid attempts that count.
+        `used` is true for the valid attempts that answers use.
         """
         rows: list[dict[str, Any]] = []
         for run in self.journal.runs():
@@ -329,7 +329,7 @@ def _with_current_verdicts(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def used_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the attempt that counts: the first valid attempt, or the last attempt."""
+    """Return the attempt that represents the run: the first valid one, or the last attempt."""
     for attempt in attempts:
         if attempt["verdict"] == "valid":
             return attempt

@@ -8,7 +8,7 @@ blocks, and Bonferroni over all pairs of sizes in all groups. A step of latency 
 STEP_MIN, and a step of loss must exceed LOSS_MIN. Possible causes are known thresholds between the
 two payloads, and the 40 ms mode if only one of the two sizes has it.
 
-What it misses: the limits stated in `stats.steps`, and which of several possible causes applies.
+What it misses: the limits that `changepoint_by_size.py` states, and which possible cause applies.
 
 Reference: RFC 791, RFC 894 (a frame of 1,500 B); Linux drivers/net/loopback.c (its MTU, 64 KiB).
 """

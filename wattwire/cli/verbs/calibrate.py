@@ -84,7 +84,7 @@ def calibrate(options: argparse.Namespace) -> int:
     )
 
     result = joules_per_cpu_second(
-        [Step(step.block, step.asked_cores, step.busy_cores, step.power_w) for step in measured]
+        [Step(step.block, step.requested_cores, step.busy_cores, step.power_w) for step in measured]
     )
     if not isinstance(result, Calibrated):
         _refuse(source, result)
@@ -126,7 +126,7 @@ def _refuse(
 
 def _report(calibrated: Calibrated, source: power.Source, measured: list[Measured]) -> None:
     slope = calibrated.slope
-    idle = [step for step in measured if step.asked_cores == 0]
+    idle = [step for step in measured if step.requested_cores == 0]
     print(
         f"{slope.estimate:.3g} J per CPU second, {100 * slope.level:.0f} % interval "
         f"{slope.low:.3g} to {slope.high:.3g}, from {slope.count} blocks against {source.name} "
@@ -187,8 +187,14 @@ def _document(
             "subjects": list(source.subjects),
         },
         "step_s": options.seconds,
-        "steps": [vars(m) for m in measured],
+        "steps": [_step_document(step) for step in measured],
         "facts": facts,
         "wattwire": __version__,
         "written": now.isoformat(timespec="seconds"),
     }
+
+
+def _step_document(step: Measured) -> dict[str, Any]:
+    """Return a step for the calibration file, in which the requested load is `asked_cores`."""
+    fields = dict(vars(step))
+    return {"asked_cores": fields.pop("requested_cores"), **fields}

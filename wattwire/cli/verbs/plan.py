@@ -106,9 +106,9 @@ def plan(options: argparse.Namespace) -> int:
     builds = builds_ahead(prepared.cells)
     for line in _headline(study, len(kept), runs, estimate, builds):
         print(line)
-    if prepared.unasked:
+    if prepared.unselected:
         _say(f"part of the design: --only {options.only} skips "
-             f"{plural(prepared.unasked, 'other treatment')}")  # fmt: skip
+             f"{plural(prepared.unselected, 'other treatment')}")  # fmt: skip
     if study.plan.stop_width:
         _say(f"stops by width: after block {study.plan.blocks_min} or later, as soon as the "
              f"primary ratio's interval reaches ± {100 * study.plan.stop_width:g} % or less; "

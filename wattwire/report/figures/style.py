@@ -177,10 +177,10 @@ def highlight(strong: float = 1.0, faint: float = 0.12) -> tuple[Spec, Spec]:
     return selection, {"condition": {"param": LEGEND, "value": strong}, "value": faint}
 
 
-def panel_width(panels: int, per_row: int, beside_px: int = AXIS_PX) -> int:
+def panel_width(panels: int, per_row: int, label_px: int = AXIS_PX) -> int:
     """Return the width (px) of each of `panels` panels, with at most `per_row` in a row."""
     columns = max(1, min(per_row, panels))
-    return max(120, (WIDTH_PX - beside_px - 12 - GAP_PX * (columns - 1)) // columns)
+    return max(120, (WIDTH_PX - label_px - 12 - GAP_PX * (columns - 1)) // columns)
 
 
 def in_panels(chart: Spec, panels: Sequence[str], per_row: int) -> Spec:

@@ -15,10 +15,10 @@ from wattwire.report.findings.finding import (
     Detector,
     Finding,
     Silence,
+    level_text,
+    levels_text,
     shared_levels,
     study_key,
-    told_level,
-    told_levels,
 )
 from wattwire.report.parts import Column, Table
 from wattwire.report.tables.factor_columns import factor_columns
@@ -140,7 +140,7 @@ def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[Phrase]
     if not total:
         return []
     all_excluded = [
-        told_levels(evidence, hit.treatment) or PHRASES("only_treatment")
+        levels_text(evidence, hit.treatment) or PHRASES("only_treatment")
         for hit in hits
         if counts[hit.treatment] == len(hit.runs)
     ]
@@ -171,7 +171,7 @@ def _nagle_sentences(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit
 
 
 def _contrast_sentence(evidence: Evidence, contrast: Contrast) -> Phrase:
-    on, off = (told_level(evidence, contrast.setting, word) for word in (contrast.on, contrast.off))
+    on, off = (level_text(evidence, contrast.setting, word) for word in (contrast.on, contrast.off))
     return PHRASES(
         "contrast",
         on=on,

@@ -60,12 +60,12 @@ class Detector:
     needs_usable_runs: bool = True
 
 
-def told_levels(evidence: Evidence, treatment: Treatment) -> str:
+def levels_text(evidence: Evidence, treatment: Treatment) -> str:
     """Return the titles of a treatment's levels, for a sentence."""
-    return ", ".join(told_level(evidence, name, word) for name, word in treatment)
+    return ", ".join(level_text(evidence, name, word) for name, word in treatment)
 
 
-def told_level(evidence: Evidence, name: str, word: str) -> str:
+def level_text(evidence: Evidence, name: str, word: str) -> str:
     """Return the title of a level, for a sentence."""
     for level in evidence.factors.get(name, ()):
         if evidence.word(name, level) == word:
@@ -83,7 +83,7 @@ def shared_levels(evidence: Evidence, hit: Iterable[Treatment], all_: Iterable[T
     for name, all_words in _levels_by_name(all_).items():
         hit_words = hit_levels.get(name, [])
         if hit_words and len(hit_words) < len(all_words):
-            listed = words.listed([told_level(evidence, name, word) for word in hit_words])
+            listed = words.listed([level_text(evidence, name, word) for word in hit_words])
             phrases.append(f"{listed} (of {len(all_words)})" if len(hit_words) > 1 else listed)
     return "; ".join(phrases)
 

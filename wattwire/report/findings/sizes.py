@@ -29,9 +29,9 @@ from wattwire.report.findings.finding import (
     Detector,
     Finding,
     Silence,
+    levels_text,
     shared_levels,
     study_key,
-    told_levels,
 )
 from wattwire.report.parts import Column, Figure, Table
 from wattwire.report.tables.factor_columns import factor_columns
@@ -334,7 +334,7 @@ def _figure(evidence: Evidence, groups: Sequence[Group]) -> Figure:
 
 
 def _panel_title(evidence: Evidence, levels: Treatment) -> str:
-    return told_levels(evidence, levels) if levels else ""
+    return levels_text(evidence, levels) if levels else ""
 
 
 DETECTOR = Detector(20, lambda searched: find(searched.evidence, searched.runs))

@@ -100,7 +100,7 @@ class Kind:
     choices: tuple[str, ...]
     says: str
     pattern: Callable[[], Spec]
-    beside_px: int = AXIS_PX
+    label_px: int = AXIS_PX
 
 
 KINDS = (
@@ -247,7 +247,7 @@ def _kind_data(kind: Kind) -> dict[str, Any]:
         "choices": kind.choices,
         "says": kind.says,
         "rows": kind.name in ("box", "violin"),
-        "width_px": panel_width(1, 1, kind.beside_px),
+        "width_px": panel_width(1, 1, kind.label_px),
         "pattern": pattern,
     }
 

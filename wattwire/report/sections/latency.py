@@ -231,7 +231,7 @@ def _lost_count(runs: list[FloatArray]) -> int:
 
 def _head(data: PageData) -> list[HeadLine]:
     return [
-        HeadLine(TITLE, steady_state.told_unsettled(data.evidence, data.series)),
+        HeadLine(TITLE, steady_state.unsettled_sentence(data.evidence, data.series)),
         HeadLine(TITLE, concurrency.sentence(data.evidence)),
     ]
 

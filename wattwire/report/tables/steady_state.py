@@ -28,8 +28,8 @@ PHRASES = Phrases(
     {
         "title": "Steady state of the runs",
         "unsettled": (
-            "Not in steady state after the warm-up ({warm_up}): {treatments:listed 6}. The "
-            "results of these treatments do not describe a steady state."
+            "Not in steady state after the warm-up ({warm_up}): {treatments:listed 6}. These "
+            "results do not describe a steady state."
         ),
         "calls": "{calls:plural call}",
         "its_time": "stated as a time",
@@ -78,7 +78,7 @@ def _cuts_by_time(evidence: Evidence) -> bool:
     return evidence.study.plan.warmup_s > 0
 
 
-def are_asked(evidence: Evidence) -> bool:
+def expects_steady_state(evidence: Evidence) -> bool:
     """Return whether runs should be in steady state.
 
     This applies to calls in closed loop after a warm-up.
@@ -93,7 +93,7 @@ def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
     Either the settling runs of the cell show this, or most of the windows drift in one direction. A
     machine of varying speed shifts windows in both directions.
     """
-    if not are_asked(evidence):
+    if not expects_steady_state(evidence):
         return []
     titles = dict.fromkeys(settling.unsettled(evidence.warm_up))
     for frame in by_treatment(evidence, evidence.usable).values():
@@ -106,7 +106,7 @@ def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
     return list(titles)
 
 
-def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> Phrase:
+def unsettled_sentence(evidence: Evidence, series: Mapping[str, Series]) -> Phrase:
     """Return a sentence for the headline on treatments that are not in steady state.
 
     The result is "" if there are no such treatments.

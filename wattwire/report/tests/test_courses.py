@@ -66,14 +66,14 @@ def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, mon
         {run: Series(values, 0) for run, values in side.items()} for side in (steady, moving)
     )
     # No treatment is named in open loop or for a study without a warm-up.
-    assert steady_state.told_unsettled(evidence, moving) == ""
+    assert steady_state.unsettled_sentence(evidence, moving) == ""
     documents = [*evidence.runs.values(), *evidence.plan]
     for one in documents:
         monkeypatch.setitem(one, "levels", {**(one.get("levels") or {}), "loop": "closed"})
-    assert steady_state.told_unsettled(evidence, moving) == ""
+    assert steady_state.unsettled_sentence(evidence, moving) == ""
     evidence = with_plan(evidence, warmup_calls=500)
-    assert steady_state.told_unsettled(evidence, steady) == ""
-    told = steady_state.told_unsettled(evidence, moving)
+    assert steady_state.unsettled_sentence(evidence, steady) == ""
+    told = steady_state.unsettled_sentence(evidence, moving)
     assert told.startswith("Not in steady state after the warm-up (500 calls): ")
     named = {evidence.treatment_title(steady_state.all_levels(one)) for one in documents}
     assert named
@@ -84,11 +84,11 @@ def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, mon
         run: Series(one.values_us[:: 1 if blocks[run] % 2 else -1].copy(), 0)
         for run, one in moving.items()
     }
-    assert steady_state.told_unsettled(evidence, either) == ""
+    assert steady_state.unsettled_sentence(evidence, either) == ""
     # Settling runs of a cell can also show that it is not in steady state.
     cells = [{"cell": "grpc/java", "calls": 500, "settled": False, "known": True}]
     monkeypatch.setattr(evidence, "warm_up", {"calls": 500, "cells": cells})
-    assert "grpc/java" in steady_state.told_unsettled(evidence, steady)
+    assert "grpc/java" in steady_state.unsettled_sentence(evidence, steady)
 
 
 def test_no_latency_no_courses(evidence) -> None:

@@ -306,7 +306,7 @@ def test_a_run_that_died_is_a_result_and_its_absence_from_a_ratio_is_said(tmp_pa
     shape = Shape(blocks=2, patterns=("topic",), died_runs=(2,))
     words, page = built(tmp_path / "campaign", shape)
     assert "1 valid run ended with the outcome “died”." in words.text
-    assert "1 valid run without CPU time per message, which its ratios omit." in words.text
+    assert "The ratios of CPU time per message omit 1 valid run without a value." in words.text
     assert "15 runs)" in words.heading
     verdicts = table(page, "verdicts")
     assert [(r["outcome"], r["verdict"], r["reasons"]) for r in verdicts] == [

@@ -207,7 +207,7 @@ def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
     page = publish.documents(Campaign(folder), (), "")["threats.md"]
     chance = page.partition("## Conclusion")[2].partition("## External")[0]
     assert "- 1 valid run ended with the outcome “died”.\n" in chance
-    assert "- A run is an outlier (b02-p001 in CPU time per message," in chance
+    assert "- Outliers: b02-p001 in CPU time per message," in chance
 
 
 def test_findings_on_causes_and_on_imported_data_are_threats(tmp_path):

@@ -20,8 +20,8 @@ PHRASES = Phrases(
     {
         "too_few_active": (
             "Fewer clients were active than the study specifies: {treatments:listed 6}. Some "
-            "clients ended before the others, so the results of these treatments are for fewer "
-            "concurrent calls."
+            "clients ended before the others, so these results are for fewer concurrent "
+            "calls."
         ),
         "treatment": "{treatment} ({active:.1f} of {clients})",
         "only_treatment": "the only treatment",

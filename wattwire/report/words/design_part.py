@@ -14,4 +14,4 @@ PHRASES = Phrases(
 def requested_part(evidence: Evidence) -> Phrase:
     """Return the requested part of the design, or "" for the whole design."""
     part = evidence.study.part
-    return PHRASES("part", requested=part.said, unrequested=part.unasked) if part else Phrase()
+    return PHRASES("part", requested=part.option, unrequested=part.unselected) if part else Phrase()

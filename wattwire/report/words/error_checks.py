@@ -18,13 +18,13 @@ PHRASES = Phrases(
             "because the checks are limited to {runs_max:count} runs."
         ),
         "unequal": (
-            "One level has more scatter than the others ({levels}). Because the error is pooled, "
-            "intervals that involve this level may be too narrow, and other intervals too wide."
+            "Levels with more scatter than the others: {levels}. Because the error is pooled, "
+            "intervals that involve such a level may be too narrow, and other intervals too wide."
         ),
         "unequal_level": "{level} in {response}, {ratio:number 2} times as much",
         "outlier": (
-            "A run is an outlier ({runs}). It widens the intervals and has less effect on "
-            "rank-based results."
+            "Outliers: {runs}. An outlier widens the intervals and has less effect on rank-based "
+            "results."
         ),
         "outlier_run": "{run} in {response}, {size:number 2} standard deviations",
         "correlated": (

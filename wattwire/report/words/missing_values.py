@@ -14,7 +14,7 @@ PHRASES = Phrases(
     "missing_values",
     {
         "runs_ended": "{runs:plural valid run} ended with the outcome “{outcome}”.",
-        "runs_without": "{runs:plural valid run} without {response}, which its ratios omit.",
+        "runs_without": "The ratios of {response} omit {runs:plural valid run} without a value.",
     },
 )
 

@@ -72,19 +72,19 @@ def measured(machine, tmp_path, monkeypatch):
     monkeypatch.setattr(calibrating, "SETTLE_S", 0.0)
     steps = calibrating.LoadSteps(machine, tmp_path, 4, 0.0, 2, lambda _: None)
     source, found = steps.measure(["counter", "state"])
-    return source, [Step(m.block, m.asked_cores, m.busy_cores, m.power_w) for m in found]
+    return source, [Step(m.block, m.requested_cores, m.busy_cores, m.power_w) for m in found]
 
 
 def test_a_planted_cost_comes_out_of_the_whole_chain(tmp_path, monkeypatch):
     machine = SimulatedMachine()
     source, steps = measured(machine, tmp_path, monkeypatch)
     assert source is not None and source.name == "counter/energy"
-    assert sorted({s.asked_cores for s in steps}) == [0.0, 0.5, 1.0, 2.0]
+    assert sorted({s.requested_cores for s in steps}) == [0.0, 0.5, 1.0, 2.0]
     assert len(steps) == 4 * 7 and not machine.loads
     found = joules_per_cpu_second(steps)
     assert found.low <= PLANTED + 1e-9 and found.high >= PLANTED - 1e-9
     assert found.slope.estimate == pytest.approx(PLANTED)
-    idle = [s for s in steps if s.asked_cores == 0]
+    idle = [s for s in steps if s.requested_cores == 0]
     assert idle[0].power_w == pytest.approx(IDLE_W + PLANTED * OTHER_CORES)
 
 
@@ -92,7 +92,7 @@ def test_every_block_has_every_load_between_idle_steps(tmp_path, monkeypatch):
     _, steps = measured(SimulatedMachine(), tmp_path, monkeypatch)
     orders = set()
     for block in range(1, 5):
-        asked = [s.asked_cores for s in steps if s.block == block]
+        asked = [s.requested_cores for s in steps if s.block == block]
         assert asked[::2] == [0.0] * 4
         assert sorted(asked[1::2]) == [0.5, 1.0, 2.0]
         orders.add(tuple(asked))

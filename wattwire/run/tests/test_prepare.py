@@ -206,7 +206,7 @@ def test_what_was_not_asked_for_is_neither_built_nor_among_what_is_left_out(tmp_
     found = part_of_three(tmp_path, ["one"], builder)
     assert builder.asked == ["mmm/one"] and list(found.builds) == ["mmm/one"]
     assert [t["language"] for t in found.treatments] == ["one"]
-    assert found.skipped == [] and found.unasked == 2
+    assert found.skipped == [] and found.unselected == 2
 
 
 def test_what_was_asked_for_and_cannot_be_built_is_left_out_with_its_reason(tmp_path):

@@ -6,7 +6,7 @@ How: each value minus its cell's mean, plus the estimate of the effect, is ranke
 analysis of variance of the ranks (type III, sum-to-zero coding) tests only that effect.
 What it misses: ratios. The method reports multiplicative main effects as an interaction (with main
 effects of ×3 and ×5 and no interaction on the log scale, in every trial). Blocks are ignored. Data
-with many ties are refused: if most values, or the values of most combinations, are equal.
+in which most values, or the values of most combinations, are equal give no result.
 Reference: Higgins & Tashtoush 1994, Nonlinear World 1:201; Wobbrock et al. 2011, CHI '11:143.
 """
 
