@@ -64,22 +64,31 @@ def _replaced(words: list[str], names: Mapping[str, Any]) -> list[str]:
     return arguments
 
 
+def proving_folder(language: str) -> Path:
+    """Return the folder of the cell that tests a language's kit."""
+    return ROOT / "middleware" / proving_middleware(language) / language
+
+
 def proving_cell(
-    language: str, build: Path, kit: Path | None = None, extra_flags: tuple[str, ...] = ()
+    language: str,
+    build: Path,
+    kit: Path | None = None,
+    extra_flags: tuple[str, ...] = (),
+    cell: Path | None = None,
 ) -> CellUnderTest:
     """Build the cell that tests a kit in the folder `build`, and return it.
 
-    `kit` is the kit's folder; the default is the repository's kit. Source and kit have the same
-    layout as for a run: the kit is the folder `_kit` in the source. Raise RuntimeError with the end
-    of the compiler's messages if the build fails.
+    `kit` and `cell` are the folders of the kit and of the cell; the defaults are the repository's.
+    Source and kit have the same layout as for a run: the kit is the folder `_kit` in the source.
+    Raise RuntimeError with the end of the compiler's messages if the build fails.
     """
-    folder = ROOT / "middleware" / proving_middleware(language)
+    folder = proving_folder(language).parent
     tables = (_manifest("languages", language, "language.toml"),
               read_toml(folder / language / "node.toml"))  # fmt: skip
     middleware = read_toml(folder / "middleware.toml")
     source = build / "source"
     ignored = shutil.ignore_patterns("__pycache__", "tests", "target")
-    shutil.copytree(folder / language, source, ignore=ignored)
+    shutil.copytree(cell or folder / language, source, ignore=ignored)
     shutil.copytree(kit or ROOT / "languages" / language / "kit", source / "_kit", ignore=ignored)
     names: dict[str, Any] = {
         "source": str(source), "build": str(build), "python": sys.executable,

@@ -1,1 +1,1 @@
-"""Copies of kits with one planted fault each, which the suite must detect by its clause."""
+"""Copies of kits and cells with one planted fault each, which the suite must detect."""

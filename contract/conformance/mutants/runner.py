@@ -1,4 +1,4 @@
-"""Run mutants: plant a fault into a copy of a kit, build the cell, and run the suite."""
+"""Run mutants: plant a fault into copies of a kit and its cell, build, and run the suite."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..repository import ROOT, proving_cell
+from ..repository import ROOT, proving_cell, proving_folder
 from ..suite import run_scenarios, scenarios_for
-from .table import Mutant, mutants
+from .table import CELL, Mutant, mutants
 
-__all__ = ["Mutant", "Outcome", "mutants", "planted_kit", "try_mutant", "try_mutants"]
+__all__ = ["Mutant", "Outcome", "Planted", "mutants", "plant", "try_mutant", "try_mutants"]
 
 WORKERS = 3
 
@@ -33,17 +33,26 @@ class Outcome:
         return not self.error and self.mutant.clause in self.clauses
 
 
-def planted_kit(mutant: Mutant, folder: Path) -> Path:
-    """Copy the kit, plant the fault, and return the copy's folder.
+@dataclass(frozen=True)
+class Planted:
+    """Copies of a kit and of its cell; `file` is the file of the copies with the fault."""
+
+    kit: Path
+    cell: Path
+    file: Path
+
+
+def plant(mutant: Mutant, folder: Path) -> Planted:
+    """Copy the kit and its cell, and plant the fault.
 
     Raise LookupError if the text to replace does not occur exactly once.
     """
-    kit = folder / "kit"
-    shutil.copytree(
-        ROOT / "languages" / mutant.language / "kit", kit,
-        ignore=shutil.ignore_patterns("__pycache__", "tests", "target"),
-    )  # fmt: skip
-    path = kit / mutant.file
+    kit, cell = folder / "kit", folder / "cell"
+    ignored = shutil.ignore_patterns("__pycache__", "tests", "target")
+    shutil.copytree(ROOT / "languages" / mutant.language / "kit", kit, ignore=ignored)
+    shutil.copytree(proving_folder(mutant.language), cell, ignore=ignored)
+    in_cell = mutant.file.startswith(CELL)
+    path = cell / mutant.file.removeprefix(CELL) if in_cell else kit / mutant.file
     text = path.read_text(encoding="utf-8")
     if text.count(mutant.find) != 1:
         raise LookupError(
@@ -51,7 +60,7 @@ def planted_kit(mutant: Mutant, folder: Path) -> Path:
             f"{text.count(mutant.find)} times, expected once; update the mutant"
         )
     path.write_text(text.replace(mutant.find, mutant.replace), encoding="utf-8")
-    return kit
+    return Planted(kit, cell, path)
 
 
 def try_mutant(mutant: Mutant) -> Outcome:
@@ -59,8 +68,10 @@ def try_mutant(mutant: Mutant) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="wattwire-mutant-") as name:
         folder = Path(name)
         try:
-            kit = planted_kit(mutant, folder)
-            cell = proving_cell(mutant.language, folder / "build", kit, mutant.build_flags)
+            planted = plant(mutant, folder)
+            cell = proving_cell(
+                mutant.language, folder / "build", planted.kit, mutant.build_flags, planted.cell
+            )
         except (LookupError, RuntimeError) as error:
             return Outcome(mutant, error=str(error))
         scenarios = {scenario.name: scenario for scenario in scenarios_for(cell, [])}

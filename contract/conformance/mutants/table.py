@@ -16,11 +16,13 @@ from ..suite import scenarios_for
 TOP_KEYS = ("middleware", "build_flags", "quick", "without", "mutant")
 KEYS = ("name", "file", "find", "replace", "clause", "scenarios")
 DEFAULT_MIDDLEWARE = "loopback"
+CELL = "cell:"
+"""Prefix of a file of the cell that tests the kit; all other files are the kit's."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A textual substitution in a kit, the clause it breaks, and the scenarios that detect it."""
+    """A textual substitution in a kit or cell, the clause it breaks, and the scenarios for it."""
 
     language: str
     name: str
@@ -73,7 +75,7 @@ def read_table(path: Path) -> list[Mutant]:
     _known(path, "quick", "mutant", table.get("quick", ()), names)
     _known(path, "without", "clause", table.get("without", {}), _numbered())
     for name, entry in zip(names, entries, strict=True):
-        _check(path, f'mutant "{name}": ', entry, scenarios)
+        _check(path, f'mutant "{name}": ', entry, scenarios, node.parent)
     quick = set(table.get("quick", names))
     flags = tuple(table.get("build_flags", ()))
     return [
@@ -104,8 +106,10 @@ def _numbered() -> list[str]:
     return re.findall(r"^\*\*(C-\d\d) ", text, flags=re.MULTILINE)
 
 
-def _check(path: Path, place: str, entry: Mapping[str, Any], scenarios: Collection[str]) -> None:
-    """Raise LookupError for the first fault of one [[mutant]]."""
+def _check(
+    path: Path, place: str, entry: Mapping[str, Any], scenarios: Collection[str], cell: Path
+) -> None:
+    """Raise LookupError for the first fault of one [[mutant]]; `cell` is the cell's folder."""
     _known(path, place.rstrip(": "), "key", entry, KEYS)
     missing = [key for key in KEYS if not isinstance(entry.get(key), (str, list))]
     if missing:
@@ -117,12 +121,13 @@ def _check(path: Path, place: str, entry: Mapping[str, Any], scenarios: Collecti
         )
     _known(path, f"{place}scenarios", "scenario", entry["scenarios"], scenarios)
     _known(path, f"{place}clause", "clause", [entry["clause"]], CLAUSES)
-    if not (path.parent / "kit" / entry["file"]).is_file():
-        kit = path.parent / "kit"
-        files = [
-            str(kit_file.relative_to(kit)) for kit_file in kit.rglob("*") if kit_file.is_file()
-        ]
-        _known(path, f"{place}file", "file of the kit", [entry["file"]], files)
+    in_cell = entry["file"].startswith(CELL)
+    folder = cell if in_cell else path.parent / "kit"
+    name = entry["file"].removeprefix(CELL)
+    if not (folder / name).is_file():
+        files = [str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()]
+        kind = f"file of the {'cell' if in_cell else 'kit'}"
+        _known(path, f"{place}file", kind, [name], files)
 
 
 def _known(

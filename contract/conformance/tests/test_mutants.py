@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from contract.conformance.cell import CLAUSES
-from contract.conformance.mutants.runner import Mutant, mutants, planted_kit, try_mutants
+from contract.conformance.mutants.runner import Mutant, mutants, plant, try_mutants
 from contract.conformance.repository import missing_tools, without
 
 ALL = mutants()
@@ -34,8 +34,7 @@ def test_every_clause_has_a_mutant_in_every_kit_or_a_reason() -> None:
 
 @pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.identity)
 def test_the_fault_can_be_planted(mutant: Mutant, tmp_path) -> None:
-    planted = planted_kit(mutant, tmp_path)
-    assert mutant.replace in (planted / mutant.file).read_text(encoding="utf-8")
+    assert mutant.replace in plant(mutant, tmp_path).file.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

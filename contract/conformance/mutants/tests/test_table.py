@@ -62,6 +62,14 @@ def test_an_invalid_entry_is_rejected_with_file_key_and_value(tmp_path, valid, i
     assert str(caught.value).startswith(f"{path}: ") and message in str(caught.value)
 
 
+def test_a_fault_may_be_in_a_file_of_the_cell(tmp_path):
+    path = table(tmp_path, VALID.replace('"kit.x"', '"cell:node.toml"'))
+    assert read_table(path)[0].file == "cell:node.toml"
+    path.write_text(VALID.replace('"kit.x"', '"cell:kit.x"'))
+    with pytest.raises(LookupError, match='unknown file of the cell "kit.x"; allowed: node.toml'):
+        read_table(path)
+
+
 def test_every_table_of_the_repository_is_valid():
     assert len({mutant.language for mutant in mutants()}) > 1
 
