@@ -19,6 +19,8 @@ from .roles import (
     GOAL,
     MESSAGE,
     PATTERNS,
+    RELAY,
+    RELAY_ROLES,
     RESULT,
     ROLE_KINDS,
     SENDING_ROLES,
@@ -203,7 +205,11 @@ def audit_counts(run: NodeRun, expect: Expect) -> Iterator[Problem]:
 def _count_problems(run: NodeRun, done: dict[str, Any], expect: Expect) -> Iterator[Problem]:
     """Yield each difference between the counts of DONE and the counts of the records."""
     answered = [r for r in run.of_kind(MESSAGE, CALL, RESULT) if not r.flags & (TIMEOUT | FAILED)]
-    if run.sends:
+    if run.spec["role"] in RELAY_ROLES:
+        relayed = run.of_kind(RELAY)
+        sent = len([record for record in relayed if not record.flags & FAILED])
+        received = len(relayed)
+    elif run.sends:
         attempts = run.of_kind(MESSAGE, CALL, RESULT)
         calls = run.spec["role"] in CALLING_ROLES
         sent = len([record for record in attempts if calls or not record.flags & FAILED])
@@ -271,11 +277,15 @@ def audit_records(run: NodeRun, group: Group, expect: Expect) -> Iterator[Proble
 def _time_breaches(run: NodeRun, group: Group, record: Record) -> Iterator[str]:
     """Yield a text for each breach of C-27 by the times of one record."""
     window = range(group.start_ns, group.done_ns + 1)
-    if (record.intended_ns == UNKNOWN_NS) is (run.sends and record.kind != FEEDBACK):
+    relays = record.kind == RELAY
+    intends = relays or (run.sends and record.kind != FEEDBACK)
+    if (record.intended_ns == UNKNOWN_NS) is intends:
         yield "intended_ns is known but must be unknown, or vice versa"
     begin_known = record.begin_ns != UNKNOWN_NS
-    if run.sends and not begin_known and record.kind != FEEDBACK:
+    if intends and not begin_known:
         yield "begin_ns is unknown"
+    if relays and record.intended_ns not in window:
+        yield f"intended_ns is outside the window on the host's monotonic clock, {window}"
     arrival = record.kind == MESSAGE and not run.sends and not record.flags & CORRUPT
     if arrival and begin_known is not run.carries_time:
         yield "begin_ns must be the payload's send time, or unknown if it does not fit"
@@ -286,6 +296,8 @@ def _time_breaches(run: NodeRun, group: Group, record: Record) -> Iterator[str]:
         yield f"end_ns is outside the window on the host's monotonic clock, {window}"
     if end_known is bool(record.flags & TIMEOUT) and not record.flags & FAILED:
         yield "end_ns must be unknown if and only if the record has the flag timeout"
+    if relays and end_known is bool(record.flags & FAILED):
+        yield "end_ns of a relayed message must be unknown if and only if it has the flag failed"
     if begin_known and end_known and record.end_ns < record.begin_ns:
         yield "end_ns is before begin_ns"
 

@@ -14,6 +14,7 @@ from .audit import (
     audit_schedule,
     some,
 )  # fmt: skip
+from .audit_one_way import BEST_EFFORT_LOSS_MAX, pipeline, topic
 from .cell import Problem
 from .group import Group
 from .payload import SIZE_CLAUSES
@@ -22,15 +23,11 @@ from .roles import (
     CALL,
     FEEDBACK,
     GOAL,
-    MESSAGE,
     PATTERN_CLAUSES,
+    PATTERNS,
     RESULT,
 )  # fmt: skip
 from .samples import CORRUPT, FAILED, TIMEOUT, UNKNOWN_NS, Record
-
-BEST_EFFORT_LOSS_MAX = 0.1
-"""The share of messages that a best-effort cell may lose at these rates on a loaded machine."""
-LOSSLESS = ("at_least_once", "exactly_once", "reliable")
 
 
 def node_runs(group: Group) -> list[NodeRun]:
@@ -61,23 +58,24 @@ def audit(group: Group, expect: Expect | None = None) -> list[Problem]:
     if not expect.overflow:
         for receiver in receivers:
             problems += _identity(senders, receiver)
-        match = {"topic": _topic, "action": _action}.get(group.pattern, _service)
-        problems += match(group, senders, receivers, expect)
+        problems += _matched(group.pattern, senders, receivers, expect)
     return problems
+
+
+def _matched(
+    pattern: str, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
+) -> Iterator[Problem]:
+    """Return the breaches of a pattern's own clause."""
+    roles = PATTERNS[pattern]
+    if roles.is_one_way:
+        return (pipeline if roles.is_chain else topic)(senders, receivers, expect)
+    if roles.is_of_calls:
+        return _calls(pattern, senders, receivers, expect)
+    return _action(senders, receivers, expect)
 
 
 def size_clause(run: NodeRun) -> str:
     return SIZE_CLAUSES[run.spec["payload.encoding"]]
-
-
-def sent_by_seq(senders: list[NodeRun]) -> dict[int, Record]:
-    """Return the senders' records of messages, calls and results that did not fail, by `seq`."""
-    return {
-        record.seq: record
-        for sender in senders
-        for record in sender.of_kind(MESSAGE, CALL, RESULT)
-        if not record.flags & FAILED
-    }
 
 
 def _identity(senders: list[NodeRun], receiver: NodeRun) -> Iterator[Problem]:
@@ -91,43 +89,12 @@ def _identity(senders: list[NodeRun], receiver: NodeRun) -> Iterator[Problem]:
         yield receiver.problem(size_clause(receiver), text)
 
 
-def _topic(
-    group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
-) -> Iterator[Problem]:
-    """Yield the breaches of topics: losses, duplicates and wrong send times."""
-    sent = sent_by_seq(senders)
-    for receiver in receivers:
-        literal = bool(receiver.spec["payload.literal"])
-        arrivals = Counter(record.seq for record in receiver.of_kind(MESSAGE))
-        lost = len(sent) - sum(arrivals.values()) if literal else len(set(sent) - set(arrivals))
-        delivery = receiver.node.fields("READY").get("guarantee", {}).get("delivery", "")
-        if delivery != "at_least_once" and not literal and not expect.duplicates:
-            repeated = [hex(seq) for seq, count in arrivals.items() if count > 1]
-            if repeated:
-                text = f"duplicates with delivery {delivery}: {some(repeated)}"
-                yield receiver.problem("C-29", text)
-        allowed = 0 if delivery in LOSSLESS else len(sent) * BEST_EFFORT_LOSS_MAX
-        if not expect.loss and not expect.corrupt and lost > allowed:
-            missing = [hex(seq) for seq in sent if seq not in arrivals]
-            text = f"lost {lost} of {len(sent)} ({some(missing)}) with delivery {delivery}"
-            yield receiver.problem("C-22" if literal else "C-29", text)
-        if receiver.carries_time:
-            wrong = [
-                (hex(r.seq), r.begin_ns, sent[r.seq].begin_ns)
-                for r in receiver.of_kind(MESSAGE)
-                if r.seq in sent and not r.flags & CORRUPT and r.begin_ns != sent[r.seq].begin_ns
-            ]
-            if wrong:
-                text = "begin_ns is not the publisher's begin_ns (seq, found, must be)"
-                yield receiver.problem("C-27", f"{text}: {some(wrong)}")
-
-
-def _service(
-    group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
+def _calls(
+    pattern: str, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
 ) -> Iterator[Problem]:
     """Yield the breaches of services and pingpong: calls against the server's requests."""
-    clause = PATTERN_CLAUSES.get(group.pattern, "C-27")
-    if group.pattern == "pingpong":
+    clause = PATTERN_CLAUSES.get(pattern, "C-27")
+    if pattern == "pingpong":
         for run in (*senders, *receivers):
             wrong_kinds = [tuple(r) for r in run.records if r.kind != CALL]
             if wrong_kinds:
@@ -170,9 +137,7 @@ def _literal_requests(
         yield receiver.problem("C-22", f"recorded {received} requests; the clients made {sent}")
 
 
-def _action(
-    group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
-) -> Iterator[Problem]:
+def _action(senders: list[NodeRun], receivers: list[NodeRun], expect: Expect) -> Iterator[Problem]:
     """Yield the breaches of actions: goals, acceptances, feedback and results."""
     if expect.timeouts:
         return
@@ -247,7 +212,8 @@ def closing_problems(group: Group) -> list[Problem]:
         line, stop_ns = node.line("DONE"), group.stop_ns.get(node)
         if line is None or stop_ns is None:
             continue
-        ends = [r.end_ns for r in group.samples(node).records if r.end_ns != UNKNOWN_NS]
+        arrivals = [record.arrival_ns for record in group.samples(node).records]
+        ends = [arrival_ns for arrival_ns in arrivals if arrival_ns != UNKNOWN_NS]
         quiet_from_ns = max([stop_ns, *ends])
         earliest_ns = min(
             quiet_from_ns + node.spec["quiet_ms"] * 1_000_000,

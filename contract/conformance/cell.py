@@ -46,6 +46,7 @@ CLAUSES = {
     "C-34": "an unrecorded server declares itself, and its clients provide the counts",
     "C-35": "over TLS a client trusts only the run's authority",
     "C-36": "a call that ends with an error is failed, not received or corrupt",
+    "C-37": "a relay sends every message of its run once, unchanged and in order, and records it",
 }
 
 

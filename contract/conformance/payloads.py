@@ -16,6 +16,13 @@ from .spec import ENCODINGS, RECEIVER_NODE, SEED, SENDER_NODE, closed_loop, gent
 
 GOLDEN_SIZES = (0, 1, 7, 8, 15, 16, 64, 65_536)
 RECORD_SIZES = (96, 111, 128, 1024, 16_384)
+FEW_SIZES = {
+    "pingpong": ((64,), (128,)),
+    "action": ((0, 7, 64), (96, 128)),
+    "pipeline": ((0, 7, 16, 65_536), (96, 16_384)),
+}
+"""The sizes of payloads and of records for patterns that use few: pingpong uses the service's code
+(C-28), actions are slow, and pipelines start four nodes."""
 PAIR_SIZES = (8, 64, 1000)
 RECORD_PAIR_SIZES = (96, 1000)
 
@@ -180,11 +187,8 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
     all_scenarios = []
     for encoding in ENCODINGS:
         for pattern in patterns:
-            # Pingpong and actions use few sizes: pingpong uses the service's code (C-28), and
-            # actions are slow.
-            sizes_bytes = {"pingpong": (64,), "action": (0, 7, 64)}.get(pattern, GOLDEN_SIZES)
-            if encoding == "record":
-                sizes_bytes = {"pingpong": (128,), "action": (96, 128)}.get(pattern, RECORD_SIZES)
+            few_sizes, few_record_sizes = FEW_SIZES.get(pattern, (GOLDEN_SIZES, RECORD_SIZES))
+            sizes_bytes = few_record_sizes if encoding == "record" else few_sizes
             all_scenarios.append(sizes(pattern, encoding, sizes_bytes))
     all_scenarios += [literal(pattern) for pattern in patterns]
     for kind in ("echo", "ack", "literal"):

@@ -114,8 +114,7 @@ def proving_cell(
         name=f"{folder.name}/{language}",
         argv=_replaced(merged["run"]["argv"], names),
         env={k: _replaced([v], names)[0] for k, v in merged["run"].get("env", {}).items()},
-        # The suite has no scenarios of pipelines yet.
-        patterns=[pattern for pattern in node["patterns"] if pattern != "pipeline"],
+        patterns=node["patterns"],
         capabilities=node["capabilities"],
         listens={name: table["listens"] for name, table in middleware["patterns"].items()},
         settings={name: table["default"] for name, table in middleware["settings"].items()},

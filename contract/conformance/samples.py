@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .cell import Problem
-from .roles import CODES, ROLE_CODES
+from .roles import CODES, RELAY, ROLE_CODES
 
 UNKNOWN_NS = CODES["unknown_ns"]
 UNKNOWN_PEER = CODES["unknown_peer"]
@@ -37,6 +37,11 @@ class Record(NamedTuple):
     @property
     def node(self) -> int:
         return self.seq >> 48
+
+    @property
+    def arrival_ns(self) -> int:
+        """Return the arrival at a subscriber or relay (C-27)."""
+        return self.intended_ns if self.kind == RELAY else self.end_ns
 
     @property
     def counter(self) -> int:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import failed_calls, lifecycle, payloads, tls, usage, window, wire, wire_calls
+from . import failed_calls, lifecycle, payloads, pipeline, tls, usage, window, wire, wire_calls
 from .cell import CLAUSES, Broken, CellUnderTest, ClauseResult, Problem, Skipped
 from .host import Watch
 from .scenario import Bench, Scenario
@@ -47,6 +47,7 @@ def scenarios_for(cell: CellUnderTest, others: Sequence[CellUnderTest]) -> list[
         *wire.scenarios(patterns),
         *wire_calls.scenarios(patterns),
         *failed_calls.scenarios(patterns),
+        *pipeline.scenarios(patterns),
         *tls.scenarios(patterns),
         *payloads.pair_scenarios(cell, list(others)),
     ]

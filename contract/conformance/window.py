@@ -6,6 +6,7 @@ They examine C-10 to C-17 and C-26 to C-30.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from .audit import Expect, some
@@ -233,48 +234,67 @@ def early_stop(pattern: str) -> Scenario:
     return Scenario(f"early-stop[{pattern}]", ("C-15", *ALWAYS), check)
 
 
-def linger(bench: Bench) -> list[Problem]:
-    """Check a subscriber whose publisher continues: it must drain for `linger_ms` and then end."""
-    changes = open_loop(1000, 10) | {"quiet_ms": 400, "linger_ms": 800}
-    with bench.group("topic", pair(bench.cell, bench.cell, "topic", changes)) as group:
-        group.start()
-        group.go()
-        sleep_until(group.start_ns + 200 * MILLISECOND_NS)
-        receiver = group.receivers[0]
-        group.stop([receiver])
-        group.wait_done([receiver])
-        problems = closing_problems(group)
-        ends = [record.end_ns for record in group.samples(receiver).records]
-        stop_ns = group.stop_ns[receiver]
-        after = [end_ns for end_ns in ends if end_ns > stop_ns + 400 * MILLISECOND_NS]
-        if not after:
-            text = "messages arrived for linger_ms = 800 after STOP, but the node recorded none "
-            problems.append(Problem("C-15", f"{receiver.label}: {text}more than 400 ms after STOP"))
-        # A margin for a loaded machine; a node that ignores linger_ms continues for ten seconds.
-        latest_ns = stop_ns + (800 + 5_000) * MILLISECOND_NS
-        if any(end_ns > latest_ns for end_ns in ends):
-            text = (
-                f"{receiver.label}: the node recorded messages 5 s after the end of linger_ms = 800"
-            )
-            problems.append(Problem("C-15", text))
-        return problems
+def linger(pattern: str) -> Scenario:
+    """Check a receiver whose sender continues: it must drain for `linger_ms` and then end.
+
+    In a chain, this receiver is the first relay.
+    """
+
+    def check(bench: Bench) -> list[Problem]:
+        changes = open_loop(1000, 10) | {"quiet_ms": 400, "linger_ms": 800}
+        with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
+            group.start()
+            group.go()
+            sleep_until(group.start_ns + 200 * MILLISECOND_NS)
+            receiver = group.receivers[0]
+            group.stop([receiver])
+            group.wait_done([receiver])
+            problems = closing_problems(group)
+            arrivals = [record.arrival_ns for record in group.samples(receiver).records]
+            texts = _linger_breaches(arrivals, group.stop_ns[receiver])
+            return problems + [Problem("C-15", f"{receiver.label}: {text}") for text in texts]
+
+    return Scenario(f"linger[{pattern}]", ("C-15",), check)
 
 
-def drain(bench: Bench) -> list[Problem]:
-    """Check that messages in transit at STOP arrive: a paused receiver resumes with a queue."""
-    changes = open_loop(8, 10)
-    with bench.group("topic", pair(bench.cell, bench.cell, "topic", changes)) as group:
-        group.start()
-        receiver = group.receivers[0]
-        group.go()
-        sleep_until(group.start_ns - 20 * MILLISECOND_NS)
-        pause(receiver)
-        group.wait_sent()
-        group.stop(group.senders)
-        group.stop([receiver])
-        resume(receiver)
-        group.wait_done(group.nodes)
-        return audit(group)
+def _linger_breaches(arrivals: list[int], stop_ns: int) -> Iterator[str]:
+    """Yield a text for each breach of a receiver with linger_ms = 800 whose sender continued."""
+    if not any(arrival_ns > stop_ns + 400 * MILLISECOND_NS for arrival_ns in arrivals):
+        yield (
+            "messages arrived for linger_ms = 800 after STOP, but the node recorded none more than "
+            "400 ms after STOP"
+        )
+    # A margin for a loaded machine; a node that ignores linger_ms continues for ten seconds.
+    latest_ns = stop_ns + (800 + 5_000) * MILLISECOND_NS
+    if any(arrival_ns > latest_ns for arrival_ns in arrivals):
+        yield "messages recorded 5 s after the end of linger_ms = 800"
+
+
+def drain(pattern: str) -> Scenario:
+    """Check that messages in transit at STOP arrive: a paused receiver resumes with a queue.
+
+    In a chain, this receiver is the first relay, and it must send its queue to the next node.
+    """
+
+    def check(bench: Bench) -> list[Problem]:
+        changes = open_loop(8, 10)
+        with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
+            group.start()
+            receiver, *others = group.receivers
+            group.go()
+            sleep_until(group.start_ns - 20 * MILLISECOND_NS)
+            pause(receiver)
+            group.wait_sent()
+            group.stop(group.senders)
+            group.stop([receiver])
+            resume(receiver)
+            group.wait_done([receiver, *group.senders])
+            for node in others:
+                group.stop([node])
+                group.wait_done([node])
+            return audit(group)
+
+    return Scenario(f"drain[{pattern}]", ("C-15", *ALWAYS), check)
 
 
 def timeouts(pattern: str, outstanding_max: int) -> Scenario:
@@ -451,13 +471,12 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
     all_scenarios += [beyond(pattern) for pattern in calling(patterns)]
     all_scenarios += [native(pattern) for pattern in patterns]
     # Pingpong uses the service's code (C-28), and the source of a chain the publisher's (C-37).
-    main_patterns = [
-        pattern for pattern in patterns if pattern != "pingpong" and not PATTERNS[pattern].is_chain
-    ]
+    own_records = [pattern for pattern in patterns if pattern != "pingpong"]
+    main_patterns = [pattern for pattern in own_records if not PATTERNS[pattern].is_chain]
     all_scenarios += [many_senders(pattern) for pattern in main_patterns]
     all_scenarios += [late(pattern) for pattern in main_patterns]
     all_scenarios += [overrun(pattern) for pattern in main_patterns]
-    all_scenarios += [early_stop(pattern) for pattern in main_patterns]
+    all_scenarios += [early_stop(pattern) for pattern in own_records]
     for outstanding_max in (1, 3):
         all_scenarios += [
             timeouts(pattern, outstanding_max)
@@ -465,13 +484,14 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
             if pattern != "pingpong"
         ]
     all_scenarios += [overlap(pattern) for pattern in patterns if PATTERNS[pattern].is_of_calls]
-    all_scenarios += [overflow(pattern) for pattern in main_patterns]
+    all_scenarios += [overflow(pattern) for pattern in own_records]
     all_scenarios += [unrecorded(pattern) for pattern in patterns if pattern == "service"]
+    for pattern in patterns:
+        if PATTERNS[pattern].is_one_way:
+            all_scenarios += [linger(pattern), drain(pattern)]
     if "topic" in patterns:
         all_scenarios += [
             Scenario("fan-out", ("C-29", *ALWAYS), fan_out),
-            Scenario("linger", ("C-15",), linger),
-            Scenario("drain", ("C-15", *ALWAYS), drain),
             Scenario("planted-loss", ("C-29",), planted_loss),
             Scenario("planted-duplicates", ("C-16",), planted_duplicates),
         ]

@@ -203,7 +203,7 @@ def flip(data: bytes, offset: int) -> bytes:
     return data[:offset] + replacement + data[offset + 1 :]
 
 
-def _plants(encoding: str, now_ns: int) -> list[tuple[str, int, bytes]]:
+def plants(encoding: str, now_ns: int) -> list[tuple[str, int, bytes]]:
     """Return (kind, counter, payload) for messages to send to a subscriber.
 
     Kinds: good, corrupt, unreadable, foreign, probe.
@@ -271,12 +271,12 @@ def received_bytes(encoding: str) -> Scenario:
             endpoint = await_line(node, "LISTENING", "C-06")["endpoints"][0]
             start_ns = go(node)
             time.sleep(max(0, start_ns + 20 * MILLISECOND_NS - time.monotonic_ns()) / 1e9)
-            plants = _plants(encoding, time.monotonic_ns())
-            for _, counter, data in plants:
+            planted = plants(encoding, time.monotonic_ns())
+            for _, counter, data in planted:
                 wire.send(MESSAGE, counter & 0xFFFF, data, endpoint)
             time.sleep(0.1)
             done, records, problems = stop(node)
-        texts = _plant_breaches(plants, done, records)
+        texts = _plant_breaches(planted, done, records)
         return problems + [Problem(c, f"{node.label}: {encoding}: {t}") for c, t in texts]
 
     clauses = ("C-21", "C-17", "C-18", "C-16", *(("C-32",) if encoding == "record" else ()))
@@ -284,9 +284,9 @@ def received_bytes(encoding: str) -> Scenario:
 
 
 def _plant_breaches(
-    plants: list[tuple[str, int, bytes]], done: dict[str, Any], records: list[Record]
+    planted: list[tuple[str, int, bytes]], done: dict[str, Any], records: list[Record]
 ) -> Iterator[tuple[str, str]]:
-    sent = {kind: sorted(c for k, c, _ in plants if k == kind) for kind in
+    sent = {kind: sorted(c for k, c, _ in planted if k == kind) for kind in
             ("good", "corrupt", "unreadable", "foreign", "probe")}  # fmt: skip
     counts = {
         "foreign": ("C-18", len(sent["foreign"])),

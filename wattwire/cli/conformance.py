@@ -254,8 +254,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
         name=cell.name,
         argv=list(build.argv),
         env=build.env,
-        # The suite has no scenarios of pipelines yet.
-        patterns=[pattern for pattern in document["patterns"] if pattern != "pipeline"],
+        patterns=document["patterns"],
         capabilities=document["capabilities"],
         listens={p: cell.middleware.listens(p) for p in document["patterns"]},
         settings=cell.middleware.effective_settings({}),

@@ -2,7 +2,6 @@
 
 mod action;
 mod link;
-mod pipeline;
 mod service;
 mod topic;
 
@@ -19,9 +18,6 @@ fn main() {
             ("pong", service::server),
             ("action_client", action::client),
             ("action_server", action::server),
-            ("source", topic::publish),
-            ("relay", pipeline::relay),
-            ("sink", topic::subscribe),
         ],
         settings: &[
             ("fault_role", Type::String),
