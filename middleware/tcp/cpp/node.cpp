@@ -1,4 +1,5 @@
 // TCP node: length-prefixed frames on one connection per pair of nodes.
+#include "pipeline.hpp"
 #include "service.hpp"
 #include "topic.hpp"
 
@@ -7,7 +8,8 @@ using wattwire::Type;
 int main(int argc, char** argv) {
   wattwire::Cell cell;
   cell.roles = {{"publisher", publish}, {"subscriber", subscribe}, {"client", client},
-                {"server", server},     {"ping", client},          {"pong", server}};
+                {"server", server},     {"ping", client},          {"pong", server},
+                {"source", publish},    {"relay", relay},          {"sink", subscribe}};
   cell.settings = {{"tcp_nodelay", Type::kBoolean},
                    {"tcp_quickack", Type::kBoolean},
                    {"writes", Type::kInteger},
