@@ -1,4 +1,5 @@
 // UDP node: one datagram per message, blocking sockets.
+#include "pipeline.hpp"
 #include "service.hpp"
 #include "topic.hpp"
 
@@ -7,7 +8,8 @@ using wattwire::Type;
 int main(int argc, char** argv) {
   wattwire::Cell cell;
   cell.roles = {{"publisher", publish}, {"subscriber", subscribe}, {"client", client},
-                {"server", server},     {"ping", client},          {"pong", server}};
+                {"server", server},     {"ping", client},          {"pong", server},
+                {"source", publish},    {"relay", relay},          {"sink", subscribe}};
   cell.settings = {{"receive_buffer_bytes", Type::kInteger},
                    {"send_buffer_bytes", Type::kInteger},
                    {"bind_address", Type::kString},

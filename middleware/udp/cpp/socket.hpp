@@ -163,13 +163,8 @@ class Socket {
   std::vector<uint8_t> buffer_;
 };
 
-// Returns the destinations of a sender: settings.endpoint_override, or peers.endpoints.
-inline std::vector<Address> peer_addresses(const Kit& kit) {
-  wattwire::Names endpoints;
-  std::stringstream listed(kit.string("settings.endpoint_override"));
-  for (std::string item; std::getline(listed, item, ',');) endpoints.push_back(item);
-  std::string key = endpoints.empty() ? "peers.endpoints" : "settings.endpoint_override";
-  if (endpoints.empty()) endpoints = kit.strings("peers.endpoints");
+// Returns the addresses of the endpoints, which are the value of `key`.
+inline std::vector<Address> addresses_of(const std::string& key, const wattwire::Names& endpoints) {
   std::vector<Address> out;
   for (const auto& endpoint : endpoints) {
     size_t colon = endpoint.rfind(':');
@@ -184,4 +179,13 @@ inline std::vector<Address> peer_addresses(const Kit& kit) {
   }
   if (out.empty()) throw wattwire::BadSpec(key, "[]", "at least one IPv4-ADDRESS:PORT");
   return out;
+}
+
+// Returns the destinations of a sender: settings.endpoint_override, or peers.endpoints.
+inline std::vector<Address> peer_addresses(const Kit& kit) {
+  wattwire::Names endpoints;
+  std::stringstream listed(kit.string("settings.endpoint_override"));
+  for (std::string item; std::getline(listed, item, ',');) endpoints.push_back(item);
+  if (!endpoints.empty()) return addresses_of("settings.endpoint_override", endpoints);
+  return addresses_of("peers.endpoints", kit.strings("peers.endpoints"));
 }
