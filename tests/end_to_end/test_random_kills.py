@@ -23,9 +23,10 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Seen]]:
     if shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin") is None:
         pytest.skip("mosquitto is not installed: the campaigns here run through a broker")
 
+    folders = {kind: tmp_path_factory.mktemp(kind) for kind in KINDS}  # mktemp is not thread-safe
+
     def kill(kind: str) -> list[Seen]:
-        folder = tmp_path_factory.mktemp(kind)
-        return list(kill_many(kind, KILLS, Setting(), folder, seed=7))
+        return list(kill_many(kind, KILLS, Setting(), folders[kind], seed=7))
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(KINDS, pool.map(kill, KINDS), strict=True))
