@@ -113,8 +113,17 @@ impl Link {
 
     /// Returns the addresses of the peers from the endpoints `@name`, which must be bound.
     pub fn peers(&self) -> Result<Vec<SocketAddr>, Error> {
+        self.addresses(self.kit.integer("peers.count"))
+    }
+
+    /// Returns the address of the next node of a pipeline, which must be bound.
+    pub fn successor(&self) -> Result<SocketAddr, Error> {
+        let mut addresses = self.addresses(1)?;
+        Ok(addresses.swap_remove(addresses.len() - 1))
+    }
+
+    fn addresses(&self, peers: i64) -> Result<Vec<SocketAddr>, Error> {
         let endpoints = self.kit.strings("peers.endpoints");
-        let peers = self.kit.integer("peers.count");
         if (endpoints.len() as i64) < peers.max(1) {
             return Err(failed(format!("{} endpoints for {peers} peers", endpoints.len())));
         }
@@ -219,6 +228,11 @@ impl Link {
             _ => out.extend_from_slice(payload.bytes()),
         }
         self.socket.send_to_addr(&out, to).map(|_| ())
+    }
+
+    /// Sends the frame that arrived last, unchanged.
+    pub fn forward(&self, inbox: &Inbox, to: &SocketAddr) -> io::Result<()> {
+        self.socket.send_to_addr(&inbox.frame[..inbox.length], to).map(|_| ())
     }
 
     pub fn receive(&self, inbox: &mut Inbox, timeout_ns: i64) -> Option<Frame> {

@@ -2,6 +2,7 @@
 
 mod action;
 mod link;
+mod pipeline;
 mod service;
 mod topic;
 
@@ -18,6 +19,9 @@ fn main() {
             ("pong", service::server),
             ("action_client", action::client),
             ("action_server", action::server),
+            ("source", topic::publish),
+            ("relay", pipeline::relay),
+            ("sink", topic::subscribe),
         ],
         settings: &[
             ("fault_role", Type::String),

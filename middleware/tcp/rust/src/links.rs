@@ -28,8 +28,18 @@ fn open_socket(kit: &Kit) -> Result<Socket, Error> {
 
 /// Returns a stream to each entry of peers.endpoints, in the same order. The list is never empty.
 pub fn connect_all(kit: &Kit) -> Result<Vec<Stream>, Error> {
+    connect(kit, kit.integer("peers.count").max(1))
+}
+
+/// Returns the stream of a relay to its successor.
+pub fn connect_successor(kit: &Kit) -> Result<Stream, Error> {
+    let mut streams = connect(kit, 1)?;
+    Ok(streams.swap_remove(streams.len() - 1))
+}
+
+fn connect(kit: &Kit, peers: i64) -> Result<Vec<Stream>, Error> {
     let key = "peers.endpoints";
-    let (endpoints, peers) = (kit.strings(key), kit.integer("peers.count").max(1));
+    let endpoints = kit.strings(key);
     if (endpoints.len() as i64) < peers {
         let count = format!("{} entries", endpoints.len());
         return Err(Error::bad_spec(key, count, format!("at least {peers} HOST:PORT")));
@@ -75,14 +85,19 @@ impl Listener {
         Ok(Listener { kit, socket, accepted: 0, streams: Vec::new(), waited: Vec::new() })
     }
 
-    /// Polls until peers.count nodes have connected. Returns the duration in ns.
-    pub fn await_peers(&mut self, handle: impl Fn(&Stream, &Frame, &[u8])) -> Result<i64, Error> {
-        let (kit, accepted) = (self.kit, Cell::new(0));
+    /// Polls until peers.count nodes are connected. This node has connected to `connected` of them.
+    /// Returns the duration in ns.
+    pub fn await_peers(
+        &mut self,
+        connected: usize,
+        handle: impl Fn(&Stream, &Frame, &[u8]),
+    ) -> Result<i64, Error> {
+        let (kit, matched) = (self.kit, Cell::new(connected));
         kit.await_peers(
-            || accepted.get(),
+            || matched.get(),
             |timeout_ns| {
                 self.poll(timeout_ns, &handle);
-                accepted.set(self.accepted);
+                matched.set(connected + self.accepted);
             },
         )
     }

@@ -16,6 +16,9 @@ fn main() {
             ("server", service::server),
             ("ping", service::client),
             ("pong", service::server),
+            ("source", topic::publish),
+            ("relay", topic::relay),
+            ("sink", topic::subscribe),
         ],
         settings: &[
             ("tcp_nodelay", Type::Boolean),

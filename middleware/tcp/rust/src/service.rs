@@ -107,7 +107,7 @@ pub fn server(kit: &'static Kit) -> Result<(), Error> {
             kit.served(&request);
         }
     };
-    let discovery_ns = listener.await_peers(answer)?;
+    let discovery_ns = listener.await_peers(0, answer)?;
     ready(kit, &listener.socket, listener.accepted, discovery_ns)?;
     kit.poll(|timeout_ns| listener.poll(timeout_ns, answer));
     Ok(())

@@ -1,8 +1,9 @@
-//! Publisher and subscriber: the publisher sends each message once to every subscriber.
+//! Publisher and subscriber, and the relay of a pipeline. The publisher sends each message once to
+//! every subscriber.
 
 use wattwire_kit::{now_ns, Error, Kit};
 
-use crate::links::{connect_all, ready, Listener};
+use crate::links::{connect_all, connect_successor, ready, Listener};
 use crate::stream::{Frame, Kind, Stream};
 
 pub fn publish(kit: &'static Kit) -> Result<(), Error> {
@@ -21,8 +22,22 @@ pub fn publish(kit: &'static Kit) -> Result<(), Error> {
 pub fn subscribe(kit: &'static Kit) -> Result<(), Error> {
     let mut listener = Listener::new(kit)?;
     let take = |_: &Stream, _: &Frame, payload: &[u8]| kit.received(payload);
-    let discovery_ns = listener.await_peers(take)?;
+    let discovery_ns = listener.await_peers(0, take)?;
     ready(kit, &listener.socket, listener.accepted, discovery_ns)?;
     kit.poll(|timeout_ns| listener.poll(timeout_ns, take));
+    Ok(())
+}
+
+pub fn relay(kit: &'static Kit) -> Result<(), Error> {
+    let mut listener = Listener::new(kit)?;
+    let successor = connect_successor(kit)?;
+    let forward = |_: &Stream, frame: &Frame, payload: &[u8]| {
+        if let Some(relay) = kit.relay(payload) {
+            kit.relayed(&relay, successor.send(Kind::Message, frame.number, payload));
+        }
+    };
+    let discovery_ns = listener.await_peers(1, forward)?;
+    ready(kit, &successor.socket, 1 + listener.accepted, discovery_ns)?;
+    kit.poll(|timeout_ns| listener.poll(timeout_ns, forward));
     Ok(())
 }

@@ -15,6 +15,9 @@ fn main() {
             ("server", service::server),
             ("ping", service::client),
             ("pong", service::server),
+            ("source", topic::publish),
+            ("relay", topic::relay),
+            ("sink", topic::subscribe),
         ],
         settings: &[
             ("receive_buffer_bytes", Type::Integer),

@@ -1,4 +1,5 @@
-//! Publisher and subscriber. The publisher sends each message to every subscriber's address.
+//! Publisher and subscriber, and the relay of a pipeline. The publisher sends each message to every
+//! subscriber's address.
 
 use wattwire_kit::{Error, Kit};
 
@@ -23,6 +24,23 @@ pub fn subscribe(kit: &'static Kit) -> Result<(), Error> {
     kit.poll_untimed(|timeout_ns| {
         if port.receive_from(timeout_ns).is_some() {
             kit.received(port.message());
+        }
+    });
+    Ok(())
+}
+
+/// Receives and sends on the same socket.
+pub fn relay(kit: &'static Kit) -> Result<(), Error> {
+    let mut port = Port::listen(kit)?;
+    let addresses = peer_addresses(kit)?;
+    let successor = addresses[addresses.len() - 1];
+    port.ready(None)?;
+    kit.poll_untimed(|timeout_ns| {
+        if port.receive_from(timeout_ns).is_none() {
+            return;
+        }
+        if let Some(relay) = kit.relay(port.message()) {
+            kit.relayed(&relay, port.send(port.message(), successor));
         }
     });
     Ok(())
