@@ -39,4 +39,5 @@ def build_words(builds: Mapping[str, float]) -> str:
     longest_first = sorted(builds.items(), key=lambda item: -item[1])
     build_list = ", ".join(f"{name} {duration_words(seconds)}" for name, seconds in longest_first)
     count = plural(len(builds), "build")
-    return f"{count} first, about {duration_words(sum(builds.values()))} (estimate): {build_list}"
+    time_text = duration_words(sum(builds.values()))
+    return f"{count} before the first run, about {time_text} (estimate): {build_list}"

@@ -311,7 +311,8 @@ def test_what_is_not_built_yet_is_counted_before_the_runs(empty_cache, tmp_path,
     told = " ".join(capsys.readouterr().out.split())
     assert "after 2 builds in about 2 min 17 s." in told
     assert (
-        "2 builds first, about 2 min 17 s (estimate): loopback/cpp 2 min 05 s, udp/cpp 12 s" in told
+        "2 builds before the first run, about 2 min 17 s (estimate): loopback/cpp 2 min 05 s, "
+        "udp/cpp 12 s" in told
     )
 
 

@@ -160,9 +160,9 @@ def _headline(
 ) -> list[str]:
     control = sum(run.control in CONTROLS for run in runs) // study.plan.blocks
     traced = treatments * study.plan.syscall_runs
-    extra_runs = f" + {traced} that count system calls" if traced else ""
+    extra_runs = f" + {plural(traced, 'run')} for system calls" if traced else ""
     settling = sum(run.control == SETTLING for run in runs)
-    extra_runs += f" + {settling} that determine the warm-up" if settling else ""
+    extra_runs += f" + {plural(settling, 'settling run')}" if settling else ""
     controls = f" and {plural(control, 'control run')}" if control else ""
     build_time = duration_words(sum(builds.values()))
     build_part = f", after {plural(len(builds), 'build')} in about {build_time}" if builds else ""
