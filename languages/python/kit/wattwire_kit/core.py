@@ -72,6 +72,18 @@ class Core:
     def setting(self, name: str) -> Any:
         return self.spec[f"settings.{name}"]
 
+    def sending_topic(self) -> str:
+        """Return `topic`, or the name of the channel of a pipeline on which this node sends."""
+        return self._topic(1)
+
+    def receiving_topic(self) -> str:
+        """Return `topic`, or the name of the channel of a pipeline on which this node receives."""
+        return self._topic(0)
+
+    def _topic(self, hops: int) -> str:
+        is_pipeline = self.spec["pattern"] == "pipeline"
+        return f"channel_{self.spec['hop'] + hops}" if is_pipeline else "topic"
+
     # --- opening ---------------------------------------------------------------------------
 
     def listening(self, endpoints: Sequence[str]) -> None:
