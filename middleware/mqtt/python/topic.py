@@ -1,4 +1,4 @@
-"""Topic pattern: one MQTT topic, its payload is the message."""
+"""Topic pattern, source and sink: one MQTT topic, its payload is the message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wattwire_kit import Kit
 
 def publish(kit: Kit) -> None:
     connection = Connection(kit)
-    topic = f"{connection.prefix}/topic"
+    topic = f"{connection.prefix}/{kit.sending_topic()}"
     last: mqtt.MQTTMessageInfo | None = None
 
     def send(buffer: bytearray) -> None:
@@ -32,7 +32,8 @@ def subscribe(kit: Kit) -> None:
         kit.received(message.payload)
 
     begin_ns = kit.now()
-    granted = connection.subscribe(f"{connection.prefix}/topic", on_message)
+    topic = f"{connection.prefix}/{kit.receiving_topic()}"
+    granted = connection.subscribe(topic, on_message)
     connection.ready(kit.now() - begin_ns, granted)
     kit.poll(connection.watch)
     connection.close()
