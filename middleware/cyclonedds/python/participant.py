@@ -95,12 +95,16 @@ class Participant:
         return [message for message in taken if message.sample_info.valid_data]
 
     def await_matched(self, writer: Any = None, reader: Any = None) -> int:
-        """Wait until the writer and the reader, if given, match peers.count peers."""
+        """Wait until the writer and the reader, if given, match peers.count peers.
+
+        A relay's writer and reader have different peers, which are added.
+        """
+        count = sum if self.kit.spec["role"] == "relay" else min
 
         def matched() -> int:
             subscriptions = [_length(writer.get_matched_subscriptions)] if writer else []
             publications = [_length(reader.get_matched_publications)] if reader else []
-            return min(subscriptions + publications)
+            return count(subscriptions + publications)
 
         self.kit.await_peers(matched)
         return matched()

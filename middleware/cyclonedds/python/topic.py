@@ -1,4 +1,4 @@
-"""Topic pattern: one DDS topic of the encoding's type."""
+"""Topic pattern, source and sink: one DDS topic of the encoding's type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wattwire_kit import Kit
 
 def publish(kit: Kit) -> None:
     participant = Participant(kit)
-    writer = participant.writer("topic", MESSAGES[kit.encoding])
+    writer = participant.writer(kit.sending_topic(), MESSAGES[kit.encoding])
     participant.ready(participant.await_matched(writer=writer), writer)
     encode = encoder(kit)
     kit.send_all(lambda buffer: write(writer, encode(buffer)))
@@ -35,7 +35,7 @@ def drain(kit: Kit, writer: Any) -> None:
 
 def subscribe(kit: Kit) -> None:
     participant = Participant(kit)
-    reader = participant.reader("topic", MESSAGES[kit.encoding])
+    reader = participant.reader(kit.receiving_topic(), MESSAGES[kit.encoding])
     participant.ready(participant.await_matched(reader=reader), reader)
 
     decode = decoder(kit)
