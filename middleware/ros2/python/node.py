@@ -13,6 +13,9 @@ if __name__ == "__main__":
             "ping": "service:call",
             "action_server": "action_server:serve",
             "action_client": "action_client:perform",
+            "source": "topic:publish",
+            "relay": "pipeline:relay",
+            "sink": "topic:subscribe",
         },
         settings={
             "reliability": str,

@@ -1,8 +1,9 @@
-"""Topic pattern: std_msgs/String carries text, wattwire_interfaces/Bytes carries bytes."""
+"""Topic pattern, source and sink: std_msgs/String for text, wattwire_interfaces/Bytes for bytes."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from interfaces import field_of, message_type
@@ -12,7 +13,7 @@ from wattwire_kit import Kit
 
 @with_session
 def publish(kit: Kit, session: Session) -> None:
-    topic = f"{session.prefix}/topic"
+    topic = f"{session.prefix}/{kit.sending_topic()}"
     qos = session.qos(kit.setting("durability"))
     publisher = session.node.create_publisher(message_type(kit), topic, qos)
     message = message_type(kit)()
@@ -50,20 +51,22 @@ def drain(kit: Kit, publisher: Any) -> None:
 
 @with_session
 def subscribe(kit: Kit, session: Session) -> None:
-    topic = f"{session.prefix}/topic"
+    topic = f"{session.prefix}/{kit.receiving_topic()}"
 
     def on_message(message: Any) -> None:
         kit.received(message.data)
 
     qos = session.qos(kit.setting("durability"))
     subscription = session.node.create_subscription(message_type(kit), topic, on_message, qos)
-    if hasattr(subscription, "get_publisher_count"):
-        matched = subscription.get_publisher_count
-    else:  # rclpy before Jazzy reports only the graph
-
-        def matched() -> int:
-            return session.node.count_publishers(topic)
-
+    matched = publisher_count(session, subscription, topic)
     kit.await_peers(matched, session.spin_once)
     session.ready(matched(), session.granted_qos(topic, publishers=False))
     session.spin_until_end()
+
+
+def publisher_count(session: Session, subscription: Any, topic: str) -> Callable[[], int]:
+    """Return a function that returns the number of publishers of a subscription."""
+    if hasattr(subscription, "get_publisher_count"):
+        return subscription.get_publisher_count
+    # rclpy before Jazzy reports only the graph.
+    return lambda: session.node.count_publishers(topic)
