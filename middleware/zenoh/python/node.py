@@ -11,6 +11,9 @@ if __name__ == "__main__":
             "client": "service:call",
             "pong": "service:serve",
             "ping": "service:call",
+            "source": "topic:publish",
+            "relay": "pipeline:relay",
+            "sink": "topic:subscribe",
         },
         settings={
             "transport": str,

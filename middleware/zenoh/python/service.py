@@ -11,7 +11,7 @@ from session import Session, with_session
 from wattwire_kit import Kit, SendFailed
 
 
-@with_session(listens=True)
+@with_session(listens=True, connects=False)
 def serve(kit: Kit, session: Session) -> None:
     key = zenoh.KeyExpr(f"{session.prefix}/service")
     congestion = session.congestion(zenoh.CongestionControl.BLOCK)
@@ -32,7 +32,7 @@ def serve(kit: Kit, session: Session) -> None:
     kit.wait()
 
 
-@with_session(listens=False)
+@with_session(listens=False, connects=True)
 def call(kit: Kit, session: Session) -> None:
     key = session.keep(session.zenoh.declare_keyexpr(f"{session.prefix}/service"))
     encode, decode = encoder(kit), decoder(kit)

@@ -20,38 +20,48 @@ ENDPOINT = re.compile(r"(tcp|udp)/[^/]+:\d{1,5}")
 class Session:
     """An open session. The constructor raises MiddlewareFailed if a peer cannot be reached."""
 
-    def __init__(self, kit: Kit, listens: bool) -> None:
+    def __init__(self, kit: Kit, listens: bool, connects: bool) -> None:
         self.kit = kit
         self.prefix = f"wattwire/{kit.spec['run']}"
         self.created_ns = kit.now()
         self._tokens: set[str] = set()
         self._kept: list[Any] = []  # declarations exist while they are referenced
-        self.zenoh = self._listen() if listens else self._connect()
+        endpoints = self._endpoints() if connects else []
+        self.zenoh = self._listen(endpoints) if listens else self._connect(endpoints)
 
     def _open(self, listen: list[str], connect: list[str]) -> Any:
         self._config = configuration(self.kit, listen, connect)
         return zenoh.open(self._config)
 
-    def _listen(self) -> Any:
-        """Listen on a free port; Zenoh does not report the port that it takes for 0."""
+    def _endpoints(self) -> list[str]:
+        endpoints: list[str] = self.kit.spec["peers.endpoints"]
+        for endpoint in endpoints or [""]:
+            if not ENDPOINT.fullmatch(endpoint):
+                raise BadSpec("peers.endpoints", endpoints, "tcp/HOST:PORT or udp/HOST:PORT")
+        return endpoints
+
+    def _listen(self, connect: list[str]) -> Any:
+        """Listen on a free port; Zenoh does not report the port that it takes for 0.
+
+        The session of a relay also connects to `connect`, for at most ready_timeout_ms.
+        """
         transport = self.kit.setting("transport")
+        deadline_ns = self.kit.now() + self.kit.spec["ready_timeout_ms"] * 1_000_000
         reason = ""
         for _ in range(LISTEN_ATTEMPTS):
             endpoint = f"{transport}/127.0.0.1:{free_port(transport)}"
             try:
-                session = self._open([endpoint], [])
+                session = self._open([endpoint], connect)
             except zenoh.ZError as error:  # another program may have taken the port
                 reason = f"listen on {endpoint}: {error}"
+                if self.kit.now() > deadline_ns:
+                    break
                 continue
             self.kit.listening([endpoint])
             return session
         raise MiddlewareFailed(reason)
 
-    def _connect(self) -> Any:
-        endpoints = self.kit.spec["peers.endpoints"]
-        for endpoint in endpoints or [""]:
-            if not ENDPOINT.fullmatch(endpoint):
-                raise BadSpec("peers.endpoints", endpoints, "tcp/HOST:PORT or udp/HOST:PORT")
+    def _connect(self, endpoints: list[str]) -> Any:
         try:
             return self._open([], endpoints)
         except zenoh.ZError as error:
@@ -69,7 +79,13 @@ class Session:
         return default if value == "default" else getattr(zenoh.CongestionControl, value.upper())
 
     def await_peers(self, own: str, others: str, matched: Any = lambda: True) -> int:
-        """Wait for `matched()` and peers.count tokens of `others`; return the number of tokens.
+        """Wait for `matched()` and peers.count tokens of `others`; return the number of tokens."""
+        self.announce(own, others)
+        self.kit.await_peers(lambda: len(self._tokens) if matched() else 0)
+        return len(self._tokens)
+
+    def announce(self, own: str, others: str) -> None:
+        """Declare a token of the role `own`, and collect the tokens of the role `others`.
 
         A node declares its liveliness token after its endpoint, and peers receive both in this
         order. A node that sees a token therefore knows the peer's endpoint.
@@ -83,8 +99,6 @@ class Session:
                 history=True,
             )
         )
-        self.kit.await_peers(lambda: len(self._tokens) if matched() else 0)
-        return len(self._tokens)
 
     def ready(self, matched: int, congestion: zenoh.CongestionControl, reliability: str) -> None:
         links = self.zenoh.info.links()
@@ -123,12 +137,13 @@ class Session:
 
 def with_session(
     listens: bool,
+    connects: bool,
 ) -> Callable[[Callable[[Kit, Session], None]], Callable[[Kit], None]]:
     """Run a role with a session that is always closed, because shared memory outlives a process."""
 
     def decorate(role: Callable[[Kit, Session], None]) -> Callable[[Kit], None]:
         def run(kit: Kit) -> None:
-            session = Session(kit, listens)
+            session = Session(kit, listens, connects)
             try:
                 role(kit, session)
             finally:

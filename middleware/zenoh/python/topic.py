@@ -1,4 +1,4 @@
-"""Topic pattern: one key expression, its payload is the message."""
+"""Topic pattern, source and sink: one key expression, its payload is the message."""
 
 from __future__ import annotations
 
@@ -10,15 +10,10 @@ from session import Session, with_session
 from wattwire_kit import Kit, SendFailed
 
 
-@with_session(listens=False)
+@with_session(listens=False, connects=True)
 def publish(kit: Kit, session: Session) -> None:
-    publisher = session.zenoh.declare_publisher(
-        f"{session.prefix}/topic",
-        congestion_control=session.congestion(zenoh.CongestionControl.DROP),
-        express=kit.setting("express"),
-        reliability=getattr(zenoh.Reliability, kit.setting("reliability").upper()),
-    )
-
+    topic = kit.sending_topic()
+    publisher = declare_publisher(kit, session, topic)
     encode = encoder(kit)
 
     def send(buffer: Any) -> None:
@@ -28,22 +23,45 @@ def publish(kit: Kit, session: Session) -> None:
             raise SendFailed(str(error)) from error
 
     matched = session.await_peers(
-        "publisher", "subscriber", lambda: publisher.matching_status.matching
+        publisher_of(topic), subscriber_of(topic), lambda: publisher.matching_status.matching
     )
-    reliability = str(publisher.reliability).rpartition(".")[2].lower()
-    session.ready(matched, publisher.congestion_control, reliability)
+    session.ready(matched, publisher.congestion_control, reliability_of(publisher))
     kit.send_all(send)
 
 
-@with_session(listens=True)
+def declare_publisher(kit: Kit, session: Session, topic: str) -> zenoh.Publisher:
+    return session.zenoh.declare_publisher(
+        f"{session.prefix}/{topic}",
+        congestion_control=session.congestion(zenoh.CongestionControl.DROP),
+        express=kit.setting("express"),
+        reliability=getattr(zenoh.Reliability, kit.setting("reliability").upper()),
+    )
+
+
+def reliability_of(publisher: zenoh.Publisher) -> str:
+    return str(publisher.reliability).rpartition(".")[2].lower()
+
+
+def publisher_of(topic: str) -> str:
+    """Return the role in the liveliness tokens of the nodes that send on a topic or channel."""
+    return "publisher" if topic == "topic" else f"{topic}_publisher"
+
+
+def subscriber_of(topic: str) -> str:
+    """Return the role in the liveliness tokens of the nodes that receive on a topic or channel."""
+    return "subscriber" if topic == "topic" else f"{topic}_subscriber"
+
+
+@with_session(listens=True, connects=False)
 def subscribe(kit: Kit, session: Session) -> None:
     decode = decoder(kit)
 
     def on_sample(sample: zenoh.Sample) -> None:
         kit.received(decode(sample.payload))
 
-    session.keep(session.zenoh.declare_subscriber(f"{session.prefix}/topic", on_sample))
-    matched = session.await_peers("subscriber", "publisher")
+    topic = kit.receiving_topic()
+    session.keep(session.zenoh.declare_subscriber(f"{session.prefix}/{topic}", on_sample))
+    matched = session.await_peers(subscriber_of(topic), publisher_of(topic))
     congestion = session.congestion(zenoh.CongestionControl.DROP)
     session.ready(matched, congestion, kit.setting("reliability"))
     kit.wait()
