@@ -17,7 +17,7 @@ class Replies:
     def __init__(self, spec: Mapping[str, Any], payload: Payload | RecordPayload) -> None:
         self._payload = payload
         self._kind: str = spec["reply"]
-        self._is_echo = self._kind == "echo"
+        self.is_echo = self._kind == "echo"
         self._is_record = spec["payload.encoding"] == "record"
         self._is_text = spec["payload.encoding"] == "text"
         self._literal_text: str = spec["reply.literal"]
@@ -25,11 +25,11 @@ class Replies:
         self._ack_length = 16 if self._is_text else 8
         # A literal reply, or a payload without a sequence, does not identify its call.
         self._names_call = payload.carries_seq and self._kind != "literal"
-        self._is_checked_whole = self._is_echo and payload.carries_seq
+        self._is_checked_whole = self.is_echo and payload.carries_seq
 
     def answer(self, data: Message) -> Message:
         """Return the reply to a request."""
-        if self._is_echo:
+        if self.is_echo:
             return data
         if self._is_record:
             return answer(self._kind, data, self._literal_text)
@@ -49,7 +49,7 @@ class Replies:
             return bool(reply == self._literal)
         # A reply without a complete sequence has no send time, so all of its bytes are known.
         sent = self._payload.literal or self._header(seq)[: self._payload.length]
-        return bool(reply == (sent if self._is_echo else sent[: self._ack_length]))
+        return bool(reply == (sent if self.is_echo else sent[: self._ack_length]))
 
     def may_be(self, seq: int, data: Message) -> bool:
         """Return whether `data` may be the reply to the call `seq`; True if unknown."""
