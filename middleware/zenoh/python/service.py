@@ -15,7 +15,7 @@ from wattwire_kit import Kit, SendFailed
 def serve(kit: Kit, session: Session) -> None:
     key = zenoh.KeyExpr(f"{session.prefix}/service")
     congestion = session.congestion(zenoh.CongestionControl.BLOCK)
-    express = kit.setting("express")
+    options = {"express": True} if kit.setting("express") else {}
     encode, decode = encoder(kit), decoder(kit)
 
     def on_query(query: zenoh.Query) -> None:
@@ -24,7 +24,7 @@ def serve(kit: Kit, session: Session) -> None:
             return
         reply = kit.serve(decode(payload))
         if reply is not None:
-            query.reply(key, encode(reply), express=express)
+            query.reply(key, encode(reply), **options)
             kit.served()
 
     session.keep(session.zenoh.declare_queryable(key, on_query))
@@ -37,11 +37,13 @@ def call(kit: Kit, session: Session) -> None:
     key = session.keep(session.zenoh.declare_keyexpr(f"{session.prefix}/service"))
     encode, decode = encoder(kit), decoder(kit)
     call_timeout_s = kit.spec["timeout_ns"] / 1e9
-    options = {
-        "congestion_control": session.congestion(zenoh.CongestionControl.BLOCK),
-        "express": kit.setting("express"),
-    }
-
+    congestion = session.congestion(zenoh.CongestionControl.BLOCK)
+    # Every call pays for the conversion of each argument, so defaults are not passed.
+    options: dict[str, Any] = {}
+    if congestion != zenoh.CongestionControl.BLOCK:
+        options["congestion_control"] = congestion
+    if kit.setting("express"):
+        options["express"] = True
     get = session.zenoh.get
 
     def call_once(buffer: Any, timeout_s: float) -> Any:
@@ -76,7 +78,7 @@ def call(kit: Kit, session: Session) -> None:
         resolved.clear()
 
     matched = session.await_peers("client", "server")
-    session.ready(matched, options["congestion_control"], "reliable")
+    session.ready(matched, congestion, "reliable")
     if kit.spec["loop"] == "open" and kit.spec["outstanding_max"] > 1:
         kit.drive(begin, poll)
     else:
