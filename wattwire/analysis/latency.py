@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,13 @@ from wattwire.store import Messages
 class Series:
     """Latencies (µs) of one run in order of due time, shape (deliveries,); lost messages are +inf.
 
-    `loose` is the number of losses without a sender's record. They are last.
+    `loose` is the number of losses without a sender's record. They are last. `warm_up_us` contains
+    the latencies of the warm-up, shape (warm-up deliveries,), which `values_us` omits.
     """
 
     values_us: FloatArray
     loose: int
+    warm_up_us: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
 def series_of(
@@ -36,23 +38,25 @@ def series_of(
     """Return the latency of each expected delivery of a run.
 
     `lost` is the number of losses in the summary, over the whole window. Sender and time are
-    unknown for losses beyond the senders' records.
+    unknown for losses beyond the senders' records. If `with_warm_up` is true, `values_us` includes
+    the warm-up, and `warm_up_us` is empty.
     """
     roles = {node["node"]: node["role"] for node in run.get("nodes", [])}
     known_senders = announced(messages.origins, roles)
-    due_parts, recorded_lost = [], 0
+    due_parts, warm_up_parts, recorded_lost = [], [np.empty(0)], 0
     for part in messages.parts():
         expected = deliveries(part, roles, known_senders)
         recorded_lost += infinite(expected)
-        if not with_warm_up:
-            expected = expected.filter(~pl.col("warm_up"))
         kept = expected.filter(pl.col("latency_us").is_not_null())
+        if not with_warm_up and kept["warm_up"].any():
+            warm_up_parts.append(kept.filter("warm_up")["latency_us"].to_numpy())
+            kept = kept.filter(~pl.col("warm_up"))
         due_parts.append(_Due.of(kept))
     loose = max(0, round(lost) - recorded_lost) if math.isfinite(lost) else 0
     values = _in_due_order(due_parts)
     if loose:
         values = np.concatenate([values, np.full(loose, math.inf)])
-    return Series(values, loose)
+    return Series(values, loose, np.concatenate(warm_up_parts))
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy import special
-from scipy import stats as scipy_stats
 
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
@@ -58,7 +58,7 @@ def pearson(x: Values, y: Values, confidence: float = 0.95) -> Association | Una
     pair = _pair(x, y)
     if not isinstance(pair, tuple):
         return pair
-    r, p = scipy_stats.pearsonr(_unit(pair[0]), _unit(pair[1]))
+    r, p = scipy.stats.pearsonr(_unit(pair[0]), _unit(pair[1]))
     count = pair[0].size
     interval = _fisher(r, 1.0 / (count - 3), count, confidence, "Pearson")
     return Association("Pearson", r, p, "t distribution", interval, count)
@@ -74,9 +74,9 @@ def spearman(x: Values, y: Values, confidence: float = 0.95) -> Association | Un
     pair = _pair(x, y, finite=False)
     if not isinstance(pair, tuple):
         return pair
-    first, second = (scipy_stats.rankdata(values) for values in pair)
+    first, second = (scipy.stats.rankdata(values) for values in pair)
     count = first.size
-    rho, _ = scipy_stats.pearsonr(first, second)
+    rho, _ = scipy.stats.pearsonr(first, second)
     if count <= SPEARMAN_EXACT_MAX:
         p, method = _spearman_p(tuple(first), tuple(second)), "exact, all orders counted"
     else:
@@ -100,11 +100,11 @@ def kendall(x: Values, y: Values, confidence: float = 0.95) -> Association | Una
     pair = _pair(x, y, finite=False)
     if not isinstance(pair, tuple):
         return pair
-    first, second = (scipy_stats.rankdata(values) for values in pair)
+    first, second = (scipy.stats.rankdata(values) for values in pair)
     count = first.size
     ties = np.unique(first).size < count or np.unique(second).size < count
     exact = not ties and count <= 33
-    test = scipy_stats.kendalltau(first, second, method="exact" if exact else "asymptotic")
+    test = scipy.stats.kendalltau(first, second, method="exact" if exact else "asymptotic")
     tau = float(test.statistic)
     interval = (
         _fisher(tau, 0.437 / (count - 4), count, confidence, "Kendall")

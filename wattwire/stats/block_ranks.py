@@ -25,7 +25,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from scipy import stats as scipy_stats
 
 from wattwire.stats.results import NotComputable, TooFew
 
@@ -125,8 +124,7 @@ def friedman_scores(data: FloatArray) -> IntArray:
 
     The factor 2 makes the scores integers even with ties.
     """
-    ranks = scipy_stats.rankdata(data, axis=1)
-    return np.rint(2 * ranks - (data.shape[1] + 1)).astype(np.int64)
+    return np.array([_doubled_ranks(block) for block in data]) - (data.shape[1] + 1)
 
 
 def quade_scores(data: FloatArray) -> IntArray:
@@ -134,9 +132,15 @@ def quade_scores(data: FloatArray) -> IntArray:
 
     The shape is the shape of `data`.
     """
-    spans = scipy_stats.rankdata(np.ptp(data, axis=1))
-    weights = np.rint(2 * spans).astype(np.int64)
-    return np.asarray(friedman_scores(data) * weights[:, None], dtype=np.int64)
+    weights = _doubled_ranks(np.ptp(data, axis=1))
+    return friedman_scores(data) * weights[:, None]
+
+
+def _doubled_ranks(values: FloatArray) -> IntArray:
+    """Return twice the rank of each value, in the shape of `values`. Ties have the mean rank."""
+    ordered = np.sort(values)
+    smaller = np.searchsorted(ordered, values, side="left")
+    return smaller + np.searchsorted(ordered, values, side="right") + 1
 
 
 @lru_cache(maxsize=512)

@@ -16,8 +16,8 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats
 
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
@@ -48,7 +48,7 @@ def bootstrap_interval(
     with warnings.catch_warnings():
         # A degenerate acceleration also gives NaN limits, which the check below detects.
         warnings.simplefilter("ignore", category=RuntimeWarning)
-        limits = scipy_stats.bootstrap(
+        limits = scipy.stats.bootstrap(
             (data,), statistic, n_resamples=resamples, confidence_level=confidence,
             method="BCa", rng=np.random.default_rng(SEED), vectorized=True, axis=-1,
         ).confidence_interval  # fmt: skip

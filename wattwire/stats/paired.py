@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy import special
-from scipy import stats as scipy_stats
 
 from wattwire.stats.results import Interval, TooFew
 
@@ -62,7 +62,7 @@ def _pooled(groups: Sequence[FloatArray]) -> tuple[float, int]:
     they carry no information about the scatter of others.
     """
     groups = [group for group in groups if float(np.ptp(group)) > 0]
-    if len(groups) < 2 or float(scipy_stats.bartlett(*groups).pvalue) < DIFFERENT_P:
+    if len(groups) < 2 or float(scipy.stats.bartlett(*groups).pvalue) < DIFFERENT_P:
         return 0.0, 0
     degrees = sum(group.size - 1 for group in groups)
     squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
@@ -76,4 +76,4 @@ def sign_p(higher: int, pairs: int) -> float:
     """
     if not 0 <= higher <= pairs:
         raise ValueError(f"higher, pairs: found {higher}, {pairs}; allowed: 0 ≤ higher ≤ pairs")
-    return float(scipy_stats.binom.sf(higher - 1, pairs, 0.5))
+    return float(special.betainc(higher, pairs - higher + 1, 0.5))

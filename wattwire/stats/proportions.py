@@ -10,7 +10,8 @@ Reference: Clopper & Pearson 1934, Biometrika 26:404; Fisher 1922, JRSS 85:87.
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats as scipy_stats
+import scipy
+from scipy import special
 
 from wattwire.stats.results import Interval
 
@@ -23,13 +24,12 @@ def share_interval(hits: int, trials: int, confidence: float = 0.95) -> Interval
     if trials < 1 or not 0 <= hits <= trials:
         raise ValueError(f"hits, trials: found {hits}, {trials}; allowed: 0 ≤ hits ≤ trials ≥ 1")
     tail = (1.0 - confidence) / 2.0
-    beta = scipy_stats.beta
-    low = 0.0 if hits == 0 else float(beta.ppf(tail, hits, trials - hits + 1))
-    high = 1.0 if hits == trials else float(beta.ppf(1.0 - tail, hits + 1, trials - hits))
+    low = 0.0 if hits == 0 else float(special.betaincinv(hits, trials - hits + 1, tail))
+    high = 1.0 if hits == trials else float(special.betaincinv(hits + 1, trials - hits, 1.0 - tail))
     return Interval(hits / trials, low, high, confidence, trials, "Clopper–Pearson")
 
 
 def same_share_p(hits: int, trials: int, other_hits: int, other_trials: int) -> float:
     """Return the two-sided p-value of Fisher's exact test of equal shares."""
     table = np.array([[hits, trials - hits], [other_hits, other_trials - other_hits]])
-    return float(scipy_stats.fisher_exact(table).pvalue)
+    return float(scipy.stats.fisher_exact(table).pvalue)

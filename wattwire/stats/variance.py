@@ -25,8 +25,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from wattwire.stats.blocked import Fit, contrast_weights, is_estimable
 from wattwire.stats.results import Interval, NotComputable, TooFew
@@ -195,7 +196,7 @@ def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: 
     upper = max(1.0, degrees * statistic)
     while excess(upper) > 0.0:
         upper *= 2.0
-    return float(optimize.brentq(excess, 0.0, upper, xtol=1e-8 * upper))
+    return float(scipy.optimize.brentq(excess, 0.0, upper, xtol=1e-8 * upper))
 
 
 @lru_cache(maxsize=2)

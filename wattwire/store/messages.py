@@ -39,9 +39,12 @@ class Messages:
                 pl.col("kind").replace_strict(names, default=None, return_dtype=pl.String)
             )
         self._part_records, self._path = part_records, path
-        self.count = int(frame.select(pl.len()).collect().item())
-        if self.count <= part_records:  # read once
-            self._frame = self._frame.collect().lazy()
+        # Records that fit into one part are read and counted at once.
+        head = self._frame.head(part_records + 1).collect()
+        self._whole = head if head.height <= part_records else None
+        self.count = (
+            head.height if self._whole is not None else int(frame.select(pl.len()).collect().item())
+        )
 
     @classmethod
     def of(cls, frame: pl.DataFrame, part_records: int = PART_RECORDS) -> Messages:
@@ -57,12 +60,13 @@ class Messages:
     @functools.cached_property
     def origins(self) -> frozenset[tuple[int, int, str]]:
         """Return the distinct (node, sender, kind) of all records."""
-        return frozenset(self._buckets.select(_ORIGIN).unique().iter_rows())
+        records = self._buckets if self._whole is None else self._whole
+        return frozenset(records.select(_ORIGIN).unique().iter_rows())
 
     def parts(self) -> Iterator[pl.DataFrame]:
         """Yield frames of all records by ascending counters; each counter is in one frame."""
-        if self.count <= self._part_records:
-            yield self._frame.collect()
+        if self._whole is not None:
+            yield self._whole
             return
         for low, high in self._spans():
             with readable_table(self._path):

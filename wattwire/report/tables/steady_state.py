@@ -14,8 +14,8 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis import settling
-from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, unanswered
-from wattwire.analysis.latency import Series, series_of
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
+from wattwire.analysis.latency import Series
 from wattwire.model.derived import FloatArray
 from wattwire.report.parts import Column, Fold, Table
 from wattwire.report.tables.factor_columns import factor_columns
@@ -59,15 +59,10 @@ def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
         row |= _course_cells(series, runs)
         if cut:
-            lost_counts = dict(zip(frame["run"].to_list(), unanswered(frame), strict=True))
-            with_warm_up = (
-                series_of(
-                    evidence.reader.recorded(run), evidence.runs[run], float(lost_counts[run]), True
-                )
-                for run in runs
-            )
             row["cut"] = _typical_latency_us(series[run].values_us for run in runs)
-            row["whole"] = _typical_latency_us(course.values_us for course in with_warm_up)
+            row["whole"] = _typical_latency_us(
+                np.concatenate([series[run].warm_up_us, series[run].values_us]) for run in runs
+            )
         rows.append(row)
     if not rows:
         return None

@@ -69,6 +69,9 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
         in_order = known["latency_us"].drop_nulls().to_numpy()
         assert found.loose == 3
         np.testing.assert_array_equal(found.values_us[:-3], in_order)
+        warm_up = expected.clear() if with_warm_up else expected.filter("warm_up")
+        warm_up_us = warm_up["latency_us"].drop_nulls().to_numpy()
+        np.testing.assert_array_equal(np.sort(found.warm_up_us), np.sort(warm_up_us))
 
 
 def test_a_publishers_records_in_another_part_still_count_as_its_own(monkeypatch):

@@ -16,8 +16,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
+import scipy
 from scipy import special
-from scipy import stats as scipy_stats
 
 from wattwire.stats.paper.results import (
     FloatArray,
@@ -76,7 +76,7 @@ def aligned_ranks(
     for effect in effects:
         aligned = residuals + _effect(table, [names.index(name) for name in effect]).ravel()[cells]
         # Rounding errors separate tied values, so round again before ranking.
-        ranks = scipy_stats.rankdata(np.round(aligned, 10))
+        ranks = scipy.stats.rankdata(np.round(aligned, 10))
         test = _type_three(ranks, columns, effect)
         if not isinstance(test, Significance):
             return test

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
-from scipy import stats as scipy_stats
+import scipy
 
 from wattwire.stats.paper.results import (
     FloatArray,
@@ -53,7 +52,7 @@ def shapiro_wilk(values: Values) -> Significance | Unanswered:
     scaled = standardised([data])
     if not scatters(scaled):
         return NotComputable("all values are equal")
-    statistic, p = scipy_stats.shapiro(scaled[0])
+    statistic, p = scipy.stats.shapiro(scaled[0])
     return Significance("Shapiro–Wilk", "W", statistic, p, (data.size,), "Royston's approximation")
 
 
@@ -101,7 +100,7 @@ def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
 
     # The objective is infinite where squares overflow, which the minimiser then avoids.
     with np.errstate(invalid="ignore"):
-        minimum = optimize.minimize_scalar(
+        minimum = scipy.optimize.minimize_scalar(
             lack, bounds=(-limit, limit), method="bounded", options={"xatol": 1e-9}
         )
         power = float(minimum.x)

@@ -23,8 +23,8 @@ from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats
 
 from wattwire.stats.paper.results import Significance, Unanswered, Values, arrays, refuse_groups
 from wattwire.stats.results import NotComputable, TooFew
@@ -43,12 +43,12 @@ def kruskal_wallis(groups: Sequence[Values]) -> Significance | Unanswered:
     if refusal is not None:
         return refusal
     sizes = tuple(group.size for group in data)
-    ranks = scipy_stats.rankdata(np.concatenate(data))
+    ranks = scipy.stats.rankdata(np.concatenate(data))
     if sum(sizes) < 3:
         return TooFew(sum(sizes), 3, "values")
     if float(np.ptp(ranks)) == 0:
         return NotComputable("all values are equal")
-    statistic, p = scipy_stats.kruskal(*np.split(ranks, np.cumsum(sizes)[:-1]))
+    statistic, p = scipy.stats.kruskal(*np.split(ranks, np.cumsum(sizes)[:-1]))
     p_least, method = None, "χ² approximation"
     if max(sizes) <= EXACT_SIZE_MAX:
         group_ranks = np.split(ranks, np.cumsum(sizes)[:-1])

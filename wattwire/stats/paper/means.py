@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from scipy import special
-from scipy import stats as scipy_stats
 
 from wattwire.stats.paper.results import (
     ROUNDING,
@@ -153,7 +153,7 @@ def welch_anova(groups: Sequence[Values]) -> Significance | Unanswered:
         "Welch's ANOVA",
         "F",
         statistic,
-        float(scipy_stats.f.sf(statistic, *degrees)),
+        float(scipy.stats.f.sf(statistic, *degrees)),
         tuple(group.size for group in data),
         "F distribution",
         degrees,

@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
+import scipy
 from scipy import special
-from scipy import stats as scipy_stats
 
 from wattwire.stats.paper.results import (
     ROUNDING,
@@ -117,7 +117,7 @@ def _scale(data: Sequence[FloatArray]) -> float:
 
 @lru_cache(maxsize=1024)
 def _range_quantile(confidence: float, groups: int, degrees: float) -> float:
-    return float(scipy_stats.studentized_range.ppf(confidence, groups, degrees))
+    return float(scipy.stats.studentized_range.ppf(confidence, groups, degrees))
 
 
 def _studentised_range_pairs(
@@ -141,7 +141,7 @@ def _studentised_range_pairs(
         error = float(np.sqrt((variances[i] / data[i].size + variances[j] / data[j].size) / 2))
         difference = means[i] - means[j]
         statistic = abs(difference) / error
-        p = float(scipy_stats.studentized_range.sf(statistic, len(data), freedom))
+        p = float(scipy.stats.studentized_range.sf(statistic, len(data), freedom))
         margin = error * _range_quantile(confidence, len(data), freedom)
         low, high = (difference - margin) * scale, (difference + margin) * scale
         count = data[i].size + data[j].size
@@ -173,7 +173,7 @@ def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
         return refusal
     sizes = [group.size for group in data]
     total = sum(sizes)
-    ranks = scipy_stats.rankdata(np.concatenate(data))
+    ranks = scipy.stats.rankdata(np.concatenate(data))
     if total < 3:
         return TooFew(total, 3, "values")
     if float(np.ptp(ranks)) == 0:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats
 
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
@@ -132,7 +132,7 @@ def f_ratio(groups: Sequence[FloatArray]) -> tuple[float, float]:
     inside = sum(float(np.sum((g - m) ** 2)) for g, m in zip(groups, means, strict=True))
     between = sum(g.size * (m - centre) ** 2 for g, m in zip(groups, means, strict=True))
     statistic = between / degrees[0] / (inside / degrees[1])
-    return statistic, float(scipy_stats.f.sf(statistic, *degrees))
+    return statistic, float(scipy.stats.f.sf(statistic, *degrees))
 
 
 def no_scatter() -> NotComputable:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats
+from scipy import special
 
 FloatArray = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def mode_between(runs: Sequence[FloatArray], low: float, high: float) -> Mode | 
         or inside == 0
     ):
         return None
-    if float(scipy_stats.binom.sf(inside - 1, inside + neighbour_count, ODDS_SHARE)) > ALARM_MAX:
+    if float(special.betainc(inside, neighbour_count + 1, ODDS_SHARE)) > ALARM_MAX:
         return None
     runs_hit = sum(_holds(series, low, high) for series in non_empty)
     if 2 * runs_hit < len(non_empty):

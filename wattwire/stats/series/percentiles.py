@@ -21,7 +21,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from scipy import stats as scipy_stats
 
 from wattwire.stats.results import Interval, TooFew
 from wattwire.stats.series.dependence import clusters_above, effective_size
@@ -129,7 +128,10 @@ def _limits(
 def _binomial_ranks(count: int, share: float, confidence: float) -> tuple[int, int, float]:
     """Return the lower rank, upper rank and exact level of an order-statistic interval."""
     tail = (1.0 - confidence) / 2.0
-    lower_rank = int(scipy_stats.binom.ppf(tail, count, share))
-    upper_rank = int(scipy_stats.binom.ppf(1.0 - tail, count, share)) + 1
-    cumulative = scipy_stats.binom.cdf(np.array([lower_rank - 1, upper_rank - 1]), count, share)
+    # bdtrik solves P(X ≤ k) = tail for a real k, so the quantile is the next integer.
+    lower_rank = math.ceil(special.bdtrik(tail, count, share))
+    upper_rank = math.ceil(special.bdtrik(1.0 - tail, count, share)) + 1
+    # P(X < rank) is the regularised incomplete beta function, which bdtr computes less precisely.
+    ranks = np.array([lower_rank, upper_rank])
+    cumulative = special.betaincc(ranks, count - ranks + 1, share)
     return lower_rank, upper_rank, float(np.diff(cumulative)[0])

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats as scipy_stats
 
 from wattwire.stats import block_ranks
 
@@ -42,3 +43,14 @@ def test_every_arrangement_is_counted(scale):
     values, chances = block_ranks._every_arrangement(rows)
     assert values.tolist() == sorted(sums)
     assert chances == pytest.approx([sums[key] for key in sorted(sums)])
+
+
+def test_scores_are_twice_the_centred_mean_ranks_with_ties_and_infinite_values():
+    data = np.random.default_rng(4).integers(0, 4, (30, 7)).astype(np.float64)
+    data[data == 3] = np.inf
+    ranks = scipy_stats.rankdata(data, axis=1)
+    assert block_ranks.friedman_scores(data).tolist() == (2 * ranks - 8).tolist()
+    finite = np.minimum(data, 4)
+    spans = scipy_stats.rankdata(np.ptp(finite, axis=1))
+    weighted = (2 * scipy_stats.rankdata(finite, axis=1) - 8) * 2 * spans[:, None]
+    assert block_ranks.quade_scores(finite).tolist() == weighted.tolist()

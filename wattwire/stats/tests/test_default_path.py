@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from wattwire.stats.ranks import rank_cut
 from wattwire.stats.two_samples import newcombe_limits, rank_sum_distribution
 
 RNG = np.random.default_rng(20_060_101)
+ON_DEMAND = ("scipy.stats", "scipy.optimize")
+"""Packages whose import takes as long as half of a small page."""
 
 
 def blocked(effects: dict[tuple[str, int], float], blocks: int, seed: int = 1):
@@ -280,3 +284,13 @@ def test_many_blocks_have_the_p_of_permuting_them(test, monkeypatch) -> None:
     quick = test(table)
     monkeypatch.setattr(block_ranks, "CHI_SQUARED_MIN", 601)
     assert quick.p == pytest.approx(test(table).p, abs=0.01)
+
+
+def test_a_page_imports_the_tests_of_scipy_only_when_it_uses_them() -> None:
+    program = "import sys, wattwire.report.page as page; page.page_parts(); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    modules = done.stdout.split()
+    assert "scipy.special" in modules
+    assert not set(ON_DEMAND) & set(modules)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats as scipy_stats
 
 from wattwire import stats
 from wattwire.stats.series import dependence
-from wattwire.stats.series.percentiles import stable_size, two_sided_size
+from wattwire.stats.series.percentiles import _binomial_ranks, stable_size, two_sided_size
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,17 @@ def test_a_median_of_independent_values_and_its_order_statistics() -> None:
     assert 38 <= found.interval.low <= 42
     assert 60 <= found.interval.high <= 64
     assert found.interval.level >= 0.95
+
+
+@pytest.mark.parametrize("count", [1, 7, 367, 368, 20_011, 2_000_003])
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.9, 0.99, 0.9999])
+@pytest.mark.parametrize("confidence", [0.95, 0.99])
+def test_ranks_of_a_percentile_are_the_quantiles_of_the_binomial(count, share, confidence) -> None:
+    low, high, level = _binomial_ranks(count, share, confidence)
+    binomial = scipy_stats.binom(count, share)
+    tail = (1 - confidence) / 2
+    assert (low, high) == (binomial.ppf(tail), binomial.ppf(1 - tail) + 1)
+    assert level == pytest.approx(binomial.cdf(high - 1) - binomial.cdf(low - 1), rel=1e-12)
 
 
 def test_a_tail_percentile_of_too_few_messages_is_refused_with_what_it_takes() -> None:
