@@ -8,7 +8,8 @@ using wattwire::Type;
 int main(int argc, char** argv) {
   wattwire::Cell cell;
   cell.roles = {{"publisher", publish}, {"subscriber", subscribe}, {"server", serve},
-                {"client", call},       {"pong", serve},           {"ping", call}};
+                {"client", call},       {"pong", serve},           {"ping", call},
+                {"source", publish},    {"relay", relay},          {"sink", subscribe}};
   cell.settings = {{"reliability", Type::kString},
                    {"history", Type::kString},
                    {"depth", Type::kInteger},
