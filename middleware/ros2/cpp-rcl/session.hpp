@@ -77,7 +77,7 @@ class Session {
   rcl_clock_t* clock() { return &clock_; }
   rcl_allocator_t allocator() const { return allocator_; }
 
-  std::string name(const char* leaf) const {
+  std::string name(const std::string& leaf) const {
     return "/wattwire_" + kit_.string("run") + "/" + leaf;
   }
 
