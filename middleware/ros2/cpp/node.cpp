@@ -16,7 +16,10 @@ int main(int argc, char** argv) {
                 {"pong", serve},
                 {"ping", call},
                 {"action_server", serve_goals},
-                {"action_client", perform}};
+                {"action_client", perform},
+                {"source", publish},
+                {"relay", relay},
+                {"sink", subscribe}};
   cell.settings = {{"reliability", Type::kString}, {"history", Type::kString},
                    {"depth", Type::kInteger},      {"durability", Type::kString},
                    {"rmw", Type::kString},         {"rmw_profile", Type::kString},

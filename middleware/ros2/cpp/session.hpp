@@ -52,7 +52,7 @@ class Session {
   const rclcpp::Node::SharedPtr& node() { return node_; }
   rclcpp::Executor& executor() { return *executor_; }
 
-  std::string name(const char* leaf) const {
+  std::string name(const std::string& leaf) const {
     return "/wattwire_" + kit_.string("run") + "/" + leaf;
   }
 

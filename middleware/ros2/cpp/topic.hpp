@@ -1,4 +1,5 @@
-// Topic pattern: std_msgs/String carries text, wattwire_interfaces/Bytes carries bytes.
+// Topic and pipeline patterns: std_msgs/String carries text, wattwire_interfaces/Bytes carries
+// bytes.
 
 #pragma once
 
@@ -19,12 +20,23 @@ inline void drain(wattwire::Kit& kit, rclcpp::PublisherBase& publisher) {
   }
 }
 
+// Publishes a message. Returns false if it was not sent.
+template <typename Message>
+bool publish_message(rclcpp::Publisher<Message>& publisher, const Message& message) {
+  try {
+    publisher.publish(message);
+  } catch (const rclcpp::exceptions::RCLError&) {
+    return false;
+  }
+  return true;
+}
+
 template <typename Types>
 void publish_as(wattwire::Kit& kit) {
   using Message = typename Types::Topic;
   Session session(kit);
-  const auto publisher =
-      session.node()->create_publisher<Message>(session.name("topic"), session.qos(true));
+  const auto publisher = session.node()->create_publisher<Message>(
+      session.name(kit.sending_topic()), session.qos(true));
   auto matched = [&] { return static_cast<int64_t>(publisher->get_subscription_count()); };
   kit.await_peers(matched, [&](int64_t timeout_ns) { session.spin_once(timeout_ns); });
   session.ready(matched(), publisher->get_actual_qos());
@@ -32,12 +44,7 @@ void publish_as(wattwire::Kit& kit) {
   Message message;
   auto send = [&](wattwire::Bytes buffer) {
     assign(message.data, buffer);
-    try {
-      publisher->publish(message);
-    } catch (const rclcpp::exceptions::RCLError&) {
-      return false;
-    }
-    return true;
+    return publish_message(*publisher, message);
   };
   if (kit.string("pacing") == "native") {
     session.drive([&](wattwire::Slot* slot, wattwire::Bytes buffer) {
@@ -54,12 +61,35 @@ void subscribe_as(wattwire::Kit& kit) {
   using Message = typename Types::Topic;
   Session session(kit);
   const auto subscription = session.node()->create_subscription<Message>(
-      session.name("topic"), session.qos(true),
+      session.name(kit.receiving_topic()), session.qos(true),
       [&](const Message& message) { kit.received(view(message.data)); });
   auto matched = [&] { return static_cast<int64_t>(subscription->get_publisher_count()); };
   kit.await_peers(matched, [&](int64_t timeout_ns) { session.spin_once(timeout_ns); });
   session.ready(matched(), subscription->get_actual_qos());
   session.spin_until_end();
+}
+
+template <typename Types>
+void relay_as(wattwire::Kit& kit) {
+  using Message = typename Types::Topic;
+  Session session(kit);
+  const auto publisher = session.node()->create_publisher<Message>(
+      session.name(kit.sending_topic()), session.qos(true));
+  auto pass_on = [&](const Message& arrived) {
+    const auto message = kit.relay(view(arrived.data));
+    if (!message) return;
+    publish_message(*publisher, arrived) ? kit.relayed(*message) : kit.relay_failed(*message);
+  };
+  const auto subscription = session.node()->create_subscription<Message>(
+      session.name(kit.receiving_topic()), session.qos(true), pass_on);
+  auto matched = [&] {
+    return static_cast<int64_t>(publisher->get_subscription_count() +
+                                subscription->get_publisher_count());
+  };
+  kit.await_peers(matched, [&](int64_t timeout_ns) { session.spin_once(timeout_ns); });
+  session.ready(matched(), publisher->get_actual_qos());
+  session.spin_until_end();
+  drain(kit, *publisher);
 }
 
 inline void publish(wattwire::Kit& kit) {
@@ -68,4 +98,8 @@ inline void publish(wattwire::Kit& kit) {
 
 inline void subscribe(wattwire::Kit& kit) {
   kit.text() ? subscribe_as<TextTypes>(kit) : subscribe_as<BytesTypes>(kit);
+}
+
+inline void relay(wattwire::Kit& kit) {
+  kit.text() ? relay_as<TextTypes>(kit) : relay_as<BytesTypes>(kit);
 }
