@@ -19,6 +19,7 @@ import numpy as np
 from bench.nodes import Bench, tell_build
 from bench.pairs import Comparison
 from wattwire.design import PlannedRun
+from wattwire.model.deployment import Deployment
 from wattwire.model.errors import WattwireError
 from wattwire.model.study import TRACED, parse_study
 from wattwire.model.treatment import Treatment
@@ -120,12 +121,12 @@ class Load:
             (folder / name).mkdir(parents=True)
         cells = self._prepared.cells[self._treatment.key]
         middleware = next(iter(cells.values())).middleware
-        nodes = node_plans(self._treatment, self._study.plan, cells, middleware, token)
+        deployment, nodes = node_plans(self._treatment, self._study.plan, cells, middleware, token)
         planned = PlannedRun(token, 1, 1, self._treatment, "", TRACED if way.name else "")
         watch = Watch(self.agent)
         run = OneRun(
-            self.agent, self._study, planned, middleware, nodes, self._prepared.builds, token,
-            folder, watch,
+            self.agent, self._study, planned, middleware, deployment, nodes, self._prepared.builds,
+            token, folder, watch,
         )  # fmt: skip
         run.record.tracing = way if way.name else None
         record = run.execute()
@@ -276,7 +277,7 @@ def _counted_in_kernel(folder: Path, program: Sequence[str]) -> dict[str, float]
             pass
         ended_ns = agent.request("mark", name="end")["t_ns"]
         series = agent.request("sample_stop")["series"]
-        frame = quantities_frame("r", "h", readings, series)
+        frame = quantities_frame("r", Deployment(()), readings, series)
         counts = syscalls.from_readings(frame, way.meter, (began_ns, ended_ns), ["program"])
         return {name: value[0] for name, value in counts["program"]["calls"].items()}
     finally:

@@ -127,10 +127,19 @@ class Cells:
         treatment = prepared.treatments[0]
         cells = prepared.cells[treatment.key]
         middleware = next(iter(cells.values())).middleware
-        nodes = node_plans(treatment, study.plan, cells, middleware, token)
+        deployment, nodes = node_plans(treatment, study.plan, cells, middleware, token)
         planned = PlannedRun(token, 1, 1, treatment, "", "")
         one_run = OneRun(
-            self.agent, study, planned, middleware, nodes, prepared.builds, token, folder, Silent()
+            self.agent,
+            study,
+            planned,
+            middleware,
+            deployment,
+            nodes,
+            prepared.builds,
+            token,
+            folder,
+            Silent(),
         )
         collected = Collected(planned, 1, one_run.execute(), study, folder, {}, None)
         codes = sorted(

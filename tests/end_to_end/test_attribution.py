@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from wattwire.model.deployment import Deployment
 from wattwire.rig import AgentClient
 from wattwire.run.results.convert import quantities_frame
 from wattwire.run.results.resources import Readings
@@ -91,7 +92,7 @@ def measured(tmp_path, loads: list[Load], window_s: float | None):
                 usage[event["process"]] = event["rusage"]["user_ns"] + event["rusage"]["system_ns"]
         end_ns = agent.request("mark", name="end")["t_ns"]
         stopped = agent.request("sample_stop")
-        readings = Readings(quantities_frame("r", "local", path, stopped["series"]))
+        readings = Readings(quantities_frame("r", Deployment(()), path, stopped["series"]))
         used = {}
         for load in loads:
             subject = ("cpu_time", "process", load.name)

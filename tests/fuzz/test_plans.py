@@ -66,7 +66,7 @@ def specs_of(path: Path, catalog: Catalog) -> None:
         return
     cells = prepared.cells[first.key]
     middleware = next(iter(cells.values())).middleware
-    for node in node_plans(first, study.plan, cells, middleware, "token"):
+    for node in node_plans(first, study.plan, cells, middleware, "token")[1]:
         json.dumps(node.spec, allow_nan=False)
 
 

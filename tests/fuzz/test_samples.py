@@ -10,6 +10,7 @@ import pytest
 
 from tests.fuzz.conftest import Cases
 from tests.fuzz.mutate import Mutator
+from wattwire.model.deployment import deployment_of_run
 from wattwire.model.records import (
     MESSAGE_RECORD,
     READING_RECORD,
@@ -26,6 +27,11 @@ SERIES = [
      "quantity": "energy", "unit": "uj", "kind": "measured"}
     for index in range(3)
 ]  # fmt: skip
+
+
+DEPLOYMENT = deployment_of_run(
+    {"nodes": [{"node": 0, "role": "pong"}, {"node": 2, "role": "ping"}]}
+)
 
 
 def node_file(records: int = COUNT) -> bytes:
@@ -67,7 +73,7 @@ def test_a_damaged_sample_file_gives_no_other_number(cases: Cases, place: Path) 
         assert again["kind"].max(initial=0) <= 6 and again["flags"].max(initial=0) <= 15
         assert found.records.tobytes() == again.tobytes(), f"seed {seed}"
         if seed % 20 == 0:
-            frame = messages_frame("r", "pingpong", "h", {2: [found]})
+            frame = messages_frame("r", DEPLOYMENT, {2: [found]})
             assert len(frame) == len(found.records)
 
 
@@ -88,7 +94,7 @@ def test_a_damaged_sampler_file_gives_no_other_number(cases: Cases, place: Path)
         assert found.tobytes() == again.tobytes(), f"seed {seed}"
         if seed % 20 == 0:
             if found["series"].max(initial=0) < len(SERIES):
-                assert len(quantities_frame("r", "h", place, SERIES)) == len(found)
+                assert len(quantities_frame("r", DEPLOYMENT, place, SERIES)) == len(found)
             else:
                 with pytest.raises(SampleFileError, match="of an undeclared series"):
-                    quantities_frame("r", "h", place, SERIES)
+                    quantities_frame("r", DEPLOYMENT, place, SERIES)

@@ -15,13 +15,13 @@ import numpy as np
 import polars as pl
 
 from wattwire.model import words
+from wattwire.model.deployment import service_of
 from wattwire.model.derived import (
     FloatArray,
     column,
     with_derived,
 )
 from wattwire.model.questions import Question
-from wattwire.model.service_names import service_of
 from wattwire.model.stored_study import StoredStudy
 from wattwire.model.study import TRACED
 from wattwire.model.warm_up import SETTLING

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from wattwire.analysis.dataset import Evidence, unanswered
 from wattwire.model.deliveries import announced, deliveries, infinite
+from wattwire.model.deployment import deployment_of_run
 from wattwire.model.derived import FloatArray
 from wattwire.model.validity import CONDITION_CODES
 from wattwire.store import Messages
@@ -41,11 +42,11 @@ def series_of(
     unknown for losses beyond the senders' records. If `with_warm_up` is true, `values_us` includes
     the warm-up, and `warm_up_us` is empty.
     """
-    roles = {node["node"]: node["role"] for node in run.get("nodes", [])}
-    known_senders = announced(messages.origins, roles)
+    flows = deployment_of_run(run).flows
+    known_senders = announced(messages.origins, flows)
     due_parts, warm_up_parts, recorded_lost = [], [np.empty(0)], 0
     for part in messages.parts():
-        expected = deliveries(part, roles, known_senders)
+        expected = deliveries(part, flows, known_senders)
         recorded_lost += infinite(expected)
         kept = expected.filter(pl.col("latency_us").is_not_null())
         if not with_warm_up and kept["warm_up"].any():

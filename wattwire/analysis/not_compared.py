@@ -22,14 +22,13 @@ from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_level
 from wattwire.analysis.responses import Response
 from wattwire.model import words
+from wattwire.model.deployment import has_replies
 from wattwire.model.derived import after_warmup, column
 from wattwire.model.verdict import Outcome
 
 Mask = NDArray[np.bool_]
 FAILED_MAX = 0.05
 """Maximum share of failed or lost calls at which costs per message describe answered calls."""
-CALLED = ("service", "action", "pingpong")
-"""Patterns with replies. For a topic, loss is a property of the transport."""
 
 
 def without_value(frame: pl.DataFrame, response: Response) -> Mask:
@@ -50,10 +49,13 @@ def without_value(frame: pl.DataFrame, response: Response) -> Mask:
 
 
 def _failed_share(frame: pl.DataFrame) -> NDArray[np.float64]:
-    """Return the share of failed or lost calls after the warm-up, shape (runs,); 0 for topics."""
+    """Return the share of failed or lost calls after the warm-up, shape (runs,).
+
+    It is 0 for patterns without replies, where loss is a property of the transport.
+    """
     expected, undelivered = after_warmup(frame, "expected"), _undelivered(frame)
     are_calls = np.array(
-        [pattern in CALLED for pattern in levels_of(frame, "pattern")], dtype=np.bool_
+        [has_replies(pattern) for pattern in levels_of(frame, "pattern")], dtype=np.bool_
     )
     known = are_calls & (expected > 0) & ~np.isnan(undelivered)
     return np.where(known, undelivered / np.where(expected > 0, expected, 1.0), 0.0)
@@ -115,7 +117,7 @@ def _reason(frame: pl.DataFrame, response: Response, without: Mask, at_levels: M
         np.nansum(_undelivered(excluded)),
         np.nansum(after_warmup(excluded, "expected")),
     )
-    has_calls = any(pattern in CALLED for pattern in levels_of(excluded, "pattern"))
+    has_calls = any(has_replies(pattern) for pattern in levels_of(excluded, "pattern"))
     subject = "calls failed or were lost" if has_calls else "messages were lost"
     share_text = (
         f"{words.percent(float(undelivered / expected))} of the {subject}"

@@ -12,8 +12,8 @@ import numpy as np
 
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.responses import CPU
+from wattwire.model.deployment import service_of
 from wattwire.model.derived import column
-from wattwire.model.service_names import service_of
 
 FIGURES = ("syscall_working_us_per_message", "syscall_waiting_us_per_message",
            "kernel_us_per_message")  # fmt: skip

@@ -10,8 +10,8 @@ from typing import Any
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.pins import pins_of
 from wattwire.cli.verbs.doctor import cell_item
+from wattwire.model.deployment import PATTERNS
 from wattwire.model.errors import UsageError, WattwireError
-from wattwire.model.treatment import PATTERN_ROLES
 from wattwire.rig import AgentClient
 from wattwire.rig.observed import observed
 
@@ -44,11 +44,10 @@ def _title(cell: Cell, catalog: Catalog) -> str:
 def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
     yield "here", _here(cell)
     for pattern in cell.document["patterns"]:
-        hub, leaf = PATTERN_ROLES[pattern]
         listens = cell.middleware.listens(pattern)
         yield (
             f"pattern {pattern}",
-            f"one {hub}, and nodes with the role {leaf}"
+            PATTERNS[pattern].title()
             + (
                 f"; the {listens} listens"
                 if listens != "none"

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from wattwire.model.deployment import PATTERNS
 from wattwire.rig.bare_clients import bare_server, printed_ns
 from wattwire.rig.harness_costs import HarnessCost
 from wattwire.stats import Interval, mean_interval
 
+PINGPONG = PATTERNS["pingpong"]
 PAYLOAD_BYTES, CALLS, PAIRS = 64, 1500, 10
 
 
@@ -23,8 +25,9 @@ def bare_round_trip_ns(subject: Any, argv: Sequence[str]) -> float:
     The cell's service processes run during the measurement.
     """
     env = {**os.environ, **subject.env}
-    with subject.service() as endpoints, bare_server([*argv, "pong", *endpoints], env) as endpoint:
-        return printed_ns([*argv, "ping", endpoint, str(PAYLOAD_BYTES), str(CALLS)], env)
+    caller, server = PINGPONG.path
+    with subject.service() as endpoints, bare_server([*argv, server, *endpoints], env) as endpoint:
+        return printed_ns([*argv, caller, endpoint, str(PAYLOAD_BYTES), str(CALLS)], env)
 
 
 def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes: Any) -> float:
@@ -38,13 +41,13 @@ def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes
         "verify": "header", "payload.bytes": PAYLOAD_BYTES, "timeout_ns": 2_000_000_000, **closed,
         "record.capacity": count + 10, "outstanding_max": 1, **changes,
     }  # fmt: skip
-    members = [group_module.Member(subject, role, keys) for role in ("ping", "pong")]
+    members = [group_module.Member(subject, role, keys) for role in PINGPONG.path]
     with (
         subject.service() as endpoints,
-        group_module.Group(folder, "pingpong", members, endpoints) as group,
+        group_module.Group(folder, PINGPONG.name, members, endpoints) as group,
     ):
         group.run()
-        records = group.samples(group.node("ping")).records
+        records = group.samples(group.node(PINGPONG.sender)).records
     times = [record.end_ns - record.begin_ns for record in records if not record.flags]
     if len(times) < 0.9 * count:
         raise RuntimeError(f"{subject.name}: only {len(times)} of {count} calls received a reply")

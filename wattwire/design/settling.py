@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wattwire.model.deployment import PATTERNS
 from wattwire.model.study import Plan
 from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import AUTO
@@ -32,9 +33,10 @@ def piloted(treatments: Iterable[Treatment], plan: Plan) -> list[Treatment]:
 
 
 def _programs(treatment: Treatment) -> list[tuple[object, ...]]:
-    """Return the levels that identify the client's and the server's program, a tuple for each."""
+    """Return the levels that identify the caller's and the server's program, a tuple for each."""
     settings = tuple(sorted((key, repr(value)) for key, value in treatment.settings.items()))
     common = (*(treatment.get(name) for name in CODE), settings)
     client = treatment.get("language")
     server = treatment.get("server_language") or client
-    return [("client", client, *common), ("server", server, *common)]
+    pattern = PATTERNS[str(treatment["pattern"])]
+    return [(pattern.sender, client, *common), (pattern.receiver, server, *common)]

@@ -6,15 +6,15 @@ The quantiles of the summary and the curves of the page use the same `deliveries
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from wattwire.model.deployment import Flow
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 
-CALLERS = {"client": "call", "ping": "call", "action_client": "result"}
-"""Roles that wait for replies → the record kind that contains the result of a call (C-27)."""
-SUBSCRIBER, PUBLISHER = "subscriber", "publisher"
+MESSAGE, GOAL = "message", "goal"
+"""Kinds of the records of sent and received messages, and of accepted goals (C-25)."""
 
 SCHEMA = {
     "node": pl.Int64, "sender": pl.Int64, "counter": pl.Int64, "due_ns": pl.Int64,
@@ -24,51 +24,48 @@ SCHEMA = {
 _IDENTITY = ("node", "sender", "counter")
 
 
-def announced(origins: Iterable[tuple[int, int, str]], roles: Mapping[int, str]) -> frozenset[int]:
-    """Return the publishers that have a record.
+def announced(origins: Iterable[tuple[int, int, str]], flows: Sequence[Flow]) -> frozenset[int]:
+    """Return the senders of messages without replies that have a record.
 
     `origins` contains the node, the sender and the kind of each record.
     """
+    senders = {flow.sender for flow in flows if not flow.result}
     return frozenset(
-        sender
-        for node, sender, kind in origins
-        if kind == "message" and roles.get(node) == PUBLISHER
+        sender for node, sender, kind in origins if kind == MESSAGE and node in senders
     )
 
 
 def deliveries(
-    messages: pl.DataFrame, roles: Mapping[int, str], known_senders: frozenset[int] | None = None
+    messages: pl.DataFrame, flows: Sequence[Flow], known_senders: frozenset[int] | None = None
 ) -> pl.DataFrame:
     """Return one row per expected delivery (columns: SCHEMA), sorted by due time.
 
-    Topics have one row per sent message and subscriber, timed from hand-over to entry of the
-    callback. Calls and actions have one row per call, timed from the request to the reply. `roles`
-    maps each node to its role. A row depends only on the records of one (sender, counter), so
-    callers may process a run in parts. `known_senders` are then the publishers that `announced`
-    returns for any part.
+    Flows without replies have one row per sent message and receiver, timed from hand-over to entry
+    of the callback. Flows of calls have one row per call, timed from the request to the reply. A
+    row depends only on the records of one (sender, counter), so callers may process a run in parts.
+    `known_senders` are then the senders that `announced` returns for any part.
 
     - `latency_us` is +inf for a lost delivery (never arrived, timed out) and for a `failed`
       delivery (a call that ended with an error). It is null for an arrival whose payload is corrupt
       or too short for a send time.
     - The first arrival of a message determines its latency. Later arrivals are duplicates.
     - `warm_up` and `due_ns` come from the sender's record, so lost messages have them too. For a
-      publisher without records, they come from the arrivals.
-    - `response_us` starts at the intended send time. It is null for topics.
+      sender without records, they come from the arrivals.
+    - `response_us` starts at the intended send time. It is null for messages without replies.
     """
-    role = pl.col("node").cast(pl.Int64).replace_strict(
-        dict(roles), default=None, return_dtype=pl.String
-    )  # fmt: skip
     records = messages.with_columns(
-        pl.col("flags").cast(pl.Int64).fill_null(0), pl.col(_IDENTITY).cast(pl.Int64), role=role
+        pl.col("flags").cast(pl.Int64).fill_null(0), pl.col(_IDENTITY).cast(pl.Int64)
     )
     if "intended_ns" not in records.columns:
         records = records.with_columns(intended_ns=pl.lit(None, pl.Int64))
+    kinds = dict.fromkeys(flow.result for flow in flows if flow.result)
     frames = [
-        _calls(records, role, kind) for role, kind in CALLERS.items() if role in roles.values()
+        _calls(records, [flow.sender for flow in flows if flow.result == kind], kind)
+        for kind in kinds
     ]
-    if PUBLISHER in roles.values() or SUBSCRIBER in roles.values():
-        receivers = [n for n, role in roles.items() if role == SUBSCRIBER]
-        frames.append(_topics(records, receivers, known_senders))
+    one_way = [flow for flow in flows if not flow.result]
+    if one_way:
+        frames.append(_messages(records, one_way, known_senders))
     if not frames:
         return pl.DataFrame(schema=SCHEMA)
     return pl.concat(frames).sort("due_ns", *_IDENTITY, nulls_last=True)
@@ -112,17 +109,15 @@ def _with_latency(frame: pl.DataFrame, response_us: pl.Expr) -> pl.DataFrame:
     return frame.select(*SCHEMA).cast(SCHEMA)  # type: ignore[arg-type]
 
 
-def _calls(records: pl.DataFrame, role: str, kind: str) -> pl.DataFrame:
-    """Return one row per call of a role, from the records of the callers.
+def _calls(records: pl.DataFrame, callers: list[int], kind: str) -> pl.DataFrame:
+    """Return one row per call, from the callers' records; `kind` contains the result of a call.
 
     A goal without a result is also an expected delivery.
     """
-    role_records = records.filter(pl.col("role") == role)
-    ended = role_records.filter(pl.col("kind") == kind).sort("end_ns", nulls_last=True)
+    own_records = records.filter(pl.col("node").is_in(callers))
+    ended = own_records.filter(pl.col("kind") == kind).sort("end_ns", nulls_last=True)
     ended = ended.unique(_IDENTITY, keep="first", maintain_order=True)
-    goals = (
-        role_records.filter(pl.col("kind") == "goal") if kind == "result" else role_records.clear()
-    )
+    goals = own_records.filter(pl.col("kind") == GOAL)
     if goals.height:
         goals = goals.unique(_IDENTITY, keep="first", maintain_order=True)
         unanswered = goals.join(ended, on=list(_IDENTITY), how="anti")
@@ -134,24 +129,26 @@ def _calls(records: pl.DataFrame, role: str, kind: str) -> pl.DataFrame:
     )
 
 
-def _topics(
-    records: pl.DataFrame, receivers: list[int], known_senders: frozenset[int] | None
+def _messages(
+    records: pl.DataFrame, flows: Sequence[Flow], known_senders: frozenset[int] | None
 ) -> pl.DataFrame:
-    """Return one row per sent message and subscriber, with the first arrival if there is one."""
-    messages = records.filter(pl.col("kind") == "message")
+    """Return one row per sent message and receiver, with the first arrival if there is one."""
+    messages = records.filter(pl.col("kind") == MESSAGE)
+    ends = [(flow.sender, receiver) for flow in flows for receiver in flow.receivers]
+    deliveries_of = pl.DataFrame(ends, schema={"sender": pl.Int64, "node": pl.Int64}, orient="row")
     arrived = (
-        messages.filter(pl.col("role") == SUBSCRIBER)
+        messages.filter(pl.col("node").is_in(sorted({receiver for _, receiver in ends})))
         .sort("end_ns")
         .unique(_IDENTITY, keep="first", maintain_order=True)
         .select(*_IDENTITY, "begin_ns", "end_ns", "flags")
     )
-    published = messages.filter(pl.col("role") == PUBLISHER)
-    senders = sorted(published["sender"].unique() if known_senders is None else known_senders)
+    sent = messages.filter(pl.col("node").is_in([flow.sender for flow in flows]))
+    senders = sorted(sent["sender"].unique() if known_senders is None else known_senders)
     due = (
-        published.filter(~_has(FLAG_FAILED))
+        sent.filter(~_has(FLAG_FAILED))
         .unique(["sender", "counter"], keep="first", maintain_order=True)
         .select("sender", "counter", due_ns="begin_ns", warm_up=_has(FLAG_WARM_UP))
-        .join(pl.DataFrame({"node": receivers}, schema={"node": pl.Int64}), how="cross")
+        .join(deliveries_of, on="sender")
     )
     unannounced = arrived.filter(~pl.col("sender").is_in(senders)).with_columns(
         due_ns=pl.col("begin_ns"), warm_up=_has(FLAG_WARM_UP)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from wattwire.model.deployment import ROLES
 from wattwire.model.errors import UsageError, nearest
-from wattwire.model.treatment import PATTERN_ROLES
 
 RUN, NODE = "run", "node"
 LOWER, HIGHER = "lower", "higher"
@@ -25,7 +25,6 @@ harness.
 ENERGY = "an energy counter"
 SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"
 NUMERIC_KINDS = ("measured", "estimate")
-ROLES = tuple(dict.fromkeys(role for pair in PATTERN_ROLES.values() for role in pair))
 
 
 @dataclass(frozen=True)
@@ -637,8 +636,8 @@ def check_response(name: str, place: str) -> Metric:
     if metric.of == NODE and "." not in name:
         raise UsageError(
             f"{place}: {name} has a value per node, not per run. Add the node, for example "
-            f"{name}.{ROLES[0]}.0. To use the sum over the nodes, put {name} in a question's "
-            "`beside` or in a [[table]]."
+            f"{name}.{next(iter(ROLES))}.0. To use the sum over the nodes, put {name} in a "
+            "question's `beside` or in a [[table]]."
         )
     return metric
 

@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from wattwire.model.deployment import ROLES
 from wattwire.model.errors import UsageError
 from wattwire.model.fields import given, names, needed, number, read_table
 
-ROLES = (
-    "publisher", "subscriber", "client", "server", "action_client", "action_server", "both",
-)  # fmt: skip
-"""Roles of the nodes of a run. "both" is the pair of roles, or the run as a whole."""
+BOTH = "both"
+"""The role of tables that show all roles of a run together."""
 KINDS = ("box", "scatter")
 
 
@@ -112,7 +111,7 @@ def parse_shown(document: Mapping[str, Any], known: Collection[str], where: str)
     value and the allowed values.
     """
     has_published = bool(document.get("published"))
-    words = {"factor": known, "role": ROLES, "kind": KINDS}
+    words = {"factor": known, "role": (*ROLES, BOTH), "kind": KINDS}
     tables = list(_read(ShownTable, document, "table", words, where))
     figures = list(_read(ShownFigure, document, "figure", words, where))
     rankings = list(_read(ShownRanking, document, "ranking", words, where))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from wattwire.model.answerable import check_answerable, check_baselines
+from wattwire.model.deployment import PATTERNS, Pattern
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import WORDS, given, number, read_table
 from wattwire.model.limits import Limit, parse_limits
@@ -16,7 +17,7 @@ from wattwire.model.output_requests import Shown, parse_shown
 from wattwire.model.paper_path import Walk, parse_walks
 from wattwire.model.paths import is_plain_name
 from wattwire.model.questions import Question, parse_questions
-from wattwire.model.treatment import PATTERN_ROLES, Level
+from wattwire.model.treatment import Level
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
 from wattwire.model.variants import CheckLevel, Variant, check_variants, parse_variants
 from wattwire.model.warm_up import AUTO, AUTO_WORD
@@ -27,11 +28,12 @@ LEVEL_TYPES: dict[str, type] = {
     "payload_bytes": int, "payload_encoding": str, "loop": str, "pacing": str,
     "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
     "outstanding_max": int, "action_feedback": int, "variant": str, "server_language": str,
+    "nodes": int,
 }  # fmt: skip
 """Names of factors and fixed levels → their types. The manifest validates `settings.NAME`."""
 
-ALLOWED_LEVELS: dict[str, tuple[str, ...]] = {
-    "pattern": tuple(PATTERN_ROLES),
+ALLOWED_LEVELS: dict[str, Collection[str]] = {
+    "pattern": PATTERNS,
     "payload_encoding": ("bytes", "text", "record"),
     "loop": ("open", "closed"),
     "pacing": ("kit", "native"),
@@ -40,12 +42,12 @@ ALLOWED_LEVELS: dict[str, tuple[str, ...]] = {
 }
 MINIMUM_LEVELS: dict[str, float] = {
     "interval_s": 1e-6, "rate_hz": 1e-3, "clients": 1, "payload_bytes": 0,
-    "count": 1, "timeout_ms": 1, "outstanding_max": 1, "action_feedback": 0,
+    "count": 1, "timeout_ms": 1, "outstanding_max": 1, "action_feedback": 0, "nodes": 3,
 }  # fmt: skip
 MAXIMUM_LEVELS: dict[str, float] = {
     "interval_s": 3600.0, "rate_hz": 1e6, "clients": 1000, "payload_bytes": 67_108_864,
     "count": 10_000_000, "timeout_ms": 3_600_000, "outstanding_max": 100_000,
-    "action_feedback": 10_000,
+    "action_feedback": 10_000, "nodes": 64,
 }  # fmt: skip
 TICK_HZ_MAX = 1000.0
 TRACED = "syscalls"
@@ -62,6 +64,8 @@ DEFAULT_LEVELS: dict[str, Level] = {
     "pacing": "kit", "verify": "header", "reply": "echo", "literal": "", "count": 1000,
     "timeout_ms": 1000, "outstanding_max": 1, "action_feedback": 3,
 }  # fmt: skip
+DEFAULT_COUNTS: dict[str, Level] = {"nodes": 3}
+"""Default levels of factors that determine the number of nodes in some patterns only."""
 DEFAULT_RATE_HZ = 10.0
 """Default rate of a study without a rate or an interval."""
 
@@ -202,6 +206,9 @@ class Study:
         levels = {**DEFAULT_LEVELS, **self.fixed}
         if not {"interval_s", "rate_hz"} & {*self.factors, *self.fixed}:
             levels["rate_hz"] = DEFAULT_RATE_HZ
+        for factor, level in DEFAULT_COUNTS.items():
+            if any(factor in pattern.factors for pattern in self.patterns):
+                levels.setdefault(factor, level)
         return {key: level for key, level in levels.items() if key not in self.factors}
 
     def stated(self, table: str) -> Mapping[str, Any]:
@@ -210,11 +217,15 @@ class Study:
         return written
 
     @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Return the patterns of the study's treatments."""
+        names = self.factors.get("pattern") or (self.fixed.get("pattern"),)
+        return tuple(PATTERNS[str(name)] for name in names if name is not None)
+
+    @property
     def roles(self) -> tuple[str, ...]:
         """Return the roles of the study's nodes."""
-        patterns = self.factors.get("pattern") or (self.fixed["pattern"],)
-        roles = (role for pattern in patterns for role in PATTERN_ROLES[str(pattern)])
-        return tuple(dict.fromkeys(roles))
+        return tuple(dict.fromkeys(role for pattern in self.patterns for role in pattern.roles))
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
@@ -461,7 +472,7 @@ def _check_held(study: Study, where: str) -> None:
     if {"interval_s", "rate_hz"} <= keys:
         raise UsageError(f"{where}: both interval_s and rate_hz are set; delete one of the two")
     if "pattern" not in keys:
-        raise UsageError(f"{where}: the study sets no pattern; allowed: {', '.join(PATTERN_ROLES)}")
+        raise UsageError(f"{where}: the study sets no pattern; allowed: {', '.join(PATTERNS)}")
     if "cell" not in keys and not {"middleware", "language"} <= keys:
         raise UsageError(
             f"{where}: the study names no cells. Set middleware and language, or cell."

@@ -10,16 +10,6 @@ from typing import Any
 
 Level = str | int | float | bool
 
-PATTERN_ROLES: dict[str, tuple[str, str]] = {
-    "topic": ("publisher", "subscriber"),
-    "service": ("server", "client"),
-    "action": ("action_server", "action_client"),
-    "pingpong": ("pong", "ping"),
-}
-"""Pattern → (role with one node, role with `clients` nodes)."""
-
-SENDING_ROLES = frozenset({"publisher", "client", "action_client", "ping"})
-
 
 @dataclass(frozen=True)
 class Treatment:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wattwire.model.deployment import Deployment
 from wattwire.model.errors import MissingError, unknown
 from wattwire.rig import AgentClient
 from wattwire.run.node_specs import SECOND_NS
@@ -123,7 +124,7 @@ class LoadSteps:
             sampling = request("sample_stop")
             request("clean", run=self._token)
         series = sampling["series"]
-        readings = Readings(quantities_frame("calibration", "local", path, series))
+        readings = Readings(quantities_frame("calibration", Deployment(()), path, series))
         source = power.choose(readings, series, [span for _, _, span, _ in self._spans])
         return source, [self._measured(readings, source, *step) for step in self._spans]
 

@@ -428,12 +428,13 @@ class CampaignRunner:
         cells = self._prepared.cells[planned.treatment.key]
         middleware = next(iter(cells.values())).middleware
         treatment, plan = planned.treatment, self._study.plan
-        nodes = node_plans(treatment, plan, cells, middleware, token, planned.control)
+        deployment, nodes = node_plans(treatment, plan, cells, middleware, token, planned.control)
         return OneRun(
             agent,
             self._study,
             planned,
             middleware,
+            deployment,
             nodes,
             self._prepared.builds,
             token,

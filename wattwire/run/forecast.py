@@ -12,11 +12,17 @@ from typing import Any
 
 from wattwire.catalog import Cell
 from wattwire.design import PlannedRun
+from wattwire.model.deployment import PATTERNS
 from wattwire.model.study import Plan, Study
-from wattwire.model.treatment import PATTERN_ROLES, Treatment
+from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import AUTO, SETTLING, SETTLING_CALLS, SETTLING_S
 from wattwire.rig.observed import observed
-from wattwire.run.node_specs import SECOND_NS, nodes_record_bytes, scheduled_per_sender
+from wattwire.run.node_specs import (
+    SECOND_NS,
+    nodes_record_bytes,
+    records_of_message,
+    scheduled_per_sender,
+)
 
 START_S = 1.5
 """Starting, matching and ending nodes: 0.3 s (native) to 4 s (slow discovery). The start of a
@@ -90,12 +96,15 @@ def expectations(
     cached_observed = functools.cache(observed)
     expected = {}
     for treatment in treatments:
-        hub, leaf = (cells[treatment.key][r] for r in PATTERN_ROLES[str(treatment["pattern"])])
-        clients = int(treatment["clients"])
-        histories = [cached_observed(name) for name in dict.fromkeys((hub.name, leaf.name))]
-        starts = [history.overhead_s(1 + clients, START_S) for history in histories]
-        calls = [history.call_s(1 + clients) for history in histories]
-        cpu_s = hub.document["start_cpu_s"] + clients * leaf.document["start_cpu_s"]
+        counts = PATTERNS[str(treatment["pattern"])].counts(treatment)
+        role_cells, nodes = cells[treatment.key], sum(counts.values())
+        names = dict.fromkeys(role_cells[role].name for role in counts)
+        histories = [cached_observed(name) for name in names]
+        starts = [history.overhead_s(nodes, START_S) for history in histories]
+        calls = [history.call_s(nodes) for history in histories]
+        cpu_s = sum(
+            count * role_cells[role].document["start_cpu_s"] for role, count in counts.items()
+        )
         known_starts = [s for s in starts if s is not None]
         known_calls = [s for s in calls if s is not None]
         expected[treatment.key] = Expected(
@@ -224,15 +233,9 @@ def _with_warm_up(plan: Plan) -> Plan:
 
 def _run_bytes(study: Study, treatment: Treatment, control: str) -> int:
     plan = _with_warm_up(study.plan)
-    messages = scheduled_per_sender(treatment, plan, control) * int(treatment["clients"])
-    # Both sides record. An action has a goal, an acceptance, a result and feedback messages.
-    sides = 2 * (3 + int(treatment["action_feedback"])) if treatment["pattern"] == "action" else 2
-    if treatment["pattern"] == "topic":  # one publisher; every subscriber receives each message
-        messages = scheduled_per_sender(treatment, plan)
-        sides = 1 + int(treatment["clients"])
-    assert treatment["pattern"] in PATTERN_ROLES
+    records = scheduled_per_sender(treatment, plan, control) * records_of_message(treatment)
     readings = run_seconds(study, treatment) * study.meters.tick_hz * SERIES_PER_TICK
-    return RUN_BYTES + messages * sides * RECORD_BYTES + round(readings) * READING_BYTES
+    return RUN_BYTES + records * RECORD_BYTES + round(readings) * READING_BYTES
 
 
 def meter_window(name: str, manifest: Mapping[str, Any], tick_hz: float) -> MeterWindow | None:

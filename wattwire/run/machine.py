@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from wattwire import __version__
+from wattwire.model.deployment import HOST
 from wattwire.rig import AgentClient
-
-HOST = "local"
 
 
 def describe_machine(agent: AgentClient) -> dict[str, Any]:

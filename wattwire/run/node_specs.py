@@ -5,20 +5,23 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
 from wattwire.catalog import Cell, Middleware, home
+from wattwire.model.deployment import PATTERNS, ROLES, Deployment, deployment_of
 from wattwire.model.errors import UsageError
 from wattwire.model.records import MESSAGE_RECORD
 from wattwire.model.study import Plan
-from wattwire.model.treatment import PATTERN_ROLES, SENDING_ROLES, Treatment
+from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import SETTLING, SETTLING_CALLS
 
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
+CALL, RESULT = "call", "result"
+"""Kinds of the records with the result of a call and of an action's goal (C-25)."""
 CAPACITY_MARGIN = 1.5
 """Factor by which room for records exceeds the scheduled messages: duplicates and feedback."""
 BEYOND_FACTOR = 4
@@ -30,7 +33,7 @@ BEYOND_CALLS or the count, whichever is larger. Clients that exceed this end bef
 
 @dataclass(frozen=True)
 class NodePlan:
-    """One node of a run before it is started."""
+    """One node of a run before it is started. It connects to the listening nodes `connects_to`."""
 
     node: int
     role: str
@@ -38,6 +41,8 @@ class NodePlan:
     cell: Cell
     listens: bool
     spec: dict[str, Any]
+    hop: int = 0
+    connects_to: frozenset[int] = field(default_factory=frozenset)
 
     @property
     def process(self) -> str:
@@ -45,7 +50,7 @@ class NodePlan:
 
     @property
     def sends(self) -> bool:
-        return self.role in SENDING_ROLES
+        return ROLES[self.role].sends
 
     def with_endpoints(self, endpoints: list[str]) -> NodePlan:
         return replace(self, spec={**self.spec, "peers.endpoints": endpoints})
@@ -58,12 +63,13 @@ def needs(treatment: Treatment) -> list[str]:
         f"pacing.{treatment['pacing']}",
         f"loop.{treatment['loop']}",
     ]
-    if treatment["pattern"] != "topic":
+    pattern = PATTERNS[str(treatment["pattern"])]
+    if pattern.result:
         capabilities.append(f"reply.{treatment['reply']}")
     if treatment["literal"]:
         capabilities.append("literal")
     overlapping = int(treatment["outstanding_max"]) > 1 and treatment["loop"] == "open"
-    if overlapping and treatment["pattern"] in ("service", "pingpong"):
+    if overlapping and pattern.result == CALL:
         capabilities.append("async_client")
     return capabilities
 
@@ -108,34 +114,47 @@ def node_plans(
     middleware: Middleware,
     token: str,
     control: str = "",
-) -> list[NodePlan]:
-    """Return all nodes of a run: the hub first (node 0), then the clients."""
-    pattern = str(treatment["pattern"])
-    hub, leaf = PATTERN_ROLES[pattern]
-    clients = int(treatment["clients"])
-    listening = middleware.listens(pattern)
+) -> tuple[Deployment, list[NodePlan]]:
+    """Return the deployment of a run, and its nodes in the order of their numbers."""
+    pattern = PATTERNS[str(treatment["pattern"])]
+    names = {role: cell.name for role, cell in cells.items()}
+    deployment = deployment_of(treatment, names, list(middleware.services))
     settings = middleware.effective_settings(treatment.settings)
     messages = scheduled_per_sender(treatment, plan, control)
     common = _common(treatment, plan, token, settings, messages)
-    leaves = list(range(1, clients + 1))
+    messages_max = messages + calls_beyond(treatment, messages)
+    counts = pattern.counts(treatment)
+    listening = deployment.listening(middleware.listens(pattern.contract))
     nodes = []
-    for node, role, index in [(0, hub, 0), *((n, leaf, n - 1) for n in leaves)]:
-        peers = leaves if role == hub else [0]
+    for node in deployment.nodes:
         spec = {
             **common,
-            "cell": cells[role].name,
-            "role": role,
-            "node": node,
-            "index": index,
-            "peers.nodes": peers,
-            "peers.count": len(peers),
-            # Phases are spread evenly over a period because real clients are not synchronised.
-            "phase_ns": period_ns(treatment) * index // clients if role == leaf else 0,
+            "cell": node.cell,
+            "role": node.role,
+            "node": node.node,
+            "index": node.index,
+            **({"hop": node.hop} if pattern.has_positions else {}),
+            "peers.nodes": deployment.other_side(node.node),
+            "peers.count": len(deployment.neighbours(node.node)),
+            # Phases are spread evenly over a period because real senders are not synchronised.
+            "phase_ns": period_ns(treatment) * node.index // counts[node.role] if node.sends else 0,
+            "record.capacity": _capacity(
+                treatment, messages_max, len(deployment.senders(node.node))
+            ),
         }
-        messages_max = messages + calls_beyond(treatment, messages)
-        spec["record.capacity"] = _capacity(treatment, messages_max, role, clients)
-        nodes.append(NodePlan(node, role, index, cells[role], role == listening, spec))
-    return nodes
+        nodes.append(
+            NodePlan(
+                node.node,
+                node.role,
+                node.index,
+                cells[node.role],
+                node.node in listening,
+                spec,
+                node.hop,
+                deployment.connects_to(node.node, listening),
+            )
+        )
+    return deployment, nodes
 
 
 @functools.cache
@@ -170,7 +189,7 @@ def _common(
     return {
         "contract": 2,
         "run": token,
-        "pattern": treatment["pattern"],
+        "pattern": PATTERNS[str(treatment["pattern"])].contract,
         "loop": treatment["loop"],
         "peers.endpoints": [],
         "period_ns": period_ns(treatment),
@@ -207,21 +226,34 @@ def nodes_record_bytes(treatment: Treatment, scheduled: int) -> int:
 
     `scheduled` is the number of messages of each sender.
     """
-    clients = int(treatment["clients"])
-    hub, leaf = PATTERN_ROLES[str(treatment["pattern"])]
+    pattern = PATTERNS[str(treatment["pattern"])]
+    deployment = deployment_of(treatment, dict.fromkeys(pattern.roles, ""))
     messages_max = scheduled + calls_beyond(treatment, scheduled)
-    records = _capacity(treatment, messages_max, hub, clients)
-    records += clients * _capacity(treatment, messages_max, leaf, clients)
+    records = sum(
+        _capacity(treatment, messages_max, len(deployment.senders(node.node)))
+        for node in deployment.nodes
+    )
     return records * MESSAGE_RECORD.itemsize
 
 
-def _capacity(treatment: Treatment, messages: int, role: str, clients: int) -> int:
+def records_of_message(treatment: Treatment) -> int:
+    """Return the number of records that all nodes write of one message or call of each sender."""
+    pattern = PATTERNS[str(treatment["pattern"])]
+    deployment = deployment_of(treatment, dict.fromkeys(pattern.roles, ""))
+    return _records_per_node(treatment) * sum(len(flow.nodes) for flow in deployment.flows)
+
+
+def _records_per_node(treatment: Treatment) -> int:
+    """Return the number of records that each node of a flow writes of one message or call."""
+    if PATTERNS[str(treatment["pattern"])].result == RESULT:
+        return 2 + int(treatment["action_feedback"])
+    return 1
+
+
+def _capacity(treatment: Treatment, messages: int, senders: int) -> int:
     """Return the number of records that one node needs memory for.
 
-    Some roles record only `messages`, others the messages of all clients.
+    `messages` is the number of messages of each of the `senders` whose messages it records.
     """
-    per_message = 1
-    if treatment["pattern"] == "action":
-        per_message = 2 + int(treatment["action_feedback"])
-    senders = clients if role in {"server", "action_server", "pong"} else 1
-    return int(messages * per_message * senders * CAPACITY_MARGIN) + 1000
+    records = messages * _records_per_node(treatment) * senders
+    return int(records * CAPACITY_MARGIN) + 1000

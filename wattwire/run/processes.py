@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wattwire.model.deployment import process_of
 from wattwire.model.errors import WattwireError
-from wattwire.model.service_names import process_of
 from wattwire.rig import host
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
 from wattwire.rig.builds import substitute

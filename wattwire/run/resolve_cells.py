@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.manifest import read_toml
 from wattwire.design import expand
+from wattwire.model.deployment import PATTERNS, Pattern
 from wattwire.model.errors import MissingError, UsageError, unknown
-from wattwire.model.study import Study
-from wattwire.model.treatment import PATTERN_ROLES, Treatment
+from wattwire.model.study import DEFAULT_COUNTS, DEFAULT_LEVELS, Study
+from wattwire.model.treatment import Treatment
 from wattwire.model.variants import FACTOR
 from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
@@ -117,22 +118,19 @@ def _role_cells(
 ) -> tuple[dict[str, Cell] | None, str | None]:
     """Return (role → cell, None), or (None, reason).
 
-    One cell plays all roles unless `server_language` names another language for the hub. Both cells
-    must then have the same wire format.
+    One cell plays all roles unless `server_language` names another language for the server. Both
+    cells must then have the same wire format.
     """
-    pattern = str(treatment["pattern"])
-    if pattern not in PATTERN_ROLES:
-        raise UsageError(f"unknown pattern {pattern}")
-    hub, leaf = PATTERN_ROLES[pattern]
+    pattern = PATTERNS[str(treatment["pattern"])]
     cell, reason = _choose(treatment, catalog, builder, builds)
     if cell is None:
         return None, reason
-    hub_language = str(treatment.get("server_language") or cell.language)
-    if hub_language == cell.language:
-        return {hub: cell, leaf: cell}, None
-    if pattern == "topic":
-        return None, "a topic has no server, so server_language does not apply"
-    server, reason = _choose(treatment, catalog, builder, builds, hub_language)
+    server_language = str(treatment.get("server_language") or cell.language)
+    if server_language == cell.language:
+        return dict.fromkeys(pattern.roles, cell), None
+    if not pattern.result:
+        return None, f"a {pattern.name} has no server, so server_language does not apply"
+    server, reason = _choose(treatment, catalog, builder, builds, server_language)
     if server is None:
         return None, reason
     wires = [role_cell.document.get("wire", "") for role_cell in (cell, server)]
@@ -141,7 +139,7 @@ def _role_cells(
             None,
             f"{cell.name} uses the wire format {wires[0]}, and {server.name} uses {wires[1]}",
         )
-    return {hub: server, leaf: cell}, None
+    return {pattern.receiver: server, pattern.sender: cell}, None
 
 
 def _choose(
@@ -155,7 +153,7 @@ def _choose(
 
     With `server_language`, the cell plays only the server's role.
     """
-    pattern = str(treatment["pattern"])
+    pattern = PATTERNS[str(treatment["pattern"])]
     if server_language is not None:
         middleware = str(treatment.get("cell") or treatment["middleware"]).split("/")[0]
         candidates = catalog.resolve(middleware, server_language)
@@ -163,20 +161,22 @@ def _choose(
         candidates = [catalog.cell(str(treatment["cell"]))]
     else:
         candidates = catalog.resolve(str(treatment["middleware"]), str(treatment["language"]))
-    if pattern == "pingpong" and treatment["clients"] != 1:
-        return None, "pingpong allows only one client"
+    unused = _unused_factor(treatment, pattern)
+    if unused:
+        return None, unused
     is_record = treatment["payload_encoding"] == "record"
     if is_record and int(treatment["payload_bytes"]) < RECORD_BYTES_MIN:
         return None, f"a record has at least {RECORD_BYTES_MIN} bytes (C-32)"
     if is_record and treatment["literal"]:
         return None, "a record carries no literal (C-32)"
     seq_bytes = _sequence_bytes(treatment)
-    if pattern != "topic" and int(treatment["clients"]) > 1:
+    if pattern.counts(treatment)[pattern.sender] > 1:
         short = int(treatment["payload_bytes"]) < seq_bytes and not treatment["literal"]
         if short:
             return (
                 None,
-                f"payloads below {seq_bytes} bytes cannot identify one of several clients (C-21)",
+                f"payloads below {seq_bytes} bytes cannot identify one of several "
+                f"{pattern.sender}s (C-21)",
             )
     if not candidates:
         language = server_language or treatment["language"]
@@ -193,7 +193,7 @@ def _choose(
                 f"{error} The setting is in the study's [factors], [fixed] or variants (or --set) "
                 f"and applies to every cell of the study, including {cell.name}"
             ) from error
-        gap = cell.gap(pattern, capabilities, int(treatment["payload_bytes"]), settings)
+        gap = cell.gap(pattern.contract, capabilities, int(treatment["payload_bytes"]), settings)
         gap = gap or _reply_match_gap(treatment, cell)
         if gap is not None:
             reasons.append(gap)
@@ -203,6 +203,15 @@ def _choose(
             return cell, None
         reasons.append(problem)
     return None, "; ".join(reasons)
+
+
+def _unused_factor(treatment: Treatment, pattern: Pattern) -> str | None:
+    """Return the reason if a level asks for nodes that the pattern does not have, else None."""
+    for factor, default in {"clients": DEFAULT_LEVELS["clients"], **DEFAULT_COUNTS}.items():
+        level = treatment.get(factor, default)
+        if factor not in pattern.factors and level != default:
+            return f"{pattern.name} has a fixed number of {factor}: {factor} = {default}"
+    return None
 
 
 def _build(cell: Cell, builder: Builder | None, builds: dict[str, CellBuild]) -> str | None:
@@ -230,7 +239,7 @@ def _sequence_bytes(treatment: Treatment) -> int:
 
 def _reply_match_gap(treatment: Treatment, cell: Cell) -> str | None:
     """Return the reason if the replies of overlapping calls cannot be matched (C-33), else None."""
-    matched_by = cell.middleware.replies_told_by(str(treatment["pattern"]))
+    matched_by = cell.middleware.replies_told_by(PATTERNS[str(treatment["pattern"])].contract)
     is_record = treatment["payload_encoding"] == "record"
     if matched_by != "sequence" or is_record or "async_client" not in needs(treatment):
         return None

@@ -12,6 +12,7 @@ from typing import Any
 
 from wattwire.catalog import Middleware
 from wattwire.design import UNSAMPLED, PlannedRun
+from wattwire.model.deployment import Deployment
 from wattwire.model.setting_purposes import TLS
 from wattwire.model.study import TRACED, Study
 from wattwire.model.verdict import Outcome, Reason, Verdict
@@ -44,6 +45,7 @@ class RunRecord:
     """Record of one attempt. Later stages use only this record and the attempt's files."""
 
     token: str
+    deployment: Deployment
     nodes: list[NodePlan]
     processes: RunProcesses
     services: list[str] = field(default_factory=list)
@@ -74,6 +76,7 @@ class OneRun:
         study: Study,
         planned: PlannedRun,
         middleware: Middleware,
+        deployment: Deployment,
         nodes: list[NodePlan],
         builds: dict[str, CellBuild],
         token: str,
@@ -91,7 +94,7 @@ class OneRun:
         self._folder = folder
         self._progress = progress
         self._phase_began = time.monotonic()
-        self.record = RunRecord(token, nodes, RunProcesses(agent, token, folder))
+        self.record = RunRecord(token, deployment, nodes, RunProcesses(agent, token, folder))
         if planned.control == TRACED:
             self.record.tracing = syscalls.choose(agent.hello)
 
@@ -189,23 +192,24 @@ class OneRun:
         return endpoints
 
     def _start_nodes(self, service_endpoints: list[str]) -> None:
-        """Start the listening nodes, then the connecting nodes with their endpoints."""
+        """Start the nodes. A node starts when all nodes to which it connects listen."""
         self._enter("starting")
-        record = self.record
+        processes = self.record.processes
         deadline_s = time.monotonic() + self._plan.ready_timeout_s
         self._tls = self._certificates()
-        listeners = [n for n in record.nodes if n.listens]
-        for node in listeners:
-            self._spawn(node.with_endpoints(service_endpoints))
-        record.processes.wait_for("LISTENING", [n.process for n in listeners], deadline_s)
-        node_endpoints = [
-            endpoint
-            for n in listeners
-            for endpoint in record.processes.states[n.process].lines["LISTENING"]["endpoints"]
-        ]
-        for node in record.nodes:
-            if not node.listens:
-                self._spawn(node.with_endpoints([*service_endpoints, *node_endpoints]))
+        endpoints: dict[int, list[str]] = {}
+        waiting = list(self.record.nodes)
+        while waiting:
+            startable = [node for node in waiting if node.connects_to <= endpoints.keys()]
+            waiting = [node for node in waiting if not node.connects_to <= endpoints.keys()]
+            for node in startable:
+                others = [e for other in sorted(node.connects_to) for e in endpoints[other]]
+                self._spawn(node.with_endpoints([*service_endpoints, *others]))
+            listeners = [node for node in startable if node.listens]
+            processes.wait_for("LISTENING", [n.process for n in listeners], deadline_s)
+            for node in listeners:
+                line = processes.states[node.process].lines["LISTENING"]
+                endpoints[node.node] = line["endpoints"]
 
     def _certificates(self) -> dict[str, str]:
         node = self.record.nodes[0]

@@ -43,6 +43,7 @@ WARM_UP = "warm_up"
 STUDY_KEYS = ("name",)
 MACHINE_KEYS = ("hosts",)
 RUN_KEYS = ("attempt", "cells", "levels", "nodes", "outcome", "run")
+DEPLOYMENT_KEYS = ("flows", "hosts", "links", "nodes", "processes")
 SUMMARY_KEYS = ("attempt", "run", "verdict")
 
 
@@ -258,7 +259,13 @@ class Campaign:
         return self.path / "runs" / str(used_attempt([vars(a) for a in done])["folder"])
 
     def run(self, run: str) -> dict[str, Any]:
-        return _with_current_verdicts(read_json(self.folder(run) / "run.json", RUN_KEYS))
+        """Return run.json with the content of deployment.json, which older campaigns lack."""
+        folder = self.folder(run)
+        document = _with_current_verdicts(read_json(folder / "run.json", RUN_KEYS))
+        path = folder / "deployment.json"
+        if path.exists():
+            document["deployment"] = read_json(path, DEPLOYMENT_KEYS)
+        return document
 
     def row(self, folder: str) -> dict[str, Any]:
         """Return the summary row of the attempt in this folder."""

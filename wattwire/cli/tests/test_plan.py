@@ -119,7 +119,9 @@ def test_the_nodes_memory_is_told_where_it_is_much_of_the_machines():
     (told,) = plan.memory_lines(needed, 4 * needed)
     assert told.startswith("memory: the nodes of a run reserve 1.2 GB") and "too much" not in told
     assert "too much" in plan.memory_lines(needed, needed)[0]
-    with_clients = study(loop="closed", count=10_000_000, clients=4, warm_up={"warmup_calls": 0})
+    with_clients = study(
+        loop="closed", count=10_000_000, clients=4, pattern="service", warm_up={"warmup_calls": 0}
+    )
     assert node_memory_bytes(with_clients, runs_of(with_clients)) > 3.9 * needed
 
 

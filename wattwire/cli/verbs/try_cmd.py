@@ -28,9 +28,9 @@ from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.plan import confirm_long
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.design import PlannedRun, make_plan
+from wattwire.model.deployment import PATTERNS
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
 from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
-from wattwire.model.treatment import PATTERN_ROLES
 from wattwire.model.validity import VALIDITY
 from wattwire.model.warm_up import AUTO_WORD
 from wattwire.model.words import listed, plural
@@ -61,7 +61,7 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "cells", nargs="+", metavar="CELL", help="name of a cell; `wattwire list cells` lists them"
     )
-    verb.add_argument("--pattern", default="pingpong", help=", ".join(PATTERN_ROLES))
+    verb.add_argument("--pattern", default="pingpong", help=", ".join(PATTERNS))
     verb.add_argument(
         "--payload", default="64", metavar="SIZES", help="payload sizes in bytes, such as 64,1m"
     )
@@ -181,8 +181,8 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
     names = [cell.name for cell in cells]
     if len(set(names)) != len(names):
         raise UsageError(f"{NAME}: found a cell twice in {' '.join(names)}; name each cell once")
-    if options.pattern not in PATTERN_ROLES:
-        raise unknown("--pattern", "pattern", options.pattern, PATTERN_ROLES)
+    if options.pattern not in PATTERNS:
+        raise unknown("--pattern", "pattern", options.pattern, PATTERNS)
     payloads = [size_bytes(word, "--payload") for word in options.payload.split(",")]
     payloads = sorted(set(payloads))
     length_s = duration_s(options.length, "--for")

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wattwire.model.deployment import ATTACHED, COMMAND, Deployment, Process
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
 from wattwire.rig.attach_targets import Target
 from wattwire.run.exec.output import MessageCounter, Tail, Totals
 from wattwire.run.node_specs import SECOND_NS
 
-COMMAND = "command"
 LOOK_MS = 100
 POLL_S = 0.1
 MARK_FIRST_S = 0.5
@@ -48,6 +48,13 @@ class Request:
     baseline_s: float | None = None
     tick_hz: float = 10.0
     cwd: str = "."
+
+    @property
+    def deployment(self) -> Deployment:
+        """Return the measured processes as a deployment without nodes or flows."""
+        kinds = [COMMAND] if self.command else []
+        kinds += [ATTACHED] * len(self.targets)
+        return Deployment(tuple(map(Process, self.subjects, kinds)))
 
     @property
     def subjects(self) -> list[str]:

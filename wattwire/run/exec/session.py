@@ -9,7 +9,7 @@ from typing import Any
 from wattwire.rig import AgentClient
 from wattwire.run.exec.measure import OneExecution, Repeat, Request, attached_name
 from wattwire.run.exec.results import ExecRows, describe_columns
-from wattwire.run.machine import HOST, describe_machine, energy_model
+from wattwire.run.machine import describe_machine, energy_model
 from wattwire.run.private_places import private_places
 from wattwire.run.progress import Progress
 from wattwire.run.results.convert import quantities_frame
@@ -68,7 +68,7 @@ class Executor:
         self.interrupted = repeat.ended_by == "Ctrl-C"
         readings = folder / "readings.bin"
         series = repeat.sampling.get("series", [])
-        quantities = quantities_frame(f"{number:04}", HOST, readings, series)
+        quantities = quantities_frame(f"{number:04}", self._request.deployment, readings, series)
         write_table(quantities, folder / "quantities.parquet")
         execution.write_document()
         for path in (readings, readings.with_name("readings.bin.json")):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from wattwire.model.deployment import HOST, Deployment, Node, service_of
 from wattwire.model.records import (
     CHUNK_RECORDS,
     COUNTER_MASK,
@@ -26,6 +27,7 @@ from wattwire.model.records import (
 from wattwire.model.sample_codes import KINDS, UNKNOWN_NS, UNKNOWN_PEER
 from wattwire.run.node_specs import NodePlan
 
+PROCESS_SCOPE = "process"
 FILES_MAX = 1_000
 """Sample files per node: one for each of its processes (C-24)."""
 MESSAGE_SCHEMA = {
@@ -45,7 +47,8 @@ MESSAGE_SCHEMA = {
     "flags": pl.UInt8,
 }
 QUANTITY_SCHEMA = {
-    **dict.fromkeys(("run", "host", "scope", "subject", "meter", "quantity", "unit"), pl.String),
+    **dict.fromkeys(("run", "host", "process", "process_kind"), pl.String),
+    **dict.fromkeys(("scope", "subject", "meter", "quantity", "unit"), pl.String),
     "kind": pl.String,
     "t_ns": pl.Int64,
     "value": pl.Float64,
@@ -95,27 +98,28 @@ def _open_samples(path: Path, node: NodePlan) -> SampleFile:
 
 
 def messages_frame(
-    run: str, pattern: str, host: str, samples: Mapping[int, Sequence[Samples]]
+    run: str, deployment: Deployment, samples: Mapping[int, Sequence[Samples]]
 ) -> pl.DataFrame:
-    """Return all records of a run (MESSAGE_SCHEMA). Unknown times and peers are null."""
+    """Return all records of a run (MESSAGE_SCHEMA). Unknown times, peers and flows are null."""
     return pl.concat(
-        [pl.DataFrame(schema=MESSAGE_SCHEMA), *message_batches(run, pattern, host, samples)]
+        [pl.DataFrame(schema=MESSAGE_SCHEMA), *message_batches(run, deployment, samples)]
     )
 
 
 def message_batches(
-    run: str, pattern: str, host: str, samples: Mapping[int, Sequence[Samples]]
+    run: str, deployment: Deployment, samples: Mapping[int, Sequence[Samples]]
 ) -> Iterator[pl.DataFrame]:
     """Yield all records of a run in batches, sorted by node, end and counter.
 
     Records with an unknown end are last. At any time, memory contains only two columns of one node
     and one batch of its records.
     """
-    for node in sorted(samples):
-        order = _order(samples[node])
+    for node in sorted(deployment.nodes, key=lambda node: node.node):
+        files = samples.get(node.node, ())
+        order = _order(files)
         for begin in range(0, len(order), CHUNK_RECORDS):
-            records = _records_at(samples[node], order[begin : begin + CHUNK_RECORDS])
-            yield _frame(run, pattern, host, node, records)
+            records = _records_at(files, order[begin : begin + CHUNK_RECORDS])
+            yield _frame(run, deployment, node, records)
 
 
 def _order(files: Sequence[Samples]) -> npt.NDArray[np.int64]:
@@ -151,20 +155,23 @@ def _records_at(files: Sequence[Samples], indices: npt.NDArray[np.int64]) -> Rec
     return selected
 
 
-def _frame(run: str, pattern: str, host: str, node: int, records: Records) -> pl.DataFrame:
+def _frame(run: str, deployment: Deployment, node: Node, records: Records) -> pl.DataFrame:
     count = len(records)
     kinds = np.array(KINDS, dtype=object)[records["kind"]]
+    senders = (records["seq"] >> np.uint64(48)).astype(np.uint16)
     frame = pl.DataFrame(
         {
             "run": pl.Series([run]).new_from_index(0, count),
-            "flow": pl.Series([pattern]).new_from_index(0, count),
-            "node": np.full(count, node, np.uint16),
-            "host": pl.Series([host]).new_from_index(0, count),
-            "sender": (records["seq"] >> np.uint64(48)).astype(np.uint16),
+            "flow": pl.Series(senders).replace_strict(
+                deployment.flow_names, default=None, return_dtype=pl.String
+            ),
+            "node": np.full(count, node.node, np.uint16),
+            "host": pl.Series([deployment.host_of(node)]).new_from_index(0, count),
+            "sender": senders,
             "counter": records["seq"] & np.uint64(COUNTER_MASK),
             "kind": pl.Series(kinds, dtype=pl.String),
             "peer": records["peer"].copy(),
-            "hop": np.zeros(count, np.uint8),
+            "hop": np.full(count, node.hop, np.uint8),
             **{name: records[name].copy() for name in ("intended_ns", "begin_ns", "end_ns")},
             "bytes": records["bytes"].copy(),
             "flags": records["flags"].copy(),
@@ -179,8 +186,14 @@ def _frame(run: str, pattern: str, host: str, node: int, records: Records) -> pl
     ).cast(MESSAGE_SCHEMA)  # type: ignore[arg-type]
 
 
-def quantities_frame(run: str, host: str, path: Path, series: list[dict[str, Any]]) -> pl.DataFrame:
-    """Return the sampler's readings as a long table: run, host, scope, …, t_ns, value."""
+def quantities_frame(
+    run: str, deployment: Deployment, path: Path, series: list[dict[str, Any]]
+) -> pl.DataFrame:
+    """Return the sampler's readings as a long table (QUANTITY_SCHEMA), in the order of its series.
+
+    For readings of a process, `process` is its name in the deployment, which a restarted service
+    keeps, and `process_kind` is its kind there. Other readings have null.
+    """
     readings = read_readings(path)
     unknown = np.setdiff1d(readings["series"], [int(entry["series"]) for entry in series])
     if len(unknown):
@@ -192,6 +205,7 @@ def quantities_frame(run: str, host: str, path: Path, series: list[dict[str, Any
                 name: [str(entry[name]) for entry in series]
                 for name in ("scope", "subject", "meter", "quantity", "unit", "kind")
             },
+            **_owners(deployment, series),
         }
     )
     values = pl.DataFrame(
@@ -205,7 +219,9 @@ def quantities_frame(run: str, host: str, path: Path, series: list[dict[str, Any
         values.join(table, on="series", how="inner")
         .select(
             pl.lit(run).alias("run"),
-            pl.lit(host).alias("host"),
+            "host",
+            "process",
+            "process_kind",
             "scope",
             "subject",
             "meter",
@@ -217,3 +233,19 @@ def quantities_frame(run: str, host: str, path: Path, series: list[dict[str, Any
         )
         .sort("meter", "quantity", "subject", "t_ns")
     )
+
+
+def _owners(deployment: Deployment, series: list[dict[str, Any]]) -> dict[str, pl.Series]:
+    """Return the host, the process and its kind of each series."""
+    processes = [
+        deployment.by_process.get(service_of(str(entry["subject"])))
+        if entry["scope"] == PROCESS_SCOPE
+        else None
+        for entry in series
+    ]
+    values: dict[str, list[str | None]] = {
+        "host": [process.host if process else HOST for process in processes],
+        "process": [process.name if process else None for process in processes],
+        "process_kind": [process.kind if process else None for process in processes],
+    }
+    return {name: pl.Series(owners, dtype=pl.String) for name, owners in values.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wattwire.model.deliveries import announced, deliveries, infinite, quantile_rank
+from wattwire.model.deliveries import MESSAGE, announced, deliveries, infinite, quantile_rank
+from wattwire.model.deployment import Flow
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run.node_specs import NodePlan
 from wattwire.store import Messages
 
-CALL_KINDS = ("call", "result")
 LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
 RESTING_ON_SENT = ("sent", "expected", "received_unique", "failed", "lost", "duplicates", "late")
 """Counts that are unknown if a sender left no records."""
@@ -43,29 +42,30 @@ class Pair:
     failed: int = 0
 
 
-def count_pairs(messages: pl.DataFrame, nodes: list[NodePlan]) -> list[Pair]:
+def count_pairs(messages: pl.DataFrame, flows: Sequence[Flow]) -> list[Pair]:
     """Return the message counts of each (sender, receiver) pair.
 
     For the reply to a call, the sender is also the receiver.
     """
     pairs: list[Pair] = []
-    for node in nodes:
-        if not node.sends:
-            continue
-        if node.role == "publisher":
-            sent = _counters(_sent_records(messages, node))
-            receivers = [receiver.node for receiver in nodes if receiver.role == "subscriber"]
-            arrived = messages.filter(pl.col("kind") == "message", pl.col("sender") == node.node)
-            pairs += [
-                _pair(node.node, receiver, sent, arrived.filter(pl.col("node") == receiver))
-                for receiver in receivers
-            ]
-        else:
-            calls = _sent_records(messages, node)
+    for flow in flows:
+        sent = _sent_records(messages, flow)
+        if flow.result:
             unanswered = FLAG_TIMEOUT | FLAG_FAILED
-            answered = calls.filter((pl.col("flags") & unanswered) == 0)
-            failed = _counters(calls.filter((pl.col("flags") & FLAG_FAILED) != 0))
-            pairs.append(_pair(node.node, node.node, _counters(calls), answered, failed))
+            answered = sent.filter((pl.col("flags") & unanswered) == 0)
+            failed = _counters(sent.filter((pl.col("flags") & FLAG_FAILED) != 0))
+            pairs.append(_pair(flow.sender, flow.sender, _counters(sent), answered, failed))
+            continue
+        arrived = messages.filter(pl.col("kind") == MESSAGE, pl.col("sender") == flow.sender)
+        pairs += [
+            _pair(
+                flow.sender,
+                receiver,
+                _counters(sent),
+                arrived.filter(pl.col("node") == receiver),
+            )
+            for receiver in flow.receivers
+        ]
     return pairs
 
 
@@ -96,16 +96,6 @@ def _pair(
         len(unique) - len(in_range),
         len(missing) - len(lost),
     )
-
-
-def expected_deliveries(
-    messages: pl.DataFrame, nodes: list[NodePlan], known_senders: frozenset[int] | None = None
-) -> pl.DataFrame:
-    """Return the deliveries that latency and loss are computed from, including the warm-up.
-
-    See `model/deliveries.py`.
-    """
-    return deliveries(messages, {node.node: node.role for node in nodes}, known_senders)
 
 
 class LatencyTally:
@@ -167,7 +157,7 @@ def latency_summary(expected: pl.DataFrame) -> dict[str, float | None]:
 
 def cost_window_start_ns(
     parts: Iterable[pl.DataFrame],
-    nodes: list[NodePlan],
+    flows: Sequence[Flow],
     start_ns: int,
     warmup_ns: int,
     closed: bool,
@@ -182,17 +172,17 @@ def cost_window_start_ns(
     last_ns: dict[int, int] = {}
     begins_ns: dict[int, int] = {}
     is_warm_up = (pl.col("flags") & FLAG_WARM_UP) != 0
-    callers = [node for node in nodes if node.sends] if closed else []
+    callers = [flow for flow in flows if flow.result] if closed else []
     for part in parts if callers else ():
-        for node in callers:
-            calls = _sent_records(part, node)
+        for flow in callers:
+            calls, node = _sent_records(part, flow), flow.sender
             flagged, unflagged = calls.filter(is_warm_up), calls.filter(~is_warm_up)
             ended_ns = flagged.select(pl.max_horizontal("begin_ns", "end_ns").max()).item()
             begun_ns = unflagged.select(pl.col("begin_ns").min()).item()
             if ended_ns is not None:
-                last_ns[node.node] = max(ended_ns, last_ns.get(node.node, ended_ns))
+                last_ns[node] = max(ended_ns, last_ns.get(node, ended_ns))
             if begun_ns is not None:
-                begins_ns[node.node] = min(begun_ns, begins_ns.get(node.node, begun_ns))
+                begins_ns[node] = min(begun_ns, begins_ns.get(node, begun_ns))
     ends_ns = [begins_ns.get(node, ended_ns) for node, ended_ns in last_ns.items()]
     return max([time_ns, *ends_ns])
 
@@ -201,24 +191,20 @@ Span = tuple[int, int | None]
 """Begin (inclusive) and end (exclusive) in CLOCK_MONOTONIC ns; None is the end of the run."""
 
 
-def sent_within(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: Span) -> int:
+def sent_within(parts: Iterable[pl.DataFrame], flows: Sequence[Flow], span_ns: Span) -> int:
     """Return the number of messages or calls that senders sent within `span_ns`."""
     return sum(
-        len(_counters(_within(_sent_records(part, node), span_ns)))
+        len(_counters(_within(_sent_records(part, flow), span_ns)))
         for part in parts
-        for node in nodes
-        if node.sends
+        for flow in flows
     )
 
 
-def calls_that_count(parts: Iterable[pl.DataFrame], nodes: list[NodePlan]) -> int:
+def calls_that_count(parts: Iterable[pl.DataFrame], flows: Sequence[Flow]) -> int:
     """Return the number of client calls without the warm-up flag."""
     counts = (pl.col("flags") & FLAG_WARM_UP) == 0
     return sum(
-        len(_counters(_sent_records(part, node).filter(counts)))
-        for part in parts
-        for node in nodes
-        if node.sends
+        len(_counters(_sent_records(part, flow).filter(counts))) for part in parts for flow in flows
     )
 
 
@@ -229,7 +215,7 @@ def _within(messages: pl.DataFrame, span_ns: Span) -> pl.DataFrame:
 
 
 def clients_active_mean(
-    parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: Span
+    parts: Iterable[pl.DataFrame], flows: Sequence[Flow], span_ns: Span
 ) -> float | None:
     """Return the mean number of simultaneously active callers within `span_ns`; None without calls.
 
@@ -240,28 +226,26 @@ def clients_active_mean(
     first_ns: dict[int, int] = {}
     last_ns: dict[int, int] = {}
     for part in parts:
-        for node in nodes:
-            if not node.sends:
-                continue
-            calls = _within(_sent_records(part, node), span_ns)
+        for flow in flows:
+            calls, node = _within(_sent_records(part, flow), span_ns), flow.sender
             begun_ns = calls.select(pl.col("begin_ns").min()).item()
             ended_ns = calls.select(pl.max_horizontal("begin_ns", "end_ns").max()).item()
             if begun_ns is not None:
                 ended_ns = min(ended_ns, span_ns[1] or ended_ns)
-                first_ns[node.node] = min(begun_ns, first_ns.get(node.node, begun_ns))
-                last_ns[node.node] = max(ended_ns, last_ns.get(node.node, ended_ns))
+                first_ns[node] = min(begun_ns, first_ns.get(node, begun_ns))
+                last_ns[node] = max(ended_ns, last_ns.get(node, ended_ns))
     length_ns = max(last_ns.values(), default=0) - min(first_ns.values(), default=0)
     if length_ns <= 0:
         return None
     return sum(last_ns[node] - first_ns[node] for node in first_ns) / length_ns
 
 
-def _sent_records(messages: pl.DataFrame, node: NodePlan) -> pl.DataFrame:
-    """Return a sender's records of sent messages: messages that were accepted, and all calls."""
-    records = messages.filter(pl.col("node") == node.node)
-    if node.role == "publisher":
-        return records.filter((pl.col("flags") & FLAG_FAILED) == 0)
-    return records.filter(pl.col("kind").is_in(CALL_KINDS))
+def _sent_records(messages: pl.DataFrame, flow: Flow) -> pl.DataFrame:
+    """Return the sender's records of sent messages: messages that were accepted, and all calls."""
+    records = messages.filter(pl.col("node") == flow.sender)
+    if flow.result:
+        return records.filter(pl.col("kind") == flow.result)
+    return records.filter((pl.col("flags") & FLAG_FAILED) == 0)
 
 
 def schedule_lateness_us(parts: Iterable[pl.Series]) -> dict[str, float | None]:
@@ -318,17 +302,17 @@ class Tallied:
     lateness: dict[str, float | None]
 
 
-def tallied(messages: Messages, nodes: list[NodePlan], late_after_ns: int) -> Tallied:
+def tallied(messages: Messages, flows: Sequence[Flow], late_after_ns: int) -> Tallied:
     """Return the message counts, latency and lateness of a run's records.
 
     The records are processed in parts. Only sums and latencies of each part remain in memory.
     """
-    known_senders = announced(messages.origins, {node.node: node.role for node in nodes})
+    known_senders = announced(messages.origins, flows)
     counts: Counter[str] = Counter()
     latency, late_us = LatencyTally(), []
     for part in messages.parts():
-        expected = expected_deliveries(part, nodes, known_senders)
-        counts.update(count_summary(part, count_pairs(part, nodes), expected, late_after_ns))
+        expected = deliveries(part, flows, known_senders)
+        counts.update(count_summary(part, count_pairs(part, flows), expected, late_after_ns))
         latency.add(expected)
         late_us.append(lateness_us(part))
     lateness = schedule_lateness_us(late_us)

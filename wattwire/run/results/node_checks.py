@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wattwire.model import words
+from wattwire.model.deployment import ROLES
 from wattwire.model.records import Records, Samples
 from wattwire.model.sample_codes import (
     FLAG_CORRUPT,
@@ -27,17 +28,6 @@ from wattwire.model.sample_codes import (
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.processes import ProcessState
 
-ROLE_KINDS = {
-    "publisher": ("message",),
-    "subscriber": ("message",),
-    "server": ("call",),
-    "client": ("call",),
-    "ping": ("call",),
-    "pong": ("call",),
-    "action_server": ("goal", "accept", "feedback"),
-    "action_client": ("goal", "feedback", "result"),
-}
-"""Kinds of records that a role writes (C-27); no role writes `relay` yet."""
 CLOCK_TOLERANCE_NS = 10_000
 """Largest time (ns) by which the later of two readings of one clock may appear earlier."""
 SEQ_SHIFT = np.uint64(48)
@@ -134,7 +124,7 @@ def _wrong_records(
 ) -> Iterator[Masked]:
     """Yield the clause, the text and the mask of wrong records for each check."""
     kinds, flags = records["kind"], records["flags"]
-    allowed = [KINDS.index(kind) for kind in ROLE_KINDS[node.role]]
+    allowed = [KINDS.index(kind) for kind in ROLES[node.role].kinds]
     yield "C-27", f"with a kind that the role {node.role} does not record", ~np.isin(kinds, allowed)
     senders = records["seq"] >> SEQ_SHIFT
     known_senders = {node.node} if node.sends else {*node.spec["peers.nodes"]}
@@ -205,7 +195,7 @@ def sequence_faults(
         sequences = _sent_sequences(node, parts)
         if (sequences[1:] == sequences[:-1]).any():
             yield f"{node.process} broke C-17: it recorded messages more than once"
-        if node.role != "action_client" and _carries_sequence(node.spec):
+        if ROLES[node.role].records_all and _carries_sequence(node.spec):
             sent_by_node[node.node] = sequences
     sent_sequences = np.concatenate([np.empty(0, np.uint64), *sent_by_node.values()])
     sent_sequences.sort()
@@ -224,7 +214,7 @@ def sequence_faults(
 
 def _sent_sequences(node: NodePlan, parts: Sequence[Samples]) -> npt.NDArray[np.uint64]:
     """Return the sequence numbers that a sender sent, in ascending order."""
-    kind = KINDS.index(ROLE_KINDS[node.role][-1])
+    kind = KINDS.index(ROLES[node.role].kinds[-1])
     parts_sent = [
         records["seq"][records["kind"] == kind] for part in parts for records in part.chunks()
     ]

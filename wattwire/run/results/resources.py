@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from wattwire.model.service_names import service_of
+from wattwire.model.deployment import service_of
 from wattwire.run.node_specs import SECOND_NS
 
 CPU_TIME, RSS, SENT_BYTES = "cpu_time", "rss", "tx_bytes"

@@ -15,7 +15,6 @@ from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
-from wattwire.run.machine import HOST
 from wattwire.run.node_specs import SECOND_NS, warm_up_calls
 from wattwire.run.results import delivery, evidence, node_checks, power, resources, syscalls
 from wattwire.run.results.convert import (
@@ -126,7 +125,7 @@ class Collected:
     def _batches(self, samples: dict[int, list[Samples]]) -> Iterator[pl.DataFrame]:
         """Return all records in order, in batches. Calls outside the counted window are flagged."""
         nodes, warm_up, end_ns = self.record.nodes, self._warm_up_calls(), self._counted_end_ns()
-        identity = self.planned.run, str(self.planned.treatment["pattern"]), HOST
+        identity = self.planned.run, self.record.deployment
         batches = message_batches(*identity, samples)
         if (not warm_up and end_ns is None) or not any(node.sends for node in nodes):
             return batches
@@ -165,7 +164,8 @@ class Collected:
 
     def _quantities(self) -> pl.DataFrame:
         series = self.record.sampling.get("series", [])
-        return quantities_frame(self.planned.run, HOST, self.folder / "readings.bin", series)
+        path = self.folder / "readings.bin"
+        return quantities_frame(self.planned.run, self.record.deployment, path, series)
 
     # -- responses ---------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class Collected:
     def _responses(self, model: dict[str, float] | None) -> dict[str, Any]:
         record, window = self.record, self.record.window
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
-        tally = delivery.tallied(self.messages, record.nodes, late_after_ns)
+        tally = delivery.tallied(self.messages, record.deployment.flows, late_after_ns)
         counts: dict[str, int | None] = {**tally.counts}
         latency = {**tally.latency}
         if self._sent_is_unknown():
@@ -209,11 +209,13 @@ class Collected:
         row |= tally.lateness
         begin_ns = window["cost_begin_ns"]
         sent = row["sent"]
-        counted_span_ns = begin_ns, self._counted_end_ns()
+        flows, counted_span_ns = record.deployment.flows, (begin_ns, self._counted_end_ns())
         if counted_span_ns[1]:
-            sent = delivery.calls_that_count(self.messages.parts(), record.nodes)
+            sent = delivery.calls_that_count(self.messages.parts(), flows)
         elif begin_ns > window["start_ns"]:
-            sent = delivery.sent_within(self.messages.parts(), record.nodes, counted_span_ns)
+            sent = delivery.sent_within(
+                self.messages.parts(), record.deployment.flows, counted_span_ns
+            )
         if self._sent_is_unknown():
             sent = None
         row["window_s"] = (window["end_ns"] - window["start_ns"]) / SECOND_NS
@@ -223,7 +225,7 @@ class Collected:
         row["warmup_calls"] = self._warm_up_calls()
         if self.planned.treatment["loop"] == "closed":
             parts = self.messages.parts()
-            active = delivery.clients_active_mean(parts, record.nodes, counted_span_ns)
+            active = delivery.clients_active_mean(parts, flows, counted_span_ns)
             row["clients_active_mean"] = active
         if self.planned.control == UNSAMPLED and row["warmup_calls"]:
             # Without periodic readings, there is no reading at the end of the warm-up.
@@ -242,7 +244,7 @@ class Collected:
                 return counted_ns
         return delivery.cost_window_start_ns(
             self.messages.parts(),
-            self.record.nodes,
+            self.record.deployment.flows,
             self.record.window["start_ns"],
             int(self.record.nodes[0].spec["warmup_ns"]),
             closed=self.planned.treatment["loop"] == "closed",
@@ -270,7 +272,7 @@ class Collected:
             span = begin_ns, end_ns
             processes = syscalls.from_readings(self.quantities, way.meter, span, trees)
             span_ns = begin_ns, self._counted_end_ns()
-        messages = delivery.sent_within(self.messages.parts(), record.nodes, span_ns)
+        messages = delivery.sent_within(self.messages.parts(), record.deployment.flows, span_ns)
         return {
             "way": way.name, "because": way.because, "processes": processes, "messages": messages,
         }  # fmt: skip
@@ -372,6 +374,8 @@ class Collected:
         write_table(self._events(), self.folder / "events.parquet")
         document = json.dumps(self.document(), indent=1, allow_nan=False)
         write_new(self.folder / "run.json", document)
+        deployment = json.dumps(self.record.deployment.to_json(), indent=1)
+        write_new(self.folder / "deployment.json", deployment)
         write_new(self.folder / "summary.json", json.dumps(self.row, allow_nan=False))
         outs = [path for path in self.folder.glob("out/*") if not path.is_symlink()]
         raw = [path for out in outs for path in out.glob("samples*.bin")]
@@ -406,7 +410,8 @@ class Collected:
                     "index": node.index,
                     "cell": node.cell.name,
                     "language": node.cell.language,
-                    "host": HOST,
+                    "hop": node.hop,
+                    "host": record.deployment.by_process[node.process].host,
                     "process": node.process,
                     **{
                         k.lower(): (state.lines.get(k) if state else None)

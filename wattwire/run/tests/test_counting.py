@@ -5,14 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wattwire.model.deliveries import deliveries
 from wattwire.model.sample_codes import FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run.node_specs import NodePlan
 from wattwire.run.results import delivery, resources
 from wattwire.run.results.convert import MESSAGE_SCHEMA
-
-
-def node(number, role):
-    return NodePlan(number, role, max(0, number - 1), None, False, {})  # type: ignore[arg-type]
+from wattwire.run.tests.test_one_latency import flows_of, node
 
 
 def messages(rows):
@@ -29,10 +26,11 @@ def topic(sent, received):
 
 
 NODES = [node(0, "publisher"), node(1, "subscriber")]
+FLOWS = flows_of(NODES)
 
 
 def test_the_lost_ones_are_exactly_the_gaps():
-    (pair,) = delivery.count_pairs(topic(10, [0, 1, 3, 3, 4, 8]), NODES)
+    (pair,) = delivery.count_pairs(topic(10, [0, 1, 3, 3, 4, 8]), FLOWS)
     assert pair.lost == (2, 5, 6, 7, 9)
     assert (pair.unique, pair.duplicates, pair.out_of_range) == (5, 1, 0)
 
@@ -41,13 +39,13 @@ def test_the_lost_ones_are_exactly_the_gaps():
 @given(st.integers(1, 60), st.lists(st.integers(0, 59), max_size=120))
 def test_received_and_lost_always_add_up_to_sent(sent, received):
     arrived = [c for c in received if c < sent]
-    (pair,) = delivery.count_pairs(topic(sent, arrived), NODES)
+    (pair,) = delivery.count_pairs(topic(sent, arrived), FLOWS)
     assert pair.unique + len(pair.lost) == pair.sent == sent
     assert pair.unique + pair.duplicates == len(arrived)
 
 
 def test_a_reception_that_nobody_sent_is_out_of_range():
-    (pair,) = delivery.count_pairs(topic(3, [0, 1, 2, 7]), NODES)
+    (pair,) = delivery.count_pairs(topic(3, [0, 1, 2, 7]), FLOWS)
     assert pair.out_of_range == 1
     assert pair.unique == 3
 
@@ -55,9 +53,9 @@ def test_a_reception_that_nobody_sent_is_out_of_range():
 def test_each_subscriber_expects_every_message():
     rows = [{"node": 0, "sender": 0, "counter": c} for c in range(4)]
     rows += [{"node": n, "sender": 0, "counter": c} for n in (1, 2) for c in range(4 - n)]
-    pairs = delivery.count_pairs(messages(rows), [*NODES, node(2, "subscriber")])
-    nodes = [*NODES, node(2, "subscriber")]
-    expected = delivery.expected_deliveries(messages(rows), nodes)
+    flows = flows_of([*NODES, node(2, "subscriber")])
+    pairs = delivery.count_pairs(messages(rows), flows)
+    expected = deliveries(messages(rows), flows)
     summary = delivery.count_summary(messages(rows), pairs, expected, 10**18)
     assert (summary["sent"], summary["expected"]) == (4, 8)
     assert (summary["received_unique"], summary["lost"]) == (5, 3)
@@ -68,14 +66,14 @@ def test_a_call_that_timed_out_is_lost_and_a_servers_records_are_not_replies():
     rows = [{**call, "node": 1, "sender": 1, "counter": c} for c in range(3)]
     rows[1] |= {"flags": FLAG_TIMEOUT, "end_ns": None}
     rows += [{**call, "node": 0, "sender": 1, "counter": c} for c in range(3)]
-    nodes = [node(0, "server"), node(1, "client")]
-    (pair,) = delivery.count_pairs(messages(rows), nodes)
+    flows = flows_of([node(0, "server"), node(1, "client")])
+    (pair,) = delivery.count_pairs(messages(rows), flows)
     assert (pair.sent, pair.unique, pair.lost) == (3, 2, (1,))
-    assert len(delivery.expected_deliveries(messages(rows), nodes)) == 3
+    assert len(deliveries(messages(rows), flows)) == 3
 
 
-def latency(frame, nodes=None):
-    return delivery.latency_summary(delivery.expected_deliveries(frame, nodes or NODES))
+def latency(frame, flows=FLOWS):
+    return delivery.latency_summary(deliveries(frame, flows))
 
 
 def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
@@ -84,9 +82,9 @@ def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
     rows[1] |= {"flags": FLAG_FAILED, "end_ns": None}
     rows[2] |= {"flags": FLAG_FAILED, "end_ns": 10}  # an error that arrives before any reply
     rows[3] |= {"flags": FLAG_TIMEOUT, "end_ns": None}
-    nodes = [node(0, "server"), node(1, "client")]
-    pairs = delivery.count_pairs(messages(rows), nodes)
-    expected = delivery.expected_deliveries(messages(rows), nodes)
+    flows = flows_of([node(0, "server"), node(1, "client")])
+    pairs = delivery.count_pairs(messages(rows), flows)
+    expected = deliveries(messages(rows), flows)
     summary = delivery.count_summary(messages(rows), pairs, expected, 10**18)
     counts = ("sent", "expected", "received_unique", "failed", "lost")
     assert [summary[name] for name in counts] == [4, 4, 1, 2, 1]
@@ -100,7 +98,7 @@ def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
 def test_a_publishers_failed_send_is_not_sent():
     rows = [{"node": 0, "sender": 0, "counter": c} for c in range(3)]
     rows[1] |= {"flags": FLAG_FAILED}
-    (pair,) = delivery.count_pairs(messages(rows), NODES)
+    (pair,) = delivery.count_pairs(messages(rows), FLOWS)
     assert (pair.sent, pair.failed, pair.lost) == (2, 0, (0, 2))
 
 
@@ -150,7 +148,7 @@ def calls_of(client, begins_ns, cold):
             for c, begin_ns in enumerate(begins_ns)]  # fmt: skip
 
 
-CALLERS = [node(0, "server"), node(1, "client"), node(2, "client")]
+CALLERS = flows_of([node(0, "server"), node(1, "client"), node(2, "client")])
 
 
 def test_in_closed_loop_costs_count_once_every_client_has_made_its_calls_of_warm_up():
@@ -180,9 +178,9 @@ def test_in_open_loop_costs_count_from_the_warm_ups_end_by_the_clock():
     rows = [{"node": 0, "sender": 0, "counter": c, "begin_ns": 1000 + 100 * c,
              "flags": FLAG_WARM_UP * (c < 3)} for c in range(10)]  # fmt: skip
     frame = messages(rows)
-    assert delivery.cost_window_start_ns([frame], NODES, 1000, 250, closed=False) == 1250
-    assert delivery.sent_within([frame], NODES, (1250, None)) == 7
-    assert delivery.cost_window_start_ns([frame], NODES, 1000, 0, closed=False) == 1000
+    assert delivery.cost_window_start_ns([frame], FLOWS, 1000, 250, closed=False) == 1250
+    assert delivery.sent_within([frame], FLOWS, (1250, None)) == 7
+    assert delivery.cost_window_start_ns([frame], FLOWS, 1000, 0, closed=False) == 1000
 
 
 def quantities(points, quantity="cpu_time", scope="process", subject="publisher-0"):

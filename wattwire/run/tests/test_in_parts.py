@@ -10,9 +10,11 @@ import pytest
 
 from wattwire.analysis.latency import series_of
 from wattwire.model import records
+from wattwire.model.deliveries import deliveries
+from wattwire.model.deployment import deployment_of_run
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_TIMEOUT, FLAG_WARM_UP, UNKNOWN_NS
 from wattwire.run.results import convert, delivery, node_checks
-from wattwire.run.tests.test_one_latency import PAIRS, node, sent_and_received
+from wattwire.run.tests.test_one_latency import PAIRS, flows_of, node, sent_and_received
 from wattwire.store import Messages
 from wattwire.store import messages as parts_of_runs
 
@@ -48,18 +50,19 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
     assert len(list(whole.parts())) == 1 < len(list(cut.parts()))
     assert sum(len(part) for part in cut.parts()) == len(frame) == cut.count
 
-    expected = delivery.expected_deliveries(frame, nodes)
-    pairs = delivery.count_pairs(frame, nodes)
-    tallied = delivery.tallied(cut, nodes, LATE_NS)
-    assert tallied == delivery.tallied(whole, nodes, LATE_NS)
+    flows = flows_of(nodes)
+    expected = deliveries(frame, flows)
+    pairs = delivery.count_pairs(frame, flows)
+    tallied = delivery.tallied(cut, flows, LATE_NS)
+    assert tallied == delivery.tallied(whole, flows, LATE_NS)
     assert tallied.counts == delivery.count_summary(frame, pairs, expected, LATE_NS)
     assert tallied.latency == delivery.latency_summary(expected)
     for closed in (False, True):
-        window = (nodes, 0, 7_000_000, closed)
+        window = (flows, 0, 7_000_000, closed)
         start_ns = delivery.cost_window_start_ns([frame], *window)
         assert delivery.cost_window_start_ns(cut.parts(), *window) == start_ns
-        sent = delivery.sent_within([frame], nodes, (start_ns, None))
-        assert delivery.sent_within(cut.parts(), nodes, (start_ns, None)) == sent
+        sent = delivery.sent_within([frame], flows, (start_ns, None))
+        assert delivery.sent_within(cut.parts(), flows, (start_ns, None)) == sent
 
     document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
     for with_warm_up in (False, True):
@@ -84,10 +87,10 @@ def test_a_publishers_records_in_another_part_still_count_as_its_own(monkeypatch
     run = {"nodes": [{"node": 0, "role": "publisher"}, {"node": 1, "role": "subscriber"}]}
     cut = Messages.of(frame, part_records=1)
     assert len(list(cut.parts())) == 4
-    nodes = [node(0, "publisher"), node(1, "subscriber")]
+    flows = flows_of([node(0, "publisher"), node(1, "subscriber")])
     for messages in (cut, Messages.of(frame)):
         assert series_of(messages, run, 0).values_us.size == 3
-        assert delivery.tallied(messages, nodes, 0).latency["expected_after_warmup"] == 3
+        assert delivery.tallied(messages, flows, 0).latency["expected_after_warmup"] == 3
 
 
 def test_what_is_due_at_the_same_time_is_ordered_by_who_sent_it_whatever_its_part(monkeypatch):
@@ -103,6 +106,11 @@ def test_what_is_due_at_the_same_time_is_ordered_by_who_sent_it_whatever_its_par
     for part_records in (1, 100):
         found = series_of(Messages.of(pl.DataFrame(rows), part_records), run, 0)
         assert found.values_us.tolist() == [0.3, 0.1, 0.2, 0.4]
+
+
+DEPLOYMENT = deployment_of_run(
+    {"nodes": [{"node": 0, "role": "pong"}, {"node": 1, "role": "ping"}]}
+)
 
 
 def sample_file(path, role, node, rows):
@@ -151,7 +159,7 @@ def converted(folder, nodes):
         for fault in node_checks.record_faults(one, part, 0, 1500)
     ]
     faults += node_checks.sequence_faults(nodes, samples)
-    return convert.messages_frame("r", "pingpong", "h", samples), faults
+    return convert.messages_frame("r", DEPLOYMENT, samples), faults
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -178,11 +186,11 @@ def test_a_file_that_changes_between_two_readings_is_refused(tmp_path):
     data[64 + 38] = 99
     path.write_bytes(data)
     with pytest.raises(records.SampleFileError, match="a record with kind = 99"):
-        list(convert.message_batches("r", "pingpong", "h", samples))
+        list(convert.message_batches("r", DEPLOYMENT, samples))
     path.write_bytes(data[:-1])
     with pytest.raises(records.SampleFileError, match="changed while it was read"):
-        list(convert.message_batches("r", "pingpong", "h", samples))
+        list(convert.message_batches("r", DEPLOYMENT, samples))
     path.unlink()
     path.symlink_to("/dev/zero")
     with pytest.raises(records.SampleFileError, match="cannot be opened"):
-        list(convert.message_batches("r", "pingpong", "h", samples))
+        list(convert.message_batches("r", DEPLOYMENT, samples))

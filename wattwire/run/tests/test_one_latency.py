@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.latency import series_of
+from wattwire.model.deliveries import deliveries
+from wattwire.model.deployment import deployment_of_run
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.results import delivery
@@ -25,6 +27,11 @@ PAIRS = {
 
 def node(number, role):
     return NodePlan(number, role, max(0, number - 1), None, False, {})  # type: ignore[arg-type]
+
+
+def flows_of(nodes):
+    """Return the flows that follow from the roles of the nodes."""
+    return deployment_of_run({"nodes": [{"node": n.node, "role": n.role} for n in nodes]}).flows
 
 
 def frame(rows):
@@ -84,11 +91,11 @@ def call(roll, sent, kind):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, seed):
     nodes, messages = sent_and_received(seed, pattern)
-    pairs = delivery.count_pairs(messages, nodes)
+    pairs = delivery.count_pairs(messages, flows_of(nodes))
     unanswered = sum(pair.failed + len(pair.lost) for pair in pairs)
     document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
     series = series_of(Messages.of(messages), document, unanswered)
-    summary = delivery.latency_summary(delivery.expected_deliveries(messages, nodes))
+    summary = delivery.latency_summary(deliveries(messages, flows_of(nodes)))
     values = np.sort(series.values_us)
 
     assert series.loose == 0
@@ -104,9 +111,9 @@ def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, 
 @pytest.mark.parametrize("seed", range(4))
 def test_all_losses_and_failures_counted_are_infinite_in_the_whole_windows_series(pattern, seed):
     nodes, messages = sent_and_received(seed, pattern)
-    pairs = delivery.count_pairs(messages, nodes)
+    pairs = delivery.count_pairs(messages, flows_of(nodes))
     lost = sum(pair.failed + len(pair.lost) for pair in pairs)
-    expected = delivery.expected_deliveries(messages, nodes)
+    expected = deliveries(messages, flows_of(nodes))
     assert lost > 0
     assert expected["latency_us"].is_infinite().sum() == lost
     assert expected["failed"].sum() == sum(pair.failed for pair in pairs)

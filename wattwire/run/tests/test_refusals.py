@@ -1,5 +1,6 @@
 """Test that a node's refusal is a failure of the harness, not a result of the cell."""
 
+from wattwire.model.deployment import Deployment
 from wattwire.model.verdict import Outcome, Verdict
 from wattwire.run.processes import ProcessState
 from wattwire.run.runner import OneRun, RunRecord
@@ -15,7 +16,13 @@ def test_a_refused_go_fails_the_run_and_names_the_key():
     error = {"code": 2, "key": "GO", "reason": "12 ns in the past"}
     states = {"client-0": ProcessState(lines={"ERROR": error}), "server-0": ProcessState()}
     processes = Processes(states)
-    run.record = RunRecord("t", [], processes, outcome=Outcome.DIED)  # type: ignore[arg-type]
+    run.record = RunRecord(
+        "t",
+        Deployment(()),
+        [],
+        processes,
+        outcome=Outcome.DIED,  # type: ignore[arg-type]
+    )
     run._note_refusals()
     (reason,) = run.record.reasons
     assert reason.verdict is Verdict.FAILED

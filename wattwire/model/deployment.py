@@ -1,0 +1,466 @@
+"""Deployments: the hosts, processes, nodes and flows of a run, and the patterns that describe them.
+
+A pattern is an entry of `PATTERNS`. It expands into a deployment, from which the start order, the
+counts and the latencies follow. Only this file contains the names of roles.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from wattwire.model.errors import UsageError
+from wattwire.model.treatment import Treatment
+
+PIPELINE = "pipeline"
+HOST = "local"
+"""Name of the host on which all processes run."""
+NODE, SERVICE, BRIDGE, ATTACHED, COMMAND = "node", "service", "bridge", "attached", "command"
+PROCESS_KINDS = (NODE, SERVICE, BRIDGE, ATTACHED, COMMAND)
+_AGAIN = re.compile(r"\.try\d+$")
+
+
+@dataclass(frozen=True)
+class Role:
+    """A role of nodes in the contract.
+
+    - `kinds` are the kinds of its records (C-27). The last kind has one record per sent message.
+    - `sends` is true if it sends messages or calls by the schedule (C-10, C-11).
+    - `result` is the kind of the record that contains the result of a call, or "" without replies.
+    - `records_all` is true if each sent message has a record, even without a reply.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    sends: bool = False
+    result: str = ""
+    records_all: bool = True
+
+
+ROLES = {
+    role.name: role
+    for role in (
+        Role("publisher", ("message",), sends=True),
+        Role("subscriber", ("message",)),
+        Role("server", ("call",)),
+        Role("client", ("call",), sends=True, result="call"),
+        Role("action_server", ("goal", "accept", "feedback")),
+        Role("action_client", ("goal", "feedback", "result"), True, "result", records_all=False),
+        Role("ping", ("call",), sends=True, result="call"),
+        Role("pong", ("call",)),
+        Role("source", ("message",), sends=True),
+        Role("relay", ("relay",)),
+        Role("sink", ("message",)),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Members:
+    """The nodes of one role in a pattern.
+
+    Their number is the level of `factor` plus `number`, or `number` without a factor.
+    """
+
+    role: str
+    factor: str = ""
+    number: int = 1
+
+    def count(self, treatment: Treatment) -> int:
+        return self.number + (int(treatment[self.factor]) if self.factor else 0)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern of communication.
+
+    - `members` are its nodes, in the order of their numbers.
+    - `path` lists the roles that a message passes, from its sender to its receivers. Every node of
+      the first role sends to all nodes of the last role, through all nodes of the roles between.
+    - `contract` is the name of the pattern in the nodes' specs, which defines the roles.
+    """
+
+    name: str
+    members: tuple[Members, ...]
+    path: tuple[str, ...]
+    contract: str
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return tuple(member.role for member in self.members)
+
+    @property
+    def sender(self) -> str:
+        """Return the role that sends."""
+        return self.path[0]
+
+    @property
+    def receiver(self) -> str:
+        """Return the role at the end of the path, which replies to calls."""
+        return self.path[-1]
+
+    @property
+    def result(self) -> str:
+        """Return the kind of the record with the result of a call, or "" without replies."""
+        return ROLES[self.sender].result
+
+    @property
+    def factors(self) -> frozenset[str]:
+        """Return the factors that determine the number of nodes."""
+        return frozenset(member.factor for member in self.members if member.factor)
+
+    def counts(self, treatment: Treatment) -> dict[str, int]:
+        """Return the number of nodes of each role."""
+        return {member.role: member.count(treatment) for member in self.members}
+
+    @property
+    def has_positions(self) -> bool:
+        """Return whether the specs of the nodes contain the position in the path (C-37)."""
+        return self.contract == PIPELINE
+
+    def hop(self, role: str, index: int, relays: int) -> int:
+        """Return a node's position in the path: 0 for senders, `relays` + 1 for receivers."""
+        if role == self.sender:
+            return 0
+        return relays + 1 if role == self.receiver else index + 1
+
+    def title(self) -> str:
+        """Return the roles as text, such as "one publisher, and nodes with the role client"."""
+        words = [
+            f"nodes with the role {member.role}"
+            if member.factor
+            else f"one {member.role}"
+            if member.number == 1
+            else f"{member.number} nodes with the role {member.role}"
+            for member in self.members
+        ]
+        return ", and ".join(words)
+
+
+PATTERNS = {
+    pattern.name: pattern
+    for pattern in (
+        Pattern(
+            "topic",
+            (Members("publisher"), Members("subscriber", "clients", 0)),
+            ("publisher", "subscriber"),
+            "topic",
+        ),
+        Pattern(
+            "service",
+            (Members("server"), Members("client", "clients", 0)),
+            ("client", "server"),
+            "service",
+        ),
+        Pattern(
+            "action",
+            (Members("action_server"), Members("action_client", "clients", 0)),
+            ("action_client", "action_server"),
+            "action",
+        ),
+        Pattern("pingpong", (Members("pong"), Members("ping")), ("ping", "pong"), "pingpong"),
+        Pattern(
+            PIPELINE,
+            (Members("source"), Members("relay", "nodes", -2), Members("sink")),
+            ("source", "relay", "sink"),
+            PIPELINE,
+        ),
+    )
+}
+"""Patterns by name. An entry is all that a new combination of existing roles needs."""
+
+
+def has_replies(pattern: object) -> bool:
+    """Return whether `pattern` is the name of a pattern whose receivers reply."""
+    known = PATTERNS.get(str(pattern))
+    return known is not None and bool(known.result)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A network between hosts, by name."""
+
+    name: str
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process tree whose costs are measured; `kind` is one of PROCESS_KINDS."""
+
+    name: str
+    kind: str
+    host: str = HOST
+
+
+@dataclass(frozen=True)
+class Node:
+    """A process of a cell in one role. `hop` is its position in the path of its messages."""
+
+    node: int
+    process: str
+    role: str
+    index: int
+    hop: int
+    cell: str
+
+    @property
+    def sends(self) -> bool:
+        return ROLES[self.role].sends
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The messages or calls of one sender, by node numbers.
+
+    Each message passes `relays` in their order and is expected once at each receiver. `result` is
+    the kind of the sender's record with the result of a call; "" if receivers send no reply.
+    """
+
+    name: str
+    sender: int
+    receivers: tuple[int, ...]
+    relays: tuple[int, ...] = ()
+    result: str = ""
+
+    @property
+    def expected_per_message(self) -> int:
+        """Return the number of expected deliveries of one message."""
+        return 1 if self.result else len(self.receivers)
+
+    @property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """Return the connections of the path as (from, to)."""
+        through = (self.sender, *self.relays)
+        chain = tuple(zip(through, through[1:], strict=False))
+        return (*chain, *((through[-1], receiver) for receiver in self.receivers))
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return (self.sender, *self.relays, *self.receivers)
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What runs where, and what it sends to whom."""
+
+    processes: tuple[Process, ...]
+    nodes: tuple[Node, ...] = ()
+    flows: tuple[Flow, ...] = ()
+    hosts: tuple[str, ...] = (HOST,)
+    links: tuple[Link, ...] = ()
+
+    def __post_init__(self) -> None:
+        for fault in self._faults():
+            raise UsageError(f"deployment: {fault}")
+
+    def _faults(self) -> Iterable[str]:
+        """Yield each contradiction in the deployment."""
+        named: tuple[tuple[str, Sequence[str | int]], ...] = (
+            ("processes have the name", [process.name for process in self.processes]),
+            ("nodes have the number", [node.node for node in self.nodes]),
+            ("nodes are the process", [node.process for node in self.nodes]),
+            ("flows have the name", [flow.name for flow in self.flows]),
+        )
+        for what, names in named:
+            for name, count in Counter(names).items():
+                if count > 1:
+                    yield f"{count} {what} {name}; allowed: one"
+        known_nodes = {node.node: node for node in self.nodes}
+        known_processes = {process.name for process in self.processes}
+        for process in self.processes:
+            if process.host not in self.hosts:
+                hosts = ", ".join(self.hosts)
+                yield f"process {process.name}: found host {process.host}; allowed: {hosts}"
+        for node in self.nodes:
+            if node.process not in known_processes:
+                yield f"node {node.node}: its process {node.process} is not listed"
+        for flow in self.flows:
+            if not flow.receivers:
+                yield f"flow {flow.name}: it has no receiver; name at least one node"
+            for number in flow.nodes:
+                if number not in known_nodes:
+                    yield f"flow {flow.name}: node {number} is not listed"
+            sender = known_nodes.get(flow.sender)
+            if sender is not None and not sender.sends:
+                sending = ", ".join(role.name for role in ROLES.values() if role.sends)
+                yield (
+                    f"flow {flow.name}: it begins at {sender.process}, but a {sender.role} sends "
+                    "only what it receives, so no message enters the flow or its loop. Begin it "
+                    f"at a node of a role that sends: {sending}"
+                )
+            if len({*flow.nodes}) < len(flow.nodes):
+                yield f"flow {flow.name}: its path passes a node twice: {flow.nodes}"
+
+    @functools.cached_property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """Return the distinct connections of all flows as (from, to)."""
+        return tuple(dict.fromkeys(edge for flow in self.flows for edge in flow.edges))
+
+    @functools.cached_property
+    def _successors(self) -> dict[int, list[int]]:
+        successors: dict[int, list[int]] = {}
+        for origin, end in self.edges:
+            successors.setdefault(origin, []).append(end)
+        return successors
+
+    @functools.cached_property
+    def _predecessors(self) -> dict[int, list[int]]:
+        predecessors: dict[int, list[int]] = {}
+        for origin, end in self.edges:
+            predecessors.setdefault(end, []).append(origin)
+        return predecessors
+
+    @functools.cached_property
+    def _senders(self) -> dict[int, list[int]]:
+        senders: dict[int, list[int]] = {}
+        for flow in self.flows:
+            for node in flow.nodes:
+                senders.setdefault(node, []).append(flow.sender)
+        return senders
+
+    def neighbours(self, node: int) -> list[int]:
+        """Return the nodes that have a connection with `node`, in ascending order."""
+        return sorted({*self._successors.get(node, ()), *self._predecessors.get(node, ())})
+
+    def senders(self, node: int) -> list[int]:
+        """Return the senders whose messages pass or reach `node`, itself included."""
+        return sorted(self._senders.get(node, ()))
+
+    def other_side(self, node: int) -> list[int]:
+        """Return the other side of a node's messages (`peers.nodes`).
+
+        For a sender, these are the next nodes. For other nodes, they are the senders of all
+        messages that arrive.
+        """
+        senders = self.senders(node)
+        return sorted(self._successors[node]) if node in senders else senders
+
+    def listening(self, role: str) -> frozenset[int]:
+        """Return the nodes that accept connections if `role` listens in its pattern.
+
+        If the role receives, the receiving end of every connection listens, otherwise the sending
+        end.
+        """
+        numbers = {node.node for node in self.nodes if node.role == role}
+        ends = {receiver for flow in self.flows for receiver in flow.receivers}
+        if numbers & ends:
+            return frozenset(self._predecessors)
+        return frozenset(self._successors) if numbers else frozenset()
+
+    def connects_to(self, node: int, listening: frozenset[int]) -> frozenset[int]:
+        """Return the listening nodes to which `node` connects."""
+        receivers_listen = listening == frozenset(self._predecessors)
+        others = self._successors if receivers_listen else self._predecessors
+        return listening & frozenset(others.get(node, ()))
+
+    @functools.cached_property
+    def flow_names(self) -> dict[int, str]:
+        """Return sender → the name of its flow."""
+        return {flow.sender: flow.name for flow in self.flows}
+
+    @functools.cached_property
+    def by_process(self) -> dict[str, Process]:
+        """Return name → process."""
+        return {process.name: process for process in self.processes}
+
+    def host_of(self, node: Node) -> str:
+        """Return the host of a node."""
+        return self.by_process[node.process].host
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of deployment.json."""
+        return {"version": 1, **asdict(self)}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Deployment:
+        """Return the deployment of a deployment.json."""
+        return Deployment(
+            tuple(Process(**entry) for entry in document["processes"]),
+            tuple(Node(**entry) for entry in document["nodes"]),
+            tuple(
+                Flow(**{**entry, **{k: tuple(entry[k]) for k in ("receivers", "relays")}})
+                for entry in document["flows"]
+            ),
+            tuple(document["hosts"]),
+            tuple(Link(entry["name"], tuple(entry["hosts"])) for entry in document["links"]),
+        )
+
+
+def process_of(service: str, attempt: int) -> str:
+    """Return the name of the process for an attempt (from 0) to start a service."""
+    return f"{service}.try{attempt}" if attempt else service
+
+
+def service_of(process: str) -> str:
+    """Return the service of a process.
+
+    If a broker fails because its port is in use, the process of the next attempt belongs to the
+    same service.
+    """
+    return _AGAIN.sub("", process)
+
+
+def deployment_of(
+    treatment: Treatment, cells: Mapping[str, str], services: Sequence[str] = ()
+) -> Deployment:
+    """Return the deployment of a treatment. `cells` maps each role to the name of its cell."""
+    pattern = PATTERNS[str(treatment["pattern"])]
+    nodes: list[Node] = []
+    counts = pattern.counts(treatment)
+    relays = sum(counts[role] for role in pattern.path[1:-1])
+    for role, count in counts.items():
+        for index in range(count):
+            process = f"{role}-{index}"
+            hop = pattern.hop(role, index, relays)
+            nodes.append(Node(len(nodes), process, role, index, hop, cells[role]))
+    processes = [Process(node.process, NODE) for node in nodes]
+    processes += [Process(service, SERVICE) for service in services]
+    return Deployment(tuple(processes), tuple(nodes), flows_of(nodes, pattern))
+
+
+def flows_of(nodes: Iterable[Node], pattern: Pattern) -> tuple[Flow, ...]:
+    """Return a flow for each sender of the pattern among the nodes."""
+    by_role: dict[str, list[Node]] = {}
+    for node in nodes:
+        by_role.setdefault(node.role, []).append(node)
+    relays = [node.node for role in pattern.path[1:-1] for node in by_role.get(role, ())]
+    receivers = [node.node for node in by_role.get(pattern.receiver, ())]
+    return tuple(
+        Flow(sender.process, sender.node, tuple(receivers), tuple(relays), pattern.result)
+        for sender in by_role.get(pattern.sender, ())
+    )
+
+
+def deployment_of_run(run: Mapping[str, Any]) -> Deployment:
+    """Return the deployment in the document of a run.
+
+    For campaigns without deployment.json, it follows from the nodes and services in run.json. The
+    pattern is then the first one that has all roles of the run.
+    """
+    if "deployment" in run:
+        return Deployment.from_json(run["deployment"])
+    entries = run.get("nodes", [])
+    roles = {entry["role"] for entry in entries}
+    patterns = [pattern for pattern in PATTERNS.values() if roles and roles <= {*pattern.roles}]
+    relays = sum(bool(patterns) and e["role"] in patterns[0].path[1:-1] for e in entries)
+    nodes = [
+        Node(
+            entry["node"],
+            entry.get("process", f"{entry['role']}-{entry['node']}"),
+            entry["role"],
+            entry.get("index", 0),
+            patterns[0].hop(entry["role"], entry.get("index", 0), relays) if patterns else 0,
+            entry.get("cell", ""),
+        )
+        for entry in entries
+    ]
+    services = dict.fromkeys(service_of(entry["process"]) for entry in run.get("services", []))
+    processes = [Process(node.process, NODE) for node in nodes]
+    processes += [Process(service, SERVICE) for service in services]
+    flows = flows_of(nodes, patterns[0]) if patterns else ()
+    return Deployment(tuple(processes), tuple(nodes), flows)
