@@ -11,6 +11,7 @@ from pathlib import Path
 from . import failed_calls, lifecycle, payloads, pipeline, tls, usage, window, wire, wire_calls
 from .cell import CLAUSES, Broken, CellUnderTest, ClauseResult, Problem, Skipped
 from .host import Watch
+from .roles import PATTERN_CLAUSES
 from .scenario import Bench, Scenario
 
 WORKERS = 3
@@ -129,7 +130,13 @@ def _verdict(
         outcome.skipped or f"not tested: its scenarios ended early ({outcome.ended_by})"
         for outcome in examined
     )
-    return ClauseResult(clause, name, "skipped", "; ".join(reasons) or "no scenario was chosen")
+    return ClauseResult(clause, name, "skipped", "; ".join(reasons) or _unexamined(clause))
+
+
+def _unexamined(clause: str) -> str:
+    """Return the reason why a clause has no scenario; usually, the cell lacks its pattern."""
+    patterns = [f" of the pattern {name}" for name, own in PATTERN_CLAUSES.items() if own == clause]
+    return f"no scenario{''.join(patterns)} was chosen"
 
 
 def results(outcomes: Sequence[ScenarioOutcome]) -> list[ClauseResult]:

@@ -14,7 +14,7 @@ from contract.conformance.cell import Problem
 from contract.conformance.host import Watch
 from contract.conformance.repository import kit_languages, proving_middleware, without
 from contract.conformance.scenario import Scenario
-from contract.conformance.suite import run_scenarios, scenarios_for
+from contract.conformance.suite import results, run_scenarios, scenarios_for
 
 LANGUAGES = kit_languages()
 WHOLE = [
@@ -149,6 +149,12 @@ def test_undeclared_capabilities_are_skipped_with_the_reason(cells: Cells) -> No
 def test_clauses_without_a_selected_scenario_have_no_result(cells: Cells) -> None:
     statuses = {r.clause: r.status for r in run_suite(cells("python"), only=["command-line"])}
     assert statuses == {"C-01": "passed"}
+
+
+def test_a_clause_of_a_pattern_without_scenarios_is_skipped_with_the_pattern() -> None:
+    details = {result.clause: result.detail for result in results([])}
+    assert details["C-37"] == "no scenario of the pattern pipeline was chosen"
+    assert details["C-19"] == "no scenario was chosen"
 
 
 def test_selecting_pairs_excludes_the_cells_own_scenarios(cells: Cells) -> None:
