@@ -10,8 +10,6 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,7 +25,6 @@ HANG_S = 800
 FOUND = "Messages wait 40 ms for an acknowledgement"
 BUSY_US = 10_000.0
 """A call of JAX-WS without a wait takes 3 ms; the wait must clearly exceed that."""
-JAVA_RUNS = {"blocks": 3, "count": 40}
 WAITING, JAVA, SILENT = "rest/cpp", "rpc/java", ("rest/go", "rest/javascript", "rest/rust")
 
 
@@ -82,22 +79,6 @@ def cured_median_us(summary: Path) -> float:
     return statistics.median(float(row["latency_p50_us"]) for row in rows)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[Path | str]]:
-    """Return the report of JAX-WS, or why it cannot be measured. It runs during the first test.
-
-    Both campaigns mostly wait, and a wait of 40 ms is visible despite the load of the other.
-    """
-    folder = tmp_path_factory.mktemp("java")
-
-    def report() -> Path | str:
-        reason = why_not(JAVA, folder / "looking", unbuilt=True)
-        return reason or measured(folder, [JAVA], **JAVA_RUNS)
-
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(report)
-
-
 def test_the_wait_of_cpp_httplib_is_found_explained_and_cured_and_no_other_cell_named(
     tmp_path: Path,
 ) -> None:
@@ -115,12 +96,11 @@ def test_the_wait_of_cpp_httplib_is_found_explained_and_cured_and_no_other_cell_
     assert int(row["inside"]) > 0.8 * int(row["messages"])
 
 
-def test_the_wait_of_jax_ws_is_found_and_cured(java: Future[Path | str], tmp_path: Path) -> None:
-    report = java.result()
-    if isinstance(report, str):
-        pytest.skip(report)
-    if cured_median_us(report.parent / "summary.csv") > BUSY_US:  # e.g. the other cells were built
-        report = measured(tmp_path, [JAVA], **JAVA_RUNS)
+def test_the_wait_of_jax_ws_is_found_and_cured(tmp_path: Path) -> None:
+    reason = why_not(JAVA, tmp_path / "looking", unbuilt=True)
+    if reason:
+        pytest.skip(reason)
+    report = measured(tmp_path, [JAVA], blocks=3, count=40)
     cured_us = cured_median_us(report.parent / "summary.csv")
     if cured_us > BUSY_US:
         pytest.skip(f"calls that do not wait take {cured_us:.0f} µs: too busy a machine to tell")
