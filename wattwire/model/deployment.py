@@ -17,6 +17,8 @@ from wattwire.model.errors import UsageError
 from wattwire.model.treatment import Treatment
 
 PIPELINE = "pipeline"
+RELAYED = "relay"
+"""Kind of the records of relayed messages (C-25)."""
 HOST = "local"
 """Name of the host on which all processes run."""
 NODE, SERVICE, BRIDGE, ATTACHED, COMMAND = "node", "service", "bridge", "attached", "command"
@@ -53,7 +55,7 @@ ROLES = {
         Role("ping", ("call",), sends=True, result="call"),
         Role("pong", ("call",)),
         Role("source", ("message",), sends=True),
-        Role("relay", ("relay",)),
+        Role("relay", (RELAYED,)),
         Role("sink", ("message",)),
     )
 }

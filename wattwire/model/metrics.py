@@ -196,6 +196,15 @@ _REGISTRY: tuple[Metric, ...] = (
         ),
     ),
     Metric(
+        "latency_p95_us",
+        "µs",
+        "measured",
+        "95th percentile of the run's latency",
+        also=r"latency_p95(_[nu]s)?",
+        title="95th percentile of latency",
+        lists=((OFFERED, 55),),
+    ),
+    Metric(
         "latency_p99_us",
         "µs",
         "measured",
@@ -526,6 +535,34 @@ _REGISTRY: tuple[Metric, ...] = (
         title="share of messages lost",
         is_share=True,
         lists=((OFFERED, 120),),
+    ),
+    Metric(
+        "soft_deadline_missed_share",
+        "",
+        "measured",
+        "share of the expected messages that were lost or took longer than 20 % of the period, at "
+        "most 5 ms",
+        also=r"soft_deadline(_missed)?(_share)?",
+        title="share of messages that missed the soft deadline",
+        is_share=True,
+        lists=((OFFERED, 132),),
+    ),
+    Metric(
+        "hard_deadline_missed_share",
+        "",
+        "measured",
+        "share of the expected messages that were lost or took longer than the period, at most "
+        "50 ms",
+        also=r"hard_deadline(_missed)?(_share)?",
+        title="share of messages that missed the hard deadline",
+        is_share=True,
+        lists=((OFFERED, 134),),
+    ),
+    Metric(
+        "relay_time_p50_us",
+        "µs",
+        "measured",
+        "median time from the entry of a relay's callback to the entry of its send call",
     ),
     Metric(
         "failed_share",

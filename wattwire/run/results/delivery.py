@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,15 @@ import polars as pl
 from wattwire.model.deliveries import MESSAGE, announced, deliveries, infinite, quantile_rank
 from wattwire.model.deployment import Flow
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.run.results.hops import HopTally
 from wattwire.store import Messages
 
-LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
+LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+MISSED = {
+    "soft_deadline_missed_share": (0.2, 5_000_000),
+    "hard_deadline_missed_share": (1.0, 50_000_000),
+}
+"""Column → share of the period and upper limit (ns); the smaller of both is the deadline."""
 RESTING_ON_SENT = ("sent", "expected", "received_unique", "failed", "lost", "duplicates", "late")
 """Counts that are unknown if a sender left no records."""
 AFTER_WARMUP = ("expected_after_warmup", "failed_after_warmup", "lost_after_warmup")
@@ -115,10 +121,11 @@ class LatencyTally:
         self._values_us.append(kept.filter(pl.col("latency_us").is_finite())["latency_us"])
         self._response_us.append(kept["response_us"].drop_nulls())
 
-    def summary(self) -> dict[str, float | None]:
+    def summary(self, period_ns: int = 0) -> dict[str, float | None]:
         """Return the summary of all parts. Call this once, after the last part.
 
-        A quantile is null (infinite) if it falls among lost messages or failed calls.
+        A quantile is null (infinite) if it falls among lost messages or failed calls. Shares of
+        missed deadlines require the period of an open loop; lost messages miss their deadlines.
         """
         values = _concatenated(self._values_us)
         values.sort()
@@ -132,6 +139,10 @@ class LatencyTally:
         for name, share in LATENCY_QUANTILES.items():
             rank = quantile_rank(total, share) if total else 0
             summary[f"latency_{name}_us"] = float(values[rank]) if rank < len(values) else None
+        for name, (share, limit_ns) in MISSED.items() if period_ns and total else ():
+            deadline_us = min(share * period_ns, limit_ns) / 1000
+            in_time = int(np.searchsorted(values, deadline_us, side="right"))
+            summary[name] = (total - in_time) / total
         summary["latency_mean_us"] = float(values.mean()) if len(values) else None
         del values
         response_us = pl.Series(_concatenated(self._response_us))
@@ -300,21 +311,31 @@ class Tallied:
     counts: dict[str, int]
     latency: dict[str, float | None]
     lateness: dict[str, float | None]
+    hops: dict[str, float | None]
 
 
-def tallied(messages: Messages, flows: Sequence[Flow], late_after_ns: int) -> Tallied:
-    """Return the message counts, latency and lateness of a run's records.
+def tallied(
+    messages: Messages,
+    flows: Sequence[Flow],
+    late_after_ns: int,
+    period_ns: int = 0,
+    unrecorded: Collection[int] = (),
+) -> Tallied:
+    """Return the message counts, latency, lateness and hops of a run's records.
 
     The records are processed in parts. Only sums and latencies of each part remain in memory.
+    `period_ns` is the period of an open loop, and the relays in `unrecorded` left no records.
     """
     known_senders = announced(messages.origins, flows)
     counts: Counter[str] = Counter()
-    latency, late_us = LatencyTally(), []
+    latency, hops = LatencyTally(), HopTally(flows, unrecorded)
+    late_us: list[pl.Series] = []
     for part in messages.parts():
         expected = deliveries(part, flows, known_senders)
         counts.update(count_summary(part, count_pairs(part, flows), expected, late_after_ns))
         latency.add(expected)
+        hops.add(part)
         late_us.append(lateness_us(part))
     lateness = schedule_lateness_us(late_us)
     del late_us
-    return Tallied(dict(counts), latency.summary(), lateness)
+    return Tallied(dict(counts), latency.summary(period_ns), lateness, hops.summary())

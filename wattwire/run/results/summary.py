@@ -15,7 +15,7 @@ from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
-from wattwire.run.node_specs import SECOND_NS, warm_up_calls
+from wattwire.run.node_specs import SECOND_NS, period_ns, warm_up_calls
 from wattwire.run.results import delivery, evidence, node_checks, power, resources, syscalls
 from wattwire.run.results.convert import (
     MESSAGE_SCHEMA,
@@ -114,7 +114,7 @@ class Collected:
             if state and "DONE" in state.lines and node.node not in samples and not reasons:
                 text = f"{node.process} broke C-24: it printed DONE but left no samples.bin"
                 reasons.append(Reason(Verdict.FAILED, "sample_file", text))
-        self._without_records = [n.node for n in record.nodes if n.sends and n.node not in samples]
+        self._without_records = [n.node for n in record.nodes if n.node not in samples]
         write_batches(self._batches(samples), pl.Schema(MESSAGE_SCHEMA), self._messages_path)
         return Messages.at(self._messages_path), reasons
 
@@ -187,13 +187,20 @@ class Collected:
     def _responses(self, model: dict[str, float] | None) -> dict[str, Any]:
         record, window = self.record, self.record.window
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
-        tally = delivery.tallied(self.messages, record.deployment.flows, late_after_ns)
+        one_way = not any(flow.result for flow in record.deployment.flows)
+        tally = delivery.tallied(
+            self.messages,
+            record.deployment.flows,
+            late_after_ns,
+            period_ns(self.planned.treatment) if one_way else 0,
+            self._without_records,
+        )
         counts: dict[str, int | None] = {**tally.counts}
         latency = {**tally.latency}
         if self._sent_is_unknown():
             counts |= dict.fromkeys(delivery.RESTING_ON_SENT)
             latency |= dict.fromkeys(delivery.AFTER_WARMUP)
-        row: dict[str, Any] = {**counts}
+        row: dict[str, Any] = {**counts, **tally.hops}
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         row["foreign"] = sum(int(d.get("foreign") or 0) for d in done)
@@ -234,7 +241,8 @@ class Collected:
 
     def _sent_is_unknown(self) -> bool:
         """Return whether a sender received GO but left no records of its messages."""
-        return bool(self.record.window.get("start_ns") and self._without_records)
+        silent = [n for n in self.record.nodes if n.sends and n.node in self._without_records]
+        return bool(self.record.window.get("start_ns") and silent)
 
     def _cost_window_start_ns(self) -> int:
         """Return the time (ns) at which the warm-up ends; costs count from this time."""
