@@ -19,10 +19,10 @@ RECORD_SIZES = (96, 111, 128, 1024, 16_384)
 FEW_SIZES = {
     "pingpong": ((64,), (128,)),
     "action": ((0, 7, 64), (96, 128)),
-    "pipeline": ((0, 7, 16, 65_536), (96, 16_384)),
+    "pipeline": ((0, 7, 16, 65_536), (96, 1024)),
 }
 """The sizes of payloads and of records for patterns that use few: pingpong uses the service's code
-(C-28), actions are slow, and pipelines start four nodes."""
+(C-28), actions are slow, and three nodes of a pipeline check each record."""
 PAIR_SIZES = (8, 64, 1000)
 RECORD_PAIR_SIZES = (96, 1000)
 
@@ -39,7 +39,9 @@ def sizes(pattern: str, encoding: str, sizes_bytes: tuple[int, ...]) -> Scenario
             ):
                 continue
             changes: dict[str, Any] = {"payload.bytes": size, "payload.encoding": encoding}
-            if PATTERNS[pattern].is_one_way or "loop.closed" not in bench.cell.capabilities:
+            if PATTERNS[pattern].is_one_way:
+                changes |= gentle(pattern, 12, 10)
+            elif "loop.closed" not in bench.cell.capabilities:
                 changes |= open_loop(12, 10)
             else:
                 changes |= closed_loop(12)

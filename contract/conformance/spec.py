@@ -91,9 +91,14 @@ def closed_loop(count: int) -> dict[str, Any]:
 
 
 def gentle(pattern: str, count: int, period_ms: int) -> dict[str, Any]:
-    """Return an open loop that is slow enough for actions (each goal takes at least 5 messages)."""
+    """Return an open loop that is slow enough for actions and for chains.
+
+    Each goal takes at least 5 messages. In a chain, four nodes or more handle each message.
+    """
     if pattern == "action":
         return open_loop(count // 2, 3 * period_ms)
+    if PATTERNS[pattern].is_chain:
+        return open_loop(count, 2 * period_ms)
     return open_loop(count, period_ms)
 
 
