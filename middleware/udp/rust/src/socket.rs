@@ -160,10 +160,24 @@ fn open(kit: &Kit, address: SocketAddrV4) -> Result<UdpSocket, Error> {
 /// Returns the destinations of a sender: settings.endpoint_override, or peers.endpoints.
 pub fn peer_addresses(kit: &Kit) -> Result<Vec<SocketAddr>, Error> {
     let override_key = "settings.endpoint_override";
-    let (key, endpoints) = match kit.string(override_key) {
-        "" => ("peers.endpoints", kit.strings("peers.endpoints")),
-        listed => (override_key, listed.split(',').collect()),
-    };
+    match kit.string(override_key) {
+        "" => endpoint_addresses(kit),
+        listed => addresses_of(override_key, &listed.split(',').collect::<Vec<_>>()),
+    }
+}
+
+/// Returns the destination of a relay, which ignores settings.endpoint_override.
+pub fn successor_address(kit: &Kit) -> Result<SocketAddr, Error> {
+    let mut addresses = endpoint_addresses(kit)?;
+    Ok(addresses.swap_remove(addresses.len() - 1))
+}
+
+fn endpoint_addresses(kit: &Kit) -> Result<Vec<SocketAddr>, Error> {
+    addresses_of("peers.endpoints", &kit.strings("peers.endpoints"))
+}
+
+/// Returns at least one address. Fails if the spec's `key` has another value.
+fn addresses_of(key: &str, endpoints: &[&str]) -> Result<Vec<SocketAddr>, Error> {
     let bad = |found: &str| Error::bad_spec(key, found, "IPv4-ADDRESS:PORT, at least one");
     if endpoints.is_empty() {
         return Err(bad("[]"));

@@ -3,7 +3,7 @@
 
 use wattwire_kit::{Error, Kit};
 
-use crate::socket::{peer_addresses, Port};
+use crate::socket::{peer_addresses, successor_address, Port};
 
 pub fn publish(kit: &'static Kit) -> Result<(), Error> {
     let addresses = peer_addresses(kit)?;
@@ -29,18 +29,18 @@ pub fn subscribe(kit: &'static Kit) -> Result<(), Error> {
     Ok(())
 }
 
-/// Receives and sends on the same socket.
+/// Sends from a second socket, and only to the successor.
 pub fn relay(kit: &'static Kit) -> Result<(), Error> {
     let mut port = Port::listen(kit)?;
-    let addresses = peer_addresses(kit)?;
-    let successor = addresses[addresses.len() - 1];
+    let successor = successor_address(kit)?;
+    let sender = Port::open(kit, &[successor])?;
     port.ready(None)?;
     kit.poll_untimed(|timeout_ns| {
         if port.receive_from(timeout_ns).is_none() {
             return;
         }
         if let Some(relay) = kit.relay(port.message()) {
-            kit.relayed(&relay, port.send(port.message(), successor));
+            kit.relayed(&relay, sender.send(port.message(), successor));
         }
     });
     Ok(())
