@@ -28,7 +28,7 @@ def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role:
     if role == BOTH:
         return _sum(evidence, frame, members(frame, response.column), BOTH)
     stem = SHARES.get(response.column, response.column)
-    names = [name for name in members(frame, stem) if name.split(".")[1] == role]
+    names = members(frame, stem, role)
     if stem == response.column:
         return mean_of(frame, names)
     sent = messages_of_costs(frame)

@@ -12,7 +12,7 @@ import numpy as np
 
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.responses import CPU
-from wattwire.model.deployment import service_of
+from wattwire.model.deployment import role_of_process, service_of
 from wattwire.model.derived import column
 
 FIGURES = ("syscall_working_us_per_message", "syscall_waiting_us_per_message",
@@ -128,8 +128,7 @@ def _add_figures(
 
 
 def _role(process: str) -> str:
-    role, _, index = process.rpartition("-")
-    return role if index.isdigit() else service_of(process)
+    return role_of_process(process) or service_of(process)
 
 
 def differing(best: Traced, worst: Traced) -> list[tuple[str, tuple[float, float]]]:

@@ -407,6 +407,19 @@ def service_of(process: str) -> str:
     return _AGAIN.sub("", process)
 
 
+def role_of_process(process: str) -> str | None:
+    """Return the role of a node's process such as publisher-0; None for other processes."""
+    role, _, index = process.rpartition("-")
+    return role if role in ROLES and index.isdecimal() else None
+
+
+def role_of_column(name: str, stem: str) -> str | None:
+    """Return the role of a node's column such as STEM.publisher.0; None for other columns."""
+    parts = name.removeprefix(f"{stem}.").split(".")
+    is_of_node = len(parts) == 2 and parts[0] in ROLES and parts[1].isdecimal()
+    return parts[0] if is_of_node and name != ".".join(parts) else None
+
+
 def deployment_of(
     treatment: Treatment, cells: Mapping[str, str], services: Sequence[str] = ()
 ) -> Deployment:

@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wattwire.model.deployment import role_of_column
+
 FloatArray = NDArray[np.float64]
 
 
@@ -25,9 +27,13 @@ def column(frame: pl.DataFrame, name: str) -> FloatArray:
     return np.array(values.to_numpy(), dtype=np.float64)  # null becomes NaN
 
 
-def members(frame: pl.DataFrame, prefix: str) -> list[str]:
-    """Return the columns `prefix.<role>.<index>`, sorted, without those of service processes."""
-    return sorted(c for c in frame.columns if c.startswith(prefix + ".") and c.count(".") == 2)
+def members(frame: pl.DataFrame, prefix: str, role: str = "") -> list[str]:
+    """Return the columns `prefix.<role>.<index>` of one role, or of all roles without `role`.
+
+    The columns of other processes, such as services, are not included.
+    """
+    roles = {name: role_of_column(name, prefix) for name in frame.columns}
+    return sorted(name for name, owner in roles.items() if owner and role in ("", owner))
 
 
 def mean_of(frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:

@@ -14,6 +14,7 @@ from wattwire import stats
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_of, window_seconds
 from wattwire.analysis.responses import CPU, MEMORY, Response, measured
 from wattwire.model import words
+from wattwire.model.deployment import role_of_column
 from wattwire.model.derived import column, mean_of, members, messages_of_costs
 from wattwire.report import figures
 from wattwire.report.figures.panels import (
@@ -225,15 +226,17 @@ def _group_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[st
 def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
     """Return the columns `prefix.role.index` of each role that have a value in `frame`.
 
-    Services, with columns `prefix.service`, follow the roles.
+    Other processes, such as services with columns `prefix.service`, follow the roles.
     """
     columns_by_role: dict[str, list[str]] = {}
-    services = sorted(
-        name for name in frame.columns if name.startswith(prefix + ".") and name.count(".") == 1
+    nodes = members(frame, prefix)
+    others = sorted(
+        name for name in frame.columns if name.startswith(f"{prefix}.") and name not in nodes
     )
-    for name in [*members(frame, prefix), *services]:
+    for name in [*nodes, *others]:
         if frame[name].null_count() < frame.height:
-            columns_by_role.setdefault(name.split(".")[1], []).append(name)
+            owner = role_of_column(name, prefix) or name.removeprefix(f"{prefix}.")
+            columns_by_role.setdefault(owner, []).append(name)
     return columns_by_role
 
 

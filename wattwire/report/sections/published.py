@@ -201,8 +201,8 @@ def _row(
         _put_cells(cells, "energy_j", joules)
         _put_cells(cells, "power_w", [values / windows_s for values in joules])
     else:
-        low = mean_of(frame, _columns_of_role(frame, "energy_estimate_low_j", role))
-        high = mean_of(frame, _columns_of_role(frame, "energy_estimate_high_j", role))
+        low = mean_of(frame, members(frame, "energy_estimate_low_j", role))
+        high = mean_of(frame, members(frame, "energy_estimate_high_j", role))
         cells["energy_j_here"] = Band.of_means(low, high)
         cells["power_w_here"] = Band.of_means(low / windows_s, high / windows_s)
     if not shares and not memories and set(quantities) & set(MEASURED):
@@ -227,12 +227,8 @@ def _put_cells(cells: dict[str, Any], key: str, nodes: Sequence[FloatArray]) -> 
     )
 
 
-def _columns_of_role(frame: pl.DataFrame, prefix: str, role: str) -> list[str]:
-    return [name for name in members(frame, prefix) if name.split(".")[1] == role]
-
-
 def _members(frame: pl.DataFrame, prefix: str, role: str, scale: float) -> list[FloatArray]:
-    arrays = [column(frame, name) * scale for name in _columns_of_role(frame, prefix, role)]
+    arrays = [column(frame, name) * scale for name in members(frame, prefix, role)]
     return [values for values in arrays if np.isfinite(values).any()]
 
 
