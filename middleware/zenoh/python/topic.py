@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import zenoh
@@ -27,6 +28,9 @@ def publish(kit: Kit, session: Session) -> None:
     )
     session.ready(matched, publisher.congestion_control, reliability_of(publisher))
     kit.send_all(send)
+    if kit.spec["pattern"] == "pipeline":
+        # Relays send references to this process's shared memory, which ends with the process.
+        time.sleep(kit.spec["quiet_ms"] / 1000)
 
 
 def declare_publisher(kit: Kit, session: Session, topic: str) -> zenoh.Publisher:
