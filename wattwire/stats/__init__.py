@@ -30,6 +30,7 @@ from wattwire.stats.diagnostics import (
 )
 from wattwire.stats.differences import Difference, difference
 from wattwire.stats.energy import additivity, joules_per_message
+from wattwire.stats.linear import LackOfFit, LinearFit, linear_fit
 from wattwire.stats.mcb import Alternative, Ranking, lowest_of
 from wattwire.stats.paired import block_intervals, sign_p
 from wattwire.stats.proportions import same_share_p, share_interval
@@ -57,6 +58,8 @@ __all__ = [
     "FarOut",
     "Fit",
     "Interval",
+    "LackOfFit",
+    "LinearFit",
     "Mode",
     "NotComputable",
     "NotPositive",
@@ -86,6 +89,7 @@ __all__ = [
     "geometric_mean",
     "interaction",
     "joules_per_message",
+    "linear_fit",
     "loss_excess",
     "lowest_of",
     "main_effect",

@@ -132,6 +132,7 @@ def fit_plain(
     response: Sequence[float] | FloatArray,
     blocks: Sequence[Hashable],
     factors: Mapping[str, Sequence[Level]],
+    covariate: Sequence[float] | FloatArray | None = None,
 ) -> Fit | Unanswered:
     """Fit the model of `fit_log` to the untransformed response, for differences in its unit."""
     values = np.asarray(response, dtype=np.float64)
@@ -140,7 +141,7 @@ def fit_plain(
     not_finite = int(np.sum(~np.isfinite(values)))
     if not_finite:
         return NotComputable(f"missing or unbounded in {not_finite} of {values.size} runs")
-    return _fit(values, "plain", blocks, factors, None)
+    return _fit(values, "plain", blocks, factors, covariate)
 
 
 def _fit(
