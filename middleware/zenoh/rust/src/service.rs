@@ -32,7 +32,7 @@ pub fn serve(kit: &'static Kit) -> Result<(), Error> {
         })
         .wait()
         .map_err(failed)?;
-    let matched = session.await_peers("server", "client", || true)?;
+    let matched = session.await_peers(&[("server", "client")], || true)?;
     let congestion = session.congestion(CongestionControl::Block);
     session.ready(matched, congestion, Reliability::Reliable);
     kit.wait();
@@ -112,7 +112,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     let session = Session::connect(kit)?;
     let key = session.zenoh.declare_keyexpr(format!("{}/service", session.prefix)).wait();
     let congestion = session.congestion(CongestionControl::Block);
-    let matched = session.await_peers("client", "server", || true)?;
+    let matched = session.await_peers(&[("client", "server")], || true)?;
     session.ready(matched, congestion, Reliability::Reliable);
     let mut client = Client {
         session,

@@ -1,6 +1,7 @@
 //! A Zenoh session with its configuration, peers, effective settings and shutdown.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 
 use wattwire_kit::{failed, now_ns, sleep_until_ns, Error, Guarantee, Kit, Library, Ready, Value};
@@ -28,13 +29,23 @@ impl Drop for Session {
 
 impl Session {
     pub fn listen(kit: &'static Kit) -> Result<Self, Error> {
+        Self::listen_and_connect(kit, &[])
+    }
+
+    /// Opens the session of a relay, which listens and connects to its successor.
+    pub fn relay(kit: &'static Kit) -> Result<Self, Error> {
+        Self::listen_and_connect(kit, &peer_endpoints(kit)?)
+    }
+
+    fn listen_and_connect(kit: &'static Kit, connect: &[&str]) -> Result<Self, Error> {
         let transport = kit.string("settings.transport");
         let mut reason = String::new();
+        let deadline_ns = now_ns() + kit.integer("ready_timeout_ms") * 1_000_000;
         for _ in 0..LISTEN_ATTEMPTS {
             // Zenoh does not report the port that it gets for port 0, so the node selects a free
             // port.
             let endpoint = format!("{transport}/127.0.0.1:{}", free_port(transport)?);
-            match Self::open(kit, &[&endpoint], &[]) {
+            match Self::open(kit, &[&endpoint], connect) {
                 Ok(session) => {
                     kit.listening(&[endpoint]);
                     return Ok(session);
@@ -42,21 +53,16 @@ impl Session {
                 // Another program may have taken the port in the meantime.
                 Err(error) => reason = format!("listen on {endpoint}: {error}"),
             }
+            // Zenoh has tried to connect until the timeout.
+            if now_ns() >= deadline_ns {
+                break;
+            }
         }
         Err(failed(reason))
     }
 
     pub fn connect(kit: &'static Kit) -> Result<Self, Error> {
-        let endpoints = kit.strings("peers.endpoints");
-        let known = |e: &&str| e.starts_with("tcp/") || e.starts_with("udp/");
-        if endpoints.is_empty() || !endpoints.iter().all(known) {
-            let found = endpoints.join(", ");
-            return Err(Error::bad_spec(
-                "peers.endpoints",
-                found,
-                "tcp/HOST:PORT or udp/HOST:PORT",
-            ));
-        }
+        let endpoints = peer_endpoints(kit)?;
         Self::open(kit, &[], &endpoints)
             .map_err(|error| failed(format!("connect to {}: {error}", endpoints.join(", "))))
     }
@@ -77,30 +83,33 @@ impl Session {
         }
     }
 
-    /// Waits for `matched` and for peers.count tokens of `others`. Returns the number of tokens.
+    /// Waits for `matched` and for peers.count tokens. Returns the number of tokens. Each item of
+    /// `roles` has the role of this node's token, and the role of its peers' tokens.
     ///
     /// A node declares its liveliness token after its endpoint, and peers receive both in this
     /// order. A peer that has the token therefore knows the endpoint.
     pub fn await_peers(
         &self,
-        own: &str,
-        others: &str,
+        roles: &[(impl Display, impl Display)],
         matched: impl Fn() -> bool,
     ) -> Result<usize, Error> {
         let (prefix, node) = (&self.prefix, self.kit.integer("node"));
         let live = self.zenoh.liveliness();
-        let token = live.declare_token(format!("{prefix}/live/{own}/{node}")).wait();
         let seen = Arc::new(Mutex::new(BTreeSet::new()));
-        let tokens = Arc::clone(&seen);
-        let watch = live
-            .declare_subscriber(format!("{prefix}/live/{others}/*"))
-            .history(true)
-            .callback(move |sample| {
-                tokens.lock().expect("no panic").insert(sample.key_expr().to_string());
-            })
-            .wait();
-        // Keeps both until the end of the session, because Zenoh announces their end to the peers.
-        std::mem::forget((token.map_err(failed)?, watch.map_err(failed)?));
+        for (own, others) in roles {
+            let token = live.declare_token(format!("{prefix}/live/{own}/{node}")).wait();
+            let tokens = Arc::clone(&seen);
+            let watch = live
+                .declare_subscriber(format!("{prefix}/live/{others}/*"))
+                .history(true)
+                .callback(move |sample| {
+                    tokens.lock().expect("no panic").insert(sample.key_expr().to_string());
+                })
+                .wait();
+            // Keeps both until the end of the session, because Zenoh announces their end to the
+            // peers.
+            std::mem::forget((token.map_err(failed)?, watch.map_err(failed)?));
+        }
         let count = || seen.lock().expect("no panic").len();
         let nap = |ns| sleep_until_ns(now_ns() + ns);
         self.kit.await_peers(|| if matched() { count() } else { 0 }, nap)?;
@@ -146,4 +155,14 @@ impl Session {
             discovery_ns: Some(now_ns() - self.created_ns),
         });
     }
+}
+
+fn peer_endpoints(kit: &Kit) -> Result<Vec<&str>, Error> {
+    let endpoints = kit.strings("peers.endpoints");
+    let known = |e: &&str| e.starts_with("tcp/") || e.starts_with("udp/");
+    if endpoints.is_empty() || !endpoints.iter().all(known) {
+        let (key, found) = ("peers.endpoints", endpoints.join(", "));
+        return Err(Error::bad_spec(key, found, "tcp/HOST:PORT or udp/HOST:PORT"));
+    }
+    Ok(endpoints)
 }
