@@ -21,8 +21,8 @@ ADDRESS = re.compile(r"(127\.0\.0\.1|localhost):(\d+)")
 READ_BYTES = 65_536
 
 
-class Relay:
-    """A TCP relay to a local port; `redirect` closes all connections and changes the port."""
+class Proxy:
+    """A TCP proxy to a local port; `redirect` closes all connections and changes the port."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -83,21 +83,21 @@ def answered_with_errors(bench: Bench) -> list[Problem]:
     bench.need("loop.closed")
     changes: dict[str, Any] = {"loop": "closed", "count": CALLS, "period_ns": 0, "duration_ns": 0}
     if "keep_alive" in cell.settings and cell.excluded.get("keep_alive") != "off":
-        changes["settings__keep_alive"] = "off"  # the relay closes kept connections
+        changes["settings__keep_alive"] = "off"  # the proxy closes kept connections
     own_server = bench.single(bench.lone_spec("service", "server"))
     foreign_peer = {"peers__nodes": [SENDER_NODE + 1]}
     foreign_server = bench.single(bench.lone_spec("service", "server", **foreign_peer))
-    nodes, relay = [own_server, foreign_server], None
+    nodes, proxy = [own_server, foreign_server], None
     try:
-        relay = Relay(_port(own_server)[1])
+        proxy = Proxy(_port(own_server)[1])
         address, port = _port(own_server)
         client = bench.single(
             bench.lone_spec("service", "client", **changes)
-            | {"peers.endpoints": [address.replace(f":{port}", f":{relay.port}", 1)]}
+            | {"peers.endpoints": [address.replace(f":{port}", f":{proxy.port}", 1)]}
         )
         nodes.append(client)
         await_line(client, "READY", "C-07")
-        relay.redirect(_port(foreign_server)[1])
+        proxy.redirect(_port(foreign_server)[1])
         for node in (foreign_server, client):
             go(node)
         sent = await_line(client, "SENT", "C-14")
@@ -106,8 +106,8 @@ def answered_with_errors(bench: Bench) -> list[Problem]:
     finally:
         for node in nodes:
             node.kill()
-        if relay is not None:
-            relay.close()
+        if proxy is not None:
+            proxy.close()
     breaches = _breaches(sent, done, records, foreign_count)
     return problems + [Problem("C-36", f"{client.label}: {text}") for text in breaches]
 
