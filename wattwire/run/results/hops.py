@@ -8,16 +8,18 @@ of all hops and the times that the relays need add up to the latency of the flow
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wattwire.model.deliveries import MESSAGE
 from wattwire.model.deployment import RELAYED, Flow
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_WARM_UP
 
-Counters = npt.NDArray[np.uint64]
+Times = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+NEVER_NS = np.iinfo(np.int64).max
 
 
 class HopTally:
@@ -31,62 +33,45 @@ class HopTally:
         self._unrecorded = frozenset(unrecorded)
         hops = max((len(flow.relays) + 1 for flow in self._flows), default=0)
         self._lost = [0] * (hops + 1)
-        self._hop_us: list[list[pl.Series]] = [[] for _ in range(hops + 1)]
-        self._relay_us: list[list[pl.Series]] = [[] for _ in range(hops + 1)]
+        self._hop_us: list[list[Times]] = [[] for _ in range(hops + 1)]
+        self._relay_us: list[list[Times]] = [[] for _ in range(hops + 1)]
 
     def add(self, part: pl.DataFrame) -> None:
         """Add the records of one part."""
         for flow in self._flows:
-            own = part.filter(pl.col("sender") == flow.sender)
-            sent = _sent(own, flow.sender)
-            relayed = [_relayed(own, node) for node in flow.relays]
-            arrived = [_arrived(own, receiver) for receiver in flow.receivers]
-            self._count(sent, relayed, arrived, flow)
-            counted = sent.filter(~pl.col("warm_up")).select("counter")
-            before = sent
-            for hop, stage in enumerate(relayed, 1):
-                self._add_times(hop, before, stage, counted)
-                own_us = (stage["departed_ns"] - stage["arrived_ns"]) / 1000.0
-                is_counted = stage["counter"].is_in(counted["counter"].implode())
-                self._relay_us[hop].append(own_us.filter(is_counted))
-                before = stage
-            for stage in arrived:
-                self._add_times(len(relayed) + 1, before, stage, counted)
+            passages = _passages(part, flow)
+            self._count(passages, flow)
+            self._add_times(passages, len(flow.relays))
 
-    def _add_times(
-        self, hop: int, before: pl.DataFrame, after: pl.DataFrame, counted: pl.DataFrame
-    ) -> None:
-        """Add the latencies (µs) of a hop, without the warm-up and corrupt arrivals."""
-        departures = before.select("counter", "departed_ns")
-        arrivals = after.filter(~pl.col("corrupt")).select("counter", "arrived_ns")
-        joined = departures.join(arrivals, on="counter").join(counted, on="counter")
-        self._hop_us[hop].append((joined["arrived_ns"] - joined["departed_ns"]) / 1000.0)
+    def _add_times(self, passages: _Passages, relays: int) -> None:
+        """Add the times of each hop and relay, without the warm-up and corrupt arrivals."""
+        arrived_ns, departed_ns = passages.arrived_ns, passages.departed_ns
+        counted = ~passages.warm_up
+        for stage in range(1, len(arrived_ns)):
+            hop = min(stage, relays + 1)
+            has_arrived = arrived_ns[stage] != NEVER_NS
+            begun = departed_ns[hop - 1] != NEVER_NS
+            sound = counted & has_arrived & begun & ~passages.corrupt[stage]
+            self._hop_us[hop].append((arrived_ns[stage] - departed_ns[hop - 1])[sound] / 1000.0)
+            if hop <= relays:
+                own_ns = departed_ns[hop] - arrived_ns[hop]
+                self._relay_us[hop].append(own_ns[counted & has_arrived] / 1000.0)
 
-    def _count(
-        self,
-        sent: pl.DataFrame,
-        relayed: Sequence[pl.DataFrame],
-        arrived: Sequence[pl.DataFrame],
-        flow: Flow,
-    ) -> None:
+    def _count(self, passages: _Passages, flow: Flow) -> None:
         """Add the losses of each hop, in deliveries: a message lost at a relay is lost for all.
 
         A message that reached any later node has passed a hop, even if the node's record of it is
         missing. The losses of all hops therefore add up to the losses of the flow.
         """
-        sent_counters = _counters(sent)
-        ends = [np.intersect1d(_counters(stage), sent_counters) for stage in arrived]
-        reached = np.unique(np.concatenate([np.empty(0, np.uint64), *ends]))
-        passed = [reached]
-        for stage in reversed(relayed):
-            own = np.intersect1d(_counters(stage), sent_counters)
-            passed.append(np.union1d(passed[-1], own))
-        passed.append(sent_counters)
-        passed.reverse()  # sent, after each relay, at any receiver
-        for hop in range(1, len(relayed) + 1):
-            self._lost[hop] += (len(passed[hop - 1]) - len(passed[hop])) * len(flow.receivers)
-        last_relay = passed[len(relayed)]
-        self._lost[len(relayed) + 1] += sum(len(last_relay) - len(end) for end in ends)
+        reached = passages.arrived_ns != NEVER_NS
+        reached[0] = True
+        last = len(flow.relays)
+        ends = reached[last + 1 :]
+        passed = np.vstack([reached[: last + 1], ends.any(axis=0)])
+        passed = np.logical_or.accumulate(passed[::-1])[::-1].sum(axis=1)
+        for hop in range(1, last + 1):
+            self._lost[hop] += int(passed[hop - 1] - passed[hop]) * len(flow.receivers)
+        self._lost[last + 1] += int(len(ends) * passed[last] - ends.sum())
 
     def summary(self) -> dict[str, float | None]:
         """Return the columns of all hops.
@@ -110,50 +95,57 @@ class HopTally:
         return columns
 
 
-def _median(parts: Sequence[pl.Series]) -> float | None:
-    values = pl.concat([pl.Series([], dtype=pl.Float64), *parts])
-    return None if values.is_empty() else float(values.median())  # type: ignore[arg-type]
+def _median(parts: Sequence[Times]) -> float | None:
+    values = np.concatenate([np.empty(0), *parts])
+    return float(np.median(values)) if len(values) else None
 
 
-def _counters(stage: pl.DataFrame) -> Counters:
-    return np.unique(stage["counter"].to_numpy().astype(np.uint64))
+@dataclass(frozen=True)
+class _Passages:
+    """The first passage of each sent message at each stage of a flow, shape (stages, messages).
 
-
-def _has(flag: int) -> pl.Expr:
-    return (pl.col("flags") & flag) != 0
-
-
-def _sent(records: pl.DataFrame, node: int) -> pl.DataFrame:
-    """Return the sent messages: counter, departed_ns, warm_up."""
-    sent = records.filter(pl.col("node") == node, pl.col("kind") == MESSAGE, ~_has(FLAG_FAILED))
-    return sent.unique("counter", keep="first", maintain_order=True).select(
-        "counter", departed_ns="begin_ns", warm_up=_has(FLAG_WARM_UP)
-    )
-
-
-def _relayed(records: pl.DataFrame, node: int) -> pl.DataFrame:
-    """Return the first arrival of each message at a relay.
-
-    The columns are counter, arrived_ns, departed_ns and corrupt.
+    Stage 0 is the sender. The relays follow in their order, then all receivers. NEVER_NS means
+    that a stage has no record of a message. `warm_up` has shape (messages,).
     """
-    stage = records.filter(pl.col("node") == node, pl.col("kind") == RELAYED)
-    return (
-        stage.sort("intended_ns")
-        .unique("counter", keep="first", maintain_order=True)
-        .select(
-            "counter",
-            arrived_ns="intended_ns",
-            departed_ns="begin_ns",
-            corrupt=_has(FLAG_CORRUPT),
-        )
-    )
+
+    arrived_ns: Integers
+    departed_ns: Integers
+    corrupt: npt.NDArray[np.bool_]
+    warm_up: npt.NDArray[np.bool_]
 
 
-def _arrived(records: pl.DataFrame, node: int) -> pl.DataFrame:
-    """Return the first arrival of each message at a receiver: counter, arrived_ns, corrupt."""
-    stage = records.filter(pl.col("node") == node, pl.col("kind") == MESSAGE)
-    return (
-        stage.sort("end_ns")
-        .unique("counter", keep="first", maintain_order=True)
-        .select("counter", arrived_ns="end_ns", corrupt=_has(FLAG_CORRUPT))
+def _passages(part: pl.DataFrame, flow: Flow) -> _Passages:
+    stages = {node: stage for stage, node in enumerate(flow.nodes)}
+    own = part.filter(
+        pl.col("sender") == flow.sender,
+        pl.col("node").is_in(list(stages)),
+        (pl.col("node") != flow.sender) | ((pl.col("flags") & FLAG_FAILED) == 0),
     )
+    is_relay = (own["kind"] == RELAYED).to_numpy()
+    nodes, counters, flags = (own[name].to_numpy() for name in ("node", "counter", "flags"))
+    times = own.select(pl.col("intended_ns", "begin_ns", "end_ns").fill_null(NEVER_NS))
+    intended_ns, begin_ns, end_ns = (times[name].to_numpy() for name in times.columns)
+    numbers = np.array(list(stages), nodes.dtype)
+    in_order = np.argsort(numbers)
+    stage = in_order[np.searchsorted(numbers[in_order], nodes)]
+    from_sender = stage == 0
+    sent = np.unique(counters[from_sender])
+    message = np.minimum(np.searchsorted(sent, counters), max(0, len(sent) - 1))
+    arrived_ns = np.where(is_relay, intended_ns, np.where(from_sender, begin_ns, end_ns))
+    # Assign in descending order of arrival, so that the first arrival remains.
+    order = np.argsort(-arrived_ns, kind="stable")
+    order = order[sent[message[order]] == counters[order]] if len(sent) else order[:0]
+    at = stage[order], message[order]
+    shape = len(stages), len(sent)
+    passages = _Passages(
+        np.full(shape, NEVER_NS),
+        np.full(shape, NEVER_NS),
+        np.zeros(shape, np.bool_),
+        np.zeros(len(sent), np.bool_),
+    )
+    passages.arrived_ns[at] = arrived_ns[order]
+    passages.departed_ns[at] = begin_ns[order]
+    passages.corrupt[at] = (flags[order] & FLAG_CORRUPT) != 0
+    own_message = message[from_sender]
+    passages.warm_up[own_message] = (flags[from_sender] & FLAG_WARM_UP) != 0
+    return passages
