@@ -17,6 +17,9 @@ fn main() {
             ("client", service::call),
             ("pong", service::serve),
             ("ping", service::call),
+            ("source", topic::publish),
+            ("relay", topic::relay),
+            ("sink", topic::subscribe),
         ],
         settings: &[
             ("reliability", Type::String),

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use futures::executor::block_on;
 use ros2_client::dds::rustdds::mio1::{event::Source, Events, Interest, Poll, Token};
-use ros2_client::dds::rustdds::DomainParticipantBuilder;
+use ros2_client::dds::rustdds::{DomainParticipantBuilder, Topic};
 use ros2_client::qos::{Durability, History, Reliability, WhenFull};
 use ros2_client::{Context, Name, Node, NodeName, NodeOptions, QosProfile, COMPILED_ROS_DISTRO};
 use wattwire_kit::{
     failed, locked_version, now_ns, readable, sleep_until_ns, Error, Guarantee, Kit, Library,
     Ready, Value,
 };
+
+use crate::interfaces::Field;
 
 /// The versions of the compiled crates, for READY.
 const LOCKED: &str = include_str!("../Cargo.lock");
@@ -74,6 +76,10 @@ impl Session {
     pub fn name(&self, leaf: &str) -> Result<Name, Error> {
         let namespace = format!("/wattwire_{}", self.kit.string("run"));
         Name::new(&namespace, leaf).map_err(|error| failed(format!("{error:?}")))
+    }
+
+    pub fn topic<F: Field>(&self, leaf: &str, qos: &QosProfile) -> Result<Topic, Error> {
+        Ok(self.node.create_topic(&self.name(leaf)?, F::message_type(), qos)?)
     }
 
     /// Returns the settings as a QoS profile. Services are always volatile, as ROS requires.

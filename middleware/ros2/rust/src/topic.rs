@@ -1,4 +1,5 @@
-//! Topic pattern: std_msgs/String carries text, wattwire_interfaces/Bytes carries bytes.
+//! Topic and pipeline patterns: std_msgs/String carries text, wattwire_interfaces/Bytes carries
+//! bytes.
 
 use wattwire_kit::{now_ns, sleep_until_ns, Error, Kit, Message};
 
@@ -10,6 +11,14 @@ pub fn publish(kit: &'static Kit) -> Result<(), Error> {
         publish_as::<String>(kit)
     } else {
         publish_as::<Bytes>(kit)
+    }
+}
+
+pub fn relay(kit: &'static Kit) -> Result<(), Error> {
+    if kit.encoding() == "text" {
+        relay_as::<String>(kit)
+    } else {
+        relay_as::<Bytes>(kit)
     }
 }
 
@@ -25,7 +34,7 @@ fn publish_as<F: Field>(kit: &'static Kit) -> Result<(), Error> {
     let mut session = Session::open(kit)?;
     let durability = kit.string("settings.durability");
     let qos = session.qos(durability);
-    let topic = session.node.create_topic(&session.name("topic")?, F::message_type(), &qos)?;
+    let topic = session.topic::<F>(&kit.sending_topic(), &qos)?;
     let publisher = session.node.create_publisher::<F>(&topic, Some(qos))?;
     let matched = session.await_peers(|| publisher.get_subscription_count(&session.node))?;
     session.ready(matched, durability);
@@ -40,7 +49,7 @@ fn subscribe_as<F: Field>(kit: &'static Kit) -> Result<(), Error> {
     let mut session = Session::open(kit)?;
     let durability = kit.string("settings.durability");
     let qos = session.qos(durability);
-    let topic = session.node.create_topic(&session.name("topic")?, F::message_type(), &qos)?;
+    let topic = session.topic::<F>(&kit.receiving_topic(), &qos)?;
     let mut subscription = session.node.create_subscription::<F>(&topic, Some(qos))?;
     session.watch(&mut subscription)?;
     let matched = session.await_peers(|| subscription.get_publisher_count(&session.node))?;
@@ -52,6 +61,42 @@ fn subscribe_as<F: Field>(kit: &'static Kit) -> Result<(), Error> {
                 Ok(Some((message, _))) => kit.received(message.payload()),
                 Ok(None) => break,
                 Err(_) => kit.received(Message::Unreadable),
+            }
+        }
+    });
+    Ok(())
+}
+
+fn relay_as<F: Field>(kit: &'static Kit) -> Result<(), Error> {
+    let mut session = Session::open(kit)?;
+    let durability = kit.string("settings.durability");
+    let qos = session.qos(durability);
+    let topic = session.topic::<F>(&kit.sending_topic(), &qos)?;
+    let publisher = session.node.create_publisher::<F>(&topic, Some(qos.clone()))?;
+    let topic = session.topic::<F>(&kit.receiving_topic(), &qos)?;
+    let mut subscription = session.node.create_subscription::<F>(&topic, Some(qos))?;
+    session.watch(&mut subscription)?;
+    let matched = session.await_peers(|| {
+        publisher.get_subscription_count(&session.node)
+            + subscription.get_publisher_count(&session.node)
+    })?;
+    session.ready(matched, durability);
+    // The kit ends the node when no message has arrived for quiet_ms. The publisher has then sent
+    // its messages, as in `publish_as`.
+    kit.poll(|timeout_ns| {
+        session.wait(timeout_ns);
+        loop {
+            match subscription.take() {
+                Ok(Some((message, _))) => {
+                    if let Some(relay) = kit.relay(message.payload()) {
+                        kit.relayed(&relay, publisher.publish(message));
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    // A message that cannot be decoded is counted, but cannot be sent.
+                    kit.relay(Message::Unreadable);
+                }
             }
         }
     });
