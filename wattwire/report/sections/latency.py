@@ -25,7 +25,7 @@ from wattwire.report.figures.panels import (
 )
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.tables import steady_state
+from wattwire.report.tables import hops, steady_state
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words import concurrency
 from wattwire.report.words.phrases import Phrases
@@ -36,9 +36,10 @@ PHRASES = Phrases(
         "title": "Latency",
         "none": "No valid run has a latency.",
         "what": (
-            "Latency is the time from sending a message to its callback (topics), from a request "
-            "to its reply (calls), or from a goal to its result (actions). Lost messages and "
-            "failed calls count as +∞, so a curve that includes them ends below 100 %."
+            "Latency is the time from sending a message to its callback (topics, pipelines), from "
+            "a request to its reply (calls), or from a goal to its result (actions). Lost "
+            "messages and failed calls count as +∞, so a curve that includes them ends below "
+            "100 %."
         ),
         # The curves.
         "figure": "Latency distribution",
@@ -94,8 +95,8 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
     undated = sum(s.loose for s in series.values())
     if undated:
         part.parts.append(Text(PHRASES("undated", losses=undated), "note"))
-    steady_fold = steady_state.fold(evidence, every)
-    part.parts += [steady_fold] if steady_fold is not None else []
+    folds = hops.fold(evidence), steady_state.fold(evidence, every)
+    part.parts += [fold for fold in folds if fold is not None]
     return part
 
 

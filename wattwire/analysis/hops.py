@@ -1,0 +1,64 @@
+"""Compute the losses and times of each hop of pipelines over the runs of each treatment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from wattwire.analysis.dataset import Evidence, by_treatment
+from wattwire.model.derived import column
+
+LOST, LATENCY, RELAY_TIME = "lost.hop", "latency_p50_us.hop", "relay_time_p50_us.hop"
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One hop of a treatment. Hop N leads to the node at position N of the path.
+
+    - `latency_us` is the geometric mean of the runs' median latencies of the hop.
+    - `relay_us` is the geometric mean of the medians of the relay's own time; NaN for the last hop.
+    - `lost` is the number of losses in all runs; None if a run does not know it.
+    """
+
+    treatment: tuple[str, ...]
+    hop: int
+    runs: int
+    latency_us: float
+    relay_us: float
+    lost: int | None
+
+
+def hops_of(evidence: Evidence) -> Iterator[Hop]:
+    """Yield the hops of each treatment with valid runs of a pipeline."""
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        for hop in _hops(frame):
+            lost = column(frame, f"{LOST}.{hop}")
+            yield Hop(
+                key,
+                hop,
+                frame.height,
+                _typical(frame, f"{LATENCY}.{hop}"),
+                _typical(frame, f"{RELAY_TIME}.{hop}"),
+                None if np.isnan(lost).any() else int(lost.sum()),
+            )
+
+
+def _hops(frame: pl.DataFrame) -> list[int]:
+    """Return the hops for which any run has a count or a latency, in ascending order."""
+    hops = {
+        int(name.rpartition(".")[2])
+        for name in frame.columns
+        if name.startswith((f"{LOST}.", f"{LATENCY}.")) and frame[name].null_count() < frame.height
+    }
+    return sorted(hops)
+
+
+def _typical(frame: pl.DataFrame, name: str) -> float:
+    """Return the geometric mean of a column's known values; NaN without any."""
+    values = column(frame, name)
+    known = values[np.isfinite(values) & (values > 0)]
+    return float(np.exp(np.log(known).mean())) if len(known) else math.nan
