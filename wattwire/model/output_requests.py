@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from wattwire.model.deployment import ROLES
@@ -13,11 +13,22 @@ from wattwire.model.fields import given, names, needed, number, read_table
 
 BOTH = "both"
 """The role of tables that show all roles of a run together."""
-KINDS = ("box", "scatter")
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "box": ("response", "instead"),
+    "line": ("response", "instead", "x", "scale"),
+    "scatter": ("response", "instead", "against"),
+    "stacked": ("responses",),
+}
+"""Kinds of figures, and the keys that only some of the kinds use."""
+_REQUIRED = ("response", "against", "x", "responses")
 
 
 def _none_or_two(pair: tuple[str, ...]) -> bool:
     return len(pair) in (0, 2)
+
+
+def _not_one(names: tuple[str, ...]) -> bool:
+    return len(names) != 1
 
 
 Item = TypeVar("Item")
@@ -63,15 +74,23 @@ class ShownTable:
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A box plot of treatments by the levels of `by`, or a scatter plot of two responses.
+    """A figure of one of these kinds. If no meter measured `response`, it shows `instead`.
 
-    If no meter measured `response`, the figure shows `instead`.
+    - "box": a box plot of treatments by the levels of `by`
+    - "line": `response` over the numeric factor `x`, with a line per level of `by`
+    - "scatter": `response` against another response
+    - "stacked": `responses` as segments of a bar per level of `by`
     """
 
     title: str = needed("a heading")
     kind: str = needed("a kind", word="kind")
-    response: str = needed(RESPONSE)
+    response: str = given(RESPONSE)
     against: str = given("a response")
+    x: str = given("a factor whose levels are numbers", word="factor")
+    scale: str = given('"log" or "plain"', word="scale")
+    responses: tuple[str, ...] = names(
+        'a list of two or more responses, as ["latency_p50_us", "latency_p99_us"]', allows=_not_one
+    )
     instead: str = given("a response")
     by: str = given("a factor", word="factor")
     roles: tuple[str, ...] = names("a list of roles", ("both",), word="role")
@@ -104,21 +123,22 @@ class Shown:
         return {name for table in self.tables for name in table.published}
 
 
-def parse_shown(document: Mapping[str, Any], known: Collection[str], where: str) -> Shown:
+def parse_shown(document: Mapping[str, Any], known: Mapping[str, Any], where: str) -> Shown:
     """Parse and validate the `[[table]]`, `[[figure]]` and `[[ranking]]` entries of a study.
 
-    `known` contains the study's factors, varied or fixed. Raises UsageError with the position, the
+    `known` maps the study's factors to the levels of varied factors or the level of fixed factors.
+    Raises UsageError with the position, the
     value and the allowed values.
     """
     has_published = bool(document.get("published"))
-    words = {"factor": known, "role": (*ROLES, BOTH), "kind": KINDS}
+    words = {"factor": known, "role": (*ROLES, BOTH), "kind": KINDS, "scale": ("log", "plain")}
     tables = list(_read(ShownTable, document, "table", words, where))
     figures = list(_read(ShownFigure, document, "figure", words, where))
     rankings = list(_read(ShownRanking, document, "ranking", words, where))
     for place, table in tables:
         _check_table(table, has_published, place)
     for place, figure in figures:
-        _check_figure(figure, place)
+        _check_figure(figure, known, place)
     for place, ranking in rankings:
         has_columns = bool(ranking.published_product)
         _check_published(bool(ranking.published), has_columns, has_published, place)
@@ -158,11 +178,37 @@ def _check_table(table: ShownTable, has_published: bool, place: str) -> None:
     _check_published(bool(table.published), has_columns, has_published, place)
 
 
-def _check_figure(figure: ShownFigure, place: str) -> None:
-    if figure.kind == "scatter" and not figure.against:
-        raise UsageError(f"{place}: against: found nothing; allowed: a response")
-    if figure.kind != "scatter" and figure.against:
-        raise UsageError(f"{place}: against: a {figure.kind} has one response; delete this key")
+def _check_figure(figure: ShownFigure, known: Mapping[str, Any], place: str) -> None:
+    """Raise UsageError for a missing key, a key of another kind, or an `x` without numbers."""
+    used = KINDS[figure.kind]
+    allowed = {declared.name: declared.metadata["allowed"] for declared in fields(ShownFigure)}
+    for key in dict.fromkeys(key for keys in KINDS.values() for key in keys):
+        value = getattr(figure, key)
+        if key in used and key in _REQUIRED and not value:
+            raise UsageError(f"{place}: {key}: found nothing; allowed: {allowed[key]}")
+        if key not in used and value:
+            raise UsageError(
+                f'{place}: {key}: the kind "{figure.kind}" does not use this key; delete it. '
+                f"It uses: {', '.join(used)}."
+            )
+    if not figure.x:
+        return
+    if figure.x == figure.by:
+        raise UsageError(
+            f"{place}: x and by are both {figure.x}. Set by to another factor, or delete it."
+        )
+    if not _is_numeric(known[figure.x]):
+        numeric = sorted(name for name, levels in known.items() if _is_numeric(levels))
+        raise UsageError(
+            f'{place}: x: found "{figure.x}"; allowed: {allowed["x"]}: '
+            f"{', '.join(numeric) or 'the study has none'}"
+        )
+
+
+def _is_numeric(levels: Any) -> bool:
+    """Return whether the levels of a varied factor, or the level of a fixed factor, are numbers."""
+    items = levels if isinstance(levels, (list, tuple)) else (levels,)
+    return all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in items)
 
 
 def _check_published(has_table: bool, has_columns: bool, has_published: bool, place: str) -> None:

@@ -81,7 +81,9 @@ def test_what_is_wrong_with_others_is_told():
     figure = {"title": "f", "kind": "box", "response": "lost"}
     assert 'unknown kind "bax"' in refused(figure=[{**figure, "kind": "bax"}])
     assert "against: found nothing" in refused(figure=[{**figure, "kind": "scatter"}])
-    assert "a box has one response" in refused(figure=[{**figure, "against": "y"}])
+    assert 'against: the kind "box" does not use this key' in refused(
+        figure=[{**figure, "against": "y"}]
+    )
     ranking = {"title": "r", "product": ["a", "b"]}
     assert "allowed: two responses" in refused(ranking=[{**ranking, "product": ["a"]}])
     half = {**ranking, "published": "4", "published_product": ["energy_j"]}
@@ -89,6 +91,41 @@ def test_what_is_wrong_with_others_is_told():
     assert "allowed: tables [[table]]" in refused(table={"title": "x"})
     missing = refused(published="", table=[TABLE])
     assert "the study has no published numbers" in missing
+
+
+LINE = {"title": "f", "kind": "line", "response": "lost", "x": "clients"}
+STACKED = {"title": "f", "kind": "stacked", "responses": ["lost", "late"]}
+
+
+def test_lines_have_a_numeric_factor_and_stacks_a_list_of_responses():
+    line, stacked = shown(figure=[{**LINE, "scale": "plain"}, STACKED]).figures
+    assert (line.x, line.by, line.scale) == ("clients", "", "plain")
+    assert stacked.responses == ("lost", "late") and stacked.response == ""
+
+
+@pytest.mark.parametrize(
+    ("figure", "message"),
+    [
+        ({**LINE, "x": ""}, "figure 1: x: found nothing; allowed: a factor whose levels are numb"),
+        ({**LINE, "x": "client"}, 'Did you mean "clients"?'),
+        ({**LINE, "x": "language"}, 'x: found "language"; allowed: a factor whose levels are'),
+        ({**LINE, "x": "language"}, "clients"),
+        ({**LINE, "by": "clients"}, "x and by are both clients. Set by to another factor"),
+        ({**LINE, "scale": "ln"}, 'figure 1: scale: unknown scale "ln"'),
+        ({**LINE, "response": ""}, "figure 1: response: found nothing; allowed: a response"),
+        ({**LINE, "against": "late"}, 'against: the kind "line" does not use this key; delete it'),
+        (
+            {**LINE, "kind": "box"},
+            'x: the kind "box" does not use this key; delete it. It uses: re',
+        ),
+        ({**STACKED, "responses": []}, "responses: found nothing; allowed: a list of two or more"),
+        ({**STACKED, "responses": ["lost"]}, "responses: found ['lost']; allowed: a list of two"),
+        ({**STACKED, "responses": ["lost"] * 2}, "found a name twice"),
+        ({**STACKED, "response": "lost"}, 'response: the kind "stacked" does not use this key'),
+    ],
+)
+def test_what_is_wrong_with_a_line_or_a_stack_is_an_error(figure, message):
+    assert message in refused(figure=[figure])
 
 
 def test_a_question_may_ask_what_goes_along_with_what():

@@ -14,7 +14,7 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.report import figures
 from wattwire.report.figures.panels import titles_of
-from wattwire.report.figures.style import Spec
+from wattwire.report.figures.style import Spec, axis_title
 from wattwire.report.parts import Figure
 
 PANELS_MAX, PER_ROW, LEVELS_MAX = 6, 3, 12
@@ -246,9 +246,7 @@ def _axis(response: Response, values: list[float]) -> tuple[str, str]:
     The scale is "log" if all values are positive, except for shares.
     """
     scale = "log" if min(values) > 0 and not response.share else "linear"
-    notes = [response.unit] if response.unit else []
-    notes += ["log scale"] if scale == "log" else []
-    return response.title + (f" ({', '.join(notes)})" if notes else ""), scale
+    return axis_title(response.title, response.unit, scale), scale
 
 
 def _capital(title: str) -> str:

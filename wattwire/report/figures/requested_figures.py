@@ -1,4 +1,4 @@
-"""Draw the box plots of treatments and the scatter plots that a study requests."""
+"""Draw the figures that a study requests. Kinds with sentences or segments have their own file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,30 @@ from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.output_requests import ShownFigure
 from wattwire.report import figures
+from wattwire.report.figures.line import line_figure
 from wattwire.report.figures.panels import titles_of
 from wattwire.report.figures.scatter import points_of
-from wattwire.report.parts import Figure, Text
+from wattwire.report.figures.stacked import stacked_figure
+from wattwire.report.figures.style import axis_title
+from wattwire.report.parts import Figure, Fold, Text
+from wattwire.report.words.phrases import Phrase, joined
 
 PER_ROW = 2
 
 
-def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | Text]:
+def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | Text | Fold]:
     """Return the requested figure, or a sentence that explains why it cannot be drawn.
 
-    If `response` was not measured, the figure shows `instead`.
+    If `response` was not measured, the figure shows `instead`. A line figure has sentences on its
+    lines.
     """
+    name = f"laid-out-figure-{number}"
+    if spec.kind == "stacked":
+        responses = [resolve(response, evidence.described) for response in spec.responses]
+        stacked = stacked_figure(evidence, spec, responses, spec.roles)
+        if isinstance(stacked, Phrase):
+            return [Text(joined([f"{spec.title}:", stacked]))]
+        return [Figure(name, spec.title, *stacked)]
     requested = resolve(spec.response, evidence.described)
     response, roles = requested, _roles(evidence, requested, spec)
     if not roles and spec.instead:
@@ -35,6 +47,15 @@ def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | 
     if response is not requested:
         note = f" {capital(requested.title)} was {NOT_MEASURED}: {response.title} is shown instead"
         note += ", which is not energy." if requested.energy else "."
+    title = spec.title
+    if response is not requested:
+        title = f"{capital(response.title)} in place of {requested.title}: {title}"
+    if spec.kind == "line":
+        lines = line_figure(evidence, spec, response, roles)
+        if isinstance(lines, Phrase):
+            return [Text(joined([f"{title}:", lines]))]
+        caption, chart, sentences = lines
+        return [Figure(name, title, joined([caption, note], ""), chart), *sentences]
     by = spec.by or evidence.primary
     panels = [role.replace("_", " ") if role != BOTH else "" for role in roles]
     draw = _scatter if spec.kind == "scatter" else _boxes
@@ -42,10 +63,7 @@ def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | 
     if drawn is None:
         return [Text(f"{spec.title}: no run has both responses.")]
     caption, chart = drawn
-    title = spec.title
-    if response is not requested:
-        title = f"{capital(response.title)} in place of {requested.title}: {title}"
-    return [Figure(f"laid-out-figure-{number}", title, caption + note, chart)]
+    return [Figure(name, title, caption + note, chart)]
 
 
 def _roles(evidence: Evidence, response: Response, spec: ShownFigure) -> list[str]:
@@ -112,4 +130,4 @@ def _scatter(
 
 
 def _axis(response: Response) -> str:
-    return f"{response.title} ({response.unit})" if response.unit else response.title
+    return axis_title(response.title, response.unit)

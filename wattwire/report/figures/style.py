@@ -149,6 +149,12 @@ def number(field: str, title: str, scale: str = "log", padding: int = 8, ticks: 
     }
 
 
+def axis_title(title: str, unit: str, scale: str = "linear") -> str:
+    """Return the title of an axis with its unit, and with a note on a logarithmic scale."""
+    notes = [note for note in (unit, "log scale" if scale == "log" else "") if note]
+    return f"{title} ({', '.join(notes)})" if notes else title
+
+
 def plain_number(of: str) -> str:
     """Return a Vega expression that formats a number, with SI prefixes from 1000 on."""
     return f"abs({of}) < 1000 ? format({of}, '~g') : format({of}, '~s')"
