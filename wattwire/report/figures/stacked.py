@@ -40,9 +40,12 @@ PHRASES = Phrases(
             "legend. The length of a bar is the sum of these medians, which is not the median of "
             "the sum."
         ),
+        "absent": (
+            " A bar has no segment for a response without a finite value in its runs, such as a "
+            "hop that a shorter pipeline lacks."
+        ),
         "incomplete": (
-            " {segments:plural segment} without a finite median of 0 or more omitted: {names}. The "
-            "bar is shorter by this segment."
+            " {segments:plural segment} without a finite median of 0 or more omitted: {names}."
         ),
         "axis": "medians",
         "response": "response",
@@ -94,10 +97,12 @@ def stacked_figure(
 
 
 def _omitted(evidence: Evidence, by: str, segments: Sequence[Segment]) -> Phrase | str:
-    """Return a sentence on the segments without a bar, or ""."""
-    omitted = [segment for segment in segments if segment.median is None]
+    """Return sentences on the segments without a bar, or ""."""
+    undrawn = [segment for segment in segments if segment.median is None]
+    omitted = [segment for segment in undrawn if segment.runs]
+    absent = PHRASES("absent") if len(omitted) < len(undrawn) else ""
     if not omitted:
-        return ""
+        return absent
     names = [
         " ".join(
             filter(None, (evidence.title(by, it.group.level), it.group.others, it.response.title))
@@ -105,7 +110,7 @@ def _omitted(evidence: Evidence, by: str, segments: Sequence[Segment]) -> Phrase
         for it in omitted
     ]
     names_text = words.listed_first(names, NAMED_MAX)
-    return PHRASES("incomplete", segments=len(omitted), names=names_text)
+    return joined([absent, PHRASES("incomplete", segments=len(omitted), names=names_text)], "")
 
 
 def stacked_chart(
