@@ -55,8 +55,10 @@ PHRASES = Phrases(
 )
 
 ROW_PX = 30
-SYMBOL_PX = 40
-"""Width of a legend's symbol with its margins, in px."""
+COLUMN_GAP_PX = 28
+"""Gap between the columns of the legend. A viewer without the figure's font uses wider letters."""
+SYMBOL_PX = 40 + COLUMN_GAP_PX
+"""Width of a legend's symbol with its margins and the gap to the next column, in px."""
 NAMED_MAX = 3
 """Maximum number of omitted segments that the caption names."""
 
@@ -128,7 +130,11 @@ def stacked_chart(
     """
     longest_px = LETTER_PX * max(map(len, domain), default=0) + SYMBOL_PX
     tint = colour(PHRASES("response"), domain)
-    tint["legend"] = {"columns": max(1, int(WIDTH_PX / longest_px)), "labelLimit": WIDTH_PX}
+    tint["legend"] = {
+        "columns": max(1, int(WIDTH_PX / longest_px)),
+        "columnPadding": COLUMN_GAP_PX,
+        "labelLimit": WIDTH_PX,
+    }
     if len(domain) > len(PALETTE):
         # Repeated colours would confuse segments; an ordered scheme shows their order.
         tint["scale"] = {"domain": list(domain), "scheme": HEAT}
