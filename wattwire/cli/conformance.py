@@ -45,8 +45,8 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
     """
     if pairs is Pairs.NONE and "pair" in (clauses or []):
         raise UsageError(
-            "--clause pair tests pairs, but --pairs none (or --no-pairs) skips them; allowed: "
-            "--pairs cross, --pairs all"
+            "--clause pair tests pairs, but --pairs none (or --no-pairs) skips them. Use "
+            "--pairs cross or --pairs all."
         )
     catalog = Catalog()
     failed = 0

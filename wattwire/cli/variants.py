@@ -64,8 +64,8 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     names = list(tables)
     if len(names) != len(options.variants):
         raise UsageError(
-            f"--variant: two of {words.listed(options.variants)} have the same name. Use a "
-            "different name for each variant."
+            f"--variant: two variants of {words.listed(options.variants)} have the same name. "
+            "Use a different name for each variant."
         )
     if len(names) < 2:
         raise UsageError(

@@ -203,7 +203,7 @@ def _arrays(x: Values, y: Values) -> tuple[FloatArray, FloatArray]:
     second = np.asarray(y, dtype=np.float64).ravel()
     if first.shape != second.shape:
         raise ValueError(
-            f"found {first.size} and {second.size} values; allowed: the same number of both"
+            f"found {first.size} and {second.size} values; allowed: the same number of each"
         )
     return first, second
 

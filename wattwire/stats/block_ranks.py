@@ -84,7 +84,7 @@ def _test(name: str, table: Sequence[Sequence[float]] | FloatArray) -> BlockRank
     blocks, levels = data.shape
     needed = blocks_needed(levels)
     if blocks < needed:
-        return TooFew(blocks, needed, "complete blocks for a rank test")
+        return TooFew(blocks, needed, "blocks with all levels for a rank test")
     if (data == data[:, :1]).all():
         return NotComputable("all values of each block are equal")
     if name == "Quade" and not np.isfinite(data).all():

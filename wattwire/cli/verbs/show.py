@@ -65,7 +65,7 @@ def show(options: argparse.Namespace) -> int:
         return EXIT_OK
     try:
         if run is None:
-            raise UsageError(f"{directory}: no RUN given. {_known_runs(campaign)}")
+            raise UsageError(f"{directory}: RUN is missing. {_known_runs(campaign)}")
         folder = _folder(campaign, run)
         if not folder.is_dir():
             print("\n".join(_without_folder(campaign, folder)))

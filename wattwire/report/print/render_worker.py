@@ -108,7 +108,7 @@ def size_px(svg: str) -> tuple[float, float]:
     """Return the width and the height of an SVG in px. Raises ValueError if they are missing."""
     match = SIZE.search(svg)
     if match is None:
-        raise ValueError("svg: no width and height in the first element")
+        raise ValueError("svg: the first element has no width and height")
     return float(match[2]), float(match[3])
 
 

@@ -68,7 +68,7 @@ PHRASES = Phrases(
         ),
         "undated": (
             "{losses:plural lost message has/lost messages have} no recorded send time. The "
-            "quantiles include such messages, and the time series places them at its end."
+            "quantiles include these messages, and the time series shows them at its end."
         ),
     },
 )
