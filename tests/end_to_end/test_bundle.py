@@ -151,7 +151,7 @@ def test_a_bundle_says_that_a_page_judged_again_is_not_what_its_data_give(cli, c
     said, folder = bundled()
     for text in (said, (folder / "README.md").read_text()):
         assert (
-            "After the measurement, the runs were judged again, with missed_ticks_max=0.9: " in text
+            "After the measurement, the runs were judged again with missed_ticks_max=0.9: " in text
         )
         assert "This bundle and its texts use the verdicts as measured" in text
     assert cli("report", campaign).code in {0, 1}

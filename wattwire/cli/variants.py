@@ -103,7 +103,7 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
 
 
 def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
-    """Raise UsageError for options that need a comparison or limits if the study has neither."""
+    """Raise UsageError for options that need a comparison or limits if the study has none."""
     if document.get("variants"):
         return
     given = {"--confirm": options.confirm, "--margin": options.margin is not None}

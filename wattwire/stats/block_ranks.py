@@ -194,7 +194,7 @@ def _draw_orders(levels: int) -> Iterator[IntArray]:
 
 
 def _every_arrangement(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, FloatArray] | None:
-    """Return the exact values and their probabilities; None if there are too many states.
+    """Return the exact values and their probabilities, or None if there are too many states.
 
     Columns are exchangeable in the remaining blocks, so states that differ only in the order of the
     columns are merged. This limits the number of states.

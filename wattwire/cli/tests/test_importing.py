@@ -154,5 +154,7 @@ def test_a_table_with_one_level_says_what_to_compare_by(tmp_path, capsys) -> Non
     with contextlib.closing(open_campaign(tmp_path / "c")) as campaign:
         evidence = gather(campaign)
         first = headline(evidence, answer_all(evidence))
-    assert first.startswith("4 runs were measured, all with lang c, so there is nothing")
+    assert first.startswith(
+        "4 runs were measured, all with the same levels (lang c), so there is nothing"
+    )
     assert first.endswith("--factor COLUMN for a column in which runs differ: day.")

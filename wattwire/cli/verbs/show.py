@@ -91,7 +91,7 @@ def _show_cell(options: argparse.Namespace) -> int:
 
 
 def _campaign_and_run(path: Path, run: str | None) -> tuple[Path, str | None]:
-    """Return the campaign and the run that the arguments name. A run's folder names both."""
+    """Return the campaign and the run that the arguments name."""
     if run is None and path.parent.name == "runs" and (path / "run.json").is_file():
         return path.parent.parent, path.name
     return path, run

@@ -1,4 +1,4 @@
-"""Build the section on latency, with curves that include losses and percentiles over runs."""
+"""Build the section on latency: curves that include losses, and percentiles over runs."""
 
 from __future__ import annotations
 

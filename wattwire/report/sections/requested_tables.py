@@ -190,7 +190,7 @@ def _columns(
 def _put_medians(
     rows: list[Levels], place: int, medians: Sequence[float | None], was_measured: bool
 ) -> None:
-    """Add the medians of a column to the rows, with their ratios to the lowest positive median."""
+    """Add to each row the median of a column and its ratio to the lowest positive median."""
     positive = [median for median in medians if median is not None and median > 0]
     for row, median in zip(rows, medians, strict=True):
         row[f"{place} here"] = median

@@ -1,4 +1,4 @@
-"""Build the section on system calls, with calls by treatment and the largest differences.
+"""Build the section on system calls: the calls by treatment, and the largest differences.
 
 Separate runs count system calls. Their times are not used.
 """

@@ -64,8 +64,8 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
     (told,) = sentences(gather(changed))
     assert told.startswith(JUDGED_AGAIN)
     assert told == (
-        "After the measurement, the runs were judged again, with other_load_max=0.5: 8 of 8 runs are valid "
-        "(as measured: 6 of 8 runs are valid). The answers are exploratory."
+        "After the measurement, the runs were judged again with other_load_max=0.5: 8 of 8 runs "
+        "are valid (as measured: 6 of 8 runs are valid). The answers are exploratory."
     )
 
 

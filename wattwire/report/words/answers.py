@@ -160,7 +160,7 @@ def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
 
 
 def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
-    """Return both geometric means with their unit.
+    """Return the geometric means of both levels with their unit.
 
     The result is "" unless the means differ by at least the factor FAR_APART.
     """
