@@ -130,10 +130,10 @@ def test_too_few_blocks_or_levels_have_a_reason_and_connected_points(tmp_path) -
     assert len(points_of([figure], "path")) == 2 * len(CLIENTS)
     assert not any("low" in point for point in points_of([figure]))
     reasons = [phrase.values["reason"] for phrase in phrases_in(texts, "line_figure.no_fit")]
-    assert reasons == ["too few: 2 blocks for a line, at least 3 needed"] * 2
+    assert reasons == ["there are only 2 blocks for a line, and at least 3 are needed"] * 2
     _, *texts = parts_of(tmp_path / "levels", LINE, clients=(1, 2))
     reasons = [phrase.values["reason"] for phrase in phrases_in(texts, "line_figure.no_fit")]
-    assert reasons == ["too few: 2 levels for a line, at least 3 needed"] * 2
+    assert reasons == ["there are only 2 levels for a line, and at least 3 are needed"] * 2
 
 
 def test_a_treatment_with_lost_messages_has_no_point_and_is_named(tmp_path) -> None:
