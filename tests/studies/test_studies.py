@@ -82,6 +82,32 @@ def test_the_paper_design_has_its_ninety_treatments_and_eighteen_hundred_runs() 
     assert sum(not run.control for run in make_plan(treatments, study.plan)) == 1800
 
 
+def test_the_pipelines_of_the_paper_have_its_treatments_and_its_published_levels() -> None:
+    study = load("multi-node-latency", "paper")
+    treatments = [t for t, because in expand(study) if because is None]
+    assert len(treatments) == 3630
+    rmws = {(t["settings.rmw"], t.get("settings.transports")) for t in treatments}
+    assert rmws == {
+        ("rmw_fastrtps_cpp", "udp"),  # the cells reject this setting for other RMWs
+        ("rmw_cyclonedds_cpp", None),
+        ("rmw_connextdds", None),
+    }
+    with (STUDIES / "multi-node-latency/published.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["middleware"] for row in rows if row["table"] == "6"] == [study.fixed["middleware"]]
+    levels = [row["settings.reliability"] for row in rows if row["table"] == "7"]
+    assert set(levels) <= set(study.factors["settings.reliability"])
+
+
+def test_the_quick_pipelines_fit_a_line_and_reach_twenty_three_nodes() -> None:
+    study = load("multi-node-latency", "quick")
+    treatments = [t for t, because in expand(study) if because is None]
+    assert study.plan.blocks == 3
+    assert {t["nodes"] for t in treatments if t["middleware"] == "zenoh"} == {3, 7, 11}
+    longest = [t for t in treatments if t["nodes"] == 23]
+    assert [(t["middleware"], t["language"]) for t in longest] == [("ros2", "cpp")]
+
+
 def test_the_demonstration_leaves_out_what_takes_too_long() -> None:
     expanded = expand(load("first-look"))
     run = [t for t, because in expanded if because is None]

@@ -1,4 +1,4 @@
-"""Write the report: a self-contained page, and files with its tables and figures."""
+"""Write the report as a self-contained page, with its tables and figures as files."""
 
 from __future__ import annotations
 

@@ -197,9 +197,7 @@ def quantities_frame(
     readings = read_readings(path)
     unknown = np.setdiff1d(readings["series"], [int(entry["series"]) for entry in series])
     if len(unknown):
-        raise SampleFileError(
-            f"{path}: contains readings of series {unknown[0]}, which is not declared"
-        )
+        raise SampleFileError(f"{path}: found readings of an undeclared series, {unknown[0]}")
     table = pl.DataFrame(
         {
             "series": pl.Series([int(entry["series"]) for entry in series], dtype=pl.UInt32),
