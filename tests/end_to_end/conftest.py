@@ -6,10 +6,12 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import sysconfig
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -171,6 +173,43 @@ def marked_processes(tokens: list[str]) -> list[str]:
             if any(mark in variables for mark in marks):
                 found.append((environ.parent / "cmdline").read_text().replace("\0", " "))
     return found
+
+
+def processes_of(campaign: Path, node: str) -> list[int]:
+    """Return the processes of one node in the first run of a campaign, identified by its spec."""
+    spec = f"{campaign}/runs/.b01-p001-1.partial/out/{node}/spec.json"
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().decode(errors="replace").split("\0")
+            if "--spec" in words and spec in words and "guard" not in words:
+                found.append(int(path.parent.name))
+    return found
+
+
+def struck_in_the_window(
+    cli: Cli, study: Path, campaign: Path, node: str,
+    number: signal.Signals = signal.SIGKILL, after_s: float = 0.1,
+) -> tuple[int, list[int]]:  # fmt: skip
+    """Run a study and send a signal to a node some time after the first GO.
+
+    Return the exit code and the processes that got the signal.
+    """
+    process = cli.start("run", study, "--campaign", campaign, "--json", "--no-report")
+    struck: list[int] = []
+    assert process.stdout is not None
+    for line in process.stdout:
+        is_window = line.startswith("{") and json.loads(line).get("phase") == "window"
+        if is_window and not struck:
+            time.sleep(after_s)  # wait for some messages
+            struck = processes_of(campaign, node)
+            for pid in struck:
+                with contextlib.suppress(ProcessLookupError):  # the process has already ended
+                    os.kill(pid, number)
+    _, err = process.communicate()
+    if process.returncode == 3:
+        pytest.skip(err)  # missing toolchain or package
+    return process.returncode, struck
 
 
 def orphaned_cgroups() -> list[str]:

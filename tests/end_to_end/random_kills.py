@@ -1,9 +1,9 @@
 """Kill one process of a short campaign at a random time, resume, and check for faults.
 
-`python -m tests.end_to_end.random_kills --kills 59 [--rung v2|none] [--user UID] [--kind KIND …]
-[--seed N]` repeats that for each kind and prints the observations; 59 kills without a failure
-mean that fewer than 5 % fail (95 % confidence). Only processes of its own campaigns are killed,
-by id.
+`python -m tests.end_to_end.random_kills --kills 59 [--pipeline] [--rung v2|none] [--user UID]
+[--kind KIND …] [--seed N]` repeats that for each kind and prints the observations; 59 kills without
+a failure mean that fewer than 5 % fail (95 % confidence). Only processes of its own campaigns are
+killed, by id.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tests.end_to_end.conftest import (
 )
 
 KINDS = ("controller", "agent", "guard", "node", "mosquitto")
+PIPELINE_KINDS = ("controller", "agent", "source", "relay", "sink")
 STUDY = """
 title = "Two short runs through a broker"
 [factors]
@@ -58,6 +59,11 @@ steal_max = 1.0
 missed_ticks_max = 1.0
 stall_max_ms = 60000.0
 """
+PIPELINE = (
+    STUDY.replace("through a broker", "of a pipeline")
+    .replace('middleware = "mqtt"', 'middleware = "loopback"')
+    .replace('pattern = "topic"', 'pattern = "pipeline"\nnodes = 4')
+)
 HANG_S = 120.0
 CAMPAIGN_S = 4.0
 """Maximum delay (s) of a kill. The kill waits longer if there is no victim at that time."""
@@ -69,12 +75,13 @@ Family = dict[int, str | None]
 
 @dataclass
 class Setting:
-    """The cgroup rung, user, interpreter and environment of the campaigns."""
+    """The cgroup rung, user, interpreter, environment and study of the campaigns."""
 
     rung: str = ""
     user: int | None = None
     python: str = sys.executable
     environment: dict[str, str] = field(default_factory=dict)
+    study: str = STUDY
 
     def start(self, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **self.environment}
@@ -108,7 +115,10 @@ def words_of(pid: int) -> list[str]:
 
 
 def victim(kind: str, controller: int) -> int | None:
-    """Return a process of this kind: `controller` or a descendant of it; None without one."""
+    """Return a process of this kind: `controller` or a descendant of it; None without one.
+
+    A kind may be the role of a node.
+    """
     if kind == "controller":
         return controller
     for pid in children(controller):
@@ -119,8 +129,10 @@ def victim(kind: str, controller: int) -> int | None:
             return pid
         if kind == "guard" and ours and "guard" in words and any(children(pid)):
             return pid
-        if kind == "node" and "--spec" in words and not ours:
-            return pid
+        if "--spec" in words and not ours:
+            spec = words[words.index("--spec") + 1]
+            if kind == "node" or f"/out/{kind}-" in spec:
+                return pid
         if kind == name:
             return pid
     return None
@@ -162,7 +174,7 @@ class Seen:
 def kill_once(kind: str, setting: Setting, folder: Path, rng: random.Random) -> Seen | None:
     """Run, kill and resume one campaign; return None if it ended before the kill."""
     study, campaign = folder / "study.toml", folder / "c"
-    study.write_text(STUDY)
+    study.write_text(setting.study)
     process = setting.start(folder, "run", str(study), "--campaign", str(campaign))
     wait_s = rng.uniform(0.0, CAMPAIGN_S)
     began = time.monotonic()
@@ -273,7 +285,8 @@ def kill_many(kind: str, kills: int, setting: Setting, folder: Path, seed: int) 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=59)
-    parser.add_argument("--kind", action="append", choices=KINDS)
+    parser.add_argument("--kind", action="append", choices=(*KINDS, *PIPELINE_KINDS))
+    parser.add_argument("--pipeline", action="store_true", help="kill nodes of a pipeline")
     parser.add_argument("--rung", choices=["v2", "v1", "none"], default="")
     parser.add_argument("--user", type=int)
     parser.add_argument("--seed", type=int, default=1)
@@ -287,8 +300,10 @@ def main() -> int:
         setting = Setting(
             "none", options.user, interpreter_of(options.user), environment_at(folder / "home")
         )
+    if options.pipeline:
+        setting.study = PIPELINE
     failed = 0
-    for kind in options.kind or KINDS:
+    for kind in options.kind or (PIPELINE_KINDS if options.pipeline else KINDS):
         bad = 0
         for seen in kill_many(kind, options.kills, setting, folder, options.seed):
             bad += bool(seen.problems)

@@ -7,19 +7,16 @@ every cell.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import shutil
-import signal
-import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 import trustme
 
+from tests.end_to_end.conftest import struck_in_the_window
 from wattwire.catalog import Catalog
 from wattwire.model.errors import EXIT_NOTHING_USABLE
 from wattwire.store import Campaign
@@ -220,37 +217,6 @@ def test_a_certificate_of_another_authority_is_a_result_that_says_so(
     assert "CERTIFICATE_VERIFY_FAILED" in result.out
 
 
-def processes_of(folder, node):
-    """Return the processes of one node in the first run of a campaign, identified by its spec."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            words = path.read_bytes().decode(errors="replace").split("\0")
-            spec = f"{folder}/runs/.b01-p001-1.partial/out/{node}/spec.json"
-            if "--spec" in words and spec in words and "guard" not in words:
-                found.append(int(path.parent.name))
-    return found
-
-
-def killed_in_the_window(cli, study, tmp_path, node):
-    """Run the study and kill a node after some calls; return the exit code and the victims."""
-    process = cli.start(
-        "run", study, "--campaign", tmp_path / "c", "--json", "--no-report",
-    )  # fmt: skip
-    killed = []
-    for line in process.stdout:
-        if line.startswith("{") and json.loads(line).get("phase") == "window":
-            time.sleep(0.1)  # wait for some calls
-            killed = processes_of(tmp_path / "c", node)
-            for pid in killed:
-                with contextlib.suppress(ProcessLookupError):  # the process has already ended
-                    os.kill(pid, signal.SIGKILL)
-    _, err = process.communicate()
-    if process.returncode == 3:
-        pytest.skip(err)  # missing toolchain or package
-    return process.returncode, killed
-
-
 NAMES = [name for name in Catalog().cells if name.split("/")[0] in CALLS]
 
 
@@ -267,7 +233,7 @@ def test_a_server_that_is_killed_is_a_result_and_no_call_is_forgotten(
     middleware, _, language = cell.partition("/")
     count = 2_000 if language == "python" else 10_000
     written = study(middleware, language, count)
-    code, killed = killed_in_the_window(cli, written, tmp_path, "server-0")
+    code, killed = struck_in_the_window(cli, written, tmp_path / "c", "server-0")
     assert code == 0 and killed
     found = row(tmp_path / "c")
     assert (found["outcome"], found["verdict"]) == ("died", "valid")
@@ -277,7 +243,7 @@ def test_a_server_that_is_killed_is_a_result_and_no_call_is_forgotten(
 
 def test_what_a_killed_client_sent_is_not_known_and_is_no_zero(cli, study, tmp_path, nothing_left):
     written = study("rest", "python", 20_000)
-    code, killed = killed_in_the_window(cli, written, tmp_path, "client-0")
+    code, killed = struck_in_the_window(cli, written, tmp_path / "c", "client-0")
     assert code == EXIT_NOTHING_USABLE and killed, code
     found = row(tmp_path / "c")
     assert found["outcome"] == "died"

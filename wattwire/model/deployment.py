@@ -370,6 +370,12 @@ class Deployment:
         """Return name → process."""
         return {process.name: process for process in self.processes}
 
+    def label(self, process: str) -> str:
+        """Return the name of a process for messages, with its hop if its messages pass relays."""
+        relayed = {number for flow in self.flows if flow.relays for number in flow.nodes}
+        hops = [n.hop for n in self.nodes if n.process == process and n.node in relayed]
+        return f"{process} (hop {hops[0]})" if hops else process
+
     def host_of(self, node: Node) -> str:
         """Return the host of a node."""
         return self.by_process[node.process].host

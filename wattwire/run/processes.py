@@ -30,6 +30,7 @@ class NodeEndedError(WattwireError):
     def __init__(self, process: str, problem: str, timed_out: bool = False) -> None:
         super().__init__(f"{process} {problem}")
         self.process = process
+        self.problem = problem
         self.timed_out = timed_out
 
 

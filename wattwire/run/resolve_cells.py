@@ -129,7 +129,10 @@ def _role_cells(
     if server_language == cell.language:
         return dict.fromkeys(pattern.roles, cell), None
     if not pattern.result:
-        return None, f"a {pattern.name} has no server, so server_language does not apply"
+        return None, (
+            f"server_language = {server_language}, but pattern {pattern.name} has no server. "
+            f"Remove server_language, or use a pattern with a server: {_names_with_replies()}"
+        )
     server, reason = _choose(treatment, catalog, builder, builds, server_language)
     if server is None:
         return None, reason
@@ -161,9 +164,9 @@ def _choose(
         candidates = [catalog.cell(str(treatment["cell"]))]
     else:
         candidates = catalog.resolve(str(treatment["middleware"]), str(treatment["language"]))
-    unused = _unused_factor(treatment, pattern)
-    if unused:
-        return None, unused
+    pattern_gap = _pattern_gap(treatment, pattern)
+    if pattern_gap:
+        return None, pattern_gap
     is_record = treatment["payload_encoding"] == "record"
     if is_record and int(treatment["payload_bytes"]) < RECORD_BYTES_MIN:
         return None, f"a record has at least {RECORD_BYTES_MIN} bytes (C-32)"
@@ -205,13 +208,26 @@ def _choose(
     return None, "; ".join(reasons)
 
 
-def _unused_factor(treatment: Treatment, pattern: Pattern) -> str | None:
-    """Return the reason if a level asks for nodes that the pattern does not have, else None."""
+def _pattern_gap(treatment: Treatment, pattern: Pattern) -> str | None:
+    """Return the reason if a level asks for what the pattern does not have, else None."""
     for factor, default in {"clients": DEFAULT_LEVELS["clients"], **DEFAULT_COUNTS}.items():
         level = treatment.get(factor, default)
         if factor not in pattern.factors and level != default:
-            return f"{pattern.name} has a fixed number of {factor}: {factor} = {default}"
+            names = ", ".join(p.name for p in PATTERNS.values() if factor in p.factors)
+            return (
+                f"{factor} = {level}, but pattern {pattern.name} does not use {factor}; allowed: "
+                f"{default}. Remove {factor}, or use a pattern with {factor}: {names}"
+            )
+    if treatment["loop"] == "closed" and not pattern.result:
+        return (
+            f"loop = closed, but pattern {pattern.name} has no replies; allowed: open (C-11). "
+            f"Set loop = open, or use a pattern with replies: {_names_with_replies()}"
+        )
     return None
+
+
+def _names_with_replies() -> str:
+    return ", ".join(pattern.name for pattern in PATTERNS.values() if pattern.result)
 
 
 def _build(cell: Cell, builder: Builder | None, builds: dict[str, CellBuild]) -> str | None:

@@ -117,9 +117,10 @@ class OneRun:
             self._drain()
         except NodeEndedError as ended:
             record.outcome = Outcome.TIMED_OUT if ended.timed_out else Outcome.DIED
-            record.outcome_detail = str(ended)
+            problem = ended.problem
             if isinstance(ended, BrokenContractError):  # the error contains the reason
-                record.outcome_detail = f"{ended.process} broke the contract"
+                problem = "broke the contract"
+            record.outcome_detail = f"{record.deployment.label(ended.process)} {problem}"
         else:
             self._judge_exits()
         finally:
@@ -192,10 +193,12 @@ class OneRun:
         return endpoints
 
     def _start_nodes(self, service_endpoints: list[str]) -> None:
-        """Start the nodes. A node starts when all nodes to which it connects listen."""
+        """Start the nodes. A node starts when all nodes to which it connects listen.
+
+        The nodes of a chain start one after the other, so each has its own deadline.
+        """
         self._enter("starting")
         processes = self.record.processes
-        deadline_s = time.monotonic() + self._plan.ready_timeout_s
         self._tls = self._certificates()
         endpoints: dict[int, list[str]] = {}
         waiting = list(self.record.nodes)
@@ -206,6 +209,7 @@ class OneRun:
                 others = [e for other in sorted(node.connects_to) for e in endpoints[other]]
                 self._spawn(node.with_endpoints([*service_endpoints, *others]))
             listeners = [node for node in startable if node.listens]
+            deadline_s = time.monotonic() + self._plan.ready_timeout_s
             processes.wait_for("LISTENING", [n.process for n in listeners], deadline_s)
             for node in listeners:
                 line = processes.states[node.process].lines["LISTENING"]
@@ -260,7 +264,8 @@ class OneRun:
         if unfinished and self._settling and not exited:
             record.outcome_detail = f"ended after {SETTLING_S:g} s, as settling runs do"
         elif unfinished:
-            record.outcome_detail = f"{', '.join(unfinished)} did not finish in the window"
+            labels = ", ".join(record.deployment.label(process) for process in unfinished)
+            record.outcome_detail = f"{labels} did not finish in the window"
             record.outcome = Outcome.DIED if exited else Outcome.TIMED_OUT
 
     def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:
@@ -326,15 +331,14 @@ class OneRun:
             return
         for node in record.nodes:
             state = record.processes.states[node.process]
+            label = record.deployment.label(node.process)
             if state.exit is None:
                 record.outcome = Outcome.TIMED_OUT
-                record.outcome_detail = f"{node.process} did not end after STOP"
+                record.outcome_detail = f"{label} did not end after STOP"
                 return
             if state.exit.get("code") != 0:
                 record.outcome = Outcome.DIED
-                record.outcome_detail = (
-                    f"{node.process} {record.processes.describe_exit(node.process)}"
-                )
+                record.outcome_detail = f"{label} {record.processes.describe_exit(node.process)}"
                 return
         if self._settling:  # a settling run always ends by time
             return
@@ -355,7 +359,8 @@ class OneRun:
         for process, state in self.record.processes.states.items():
             error = state.lines.get("ERROR", {})
             if error.get("code") == REFUSED:
-                text = printable(f"{process} rejected {error.get('key')}: {error.get('reason')}")
+                label = self.record.deployment.label(process)
+                text = printable(f"{label} rejected {error.get('key')}: {error.get('reason')}")
                 self.record.reasons.append(Reason(Verdict.FAILED, "refused", text))
 
     def _note_breaches(self) -> None:
@@ -394,11 +399,14 @@ class OneRun:
         record.leftovers = [item for item in leftovers if item not in hung]
 
     def _victims(self) -> dict[str, int | None]:
-        node_state = self.record.processes.states.get(self.record.nodes[-1].process)
+        nodes, states = self.record.nodes, self.record.processes.states
+        last_state = states.get(nodes[-1].process)
+        by_role = {n.role: states[n.process].pid for n in nodes if n.process in states}
         return {
+            **by_role,
             "agent": self._agent.pid,
-            "guard": node_state.guard_pid if node_state else None,
-            "node": node_state.pid if node_state else None,
+            "guard": last_state.guard_pid if last_state else None,
+            "node": last_state.pid if last_state else None,
         }
 
 

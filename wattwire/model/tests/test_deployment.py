@@ -69,6 +69,14 @@ def test_a_node_connects_to_its_successor_if_the_receiving_end_listens():
     assert [deployment.connects_to(node, frozenset()) for node in range(4)] == [set()] * 4
 
 
+def test_a_label_names_the_hop_of_a_process_only_if_its_messages_pass_relays():
+    deployment = expanded("pipeline", ["broker"], nodes=4)
+    names = ("source-0", "relay-1", "sink-0", "broker")
+    labels = ["source-0 (hop 0)", "relay-1 (hop 2)", "sink-0 (hop 3)", "broker"]
+    assert [deployment.label(name) for name in names] == labels
+    assert expanded("topic").label("subscriber-0") == "subscriber-0"
+
+
 NODES = (
     Node(0, "source-0", "source", 0, 0, "c"),
     Node(1, "relay-0", "relay", 0, 1, "c"),

@@ -324,7 +324,7 @@ def tallied(
     """Return the message counts, latency, lateness and hops of a run's records.
 
     The records are processed in parts. Only sums and latencies of each part remain in memory.
-    `period_ns` is the period of an open loop, and the relays in `unrecorded` left no records.
+    `period_ns` is the period of an open loop, and the nodes in `unrecorded` left no records.
     """
     known_senders = announced(messages.origins, flows)
     counts: Counter[str] = Counter()

@@ -25,7 +25,7 @@ NEVER_NS = np.iinfo(np.int64).max
 class HopTally:
     """Losses and times of the hops of `flows`, accumulated from parts of a run's records.
 
-    The relays in `unrecorded` left no records, for example because they were killed.
+    The nodes in `unrecorded` left no records, for example because they were killed.
     """
 
     def __init__(self, flows: Sequence[Flow], unrecorded: Collection[int] = ()) -> None:
@@ -77,18 +77,20 @@ class HopTally:
         """Return the columns of all hops.
 
         If a relay left no records, the losses of its two hops are one number, in the column of the
-        second hop; the first hop's column is None.
+        second hop; the first hop's column is None. All losses are None if a sender left no records.
         """
         columns: dict[str, float | None] = {}
         joint = {
             hop for flow in self._flows for hop, node in enumerate(flow.relays, 1)
             if node in self._unrecorded
         }  # fmt: skip
+        sent_is_unknown = any(flow.sender in self._unrecorded for flow in self._flows)
         carried = 0
         for hop in range(1, len(self._lost)):
             lost = self._lost[hop] + carried
             carried = lost if hop in joint else 0
-            columns[f"lost.hop.{hop}"] = None if hop in joint else lost
+            is_unknown = sent_is_unknown or hop in joint
+            columns[f"lost.hop.{hop}"] = None if is_unknown else lost
             columns[f"latency_p50_us.hop.{hop}"] = _median(self._hop_us[hop])
             if hop < len(self._lost) - 1:
                 columns[f"relay_time_p50_us.hop.{hop}"] = _median(self._relay_us[hop])

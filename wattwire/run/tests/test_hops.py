@@ -75,6 +75,12 @@ def test_the_losses_around_a_relay_without_records_are_one_number():
     assert columns["latency_p50_us.hop.1"] == hops_of(frame, 5)["latency_p50_us.hop.1"]
 
 
+def test_losses_are_unknown_if_the_source_left_no_records():
+    frame = chain(4, 20, {(2, 7)}).filter(pl.col("node") != 0)
+    columns = hops_of(frame, 4, {0})
+    assert {columns[f"lost.hop.{hop}"] for hop in (1, 2, 3)} == {None}
+
+
 def test_a_record_that_did_not_fit_at_a_relay_is_no_loss():
     frame = chain(4, 20)
     overflown = frame.filter((pl.col("node") != 1) | (pl.col("counter") < 12))
