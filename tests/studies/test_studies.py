@@ -92,11 +92,12 @@ def test_the_pipelines_of_the_paper_have_its_treatments_and_its_published_levels
         ("rmw_cyclonedds_cpp", None),
         ("rmw_connextdds", None),
     }
-    with (STUDIES / "multi-node-latency/published.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["middleware"] for row in rows if row["table"] == "6"] == [study.fixed["middleware"]]
-    levels = [row["settings.reliability"] for row in rows if row["table"] == "7"]
-    assert set(levels) <= set(study.factors["settings.reliability"])
+    assert study.published == "published_reliability.csv"
+    for preset, factor in ((None, "middleware"), ("paper", "settings.reliability")):
+        study = load("multi-node-latency", preset)
+        path = STUDIES / "multi-node-latency" / study.published
+        with path.open(newline="", encoding="utf-8") as file:
+            assert {row[factor] for row in csv.DictReader(file)} <= set(study.factors[factor])
 
 
 def test_the_quick_pipelines_fit_a_line_and_reach_twenty_three_nodes() -> None:
