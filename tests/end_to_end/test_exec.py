@@ -212,7 +212,7 @@ def test_a_rate_is_that_between_running_totals_and_says_how_exact_it_is(cli):
     assert "Not measured: latency, loss and throughput" in told and "J (estimate)" not in told
     unmatched = cli("exec", "--out", "b", "--baseline", BASELINE, "--count-from", r"x (?P<n>\d+)",
                     "--energy-estimate", "--", "true")  # fmt: skip
-    assert r'nothing matched "x (?P<n>\d+)"' in unmatched.err
+    assert r'no output matched "x (?P<n>\d+)"' in unmatched.err
     assert "J (estimate)" in unmatched.out
 
 

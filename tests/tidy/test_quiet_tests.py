@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,9 +34,10 @@ def test_quiet_tests_of_three_processes_run_alone_and_before_all_others(tmp_path
         text = TESTS.format(mark=mark, word=word, count=count, log=str(log))
         (tmp_path / f"test_{name}.py").write_text(text)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "3", "--dist", "loadfile",
-         "--no-loadscope-reorder", str(tmp_path)],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist.plugin", "-n", "3",
+         "--dist", "loadfile", "--no-loadscope-reorder", str(tmp_path)],
         cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line.split() for line in log.read_text().splitlines()]

@@ -110,9 +110,11 @@ def warm_up_changes(text: str | None) -> list[str]:
 
 def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
     """Raise UsageError if the warm-up is given in calls and the study has no closed loop."""
-    table = {**document.get("fixed", {}), **document.get("factors", {})}
-    loops = table.get("loop", "open")
-    if text and text.strip().isdecimal() and int(text) and "closed" not in loops:
+    if not text or not text.strip().isdecimal() or not int(text):
+        return
+    tables = [document.get("fixed"), document.get("factors")]
+    loops = [table.get("loop") for table in tables if isinstance(table, Mapping)]
+    if not any(isinstance(loop, (str, list)) and "closed" in loop for loop in loops):
         raise UsageError(
             f"--warmup {text}: a number of calls needs a closed loop, and this study's loop is "
             "open. Use a time, such as --warmup 2s."

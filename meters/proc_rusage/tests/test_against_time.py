@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from wattwire.model.deployment import Deployment
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient
 from wattwire.rig.agent import find_agent
@@ -57,7 +58,7 @@ def measured(agent: AgentClient, folder: Path, argv: list[str]) -> dict[str, flo
     while events.get(timeout=HANG_S).get("event") != "exit":
         pass
     sampling = agent.request("sample_stop")
-    frame = quantities_frame("r", "h", Path(readings), sampling["series"])
+    frame = quantities_frame("r", Deployment(()), Path(readings), sampling["series"])
     program = frame.filter(frame["subject"] == "program")
     return dict(zip(program["quantity"], program["value"], strict=True))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from wattwire.model.deployment import Deployment
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient
 from wattwire.rig.agent import find_agent
@@ -85,7 +86,7 @@ def run_program(agent: AgentClient, folder: Path, meters: list[str]) -> tuple[An
 def counted(agent: AgentClient, folder: Path) -> dict[str, list[float]]:
     method = kernel_method(agent)
     sampling, marks = run_program(agent, folder, [method.meter])
-    frame = quantities_frame("r", "h", folder / "readings.bin", sampling["series"])
+    frame = quantities_frame("r", Deployment(()), folder / "readings.bin", sampling["series"])
     counts = syscalls.from_readings(frame, method.meter, (marks[0], marks[1]), ["program"])
     assert counts["program"]["uncounted"] == 0
     return dict(counts["program"]["calls"])
