@@ -96,5 +96,5 @@ def test_a_damaged_sampler_file_gives_no_other_number(cases: Cases, place: Path)
             if found["series"].max(initial=0) < len(SERIES):
                 assert len(quantities_frame("r", DEPLOYMENT, place, SERIES)) == len(found)
             else:
-                with pytest.raises(SampleFileError, match="of an undeclared series"):
+                with pytest.raises(SampleFileError, match="which is not declared"):
                     quantities_frame("r", DEPLOYMENT, place, SERIES)

@@ -373,7 +373,7 @@ def matched(
     """Return the means of runs that differ only in `factor`, and their block numbers.
 
     The shapes are (combinations, levels) and (combinations,). A combination consists of a block and
-    levels of the other factors. It is included if it has every level of `factor`.
+    one level of each other factor. It is included if it has every level of `factor`.
     """
     values, run_levels = column(frame, response.column), levels_of(frame, factor)
     if scale == "log":

@@ -1,4 +1,4 @@
-"""Evaluate control runs: the differences between identical A/A labels, and the noise floor.
+"""Evaluate control runs: the A/A difference of one treatment with two labels, and the noise floor.
 
 The noise floor is the limit of the A/A difference's interval that is farther from 0, because the
 estimate may be near zero by chance. wattwire reports no smaller effect as a difference.

@@ -52,12 +52,12 @@ class CampaignReader(Protocol):
 class Evidence:
     """All data of a campaign that a report uses.
 
-    `attempts` has one row per attempt. One attempt represents each run: `usable` contains the
-    valid ones of these attempts, and `excluded` contains the others. Neither includes control runs;
-    `controls` has the valid control runs. `traced` has the valid runs that counted system calls,
-    which no other frame includes. `factors` maps each factor to its planned levels, except levels
-    that occur only in treatments that were not requested. `levels_seen`, `titles_seen`,
-    `words_seen`, `fits`, `groups` and `baselines` are caches.
+    `attempts` has one row per attempt. One attempt represents each run: `usable` contains the valid
+    ones of these attempts, and `excluded` contains the others. Neither includes control runs;
+    `controls` has the valid control runs. `traced` has the valid runs in which system calls were
+    counted. No other frame includes these runs. `factors` maps each factor to its planned levels,
+    except levels that occur only in treatments that were not requested. `levels_seen`,
+    `titles_seen`, `words_seen`, `fits`, `groups` and `baselines` are caches.
     """
 
     reader: CampaignReader

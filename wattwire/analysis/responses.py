@@ -57,6 +57,10 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
         description = described[name]
         title = description.get("title") or name.replace("_", " ")
         return Response(name, title, description.get("unit", ""), description.get("had", "had"))
+    stem, is_hop, hop = name.partition(".hop.")
+    if is_hop and stem in metrics.METRICS:
+        metric_of_hop = metrics.METRICS[stem]
+        return Response(name, f"{metric_of_hop.words}, hop {hop}", metric_of_hop.unit)
     metric = metrics.find(name)
     if metric is not None and "." not in name:
         return response_of(metric.name)

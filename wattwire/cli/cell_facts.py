@@ -25,7 +25,7 @@ def cell_blocks(catalog: Catalog, name: str | None) -> list[Block]:
     Raises UsageError for a missing or unknown name.
     """
     if name is None:
-        raise UsageError(f"show {KIND}: no CELL given; `wattwire list cells` lists the cells")
+        raise UsageError(f"show {KIND}: CELL is missing; `wattwire list cells` lists the cells")
     cell = catalog.cell(name)
     ready = observed(cell.name).ready
     blocks = [(_title(cell, catalog), list(_abilities(cell)))]

@@ -1,4 +1,4 @@
-"""Run the conformance suite on cells, with their builds and service processes."""
+"""Build cells, start their service processes and run the conformance suite on the cells."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
     """
     if pairs is Pairs.NONE and "pair" in (clauses or []):
         raise UsageError(
-            "--clause pair tests pairs, but --pairs none (or --no-pairs) skips them; allowed: "
-            "--pairs cross, --pairs all"
+            "--clause pair tests pairs, but --pairs none (or --no-pairs) skips them. Use "
+            "--pairs cross or --pairs all."
         )
     catalog = Catalog()
     failed = 0
@@ -156,7 +156,7 @@ class Pairing:
 
 
 class _Check:
-    """Runs the suite on one cell after another, with one agent and one folder."""
+    """Runs the suite on one cell after another, using the same agent and folder."""
 
     def __init__(self, builder: Builder, agent: AgentClient, folder: Path) -> None:
         self._suite = _suite()

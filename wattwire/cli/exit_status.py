@@ -52,7 +52,7 @@ def suspects(campaign: Campaign) -> list[str]:
 def hand_out(outcome: Found, options: argparse.Namespace) -> int:
     """Print and write the comparison and the limits, and return the exit code.
 
-    Raises UsageError for an output file if there is neither a comparison nor a limit.
+    Raises UsageError for an output file if the study has no comparison and no limit.
     """
     judged, limits = outcome
     if judged is None and not limits:

@@ -90,7 +90,7 @@ def _known_run(campaign: ImportedCampaign, run: str | None) -> str:
     runs = [entry["run"] for entry in campaign.plan]
     known_runs = f"Allowed: {runs[0]} to {runs[-1]}, or 1 to {len(runs)}."
     if run is None:
-        raise UsageError(f"{campaign.path}: no RUN given. {known_runs}")
+        raise UsageError(f"{campaign.path}: RUN is missing. {known_runs}")
     if run.isdigit() and run not in runs:
         if not 1 <= int(run) <= len(runs):
             raise UsageError(

@@ -140,7 +140,7 @@ def load(
     Raises UsageError for an invalid study or change.
     """
     if name is None:
-        raise UsageError(f"no study given; known: {', '.join(sorted(catalog.studies))}")
+        raise UsageError(f"STUDY is missing; known studies: {', '.join(sorted(catalog.studies))}")
     study_name, path = catalog.study(name)
     full_document = with_current_names(read_toml(path), str(path))
     document = apply_preset(full_document, preset, str(path))

@@ -64,8 +64,8 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     names = list(tables)
     if len(names) != len(options.variants):
         raise UsageError(
-            f"--variant: two of {words.listed(options.variants)} have the same name. Use a "
-            "different name for each variant."
+            f"--variant: two variants of {words.listed(options.variants)} have the same name. "
+            "Use a different name for each variant."
         )
     if len(names) < 2:
         raise UsageError(
@@ -103,7 +103,7 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
 
 
 def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
-    """Raise UsageError for options that need a comparison or limits if the study has neither."""
+    """Raise UsageError for options that need a comparison or limits if the study has none."""
     if document.get("variants"):
         return
     given = {"--confirm": options.confirm, "--margin": options.margin is not None}

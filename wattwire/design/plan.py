@@ -5,8 +5,8 @@ neighbours than between random positions in a long block. Each block is therefor
 of groups. A group contains all levels of the primary factor for one combination of the other
 factors, in random order.
 
-Each block also contains three control runs of one treatment, as neighbours. Two of them have
-identical labels, so their difference is noise. In the third, the sampler is silent between marks,
+Each block also contains three control runs of one treatment, as neighbours. Two of them differ only
+in their label, so their difference is noise. In the third, the sampler is silent between marks,
 which shows the cost of sampling.
 
 Runs that count system calls are in separate blocks after all other blocks, because counting slows a

@@ -137,9 +137,13 @@ def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str
 
 def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> None:
     if not request.responses:
-        raise UsageError(f"{path}: no --response given; its columns: {', '.join(header)}")
+        raise UsageError(
+            f"{path}: --response is missing; name one of the file's columns: {', '.join(header)}"
+        )
     if not request.factors:
-        raise UsageError(f"{path}: no --factor given; its columns: {', '.join(header)}")
+        raise UsageError(
+            f"{path}: --factor is missing; name one of the file's columns: {', '.join(header)}"
+        )
     options = [("--response", name) for name, _ in request.responses]
     options += [("--factor", name) for name in request.factors]
     options += [("--block", request.block)] if request.block else []
@@ -157,7 +161,8 @@ def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> No
     response_columns = [column(name) for name, _ in request.responses]
     if len(set(response_columns)) < len(response_columns):
         raise UsageError(
-            f"{path}: several responses would have the same name in the summary: {response_columns}"
+            f"{path}: several responses would have the same name in the summary: "
+            f"{', '.join(response_columns)}. Rename columns of the file so that the names differ."
         )
 
 

@@ -82,13 +82,14 @@ def counts(imported: Imported) -> dict[str, Any]:
 def _runs(imported: Imported) -> pl.DataFrame:
     """Return the reader's runs with the types of the store.
 
-    Raise ReaderError if a column or all runs are missing, if a run occurs twice, or if a verdict is
+    Raise ReaderError if there are no runs, a column is missing, a run occurs twice, or a verdict is
     unknown.
     """
     runs = imported.runs
     missing = [name for name in REQUIRED if name not in runs.columns]
     if missing:
-        raise ReaderError(f"the study's reader: runs lack the columns {', '.join(missing)}")
+        noun = "column" if len(missing) == 1 else "columns"
+        raise ReaderError(f"the study's reader: its runs lack the {noun} {', '.join(missing)}")
     if runs.height == 0:
         raise ReaderError("the study's reader returned no run")
     runs = runs.with_columns(
@@ -108,11 +109,12 @@ def _check_provenance(imported: Imported, runs: pl.DataFrame) -> None:
     table = imported.provenance
     missing = [name for name in PROVENANCE if name not in table.columns]
     if missing:
-        raise ReaderError(f"the study's reader: provenance lacks {', '.join(missing)}")
+        raise ReaderError(f"the study's reader: its provenance lacks {', '.join(missing)}")
     unknown = set(table["run"].unique()) - set(runs["run"])
     if unknown:
         raise ReaderError(
-            f"the study's reader: found provenance of {min(unknown)}, which is not one of its runs"
+            f"the study's reader: its provenance names run {min(unknown)}, which is not one of "
+            "its runs"
         )
     runs_by_column = {
         name: set(rows["run"].to_list()) for (name,), rows in table.group_by("column")

@@ -43,7 +43,7 @@ def deliveries(
     Flows without replies have one row per sent message and receiver, timed from hand-over to entry
     of the callback. Flows of calls have one row per call, timed from the request to the reply. A
     row depends only on the records of one (sender, counter), so callers may process a run in parts.
-    `known_senders` are then the senders that `announced` returns for any part.
+    `known_senders` must then be the union of the senders that `announced` returns for all parts.
 
     - `latency_us` is +inf for a lost delivery (never arrived, timed out) and for a `failed`
       delivery (a call that ended with an error). It is null for an arrival whose payload is corrupt

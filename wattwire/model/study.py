@@ -274,8 +274,8 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
     if contradicting:
         key = min(contradicting)
         raise UsageError(
-            f"{where}: presets.{preset}: {key} is set in both [factors] and [fixed]; it can only "
-            "be varied or held constant. Delete one of the two."
+            f"{where}: presets.{preset}: {key} is set in both [factors] and [fixed]. A study "
+            "either varies a factor or holds it constant. Delete one of the two."
         )
     merged = merge(base, overlay)
     for key in overlay.get("fixed", {}):  # a factor that a preset fixes is no longer a factor
@@ -465,8 +465,8 @@ def _check_held(study: Study, where: str) -> None:
     for key in study.fixed:
         if key in study.factors:
             raise UsageError(
-                f"{where}: {key} is set in both [factors] and [fixed]; it can only be varied or "
-                "held constant. Delete one of the two."
+                f"{where}: {key} is set in both [factors] and [fixed]. A study either varies a "
+                "factor or holds it constant. Delete one of the two."
             )
     keys = {*study.factors, *study.fixed}
     if {"interval_s", "rate_hz"} <= keys:

@@ -1,4 +1,4 @@
-"""Write the report as a self-contained page, with its tables and figures as files."""
+"""Write the report: a self-contained page, and files with its tables and figures."""
 
 from __future__ import annotations
 

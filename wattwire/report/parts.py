@@ -151,7 +151,7 @@ class Band:
     def of_means(cls, low: FloatArray, high: FloatArray) -> Band | None:
         """Return the band between the mean finite `low` and the mean finite `high`.
 
-        `low` and `high` have shape (runs,). The result is None if either has no finite value.
+        `low` and `high` have shape (runs,). The result is None if one of them has no finite value.
         """
         low, high = low[np.isfinite(low)], high[np.isfinite(high)]
         return cls(float(low.mean()), float(high.mean())) if low.size and high.size else None

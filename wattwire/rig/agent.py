@@ -208,7 +208,7 @@ class AgentClient:
             self._on_build = None
 
     def built(self, key: str) -> dict[str, Any] | None:
-        """Return the reply of `build` for an existing build with this key; None without a build."""
+        """Return the reply of `build` for the build with this key, or None if it is missing."""
         try:
             return self.request("build", key=key, cached_only=True)
         except AgentError as error:

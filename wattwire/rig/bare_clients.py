@@ -19,7 +19,7 @@ HANG_S = 60.0
 
 
 def bare_argv(argv: Sequence[str]) -> list[str] | None:
-    """Return the command of a node's bare client; None if the cell has no bare client."""
+    """Return the command of a node's bare client, or None if the cell has no bare client."""
     for number, word in enumerate(argv):
         path = Path(word)
         bare = path.with_name(f"bare{path.suffix}") if path.suffix and path.is_absolute() else path

@@ -383,7 +383,7 @@ def substitute(
 
 
 def merge_env(base: Mapping[str, str], overlay: Mapping[str, str]) -> dict[str, str]:
-    """Merge environments. Search paths are joined, with the overlay first."""
+    """Merge environments. For search paths, the value of the overlay precedes the other value."""
     merged = dict(base)
     for name, value in overlay.items():
         both = name.endswith("PATH") and name in merged and merged[name] != value

@@ -99,7 +99,7 @@ def remove(entry: Entry) -> bool:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Lock the file at `path` within the block; yield False if another process has the lock."""
+    """Lock the file at `path` within the block, or yield False if another process has the lock."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -138,7 +138,7 @@ def _is_agent(stat: bytes) -> bool:
 
 
 def _cache_of(process: Path) -> Path | None:
-    """Return the cache folder of an agent; None if its environment is unreadable."""
+    """Return the cache folder of an agent, or None if its environment is unreadable."""
     try:
         pairs = (process / "environ").read_bytes().decode(errors="replace").split("\0")
     except OSError:

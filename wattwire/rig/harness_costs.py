@@ -33,7 +33,7 @@ class HarnessCost:
 
 
 def harness_cost(build_key: str) -> HarnessCost | None:
-    """Return the measured cost of this build on this host; None without a measurement."""
+    """Return the measured cost of this build on this host, or None if it was not measured."""
     try:
         document = json.loads(_path(build_key).read_text(encoding="utf-8"))
         if document.pop("host") != platform.node():  # hosts may share a cache

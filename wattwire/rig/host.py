@@ -79,7 +79,7 @@ def suspended_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
 
 
 def clock_step_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
-    """Return the step (ns) of the wall clock between two readings; negative if it was set back.
+    """Return the step (ns) of the wall clock between two readings, negative if it was set back.
 
     Slewing is not detectable, because it changes the speed of all these clocks equally.
     """

@@ -1,7 +1,7 @@
 """Store the durations of builds, node starts and calls on this machine, in a file per cell.
 
-Only forecasts use them; measurements and verdicts do not. The files are in the user's build cache.
-Without them, forecasts have no observations.
+Only forecasts use these observations. Measurements and verdicts do not. The files are in the user's
+build cache. Without them, forecasts have no observations.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Observed:
     """`library` and `guarantee` of the latest READY line, with the day as `seen`."""
 
     def typical_build_s(self) -> float | None:
-        """Return the median duration (s) of a build; None without observations."""
+        """Return the median duration (s) of a build, or None if there are no observations."""
         return statistics.median(self.build_s) if self.build_s else None
 
     def overhead_s(self, nodes: int, base_s: float) -> float | None:

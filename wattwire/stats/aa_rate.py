@@ -1,10 +1,9 @@
-"""Estimate the A/A rate: the share of identical treatments that are reported as different.
+"""Estimate the A/A rate: how often one treatment under two labels is reported as different.
 
 What it computes: the share of alarms among comparisons of a treatment with itself under a second
 label.
-How: k of m with its exact (Clopper–Pearson) interval, from at least TRIALS_MIN pooled comparisons.
-With fewer comparisons, the interval is too wide to assess the 5 % level, so the function returns no
-rate.
+How: the share k of m has its exact (Clopper–Pearson) interval. With fewer than TRIALS_MIN pooled
+comparisons, the interval is too wide to assess the 5 % level, so the function returns no rate.
 What it misses: the cause of an alarm. Comparisons that share a run are not independent.
 Reference: Kohavi, Tang & Xu, Trustworthy Online Controlled Experiments, ch. 19; Clopper & Pearson
 1934, Biometrika 26:404.
@@ -26,5 +25,5 @@ def alarm_rate(alarms: int, trials: int, confidence: float = 0.95) -> Interval |
     if not 0 <= alarms <= trials:
         raise ValueError(f"alarms, trials: found {alarms}, {trials}; allowed: 0 ≤ alarms ≤ trials")
     if trials < TRIALS_MIN:
-        return TooFew(trials, TRIALS_MIN, "pooled A/A comparisons for a rate")
+        return TooFew(trials, TRIALS_MIN, "pooled A/A comparisons")
     return share_interval(alarms, trials, confidence)

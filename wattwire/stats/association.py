@@ -183,8 +183,8 @@ def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unans
 def pareto_front(first: Values, second: Values) -> NDArray[np.bool_]:
     """Return which points no other point dominates, shape (n,).
 
-    A point dominates another if it is not greater in either quantity and smaller in at least one
-    quantity. Points with a missing or infinite value are never on the front.
+    A point dominates another if it is smaller in at least one quantity and greater in none. Points
+    with a missing or infinite value are never on the front.
     """
     first_values, second_values = _arrays(first, second)
     finite = np.isfinite(first_values) & np.isfinite(second_values)
@@ -203,7 +203,7 @@ def _arrays(x: Values, y: Values) -> tuple[FloatArray, FloatArray]:
     second = np.asarray(y, dtype=np.float64).ravel()
     if first.shape != second.shape:
         raise ValueError(
-            f"found {first.size} and {second.size} values; allowed: the same number of both"
+            f"found {first.size} and {second.size} values; allowed: the same number of each"
         )
     return first, second
 

@@ -84,7 +84,7 @@ def _test(name: str, table: Sequence[Sequence[float]] | FloatArray) -> BlockRank
     blocks, levels = data.shape
     needed = blocks_needed(levels)
     if blocks < needed:
-        return TooFew(blocks, needed, "complete blocks for a rank test")
+        return TooFew(blocks, needed, "blocks with all levels for a rank test")
     if (data == data[:, :1]).all():
         return NotComputable("all values of each block are equal")
     if name == "Quade" and not np.isfinite(data).all():
@@ -194,7 +194,7 @@ def _draw_orders(levels: int) -> Iterator[IntArray]:
 
 
 def _every_arrangement(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, FloatArray] | None:
-    """Return the exact values and their probabilities; None if there are too many states.
+    """Return the exact values and their probabilities, or None if there are too many states.
 
     Columns are exchangeable in the remaining blocks, so states that differ only in the order of the
     columns are merged. This limits the number of states.

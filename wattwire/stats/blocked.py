@@ -464,7 +464,7 @@ def geometric_mean(
 def mean_interval(
     values: Sequence[float] | FloatArray, confidence: float = 0.95
 ) -> Interval | float:
-    """Return the mean of run summaries with a t interval; with fewer than three, only the mean.
+    """Return the mean of run summaries, with a t interval if there are at least three.
 
     What it misses: skew. For ratios and latencies, the geometric mean describes the centre better.
     Raise ValueError for an empty input.

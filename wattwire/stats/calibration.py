@@ -43,8 +43,8 @@ class Step:
 class Calibrated:
     """The energy c in J per CPU second.
 
-    `slope` is the interval of the slope, `levels` the mean per load level, and `low` to `high` the
-    range of both.
+    `slope` is the interval of the slope. `levels` contains the mean of each load level. The range
+    from `low` to `high` includes the interval and all positive means.
     """
 
     slope: Interval

@@ -44,7 +44,10 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Spread:
-    """Ratio of the noisiest level's standard deviation to the others' pooled deviation, with p."""
+    """Standard deviation of the noisiest level relative to the pooled deviation of the others.
+
+    `p` is the p value of the hypothesis that all levels have the same spread.
+    """
 
     ratio: float
     noisiest: Hashable

@@ -34,7 +34,7 @@ def joules_per_message(
     if power_w.shape != rates_hz.shape:
         raise ValueError(
             f"found {power_w.size} powers and {rates_hz.size} rates; "
-            "allowed: the same number of both"
+            "allowed: the same number of each"
         )
     if power_w.size < 3:
         return TooFew(power_w.size, 3, "blocks with measured power")
@@ -70,7 +70,7 @@ def additivity(
     if joint_costs.shape != lone_costs.shape:
         raise ValueError(
             f"found {joint_costs.size} joint and {lone_costs.size} separate costs; "
-            "allowed: the same number of both"
+            "allowed: the same number of each"
         )
     if (joint_costs <= 0).any() or (lone_costs <= 0).any():
         return NotComputable("a cost is zero or negative")

@@ -76,7 +76,7 @@ def paired_shift_by_ranks(
     if above.shape != below.shape:
         raise ValueError(
             f"found {above.size} upper and {below.size} lower values; "
-            "allowed: the same number of both"
+            "allowed: the same number of each"
         )
     if above.size < PAIRS_MIN:
         return TooFew(above.size, PAIRS_MIN, "blocks for a rank interval")

@@ -41,8 +41,11 @@ class TooFew:
 
     def __str__(self) -> str:
         noun, space, rest = self.what.partition(" ")
-        what = (noun.removesuffix("s") if self.count == 1 else noun) + space + rest
-        return f"too few: {self.count:,.0f} {what}, at least {self.needed:,.0f} needed"
+        singular = noun.removesuffix("s") + space + rest
+        needed = f"and at least {self.needed:,.0f} are needed"
+        if self.count == 1:
+            return f"there is only 1 {singular}, {needed}"
+        return f"there are only {self.count:,.0f} {self.what}, {needed}"
 
     @property
     def brief(self) -> str:

@@ -38,7 +38,7 @@ def welch_ratio(
     groups = [np.asarray(values, dtype=np.float64) for values in (upper, lower)]
     smallest_size = min(group.size for group in groups)
     if smallest_size < RUNS_MIN:
-        return TooFew(smallest_size, RUNS_MIN, "runs on either side")
+        return TooFew(smallest_size, RUNS_MIN, "runs on the smaller side")
     all_values = np.concatenate(groups)
     unbounded = int(np.sum(np.isposinf(all_values)))
     if unbounded:

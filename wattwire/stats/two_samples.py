@@ -187,7 +187,7 @@ def newcombe_limits(
 def _refusal(above: FloatArray, below: FloatArray, needed: int, purpose: str) -> Unanswered | None:
     smaller_size = min(above.size, below.size)
     if smaller_size < needed:
-        return TooFew(smaller_size, needed, f"runs a side {purpose}")
+        return TooFew(smaller_size, needed, f"runs per side {purpose}")
     all_values = np.concatenate([above, below])
     if np.isnan(all_values).any() or np.isneginf(all_values).any():
         return NotComputable("a value is missing in a run")

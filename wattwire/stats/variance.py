@@ -4,14 +4,14 @@ What it computes: for a factor, whether any of its levels differ; for a pair of 
 contrasts of one factor change with the level of the other. On the log scale of `fit_log`, the
 contrasts are ratios. On the untransformed scale of `fit_plain`, they are differences. The two
 scales may disagree, so both are available.
-How: the contrasts of the fitted block model, each averaged with equal weight over the combinations
-that have both levels, are tested together by F against the pooled error. Omega squared is the
-variance of the effect over the sum of its variance and the error's variance. Its confidence limits
-are the noncentralities at which the observed F becomes improbable. For the limits, the error has at
-most TAIL_DEGREES degrees of freedom, because heavy tails make it uncertain regardless of the number
-of runs. Uncorrected limits cover .78 at a nominal .95 under t errors with 3 degrees of freedom. An
-interaction is also tested without assuming normal errors: the residuals of the model without it are
-permuted within blocks (seeded), and the share of larger F is the second p.
+How: each contrast of the fitted block model is averaged with equal weight over the combinations
+that have both levels. A joint F test compares the contrasts with the pooled error. Omega squared is
+the variance of the effect over the sum of its variance and the error's variance. Its confidence
+limits are the noncentralities at which the observed F becomes improbable. For the limits, the error
+has at most TAIL_DEGREES degrees of freedom, because heavy tails make it uncertain regardless of the
+number of runs. Uncorrected limits cover .78 at a nominal .95 under t errors with 3 degrees of
+freedom. An interaction is also tested without assuming normal errors: the residuals of the model
+without it are permuted within blocks (seeded), and the share of larger F is the second p.
 What it misses: unequal spread between treatments; interactions of three factors. With one block, no
 interaction is estimable. A negative estimate of omega squared is reported as zero.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4 and 5; Searle, Linear Models, 5;

@@ -49,7 +49,7 @@ def test_messages_are_counted_in_each_run() -> None:
     assert np.isnan(carried.carried(frame, "latency_p90_us")).tolist() == [True, False, False]
     assert not carried.too_few(frame, "cpu_us_per_message").any()
     assert str(carried.why_not(frame, "latency_p90_us")) == (
-        "too few: 99 messages in a run, at least 100 needed"
+        "there are only 99 messages in a run, and at least 100 are needed"
     )
 
 
@@ -57,13 +57,13 @@ def test_answers_limits_and_medians_leave_it_out_and_say_why(evidence: Evidence)
     answers = answer_all(evidence)
     p50, p90, p99 = (item.result for item in answers.items)
     assert isinstance(p50, stats.Ratio) and isinstance(p90, stats.Ratio)
-    assert "too few: 200 messages in a run, at least 1,000 needed" in str(p99)
+    assert "there are only 200 messages in a run, and at least 1,000 are needed" in str(p99)
     assert [one.verdict for one in check_limits(evidence)][-2:] == [UNCLEAR, UNCLEAR]
-    assert "too few: 200 messages in a run" in str(check_limits(evidence)[-1].estimate)
+    assert "there are only 200 messages in a run" in str(check_limits(evidence)[-1].estimate)
     for treatment in document(evidence, answers)["treatments"]:
         assert treatment["medians"]["latency_p99_us"] is None
         assert treatment["medians"]["latency_p90_us"] > 0
-    assert "No 99th percentile of latency: too few: 200 messages in a run" in headline(
+    assert "No 99th percentile of latency: there are only 200 messages in a run" in headline(
         evidence, answers
     )
 
@@ -74,7 +74,7 @@ def test_a_percentile_among_lost_messages_is_infinite_however_few_there_were() -
          "latency_p99_us": [np.inf, np.inf]}
     )  # fmt: skip
     assert carried.too_few(frame, "latency_p99_us").tolist() == [False, True]
-    assert str(carried.why_not(frame, "latency_p99_us")).startswith("too few: 400 messages")
+    assert str(carried.why_not(frame, "latency_p99_us")).startswith("there are only 400 messages")
 
 
 def test_a_total_loss_breaks_a_limit_on_p99(tmp_path: Any) -> None:

@@ -62,7 +62,7 @@ def test_what_a_cell_guarantees_is_what_its_nodes_said_last(capsys, monkeypatch,
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (["show", "cell"], "show cell: no CELL given; `wattwire list cells` lists the cells"),
+        (["show", "cell"], "show cell: CELL is missing; `wattwire list cells` lists the cells"),
         (["show", "cell", "ros2/pyton"], 'Did you mean "ros2/python"?'),
         (["show", "cell", "ros2/python", "--commands"], "--commands needs a run"),
     ],

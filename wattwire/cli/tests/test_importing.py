@@ -65,7 +65,7 @@ def test_another_recipe_is_used_and_told(root, capsys) -> None:
     ("typed", "words"),
     [
         (["import", "tinny", "."], 'unknown study with a reader "tinny"'),
-        (["import", "tiny"], "no DIR given"),
+        (["import", "tiny"], "DIR is missing"),
         (["import", "tiny", "/nowhere-at-all"], "this folder does not exist; name the folder"),
         (["import", "tiny", ".", "--recipe", "x"], 'unknown recipe "x"; known: right, theirs'),
         (["import", "tiny", ".", "--factor", "a"], "--factor: allowed only with `import csv FILE`"),
@@ -115,7 +115,7 @@ def test_show_tells_a_run_s_values_and_files(root, capsys, run: str) -> None:
     [
         (["bb"], 'no run "bb"'),
         (["9"], "run 9 does not exist; allowed: 1 to 2"),
-        ([], "no RUN given"),
+        ([], "RUN is missing"),
         (["b", "--commands"], "its data contain no commands"),
     ],
 )
@@ -154,5 +154,7 @@ def test_a_table_with_one_level_says_what_to_compare_by(tmp_path, capsys) -> Non
     with contextlib.closing(open_campaign(tmp_path / "c")) as campaign:
         evidence = gather(campaign)
         first = headline(evidence, answer_all(evidence))
-    assert first.startswith("4 runs were measured, all with lang c, so there is nothing")
+    assert first.startswith(
+        "4 runs were measured, all with the same levels (lang c), so there is nothing"
+    )
     assert first.endswith("--factor COLUMN for a column in which runs differ: day.")

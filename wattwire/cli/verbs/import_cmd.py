@@ -80,7 +80,7 @@ def import_data(options: argparse.Namespace) -> int:
     if options.study is None:
         return _list()
     if options.source is None:
-        raise UsageError(f"import {options.study}: no DIR given; name the folder with the data")
+        raise UsageError(f"import {options.study}: DIR is missing; name the folder with the data")
     source = Path(options.source)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     with _step_line() as show_step:

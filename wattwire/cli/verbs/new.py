@@ -56,7 +56,7 @@ def new(options: argparse.Namespace) -> int:
 
 
 def study_text(cells: list[str]) -> str:
-    """Return the template, with its cells replaced by `cells` if there are any."""
+    """Return the template. If `cells` is not empty, it replaces the cells of the template."""
     template = resources.files("wattwire.cli") / TEMPLATE
     text = template.read_text(encoding="utf-8")
     if not cells:

@@ -65,7 +65,7 @@ def show(options: argparse.Namespace) -> int:
         return EXIT_OK
     try:
         if run is None:
-            raise UsageError(f"{directory}: no RUN given. {_known_runs(campaign)}")
+            raise UsageError(f"{directory}: RUN is missing. {_known_runs(campaign)}")
         folder = _folder(campaign, run)
         if not folder.is_dir():
             print("\n".join(_without_folder(campaign, folder)))
@@ -91,7 +91,7 @@ def _show_cell(options: argparse.Namespace) -> int:
 
 
 def _campaign_and_run(path: Path, run: str | None) -> tuple[Path, str | None]:
-    """Return the campaign and the run that the arguments name. A run's folder names both."""
+    """Return the campaign and the run that the arguments name."""
     if run is None and path.parent.name == "runs" and (path / "run.json").is_file():
         return path.parent.parent, path.name
     return path, run

@@ -97,8 +97,12 @@ def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
             request(),
             "line 2: cannot be read as CSV .field larger",
         ),
-        (PLAIN, table.TableRequest((), ("lang",)), "no --response given; its columns: lang, size"),
-        (PLAIN, table.TableRequest((("power", ""),), ()), "no --factor given"),
+        (
+            PLAIN,
+            table.TableRequest((), ("lang",)),
+            "--response is missing; name one of the file.s columns: lang, size",
+        ),
+        (PLAIN, table.TableRequest((("power", ""),), ()), "--factor is missing"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, text, wanted, words: str) -> None:

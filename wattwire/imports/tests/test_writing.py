@@ -122,7 +122,7 @@ def changed(**columns: object) -> Imported:
 @pytest.mark.parametrize(
     ("imported", "words"),
     [
-        (dataclasses.replace(tiny(), runs=tiny().runs.drop("block")), "lack the columns block"),
+        (dataclasses.replace(tiny(), runs=tiny().runs.drop("block")), "lack the column block"),
         (dataclasses.replace(tiny(), runs=tiny().runs.head(0)), "returned no run"),
         (changed(run=["a", "a", "c"]), "run a occurs more than once"),
         (changed(verdict=["valid", "fine", "valid"]), "verdict: found {'fine'}"),
@@ -135,7 +135,7 @@ def changed(**columns: object) -> Imported:
             dataclasses.replace(
                 tiny(), provenance=tiny().provenance.with_columns(run=pl.lit("zz"))
             ),
-            "found provenance of zz, which is not one of its runs",
+            "its provenance names run zz, which is not one of its runs",
         ),
     ],
 )

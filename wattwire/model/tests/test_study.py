@@ -88,7 +88,9 @@ def test_an_empty_factor_and_a_factor_that_is_no_list_are_refused():
 
 
 def test_a_key_that_is_varied_and_held_is_a_contradiction():
-    assert "it can only be varied or held constant" in refused(fixed={"language": "cpp"})
+    assert "A study either varies a factor or holds it constant" in refused(
+        fixed={"language": "cpp"}
+    )
 
 
 def test_a_contradictory_preset_names_the_preset_and_the_key():

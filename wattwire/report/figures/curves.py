@@ -60,7 +60,7 @@ def sizes_chart(
     colour_title: str,
     panels: Sequence[str],
 ) -> Spec:
-    """Return a chart of median latency by payload size, as lines.
+    """Return a line chart of median latency by payload size.
 
     Fields of the points: bytes, us, colour, panel.
     """

@@ -106,7 +106,7 @@ def interaction_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Return a chart of means by two factors, as lines.
+    """Return a line chart of means by two factors.
 
     Fields of the points: value, colour, across, panel. `across` is the title and the levels of the
     factor on the axis. Means are geometric on a log scale. Error bars are 95 % t intervals of means

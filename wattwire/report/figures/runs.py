@@ -76,7 +76,7 @@ def runs_chart(
     per_row: int,
     value_title: str,
 ) -> Spec:
-    """Return a chart of runs as dots, with the geometric mean of each group as a bar.
+    """Return a chart that shows runs as dots and the geometric mean of each group as a bar.
 
     Fields of the points: value, colour, panel, centre, treatment, run.
     """

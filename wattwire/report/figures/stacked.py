@@ -40,9 +40,12 @@ PHRASES = Phrases(
             "legend. The length of a bar is the sum of these medians, which is not the median of "
             "the sum."
         ),
+        "absent": (
+            " A bar has no segment for a response without a finite value in its runs, such as a "
+            "hop that a shorter pipeline lacks."
+        ),
         "incomplete": (
-            " {segments:plural segment} without a finite median of 0 or more omitted: {names}. The "
-            "bar is shorter by this segment."
+            " {segments:plural segment} without a finite median of 0 or more omitted: {names}."
         ),
         "axis": "medians",
         "response": "response",
@@ -52,8 +55,10 @@ PHRASES = Phrases(
 )
 
 ROW_PX = 30
-SYMBOL_PX = 40
-"""Width of a legend's symbol with its margins, in px."""
+COLUMN_GAP_PX = 28
+"""Gap between the columns of the legend. A viewer without the figure's font uses wider letters."""
+SYMBOL_PX = 40 + COLUMN_GAP_PX
+"""Width of a legend's symbol with its margins and the gap to the next column, in px."""
 NAMED_MAX = 3
 """Maximum number of omitted segments that the caption names."""
 
@@ -94,10 +99,12 @@ def stacked_figure(
 
 
 def _omitted(evidence: Evidence, by: str, segments: Sequence[Segment]) -> Phrase | str:
-    """Return a sentence on the segments without a bar, or ""."""
-    omitted = [segment for segment in segments if segment.median is None]
+    """Return sentences on the segments without a bar, or ""."""
+    undrawn = [segment for segment in segments if segment.median is None]
+    omitted = [segment for segment in undrawn if segment.runs]
+    absent = PHRASES("absent") if len(omitted) < len(undrawn) else ""
     if not omitted:
-        return ""
+        return absent
     names = [
         " ".join(
             filter(None, (evidence.title(by, it.group.level), it.group.others, it.response.title))
@@ -105,7 +112,7 @@ def _omitted(evidence: Evidence, by: str, segments: Sequence[Segment]) -> Phrase
         for it in omitted
     ]
     names_text = words.listed_first(names, NAMED_MAX)
-    return PHRASES("incomplete", segments=len(omitted), names=names_text)
+    return joined([absent, PHRASES("incomplete", segments=len(omitted), names=names_text)], "")
 
 
 def stacked_chart(
@@ -123,7 +130,11 @@ def stacked_chart(
     """
     longest_px = LETTER_PX * max(map(len, domain), default=0) + SYMBOL_PX
     tint = colour(PHRASES("response"), domain)
-    tint["legend"] = {"columns": max(1, int(WIDTH_PX / longest_px)), "labelLimit": WIDTH_PX}
+    tint["legend"] = {
+        "columns": max(1, int(WIDTH_PX / longest_px)),
+        "columnPadding": COLUMN_GAP_PX,
+        "labelLimit": WIDTH_PX,
+    }
     if len(domain) > len(PALETTE):
         # Repeated colours would confuse segments; an ordered scheme shows their order.
         tint["scale"] = {"domain": list(domain), "scheme": HEAT}

@@ -29,13 +29,13 @@ PHRASES = Phrases(
     {
         "title": "Messages wait 40 ms for an acknowledgement",
         "cause": (
-            "Nagle's algorithm delays a small segment until the previous segment is "
-            "acknowledged. The receiver delays that acknowledgement (on Linux by 40 ms) to "
-            "combine it with a reply, but the receiver cannot reply before the second segment "
-            "arrives. The wait requires a persistent connection without TCP_NODELAY. It also "
-            "requires a message written in two or more pieces, such as a header and its body, or "
-            "a second message before the first is acknowledged. At 40 ms the request or the "
-            "reply waits; at 80 ms both wait."
+            "Nagle's algorithm delays a small segment until the previous segment is acknowledged. "
+            "The receiver delays that acknowledgement (on Linux by 40 ms) to combine it with a "
+            "reply, but the receiver cannot reply before the second segment arrives. The wait "
+            "requires a persistent connection without TCP_NODELAY. It also requires a message that "
+            "is written in two or more pieces (such as a header and its body), or a second message "
+            "that is sent before the first is acknowledged. At 40 ms, either the request or the "
+            "reply waits; at 80 ms, both wait."
         ),
         "summary": (
             "In {hits} of {treatments:plural treatment}, {inside:count} of {messages:count} "
@@ -53,14 +53,14 @@ PHRASES = Phrases(
         ),
         "only_treatment": "the only treatment",
         "more": "{more} more",
-        "settings": "The nodes of these runs reported: {setting} {values:listed}.",
+        "settings": "The nodes of these runs reported the setting “{setting}” as {values:listed}.",
         "settings_unknown": (
             "In these runs, no node reported whether Nagle's algorithm was enabled."
         ),
         "contrast": (
-            "With {on} instead of {off}, the share of messages in the mode fell in {fell} of "
-            "{pairs:plural pair} of otherwise identical runs of the same block, from "
-            "{with_it:percent} to {without_it:percent} (sign test, p = {p:number 2})."
+            "With {on} instead of {off}, the share of messages in the mode was lower in {fell} of "
+            "{pairs:plural pair} of runs that are in the same block and otherwise identical. It "
+            "fell from {with_it:percent} to {without_it:percent} (sign test, p = {p:number 2})."
         ),
         "confirm_with_blocks": (
             "To confirm the cause, measure more blocks (plan.blocks). The sign test needs at "
@@ -74,10 +74,10 @@ PHRASES = Phrases(
         ),
         "table": "Treatments with waiting messages",
         "note": (
-            "“In the mode”: messages with a latency of 36 to 56 ms or of 80 to 104 ms. “Next "
-            "to the mode”: messages in the bands on both sides of the more populated range, "
-            "which have its width on the log scale. The table shows the more populated of "
-            "these bands."
+            "The mode has two ranges of latency: 36 to 56 ms and 80 to 104 ms. “In the mode”: "
+            "messages in either range. “Next to the mode”: messages in one of the two bands next "
+            "to the more populated range. Each band is as wide as this range on the log scale, and "
+            "the table shows the more populated band."
         ),
         "silent": "No TCP-related latency mode at 40 or 80 ms was detected.",
     },

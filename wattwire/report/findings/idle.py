@@ -21,9 +21,9 @@ PHRASES = Phrases(
     {
         "title": "Latency falls as the rate rises",
         "cause": (
-            "Between infrequent messages, the CPU enters idle states and lowers its frequency, "
-            "and other programs evict cached data. The latency of the next message then includes "
-            "the recovery. Frequent messages avoid it."
+            "Between infrequent messages, the CPU enters idle states and lowers its frequency, and "
+            "other programs evict cached data. The latency of the next message then includes the "
+            "recovery. Frequent messages avoid this recovery."
         ),
         "summary": (
             "In {falling} of {groups:plural group} of runs that differ only in the rate, the "
@@ -35,21 +35,24 @@ PHRASES = Phrases(
         "ratios": "{lowest:number} to {highest:number}",
         "facts": "Machine facts: {facts}.",
         "confirm": (
-            'To confirm the cause, make loop = ["open", "closed"] a factor. Back-to-back '
-            "calls have no pause, so this comparison shows whether the pause is the cause. "
-            "Alternatively, measure the same study again with idle states disabled (a process "
-            "that keeps /dev/cpu_dma_latency open at 0) and compare the two campaigns. This "
-            "comparison shows whether idle states are the cause."
+            'To confirm the cause, make loop = ["open", "closed"] a factor. Back-to-back calls '
+            "have no pause, so this comparison shows whether the pause is the cause. "
+            "Alternatively, measure the same study again with idle states disabled (by a process "
+            "that keeps /dev/cpu_dma_latency open with the value 0) and compare the two campaigns. "
+            "This comparison shows whether idle states are the cause."
         ),
         "table": "Groups whose latency falls as the rate rises",
-        "note": "Geometric-mean ratio of the runs' medians, with a simultaneous interval.",
+        "note": (
+            "Each ratio is a geometric mean of ratios between the medians of runs, and has a "
+            "simultaneous interval."
+        ),
         "one_rate": (
             "The dependence of latency on the rate was not tested, because the study has only "
             "one rate."
         ),
         "few_blocks": (
             "The dependence of latency on the rate was not tested, because the campaign has "
-            "{blocks:plural block} and the test needs {needed}."
+            "{blocks:plural block} and the test needs at least {needed}."
         ),
         "silent": "No decrease of latency with rising rate was detected.",
     },

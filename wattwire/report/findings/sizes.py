@@ -75,35 +75,37 @@ PHRASES = Phrases(
             "the median at the smaller payload is {ratios} times the median at the larger payload"
         ),
         "loss": (
-            "the share of lost messages is up to {share:percent} above its trend with the payload "
-            "size"
+            "the share of lost messages exceeds its trend with the payload size by up to "
+            "{share:percent}"
         ),
         "ratio": "{ratio:number}",
         "ratios": "{lowest:number} to {highest:number}",
         "common": "Common to these groups: {levels}.",
         "setting": (
-            "With only {setting} at another level, {compared} of {groups:plural group} had no "
-            "step; in {clear}, the difference within blocks is significant."
+            "In {compared} of {groups:plural group}, the step was absent in runs that differ only "
+            "in {setting}. In {clear} of these groups, the difference within blocks is "
+            "significant."
         ),
-        "confirm": ("To confirm the cause, also measure {sizes} to narrow the step down."),
+        "confirm": "To confirm the cause, also measure {sizes}, to locate the step more precisely.",
         "confirm_with_buffers": (
-            "To confirm the cause, also measure {sizes} to narrow the step down, and vary "
-            "{buffers}. A step caused by a buffer moves with the buffer size."
+            "To confirm the cause, also measure {sizes}, to locate the step more precisely, and "
+            "vary {buffers}. A step caused by a buffer moves with the buffer size."
         ),
         # Table and figure.
         "table": "Groups with the step",
         "note_latency": (
-            "The two medians are over blocks. The last column is a geometric mean over blocks "
-            "with its simultaneous interval."
+            "Each of the two medians is computed over blocks. The last column is a geometric mean "
+            "over blocks with its simultaneous interval."
         ),
         "note_loss": (
-            "The two medians are over blocks. The last column is the share of lost messages "
-            "above its trend with the payload size, with its simultaneous interval."
+            "Each of the two medians is computed over blocks. The last column is the amount by "
+            "which the share of lost messages exceeds its trend with the payload size, with a "
+            "simultaneous interval."
         ),
         "figure": "Median latency by payload",
         "caption": (
-            "Each point is the median over blocks of the runs' medians. Lines connect measured "
-            "sizes; the sizes in between were not measured."
+            "Each point is the median over blocks of the runs' medians. Lines connect the measured "
+            "sizes; no size between them was measured."
         ),
         # Reasons for the absence of a finding.
         "few_sizes": (
@@ -111,11 +113,13 @@ PHRASES = Phrases(
             "{sizes:plural payload size} and the test needs {needed} or more."
         ),
         "few_blocks": (
-            "Steps at a payload size were not tested, because the campaign has "
-            "{blocks:plural block with all sizes/blocks with all sizes} and the test needs "
-            "{needed}."
+            "Steps at a payload size were not tested, because the campaign has {blocks:plural "
+            "block with all sizes/blocks with all sizes} and the test needs at least {needed}."
         ),
-        "silent": "No step at a payload size was detected beyond the trend with the size.",
+        "silent": (
+            "No step at a payload size was detected beyond the general trend of latency and loss "
+            "with the size."
+        ),
     },
 )
 

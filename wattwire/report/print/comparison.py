@@ -32,9 +32,9 @@ PHRASES = Phrases(
             "{runs:plural run})."
         ),
         "basis": (
-            "Each ratio is the geometric mean of head divided by the geometric mean of base ("
-            "{method}). Intervals are simultaneous at {confidence:confidence} over "
-            "{answers:plural answer}{looks} (Bonferroni: each at {level:confidence}). "
+            "Each ratio is the geometric mean of head divided by the geometric mean of base "
+            "({method}). Intervals are simultaneous at {confidence:confidence} over "
+            "{answers:plural answer}{looks} (Bonferroni: each interval is at {level:confidence}). "
             "“Worse”: the whole interval is beyond the margin. “Not worse”: no part of the "
             "interval is beyond the margin."
         ),

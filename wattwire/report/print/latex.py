@@ -75,7 +75,7 @@ def escaped(text: str) -> str:
 
 
 def _with_script(text: str, sign: str, digits: dict[str, str], pattern: re.Pattern[str]) -> str:
-    """Return `text` escaped for LaTeX, with superscript and subscript digits as scripts."""
+    """Escape `text` for LaTeX, and typeset superscript and subscript digits as scripts."""
     scripts = [f"${sign}{{{''.join(digits[c] for c in run)}}}$" for run in pattern.findall(text)]
     between = [escaped(text_part) for text_part in pattern.split(text)]
     return "".join(a + b for a, b in zip(between, [*scripts, ""], strict=True))

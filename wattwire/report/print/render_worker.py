@@ -1,7 +1,7 @@
 """Draw charts in a separate process, as SVG for page and print, and as PDF.
 
 The drawing library holds the interpreter lock for most of its work, so threads would not draw in
-parallel. Requests and replies are JSON lines, with one reply per request. The process exits when
+parallel. Requests and replies are JSON lines. Each request has one reply. The process exits when
 its input ends, which also happens when its parent exits. It starts quickly, because it imports no
 other part of the report. `shared` returns the Pen of the calling process.
 """
@@ -108,7 +108,7 @@ def size_px(svg: str) -> tuple[float, float]:
     """Return the width and the height of an SVG in px. Raises ValueError if they are missing."""
     match = SIZE.search(svg)
     if match is None:
-        raise ValueError("svg: no width and height in the first element")
+        raise ValueError("svg: the first element has no width and height")
     return float(match[2]), float(match[3])
 
 

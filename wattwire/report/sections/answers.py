@@ -43,9 +43,10 @@ PHRASES = Phrases(
     {
         "title": "Answers",
         "one_block": (
-            "One block gives no interval per treatment and cannot separate drift from the "
-            "effects. The ratios below are main effects of the factorial design: the other "
-            "factors act as replication, and their interactions are part of the error."
+            "One block gives no interval per treatment and cannot separate drift from the effects. "
+            "The ratios below are main effects of the factorial design: runs at different levels "
+            "of the other factors serve as replicates, and interactions with these factors are "
+            "part of the error."
         ),
         "baseline_without_run": (
             "{planned} has no valid run, so the baseline is {baseline}, the first level with a "
@@ -57,15 +58,17 @@ PHRASES = Phrases(
         ),
         "question": "{id}  {text}",
         "not_answered": (
-            "Not answered, because this campaign holds the question's factors at one level."
+            "Not answered, because all runs of this campaign have the same level of the question's "
+            "factors."
         ),
         "level": "{claim}: {outcome}.",
         "other_levels": (
-            "The {response} of the other {levels:plural level} of {factor} ranges from "
-            "{lowest:number} to {highest:number}{unit}: {outcomes:listed} (see the table "
-            "“{table}”). Their baseline is {baseline}{default}."
+            "For the other {levels:plural level} of {factor}, the {response} is {lowest:number} to "
+            "{highest:number}{unit} at the baseline: {outcomes:listed} (see the table “{table}”). "
+            "The baseline is {baseline}{default}."
         ),
-        "times": " times",
+        "times": " times the value",
+        "above": "{unit} above the value",
         "outcome_count": "{levels} {outcome}",
         "default_baseline": (
             ", the first level, because the study names no baseline (answers.baseline)"
@@ -77,26 +80,27 @@ PHRASES = Phrases(
         # The figure of ratios.
         "figure": "Ratios with their intervals",
         "caption": (
-            "Geometric-mean ratios. The bars are simultaneous {confidence:confidence} "
-            "intervals over a family of {family:plural answer}.{margin}"
+            "Points are ratios of geometric means. Bars are {confidence:confidence} intervals that "
+            "are simultaneous over a family of {family:plural answer}.{margin}"
         ),
         "caption_margin": " The grey band is the study's margin of ± {margin:percent}.",
         # The table of all answers.
         "table": "All answers",
         "table_of_differences": "Answers as differences",
-        "share": "a share, compared by difference; see below",
+        "share": "a share; shares are compared by their difference (see below)",
         "no_logarithm": (
-            "no ratio, because at least one run's value has no logarithm; see the differences below"
+            "no ratio, because the value of at least one run has no logarithm; see the differences "
+            "below"
         ),
         "note": (
             "Family: {family} ({intervals:plural interval}, simultaneous at "
             "{confidence:confidence}, Bonferroni). {registration}. Estimand: the ratio of "
             "geometric means within blocks, averaged with equal weight over the combinations of "
-            "the other factors. “Different”: the interval excludes 1. “Equivalent”: the interval "
-            "is inside the study's margin. “Not larger than the A/A noise”: the interval "
-            "excludes 1, but two identical labels may differ by as much (the far end of the "
-            "interval of B / A; see the control runs). “No difference detected”: every other "
-            "result; it does not show that there is no difference."
+            "the other factors' levels. “Different”: the interval excludes 1. “Equivalent”: the "
+            "interval is inside the study's margin. “Not larger than the A/A noise”: the interval "
+            "excludes 1, but the results of one treatment under two labels may differ by as much "
+            "(the far end of the interval of B / A; see the control runs). “No difference "
+            "detected”: every other result; it does not show that there is no difference."
         ),
         "whole_family": "all answers below",
         "registered": "The study registered these questions",
@@ -110,7 +114,7 @@ PHRASES = Phrases(
         "edited": "{files:listed} edited",
         "limits_changed": "validity limits changed",
         # Ratios at each level of the other factors.
-        "by_level": "Ratios by level of the other factors",
+        "by_level": "Ratios at each level of the other factors",
         "by_level_note": (
             "Exploratory: {confidence:confidence} intervals, not corrected for multiple "
             "comparisons."
@@ -293,7 +297,7 @@ def _other_levels(evidence: Evidence, rest: Sequence[Answer], answers: Answers) 
         response=response.title,
         lowest=first.interval.estimate,
         highest=rest[-1].interval.estimate,
-        unit=PHRASES("times") if is_ratio else f" {response.unit}".rstrip(),
+        unit=PHRASES("times") if is_ratio else PHRASES("above", unit=f" {response.unit}".rstrip()),
         outcomes=[
             PHRASES("outcome_count", levels=count, outcome=outcome)
             for outcome, count in outcomes.most_common()

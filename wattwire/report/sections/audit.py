@@ -27,8 +27,8 @@ PHRASES = Phrases(
         "title": "Audit trail",
         "order": "Runs in order of execution",
         "order_caption": (
-            "Drift appears as a slope, and a disturbance appears as a cluster. Dashed lines "
-            "separate blocks. Hollow marks are excluded runs."
+            "Drift appears as a slope, and a disturbance appears as a cluster of runs. Dashed "
+            "lines separate blocks. Hollow marks are excluded runs."
         ),
         "no_attempt": "No run was attempted.",
         "excluded": "Excluded: {excluded:count} of {runs:plural run}.",
@@ -39,9 +39,9 @@ PHRASES = Phrases(
         ),
         "verdicts": "Attempts with problems or retries",
         "verdicts_note": (
-            "The other {others:plural attempt} completed with the verdict valid. An outcome "
-            "is a result and does not exclude a run. Only a verdict other than valid excludes "
-            "it."
+            "The other {others:plural attempt} completed with the verdict “valid”. An outcome is a "
+            "result and does not exclude the run. Only a verdict other than “valid” excludes a "
+            "run."
         ),
         "unusable": "Runs that are not valid",
         "no_reason": "no reason recorded",

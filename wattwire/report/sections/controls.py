@@ -26,10 +26,10 @@ PHRASES = Phrases(
     {
         "title": "Control runs",
         "what": (
-            "Each block also measures one treatment{treatment} three times: under two labels, "
-            "A and B, and with the sampler paused during the window. The difference between A "
-            "and B is noise. The answers claim an effect only if it exceeds the far end of "
-            "the interval of B / A. No other table of responses includes these runs."
+            "In each block, one treatment{treatment} was also measured three times: under two "
+            "labels, A and B, and with the sampler paused during the window. The difference "
+            "between A and B is noise. An effect is claimed only if it exceeds the far end of the "
+            "interval of B / A. No other table of responses includes these runs."
         ),
         "treatment": " ({treatment})",
         "none_valid": "No control run is valid.",
@@ -39,9 +39,9 @@ PHRASES = Phrases(
             "difference {mean:number}{unit}"
         ),
         "note": (
-            "Geometric mean over blocks; with at least {pairs} pairs, also a "
-            "{confidence:confidence} t interval. Without the sampler, CPU time is read "
-            "only at the start and the end of the window."
+            "Each ratio is a geometric mean over blocks. With at least {pairs} pairs, it has a "
+            "{confidence:confidence} t interval. Without the sampler, CPU time is read only at the "
+            "start and the end of the window."
         ),
     },
 )

@@ -34,20 +34,20 @@ PHRASES = Phrases(
     "costs",
     {
         "title": "CPU, memory and energy",
-        "none": "No valid run has a cost.",
+        "none": "No valid run has a measured cost.",
         # The figure of runs.
         "figure": "{response:capital}, every valid run",
         "caption": (
-            "Each dot is a run. The black bar is the geometric mean of its group. The "
-            "vertical position is by rank and only separates the dots."
+            "Each dot is a run. Each black bar is the geometric mean of a group of runs. The "
+            "vertical position of a dot depends on its rank and only separates the dots."
         ),
         "axis": "{response} ({unit}, log scale)",
         # CPU and memory.
         "by_role": "CPU and memory by cell and role",
         "by_role_note": (
-            "Each value is the mean over the nodes of the role. The middle value is the "
-            "geometric mean over the valid runs of the row{pooled}. The range spans the runs "
-            "and is not a confidence interval."
+            "The value of a run is the mean over the nodes of the role. The middle value is the "
+            "geometric mean over the valid runs of the row{pooled}. The range extends from the "
+            "lowest to the highest run and is not a confidence interval."
         ),
         "pooled": ", which pool {factors:listed}",
         # Energy.
@@ -55,22 +55,22 @@ PHRASES = Phrases(
         "absent": "Absent: {meters}.",
         "energy": "Measured energy",
         "energy_note": (
-            "Standing energy = (silent power − machine power) × window length; message energy "
-            "= (power in the window − silent power) × window length; the total is their sum. "
-            "Joules per message are paired within blocks. With three or more blocks, they "
-            "have a 95 % t interval. Below the resolution, the table gives only an upper "
-            "limit."
+            "Standing energy = (silent power − machine power) × window length; message energy = "
+            "(power in the window − silent power) × window length; the total is the sum of both. "
+            "Joules per message are computed for each block. With three or more blocks, the table "
+            "gives their mean with a 95 % t interval. If the mean is below the resolution, the "
+            "table gives only an upper limit."
         ),
         "estimate": "Modelled energy: an estimate, not a measurement",
         "estimate_warning": (
-            "This estimate is CPU time multiplied by an assumed range of energy per CPU second. "
-            "It adds no information to CPU time. The range is an assumption, not a confidence "
-            "interval. No test, ranking or answer on this page uses it."
+            "This estimate is CPU time multiplied by an assumed range of energy per CPU second. It "
+            "adds no information to CPU time. The range is an assumption, not a confidence "
+            "interval. No test, ranking or answer on this page uses this estimate."
         ),
         "estimate_table": "Estimated energy by cell and role",
         "estimate_note": (
-            "Each estimate is a mean over the runs of the row and spans the lowest to the "
-            "highest assumption."
+            "Each range is a mean over the runs of the row. It extends from the lowest to the "
+            "highest assumed energy per CPU second."
         ),
     },
 )

@@ -20,7 +20,7 @@ PHRASES = Phrases(
     "counts",
     {
         "title": "Counts, losses, starts",
-        "no_usable_run": "No valid run has counts.",
+        "no_usable_run": "There are no counts, because no run is valid.",
         "none_lost": "None of {expected:count} expected deliveries was lost.",
         "lost": (
             "Lost: {lost:count} of {expected:count} expected deliveries ({share:percent}), in "
@@ -35,21 +35,22 @@ PHRASES = Phrases(
             "left no records."
         ),
         "what_failed_means": (
-            "A failed call ended with an error before its timeout. Like a lost call, it counts "
-            "as +∞ in latency."
+            "A failed call ended with an error before its timeout. In latency percentiles, a "
+            "failed call counts as +∞, like a lost call."
         ),
         "table": "Messages",
         "note": (
-            "“Expected”: one delivery per subscriber and message, or one per call. “Received”: "
-            "deliveries that arrived at least once. “Failed”: calls that ended with an error "
-            "before their timeout. Received + failed + lost = expected; duplicates are counted "
-            "separately.{warm_up}"
+            "“Expected”: one delivery for each subscriber of each message, or one for each call. "
+            "“Received”: deliveries that arrived at least once. “Failed”: calls that ended with an "
+            "error before their timeout. Received + failed + lost = expected; duplicates are "
+            "counted separately.{warm_up}"
         ),
         "note_warm_up": " These counts include the warm-up; latency and costs do not.",
         "starts": "Time from process start to READY",
         "starts_note": (
-            "Start: from the process's first statement to READY. Discovery: from the endpoint's "
-            "creation to the match; “–” if the middleware does not report it."
+            "“Start”: the time from the process's first statement to READY. “Discovery”: the time "
+            "from the creation of the endpoint to the match with its peer; “–” if the middleware "
+            "does not report it."
         ),
     },
 )

@@ -1,4 +1,4 @@
-"""Build the section on the study design, with goal, questions, metrics and executed runs."""
+"""Build the section on the study design: goal, questions, metrics and executed runs."""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ PHRASES = Phrases(
     {
         "title": "Explore the runs",
         "introduction": (
-            "Select a response, a kind of chart and the levels to show. The levels filter the "
-            "chart below and every table with rows for these levels. They do not change other "
-            "figures or numbers that pool over a factor. Results from this section are "
-            "exploratory."
+            "Select a response, a kind of chart and the levels to show. The selected levels filter "
+            "the chart below and every table that has rows for single levels. They do not "
+            "change other figures, or numbers that are pooled over a factor. Results from this "
+            "section are exploratory."
         ),
         "thinned": (
             "The chart shows about {shown:count} of {runs:count} runs: the same share of each "
@@ -53,31 +53,31 @@ PHRASES = Phrases(
         "violin": "violins",
         "violin_caption": (
             "Each row is a treatment, and each dot is a run. With {runs_min} or more runs, a "
-            "violin shows their density, estimated with Scott's bandwidth. All violins have "
-            "the same width."
+            "violin shows the density of the runs, estimated with Scott's bandwidth. All violins "
+            "have the same width."
         ),
         "ecdf": "cumulative share of runs",
         "ecdf_caption": (
-            "Cumulative share of the displayed runs at or below each value. Each step is a run, "
-            "not a message."
+            "Each curve gives the share of the displayed runs at or below each value. Each step is "
+            "a run, not a message."
         ),
         "interaction": "means by two factors",
         "interaction_caption": (
-            "Means over the runs shown (geometric on a log scale). Bars are 95 % t intervals of "
-            "single means over three or more runs. For differences, see the answers, which "
-            "compare within blocks. Nonparallel lines suggest an interaction."
+            "Points are means over the displayed runs (geometric means on a log scale). Bars are "
+            "95 % t intervals, each for one mean of three or more runs. For differences, see the "
+            "answers, which compare runs within blocks. Nonparallel lines suggest an interaction."
         ),
         "scatter": "one response against another",
         "scatter_caption": "Small points are runs; large points are the medians of the treatments.",
         "heat": "heat map",
         "heat_caption": (
-            "Each cell is the mean over its runs (geometric on a log scale). A cell without runs "
-            "is white."
+            "Each cell shows the mean over its runs (the geometric mean on a log scale). A cell "
+            "without runs is white."
         ),
         "order": "runs in order of execution",
         "order_caption": (
-            "Drift appears as a slope, and a disturbance appears as a cluster. Dashed lines "
-            "separate blocks. Hollow marks are excluded runs."
+            "Drift appears as a slope, and a disturbance appears as a cluster of runs. Dashed "
+            "lines separate blocks. Hollow marks are excluded runs."
         ),
     },
 )

@@ -1,4 +1,4 @@
-"""Build the section on findings, with the finding of each detector or the reason for none."""
+"""Build the section with the finding of each detector, or the reason why it has none."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ PHRASES = Phrases(
         "phases": "Duration of a run's phases",
         "round_trips": "Harness cost per round trip: a cell's kit compared with a bare client",
         "round_trips_note": (
-            "The cell's round trips were compared with those of a bare client of the same "
-            "library, in interleaved pairs of runs before the campaign ({bytes} B, on one "
-            "core of this machine). Latencies of the campaign include this cost."
+            "Before the campaign, round trips of the cell and of a bare client of the same library "
+            "were measured in interleaved pairs of runs ({bytes} B, on one core of this machine). "
+            "The latencies of the campaign include the cost that this comparison shows."
         ),
         "not_measured": (
             "The harness cost per round trip was not measured here{which}. Use `wattwire "

@@ -1,4 +1,4 @@
-"""Build the section on latency, with curves that include losses and percentiles over runs."""
+"""Build the section on latency: curves that include losses, and percentiles over runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ PHRASES = Phrases(
         ),
         "undated": (
             "{losses:plural lost message has/lost messages have} no recorded send time. The "
-            "quantiles include such messages, and the time series places them at its end."
+            "quantiles include these messages, and the time series shows them at its end."
         ),
     },
 )

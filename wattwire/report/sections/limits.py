@@ -15,9 +15,10 @@ PHRASES = Phrases(
         "title": "Limits",
         "table": "Limits on responses",
         "note": (
-            "Intervals over run summaries, in the response's unit, simultaneous over all limits "
-            "at {confidence:confidence} (Bonferroni). “Holds”: the whole interval is within the "
-            "limit. “Broken”: the whole interval is beyond the limit."
+            "Each interval is computed from one value per run, in the response's unit. The "
+            "intervals are simultaneous over all limits at {confidence:confidence} (Bonferroni). "
+            "“Holds”: the whole interval is within the limit. “Broken”: the whole interval is "
+            "beyond the limit."
         ),
     },
 )

@@ -24,8 +24,9 @@ PHRASES = Phrases(
     {
         "title": "Tests used in published papers",
         "introduction": (
-            "This section applies tests that papers use to the runs of this campaign, for "
-            "comparison with published results. The answers above do not use them."
+            "For comparison with published results, this section analyses the runs of this "
+            "campaign with tests that are common in papers. The answers above do not use these "
+            "tests."
         ),
         "folded": ("Normality, transformation, outliers, tests: {walks:plural analysis/analyses}"),
         # Cautions.
@@ -34,9 +35,9 @@ PHRASES = Phrases(
             "so the actual significance level differs from the nominal level."
         ),
         "outliers_removed": (
-            "Removing outliers before a test raises its false-positive rate, here to "
-            "{worst:percent} instead of the nominal 5 % (simulated, table below). If outliers "
-            "were removed, the tables give both results."
+            "Removing outliers before a test raises the test's false-positive rate, here to "
+            "{worst:percent} instead of the nominal 5 % (simulated, see the table below). If "
+            "outliers were removed, the tables give the results with and without them."
         ),
         "reversed": (
             "In {changed} of {walks:plural analysis/analyses}, removing outliers reverses the "
@@ -47,24 +48,25 @@ PHRASES = Phrases(
             "few values to test."
         ),
         "blocks_ignored": (
-            "These tests ignore the blocks of the design. Each row gives the share of the "
-            "scatter that blocks explain. A comparison within blocks excludes this share."
+            "These tests ignore the blocks of the design. Each row gives the share of the scatter "
+            "that differences between blocks explain. A comparison within blocks excludes this "
+            "share."
         ),
         "some_pooled": (
-            "In {pooled} of {walks:plural analysis/analyses}, the groups pool other factors, whose "
-            "effects count as scatter."
+            "In {pooled} of {walks:plural analysis/analyses}, each group pools all levels of other "
+            "factors, so the effects of these factors count as scatter."
         ),
         # Result of each analysis.
         "summary": "Result of each analysis",
         "summary_note": (
-            "Steps: (1) Shapiro–Wilk in each group; (2) if a group is not normal, a Box–Cox "
-            "power for all groups, which is kept only if every group then passes; (3) "
-            "outliers by interquartile fences; (4) Brown–Forsythe for equal variances; (5) t, "
-            "ANOVA, Welch's or Kruskal–Wallis; (6) pairwise tests if that test rejects. Every "
-            "test has a 5 % level, pairwise tests after correction. The results are "
-            "exploratory: p values are not corrected over the rows of this table. “Scatter of "
-            "blocks” gives the blocks' share of the sum of squares within groups, and the "
-            "share expected by chance."
+            "Steps: (1) a Shapiro–Wilk test of each group; (2) if a group is not normal, a Box–Cox "
+            "transformation of all groups, which is kept only if every group then passes the test; "
+            "(3) a search for outliers with interquartile fences; (4) a Brown–Forsythe test of "
+            "equal variances; (5) a t test, ANOVA, Welch's test or a Kruskal–Wallis test of all "
+            "groups; (6) pairwise tests if the test of step 5 rejects. Every test has a level of 5 "
+            "%; pairwise tests have it after correction. The results are exploratory: p values are "
+            "not corrected over the rows of this table. “Scatter of blocks” gives the share of the "
+            "sum of squares within groups that blocks explain, and the share expected by chance."
         ),
         "groups": "{factors:listed}",
         "groups_kept": "{factors:listed} (only {levels})",
@@ -75,27 +77,30 @@ PHRASES = Phrases(
         # Simulated error rates.
         "rates": "False-positive rate of this procedure",
         "rates_note": (
-            "Each row simulates {trials:count} campaigns with the group sizes nearest to "
-            "those above. The rates are those of the test over all groups, without pairwise "
-            "tests."
+            "Each row is based on {trials:count} simulated campaigns whose group sizes are the "
+            "nearest available to those above. The rates apply to the test over all groups, "
+            "without pairwise tests."
         ),
         "aligned": "Interactions by aligned ranks",
         "aligned_note": (
             "Each effect is aligned and ranked separately (type III), and runs are treated as "
-            "unpaired. This is not a test of ratios: in every simulated trial, it reports two "
-            "multiplicative factors (×3 and ×5) as an interaction. For ratios, see the "
-            "answers."
+            "unpaired. This is not a test of ratios: in every simulated trial, it reported an "
+            "interaction of two factors with purely multiplicative effects (×3 and ×5). For "
+            "ratios, see the answers."
         ),
         # Steps of an analysis.
         "walk": "{response} by {groups}",
-        "pooled": "The groups pool {factors:listed}, whose effects count as scatter.",
+        "pooled": (
+            "Each group pools all levels of {factors:listed}, so the effects of these factors "
+            "count as scatter."
+        ),
         "omitted": "Omitted: {runs:plural run} without this response.",
         "steps": "Steps: {walk}",
         "fences": "fences {low:number} to {high:number}",
         "nothing_decided": "no verdict",
         "differs": "differs ({method})",
         "no_difference": "no difference detected ({method})",
-        "powerless": "cannot reject at these sizes, whatever the data ({method})",
+        "powerless": "cannot reject with groups of these sizes, whatever the values ({method})",
         "pairs": "Pairs: {walk}",
     },
 )

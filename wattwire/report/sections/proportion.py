@@ -30,50 +30,52 @@ PHRASES = Phrases(
     {
         "title": "Is energy proportional to time and resources?",
         "no_energy": (
-            "This question has no answer here, because no meter measured energy. An estimate "
-            "from CPU time would be proportional to CPU time by construction."
+            "This question has no answer here, because no meter measured energy. An energy "
+            "estimate from CPU time would be proportional to CPU time by construction."
         ),
         "lead": (
-            "Association is not proportionality. Energy is proportional to a quantity if b is 1 "
-            "in the model energy ~ quantity to the power of b. Points are treatments (medians "
-            "over their runs), not runs."
+            "Association is not proportionality. Energy is proportional to a quantity if b is 1 in "
+            "the model energy ~ quantity to the power of b. Each point is a treatment (the median "
+            "over its runs), not a run."
         ),
         "table": "Energy against time and resources",
         "rho": "{rho:number} ({p:p 3}, {method})",
         "note": (
             "The 95 % intervals are not corrected for multiple comparisons, so they are "
             "exploratory. Rank intervals need at least ten treatments. “About proportional”: the "
-            "whole interval of b is between {low:g} and {high:g}; “cannot tell”: it includes 1 "
-            "and extends beyond these limits. “Within treatments”: correlation over runs after "
-            "subtracting each treatment's mean."
+            "whole interval of b is between {low:g} and {high:g}; “cannot tell”: the interval "
+            "includes 1 and extends beyond these limits. “Within treatments”: the correlation over "
+            "runs after the mean of the treatment is subtracted from each run."
         ),
         "without_points": "No treatment has values of energy and {quantities:listed}.",
         "without_points_of": (
             "No treatment of {where} has values of energy and {quantities:listed}."
         ),
         "shared_by_cpu": (
-            "A meter that divides a machine's energy by CPU time, as software meters do for "
-            "single processes, makes energy correlate with CPU time by construction."
+            "Some meters divide the energy of a machine among its processes by CPU time, for "
+            "example software meters for single processes. With such a meter, energy correlates "
+            "with CPU time by construction."
         ),
         "fold": "Energy–delay products and Pareto fronts",
         "scatter": "{energy:capital} against {delay}",
         "scatter_caption": (
-            "Small points are runs; large points are the medians of the treatments. Both values "
-            "are better towards the lower left. The figure omits runs without positive values of "
-            "both."
+            "Small points are runs; large points are the medians of the treatments. Points closer "
+            "to the lower left corner are better in both quantities. The figure omits runs that "
+            "lack a positive value of either quantity."
         ),
         "products": "{energy:capital} times {delay}",
         "products_note": (
-            "Medians over runs. The product is a geometric mean over runs, with a 95 % t "
-            "interval if three or more runs have both values. “On the front”: no other treatment "
-            "is lower in one value without being higher in the other. For differences between "
-            "neighbours, see the answers. Rows are sorted by product."
+            "Values are medians over runs. The product is a geometric mean over runs, with a 95 % "
+            "t interval if three or more runs have both values. “On the front”: every other "
+            "treatment with a lower value of one quantity has a higher value of the other. For "
+            "differences between neighbours, see the answers. Rows are sorted by product."
         ),
         "products_note_of_many": (
-            "Medians over runs. The product is a geometric mean over runs, with a 95 % t "
-            "interval if three or more runs have both values. “On the front”: no other treatment "
-            "there is lower in one value without being higher in the other. For differences "
-            "between neighbours, see the answers. Rows are sorted by product."
+            "Values are medians over runs. The product is a geometric mean over runs, with a 95 % "
+            "t interval if three or more runs have both values. “On the front”: every other "
+            "treatment of the same group with a lower value of one quantity has a higher value of "
+            "the other. For differences between neighbours, see the answers. Rows are sorted by "
+            "product."
         ),
     },
 )

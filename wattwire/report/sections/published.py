@@ -28,10 +28,11 @@ PHRASES = Phrases(
             "Copy the file there to compare published and measured numbers."
         ),
         "what": (
-            "Published numbers are as printed{source}. They come from another machine, "
-            "instrument and window, so the comparison is descriptive, without tests. Our CPU "
-            "values are in per cent of one core, for one node of the role. Our windows last "
-            "{windows}. Energy grows with the window, but power does not."
+            "The published numbers are shown as printed{source}. They come from a different "
+            "machine, a different instrument and a window of different length, so the comparison "
+            "is descriptive, without tests. Our CPU values are in per cent of one core, for one "
+            "node of the role. Our windows last {windows}. Energy grows with the length of the "
+            "window, but power does not."
         ),
         "source": " (doi {source})",
         "no_window": "an unknown time (no valid run)",
@@ -42,10 +43,10 @@ PHRASES = Phrases(
         "where": "Table {name}",
         "table": "{where}: {role}{constants}",
         "constants": " ({levels})",
-        "note": "With three or more runs: a 95 % t interval over runs.",
+        "note": "With three or more runs, each measured value has a 95 % t interval over runs.",
         "note_of_nodes": (
-            "With three or more runs: a 95 % t interval over runs. The value is the mean over "
-            "all nodes of the role; “each node” lists the nodes separately."
+            "With three or more runs, each measured value has a 95 % t interval over runs. The "
+            "value is the mean over all nodes of the role; “each node” lists the nodes separately."
         ),
         # Reasons why a published row has no measured counterpart.
         "no_role": "no {role} in these runs",

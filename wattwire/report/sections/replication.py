@@ -298,7 +298,7 @@ def _differs_by_default(check: Check) -> bool:
 
 
 def _printed(text: str) -> str:
-    """Format a printed number in the notation of the page, with all digits."""
+    """Format a printed number with all its digits, in the notation of the page."""
     mantissa, e, exponent = text.lower().partition("e")
     return f"{mantissa}·10{words.superscript(int(exponent))}" if e else text
 

@@ -30,10 +30,10 @@ PHRASES = Phrases(
             "Copy the file there to compare published and measured numbers."
         ),
         "what": (
-            "Published numbers are as printed{source}, including errors. They come from other "
-            "machines, versions and instruments, so the comparison is descriptive, without "
-            "tests. Our numbers are medians over the runs of a cell. {best}: ratio to the lowest "
-            "value of the column. The published ratios are as printed in the paper."
+            "The published numbers are shown as printed{source}, including errors. They come from "
+            "other machines, versions and instruments, so the comparison is descriptive, without "
+            "tests. Our numbers are medians over the runs of a cell. “{best}”: the ratio to the "
+            "lowest value of the column. The published ratios are as printed in the paper."
         ),
         "source": " (doi {source})",
         "best": "× best",
@@ -43,7 +43,7 @@ PHRASES = Phrases(
         # A table.
         "table": "{response:capital}{unit}",
         "unit": " ({unit})",
-        "note": "Here: median of {runs} per cell{pooled}.",
+        "note": "The values measured here are medians of {runs} per cell{pooled}.",
         "runs": "{runs:plural run}",
         "several_runs": "{fewest} to {most:plural run}",
         "pooled": ", pooled over {factors:listed}",
@@ -190,7 +190,7 @@ def _columns(
 def _put_medians(
     rows: list[Levels], place: int, medians: Sequence[float | None], was_measured: bool
 ) -> None:
-    """Add the medians of a column to the rows, with their ratios to the lowest positive median."""
+    """Add to each row the median of a column and its ratio to the lowest positive median."""
     positive = [median for median in medians if median is not None and median > 0]
     for row, median in zip(rows, medians, strict=True):
         row[f"{place} here"] = median

@@ -1,4 +1,4 @@
-"""Build the section on system calls, with calls by treatment and the largest differences.
+"""Build the section on system calls: the calls by treatment, and the largest differences.
 
 Separate runs count system calls. Their times are not used.
 """
@@ -26,14 +26,15 @@ PHRASES = Phrases(
     {
         "title": "System calls",
         "what": (
-            "After all other runs, {runs:plural separate run} counted system calls. No other "
-            "number on this page comes from runs of this kind. Calls are divided by the "
+            "After all other runs, the system calls of {runs:plural separate run} were counted. No "
+            "other number on this page comes from such runs. The number of calls is divided by the "
             "number of messages sent. {method}"
         ),
         "strace": (
-            "strace -c -f counted all system calls of each process. The counts include "
-            "start-up and exit, whose share decreases with the number of messages. The time "
-            "of a call is its CPU time in the kernel as reported by strace, including tracing."
+            "strace -c -f counted all system calls of each process. The counts include the start "
+            "and the exit of the process, whose share decreases with the number of messages. The "
+            "time of a call is its CPU time in the kernel as reported by strace, including the "
+            "cost of tracing."
         ),
         "ebpf": (
             "The kernel (eBPF) counted the system calls from the end of the silent baseline "
@@ -43,40 +44,42 @@ PHRASES = Phrases(
             "also wait. CPU time in the kernel covers the process tree and has the resolution "
             "of the kernel's clock tick."
         ),
-        "instead": "strace was used instead of counting in the kernel: {reason}.",
+        "instead": "The calls were counted with strace instead of in the kernel: {reason}.",
         "uncounted": (
             "{calls:plural call was/calls were} not counted, because the tables were full."
         ),
-        "none_valid": "No run that counts system calls is valid.",
+        "none_valid": "No run in which system calls were counted is valid.",
         "one_treatment": "the treatment",
         "table": "System calls and kernel time",
-        "note": "Means per message over the runs that count system calls.",
+        "note": (
+            "Each value is a mean per message over the runs in which system calls were counted."
+        ),
         # The figure.
         "figure": "System calls per message",
         "caption": (
-            "System calls per message by call, summed over all process trees. The most frequent "
-            "calls have separate colours."
+            "Number of system calls per message, by name of the call, summed over all process "
+            "trees. The most frequent calls have separate colours."
         ),
         # Comparison of the most and the least efficient treatment.
         "sides": "Comparison of the most and the least efficient treatment",
         "sides_note": (
-            "Values per message, summed over all process trees. An efficient treatment uses "
-            "little CPU time per message, by the median of the timed runs. A call that differs "
-            "is not necessarily the cause."
+            "Values are per message and summed over all process trees. The efficiency of a "
+            "treatment is its median CPU time per message in the timed runs. If the counts of a "
+            "call differ, this call is not necessarily the cause of the difference in CPU time."
         ),
         "difference": (
-            "{level}{worst} used {ratio} times the CPU time of {best} and made "
-            "{worst_calls:number 3} system calls per message against {best_calls:number 3}.{calls}"
+            "{level}{worst} used {ratio} times the CPU time of {best} and made {worst_calls:number "
+            "3} system calls per message, compared with {best_calls:number 3}.{calls}"
         ),
         "level": "{level}: ",
-        "calls": " They differ most in {calls:listed}.",
+        "calls": " The counts differ most for {calls:listed}.",
         "call": "{call} ({counts})",
         "counts": "{first:number 2} against {second:number 2}",
         # Table of all calls.
         "each": "Every system call",
         "each_note": (
-            "The table omits calls made fewer than {least:g} times per message; the sums include "
-            "them."
+            "The table omits calls that were made fewer than {least:g} times per message; the sums "
+            "include them."
         ),
     },
 )

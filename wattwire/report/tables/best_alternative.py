@@ -20,10 +20,10 @@ PHRASES = Phrases(
         "open": "not significantly higher",
         "higher": "higher",
         "note": (
-            "“At most”: upper limit of the ratio to the truly lowest alternative. All limits and "
-            "outcomes hold simultaneously at {confidence:confidence}. The truly lowest "
-            "alternative may be any that is “not significantly higher”, not only the one with "
-            "the smallest estimate."
+            "“At most”: the upper limit of the ratio of this alternative to the truly lowest "
+            "alternative. All limits and outcomes apply simultaneously at {confidence:confidence}. "
+            "Each alternative that is “not significantly higher” may be the truly lowest, not only "
+            "the alternative with the smallest estimate."
         ),
     },
 )

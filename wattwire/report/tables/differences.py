@@ -35,24 +35,28 @@ PHRASES = Phrases(
         "are": "are",
         "title": "Answers as differences",
         "note": (
-            "This table contains shares, and responses that are zero or negative in some "
-            "runs. The estimand is the typical difference (Hodges–Lehmann) of runs that "
-            "differ only in the factor: in pairs within blocks, or as two samples if nothing "
-            "else varies. With too few pairs for the confidence level, it is the mean over "
-            "the pairs, with a t interval. Differences are in the response's unit and belong "
-            "to the same family as the ratios. “Different”: the interval excludes 0. A "
-            "relative margin does not apply to a difference, so no result here is equivalent. "
-            "A typical difference does not show whether small and large treatments differ by "
-            "different amounts. The table also gives the difference of arithmetic means "
-            "within blocks, with a t interval. Outliers shift this difference, and its pooled "
-            "error assumes that small and large levels have equal variance."
+            "This table contains shares, and responses that are zero or negative in some runs. The "
+            "estimand is the typical difference (Hodges–Lehmann) of runs that differ only in the "
+            "factor. The runs are compared in pairs within blocks or, if the campaign has one "
+            "block and only one factor, as two samples. With too few pairs for the confidence "
+            "level, the estimate is the mean over the pairs, with a t interval. Differences are in "
+            "the response's unit and belong to the same family as the ratios. “Different”: the "
+            "interval excludes 0. A relative margin does not apply to a difference, so no result "
+            "here is equivalent. A typical difference does not show whether the difference is "
+            "larger in treatments with larger values. The table also gives the difference of "
+            "arithmetic means within blocks, with a t interval. Outliers shift this difference, "
+            "and its pooled error assumes that levels with small values and levels with large "
+            "values have equal variance."
         ),
         "ranks_of_pairs": "ranks of {pairs} pairs",
         "ranks_of_samples": "ranks of two samples",
         "means_of_pairs": "means of {pairs} pairs",
         "means": "means",
         "by_level": "Does the difference change with the other factors?",
-        "by_level_note": ("Exploratory: each interval is separate, at {confidence:confidence}."),
+        "by_level_note": (
+            "Exploratory: {confidence:confidence} intervals, not corrected for multiple "
+            "comparisons."
+        ),
     },
 )
 

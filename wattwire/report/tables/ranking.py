@@ -30,16 +30,16 @@ PHRASES = Phrases(
         ),
         "agreement_unknown": "The agreement of the two rankings is unknown: {reason}.",
         "agreement": (
-            "Agreement of the two rankings: Spearman's ρ {rho:number} over the "
-            "{treatments:plural treatment} in both ({p:p}{interval}; exploratory)."
+            "Agreement of the two rankings: Spearman's ρ {rho:number} over the {treatments:plural "
+            "treatment} in both rankings ({p:p}{interval}; exploratory)."
         ),
         "interval": ", 95 % interval {low:number} to {high:number}",
         "note_here": (
-            "Here: geometric mean over runs, with a 95 % t interval if there are three or "
-            "more runs. The order of neighbours with overlapping intervals is uncertain."
+            "“Here”: the geometric mean over runs, with a 95 % t interval if there are three or "
+            "more runs. If the intervals of neighbours overlap, their order is uncertain."
         ),
         "note_published": (
-            "Published: the product of the printed {columns:listed}, each summed over the roles "
+            "“Published”: the product of the printed {columns:listed}, each summed over the roles "
             "for which the paper prints it. The paper may not print this product."
         ),
     },

@@ -37,54 +37,56 @@ PHRASES = Phrases(
     {
         "title": "Sensitivity checks: ranks, effect sizes, assumptions",
         "assumed": (
-            "Assumptions of the intervals: all treatments have the same error variance, and "
-            "errors are independent. In simulations with three or more levels, one level with "
-            "four times the standard deviation raised the false-positive rate of ratios from 5 % "
-            "to between 10 and 20 %; autocorrelated errors, with all runs of a level in a row, "
-            "raised it to between 11 and 33 %. With random order within blocks, autocorrelation "
+            "Assumptions of the intervals: all treatments have the same error variance, and errors "
+            "are independent. In simulations with three or more levels, a level with four times "
+            "the standard deviation of the others raised the false-positive rate of ratios from 5 "
+            "% to between 10 and 20 %. Autocorrelated errors raised it to between 11 and 33 % if "
+            "all runs of a level were in a row. With random order within blocks, autocorrelation "
             "did not affect ratios but made the intervals of single treatments too narrow. "
             "Outliers (one run in ten, with ten times the standard deviation) lowered the "
             "false-positive rate and widened the intervals. A warning above names each violation "
-            "that these data show. Few runs reveal only large violations."
+            "that these data show. With few runs, only large violations can be detected."
         ),
         "by_ranks": "By ranks",
         "by_ranks_note": (
-            "Each block and level contributes one value: the mean log response over the "
-            "combinations of other factors that have every level in the block. "
-            "Hodges–Lehmann: paired by block with at least {blocks_min} blocks; with fewer "
-            "blocks, from two unpaired samples, whose interval includes the differences "
-            "between blocks. Cliff's δ: the probability that a block at the first level is "
-            "above a block at the second, minus the probability that it is below (Newcombe's "
-            "method 5, unpaired). Friedman and Quade: tests of whether any level of the "
-            "factor differs, by permutation within blocks. Each interval applies separately "
-            "at {confidence:confidence}. The answers are the ratios above."
+            "Each level has one value per block: the mean log response over the combinations of "
+            "other factors that have every level in the block. Hodges–Lehmann: with at least "
+            "{blocks_min} blocks, the values are paired by block; with fewer blocks, they are two "
+            "unpaired samples, and the interval includes the differences between blocks. Cliff's "
+            "δ: the probability that a block's value at the first level exceeds a block's value at "
+            "the second level, minus the probability that it is lower (Newcombe's method 5, "
+            "unpaired). Friedman and Quade: tests of whether any level of the factor differs, by "
+            "permutation within blocks. Each interval has the level {confidence:confidence} "
+            "separately. The answers are the ratios above."
         ),
         "effects": "Effects on each response",
         "effects_note": (
-            "Block analysis of variance on the {scale} scale ({interaction}), with the error "
-            "pooled over treatments. The limits of ω² come from a noncentral F at "
-            "{confidence:confidence} with at most 10 error degrees of freedom, to allow for "
-            "heavy tails. Interactions have a second p, from permuting the residuals within "
-            "blocks, if the first is below {permuted_below:g} on either scale. The results are "
-            "exploratory."
+            "Blocked analysis of variance on the {scale} scale, where an interaction means that "
+            "{interaction}. The error is pooled over treatments. The limits of ω² come from a "
+            "noncentral F at {confidence:confidence} with at most 10 error degrees of freedom, to "
+            "allow for heavy tails. If the p value of an interaction is below {permuted_below:g} "
+            "on either scale, a second p value comes from permuting the residuals within blocks. "
+            "The results are exploratory."
         ),
         # Meaning of an interaction on each scale.
-        "ratios_differ": "ratios differ",
-        "differences_differ": "differences differ",
+        "ratios_differ": "the ratios of one factor depend on the level of the other",
+        "differences_differ": "the differences of one factor depend on the level of the other",
         "interaction": (
-            "{factors:listed}, {response}: {verdict} ({scale} scale, {p:p}, by permutation "
-            "{permuted_p:number 2}){other_scale}{undecided}."
+            "{factors:listed}, {response}: on the {scale} scale, {verdict} ({p:p}; p by "
+            "permutation: {permuted_p:number 2}){other_scale}{undecided}."
         ),
-        "no_sign": "no sign that {interaction}",
-        "other_scale": "; on the {scale} scale {verdict} ({p:p})",
-        "no_sign_there": "there is no sign that {interaction}",
-        "undecided": (". The two p values on that scale disagree, so the result is undecided"),
-        "identical_labels": (
-            "Over all responses, two identical labels differed by more than the "
-            "{confidence:confidence} error limit in {alarms} of {pairs:plural pair}; "
-            "false-positive rate: {rate}."
+        "no_sign": "there is no sign that {interaction}",
+        "other_scale": "; on the {scale} scale, {verdict} ({p:p})",
+        "undecided": ". The two p values on the first scale disagree, so the result is undecided",
+        "aa_alarms": (
+            "Over all responses, the two labels of the same treatment differed by more than the "
+            "{confidence:confidence} error limit in {alarms} of {pairs:plural pair}. {rate}"
         ),
-        "rate": "{low:percent} to {high:percent}",
+        "rate": "The 95 % interval of the false-positive rate is {low:percent} to {high:percent}.",
+        "rate_unknown": (
+            "The false-positive rate cannot be estimated: this needs at least {needed:count} A/A "
+            "comparisons, and there are only {pairs:count}."
+        ),
     },
 )
 
@@ -289,7 +291,7 @@ def interaction_words(
     there, other = SCALES[frozen], SCALES[other_scale]
     contrary = Phrase()
     if on_frozen != on_other:
-        verdict = other if on_other else PHRASES("no_sign_there", interaction=other)
+        verdict = other if on_other else PHRASES("no_sign", interaction=other)
         contrary = PHRASES(
             "other_scale", scale=other_scale, verdict=verdict, p=effects[other_scale].p
         )
@@ -326,8 +328,6 @@ def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase
     rate = (
         PHRASES("rate", low=alarm_rate.low, high=alarm_rate.high)
         if isinstance(alarm_rate, stats.Interval)
-        else alarm_rate
+        else PHRASES("rate_unknown", needed=alarm_rate.needed, pairs=alarm_rate.count)
     )
-    return [
-        PHRASES("identical_labels", confidence=CONFIDENCE, alarms=alarms, pairs=trials, rate=rate)
-    ]
+    return [PHRASES("aa_alarms", confidence=CONFIDENCE, alarms=alarms, pairs=trials, rate=rate)]

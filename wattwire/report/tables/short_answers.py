@@ -15,9 +15,9 @@ PHRASES = Phrases(
     {
         "title": "Summary of answers",
         "note": (
-            "Decided answers come first. Answers are then sorted by the ratio's distance from 1. "
-            "Intervals are at {confidence:confidence}{family}. Questions, models and reasons are "
-            "below."
+            "The table lists decided answers first and sorts answers by the distance of their "
+            "ratio from 1. Intervals are at {confidence:confidence}{family}. Questions, models and "
+            "reasons are below."
         ),
         "family": " (simultaneous over {answers:plural answer})",
     },

@@ -28,18 +28,19 @@ PHRASES = Phrases(
     {
         "title": "Steady state of the runs",
         "unsettled": (
-            "Not in steady state after the warm-up ({warm_up}): {treatments:listed 6}. These "
-            "results do not describe a steady state."
+            "Not in steady state after the warm-up ({warm_up}): {treatments:listed 6}. The results "
+            "of these treatments do not describe a steady state."
         ),
         "calls": "{calls:plural call}",
         "its_time": "stated as a time",
         "only_treatment": "the only treatment",
         "note": (
-            "Each run with {points_min} or more messages after the study's warm-up is "
-            "classified by its latency: flat, warm-up (settles lower), slowdown (settles "
-            "higher) or no steady state. The changepoint detection accounts for "
-            "autocorrelation. A treatment is classified if three quarters of its runs, and at "
-            "least {runs_min}, agree. The classification excludes no run and no message."
+            "Each run with {points_min} or more messages after the study's warm-up is classified "
+            "by the course of its latency: flat, warm-up (the latency settles at a lower level), "
+            "slowdown (it settles at a higher level) or no steady state. The changepoint detection "
+            "accounts for autocorrelation. A treatment is classified if at least three quarters of "
+            "its runs, and at least {runs_min} runs, are in the same class. The classification "
+            "excludes no run and no message."
         ),
     },
 )

@@ -193,7 +193,7 @@ def test_a_look_is_said_of_the_side_that_was_one(tmp_path):
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, **look))
     looks = [note.campaign for note in found.notes if isinstance(note, ValidityNote)]
     assert looks == ["head"]
-    assert "head: With --look, wattwire excludes no run" in " ".join(notes(found))
+    assert "head: With --look, the state of the machine excludes no run" in " ".join(notes(found))
     inside = comparing.compare_variants(of_variants(tmp_path / "variants", **look), Wanted())
     assert any(note.startswith("With --look") for note in notes(inside))
 
@@ -245,14 +245,16 @@ def test_the_common_part_is_compared_and_the_rest_is_named(tmp_path):
     of_base, of_head = [note for note in found.notes if isinstance(note, Unmatched)]
     assert (of_base.counterpart, of_head.counterpart) == ("head", "base")
     assert "1 client" in of_base.treatments[0] and "3 clients" in of_head.treatments[0]
-    assert "Skipped treatments of base, which head does not have: " in " ".join(notes(found))
+    assert "Treatments of base that were skipped, because head does not have them: " in " ".join(
+        notes(found)
+    )
 
 
 def test_occasions_noise_and_what_was_changed_are_said(tmp_path):
     base = made(tmp_path / "base", 1, b_over_a=2.5)
     head = changed(made(tmp_path / "head", 2, b_over_a=1.0), cpu_us_per_message=1.6)
     found = two(base, head)
-    assert verdicts(found) == {UNCLEAR}, "the identical labels of base differ by more"
+    assert verdicts(found) == {UNCLEAR}, "the A/A pairs of base differ by more"
     assert all(isinstance(item.why, WithinNoise) for item in found.items if item.response == CPU)
     assert Occasions(same_boot=None) in found.notes and Changes(("cell x",)) in found.notes
     told = "\n".join(notes(found))
@@ -361,7 +363,7 @@ def test_a_run_without_its_neighbour_is_left_out_and_counted(tmp_path):
 def test_too_few_blocks_and_no_variants_are_said(tmp_path):
     few = comparing.compare_variants(of_variants(tmp_path / "c", blocks=2), Wanted())
     assert verdicts(few) == {UNCLEAR}
-    assert "too few: 2 blocks, at least 3 needed" in map(why, few.items)
+    assert "there are only 2 blocks, and at least 3 are needed" in map(why, few.items)
     with pytest.raises(UsageError, match="has no variants.*--variant base="):
         comparing.compare_variants(made(tmp_path / "d", 1), Wanted())
 
@@ -639,5 +641,5 @@ def test_a_percentile_of_few_messages_is_refused_for_its_messages_not_for_its_bl
     apart = two(*(made(tmp_path / name, 1) for name in ("a", "b")), "latency_p99_us")
     for judged_ in (inside, apart):
         told = " ".join(comparison.text_lines(judged_))
-        assert "messages in a run, at least 1,000 needed" in told, told
+        assert "messages in a run, and at least 1,000 are needed" in told, told
         assert "0 blocks" not in told

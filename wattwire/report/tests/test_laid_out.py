@@ -230,7 +230,7 @@ def test_a_study_that_lays_nothing_out_has_no_such_part(tmp_path) -> None:
 
 def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
     one = requested_tables.section(evidence_of(tmp_path / "one", blocks=1))
-    assert "median of 1 run per cell" in tables(one)["laid-out-1-2"].note
+    assert "medians of 1 run per cell" in tables(one)["laid-out-1-2"].note
     none = requested_tables.section(
         evidence_of(tmp_path / "none", blocks=1, unknown_runs=(0, 1, 2, 3))
     )
@@ -306,7 +306,9 @@ def test_what_is_missing_or_too_few_is_said(planted, tmp_path) -> None:
     assert absent.values["correlates"] == "voluntary context switches"
     few = asked(evidence_of(tmp_path, clients=(1,)), ["cpu_us_per_message"], ["latency_p50_us"])
     assert few[0].key == "correlation.not_computable"
-    assert few[0].values["reason"].startswith("too few: 2 treatments with both, at least 4")
+    assert (
+        few[0].values["reason"].startswith("there are only 2 treatments with both, and at least 4")
+    )
     assert along.sentences(planted, Question(responses=("cpu_us_per_message",))) == []
 
 

@@ -52,7 +52,7 @@ def test_a_limit_within_the_interval_cannot_be_told_nor_can_two_runs(tmp_path):
     at = {"response": "latency_p90_us", "max": centre, **slow}
     assert [one.verdict for one in checked(tmp_path / "d", at, duration_s=6.0)] == [UNCLEAR]
     few = checked(tmp_path / "e", at, blocks=2, duration_s=6.0)
-    assert "too few: 2 runs" in sentence(few[0]) and few[0].verdict == UNCLEAR
+    assert "there are only 2 runs" in sentence(few[0]) and few[0].verdict == UNCLEAR
     assert not any_broken(few) and in_short(few).key == "limit.undecided"
 
 

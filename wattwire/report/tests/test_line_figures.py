@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from wattwire.analysis.dataset import gather
+from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Text, figures_of
 from wattwire.report.sections import requested_tables
+from wattwire.report.tests.browser import PROGRAM, Browser
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.store import Campaign
 
 CLIENTS = (1, 2, 4, 8)
-HOPS = ("hop_1_us", "hop_2_us", "hop_3_us")
+HOPS = tuple(f"latency_p50_us.hop.{hop}" for hop in (1, 2, 3))
+CHART = '[data-chart="laid-out-figure-{}"] .vega-embed svg'
 SLOPE_US, BLOCK_US = 50.0, 30.0
 LINE = {"title": "Latency by clients", "kind": "line", "response": "latency_p50_us",
         "x": "clients", "by": "language"}  # fmt: skip
@@ -126,10 +130,10 @@ def test_too_few_blocks_or_levels_have_a_reason_and_connected_points(tmp_path) -
     assert len(points_of([figure], "path")) == 2 * len(CLIENTS)
     assert not any("low" in point for point in points_of([figure]))
     reasons = [phrase.values["reason"] for phrase in phrases_in(texts, "line_figure.no_fit")]
-    assert reasons == ["too few: 2 blocks for a line, at least 3 needed"] * 2
+    assert reasons == ["there are only 2 blocks for a line, and at least 3 are needed"] * 2
     _, *texts = parts_of(tmp_path / "levels", LINE, clients=(1, 2))
     reasons = [phrase.values["reason"] for phrase in phrases_in(texts, "line_figure.no_fit")]
-    assert reasons == ["too few: 2 levels for a line, at least 3 needed"] * 2
+    assert reasons == ["there are only 2 levels for a line, and at least 3 are needed"] * 2
 
 
 def test_a_treatment_with_lost_messages_has_no_point_and_is_named(tmp_path) -> None:
@@ -164,21 +168,67 @@ def test_segments_are_medians_in_the_given_order(tmp_path) -> None:
     bar = [point for point in points if (point["level"], point["panel"]) == ("4 clients", "Swift")]
     ordered = sorted(bar, key=lambda point: point["place"])
     assert [(point["colour"], point["value"]) for point in ordered] == [
-        ("hop 1 us", 14.0), ("hop 2 us", 24.0), ("hop 3 us", 34.0),
+        ("median latency, hop 1", 14.0), ("median latency, hop 2", 24.0),
+        ("median latency, hop 3", 34.0),
     ]  # fmt: skip
 
 
-def test_a_missing_segment_is_named_and_other_units_are_refused(tmp_path) -> None:
-    def drop(row, levels) -> None:
+def test_segments_without_a_value_are_explained_and_other_units_are_refused(tmp_path) -> None:
+    def edit(row, levels) -> None:
         if levels["clients"] == 1:
-            row["hop_3_us"] = None
+            row[HOPS[2]] = None
+        if levels["clients"] == 2 and row["block"] > 1:
+            row[HOPS[0]] = float("inf")
 
-    (figure,) = parts_of(tmp_path / "missing", STACKED, change=drop)
+    (figure,) = parts_of(tmp_path / "missing", STACKED, change=edit)
+    assert only(figure.caption, "stacked_figure.absent")
     omitted = only(figure.caption, "stacked_figure.incomplete").values
-    assert omitted["segments"] == 2 and omitted["names"].startswith("1 client Swift hop 3 us")
+    assert omitted["segments"] == 2
+    assert omitted["names"].startswith("2 clients Swift median latency, hop 1")
     other = {**STACKED, "responses": ["latency_p50_us", "memory_kib"]}
     (text,) = parts_of(tmp_path / "units", other)
     assert only(text, "stacked_figure.units").values["units"] == ["µs", "KiB"]
-    nothing = {**STACKED, "responses": ["hop_8_us", "hop_9_us"]}
+    nothing = {**STACKED, "responses": ["latency_p50_us.hop.8", "latency_p50_us.hop.9"]}
     (text,) = parts_of(tmp_path / "nothing", nothing)
     assert only(text, "stacked_figure.no_value")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("page")
+    return build_report(Campaign(campaign_of(folder, [LINE, STACKED])), printed=True)
+
+
+def test_a_page_has_both_figures_with_their_sentences_and_files(page) -> None:
+    text = page.read_text("utf-8")
+    assert "Latency by clients" in text and "Hops" in text
+    assert "Swift: slope 5" in text and "µs per client" in text
+    line, stacked = (
+        (page.parent / f"figures/laid-out-figure-{number}.svg").read_text("utf-8")
+        for number in (1, 2)
+    )
+    assert ">medians (µs)<" in stacked
+    assert "median latency (µs, log scale)" in line and ">clients<" in line
+    assert all(f">median latency, hop {place}<" in stacked for place in (1, 2, 3))
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(PROGRAM is None, reason="no Chromium or Chrome on PATH")
+def test_a_browser_draws_every_point_interval_line_and_segment(page, tmp_path) -> None:
+    browser = Browser(tmp_path / "profile")
+    try:
+        browser.open(page)
+        for number in (1, 2):
+            browser.until(f"document.querySelector('{CHART.format(number)}') !== null")
+        counts = {
+            kind: browser.value(
+                f"document.querySelectorAll('{CHART.format(number)} .mark-{kind}.role-mark > *')"
+                ".length"
+            )
+            for number, kind in ((1, "symbol"), (1, "rule"), (1, "line"), (2, "rect"))
+        }
+        assert browser.said == []
+    finally:
+        browser.close()
+    # Python's points deviate from its line, so a third line connects them.
+    assert counts == {"symbol": 8, "rule": 8, "line": 3, "rect": 24}

@@ -66,7 +66,7 @@ def test_one_block_tells_what_was_seen_and_why_it_is_no_answer(tmp_path) -> None
     assert first.key == "best.unranked" and first.values["alternatives"] == 4
     assert first.values["lowest"].values["title"] == "Swift 1 client"
     assert first.values["highest"].values["title"] == "Python 1 client"
-    assert first.values["reason"].startswith("too few: 1 block")
+    assert first.values["reason"].startswith("there is only 1 block")
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,7 @@ def test_percentiles_that_the_data_do_not_carry_are_words(ordinary) -> None:
             assert int(row["lost"]) > 0.001 * int(row["messages"])
             assert int(row["lost"]) + int(row["latencies"]) == int(row["messages"])
         else:
-            assert row["p99.9_us"].startswith("too few")
+            assert row["p99.9_us"].startswith("there are only")
         assert float(row["p50_us_low"]) <= float(row["p50_us"]) <= float(row["p50_us_high"])
     fast = [float(r["p50_us"]) for r in rows if r["language"] == FAST]
     slow = [float(r["p50_us"]) for r in rows if r["language"] != FAST]
@@ -275,7 +275,7 @@ def test_measured_energy_is_paired_in_blocks_and_keeps_its_three_parts(tmp_path)
 
 def test_a_campaign_without_a_run_still_has_a_page_that_says_so_first(tmp_path) -> None:
     words, _ = built(tmp_path / "campaign", Shape(drop_runs=tuple(range(1000))))
-    assert words.heading.startswith("No results yet: 0 of 72 planned runs tried.")
+    assert words.heading.startswith("No results yet: 0 of 72 planned runs were tried.")
 
 
 def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_path) -> None:
@@ -291,7 +291,7 @@ def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_
 def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> None:
     shape = Shape(blocks=1, patterns=("topic",), unknown_runs=tuple(range(100)))
     words, _ = built(tmp_path / "campaign", shape)
-    assert "8 of 8 planned runs tried, but none is valid (other load)." in words.heading
+    assert "8 of 8 planned runs were tried, but none is valid (other load)." in words.heading
     assert "With the excluded runs: Swift used 0." in words.text
 
 

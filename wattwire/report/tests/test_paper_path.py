@@ -85,7 +85,7 @@ def test_error_rates_and_what_blocks_would_explain_stand_beside(ordinary) -> Non
     assert "ignore" in words_of(part) and "unpaired" in words_of(part)
     rates = tables["paper-path-rates"]
     assert {row["groups"] for row in rates.rows} == {2, 3, 5} - {3}
-    assert "simulates" in rates.note and len({row["model"] for row in rates.rows}) == 5
+    assert "simulated campaigns" in rates.note and len({row["model"] for row in rates.rows}) == 5
     by_language = tables["paper-path"].rows[0]["blocks"]
     # The simulated campaign drifts by 10 % per block, so blocks explain most residual variance.
     assert int(by_language.split()[0].rstrip("%").strip()) > 30
@@ -93,7 +93,7 @@ def test_error_rates_and_what_blocks_would_explain_stand_beside(ordinary) -> Non
 
 def test_pooled_factors_are_named(ordinary) -> None:
     part, _ = ordinary
-    assert "The groups pool pattern, interval and clients" in words_of(part)
+    assert "Each group pools all levels of pattern, interval and clients" in words_of(part)
 
 
 def test_questions_over_several_factors_get_their_interactions_by_aligned_ranks(ordinary) -> None:

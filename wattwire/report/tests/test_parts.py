@@ -181,13 +181,16 @@ def test_cells_say_interval_band_and_reason(tmp_path) -> None:
     rows = [{"a": interval, "b": Band(1.0, 4.0)}, {"a": stats.TooFew(2, 10, "runs")}]
     made = Table("t", "t", columns, rows)
     assert made.text(columns[0], rows[1]) == "too few (2 of 10)"
-    assert made.hint(columns[0], rows[1]) == "too few: 2 runs, at least 10 needed"
+    assert made.hint(columns[0], rows[1]) == "there are only 2 runs, and at least 10 are needed"
     write_csv(made, tmp_path / "t.csv")
     with (tmp_path / "t.csv").open(newline="") as file:
         first, second = list(csv.DictReader(file))
     assert (first["a"], first["a_low"], first["a_level"]) == ("2.0", "1.5", "0.95")
     assert (first["b_estimate_low"], first["b_estimate_high"]) == ("1.0", "4.0")
-    assert (second["a"], second["a_note"]) == ("", "too few: 2 runs, at least 10 needed")
+    assert (second["a"], second["a_note"]) == (
+        "",
+        "there are only 2 runs, and at least 10 are needed",
+    )
 
 
 def published_page(tmp_path: Path, shape: Shape) -> tuple[Path, dict[str, list[dict[str, str]]]]:

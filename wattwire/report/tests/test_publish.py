@@ -61,7 +61,7 @@ def test_methods_tell_machine_design_seed_verdicts_and_statistics(tmp_path):
     for part in (
         "Made-up CPU <4>, 4 logical CPUs", "kernel 6.1.0", "wattwire 0.1.0 on one machine",
         "Each of 4 blocks contained each of 4 treatments once", "seed 7", "16 runs",
-        "the levels of language next to each other", "two identical labels",
+        "the levels of language next to each other", "also measured under two labels",
         "14 of 16 runs are used (excluded for: other load 2×)", "0 attempts were repeats",
         "simultaneous at 95 % over a family of", "a margin of 5 % frozen in the study",
         "made-up 1.2.3", "other_load_max = 0.25",
@@ -98,7 +98,7 @@ def test_threats_follow_what_happened(tmp_path):
     other = sentences("other", blocks=3, measured_energy=True, b_over_a=1.4, unknown_runs=(0,))
     assert "No energy counter" not in other and "attributed by CPU time" in other
     assert "With only 3 blocks" in other and "1 of 12 runs was excluded" in other
-    assert "Two identical labels may differ by up to" in other
+    assert "under two labels may differ by up to" in other
     one = sentences("one", blocks=1)
     assert "One block gives no interval per treatment" in one
     opened = sentences("open", study={"validity": {"other_load_max": 1.1}})

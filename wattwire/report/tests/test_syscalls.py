@@ -57,7 +57,7 @@ def test_calls_per_message_and_the_kernels_share_stand_beside_each_treatment(tmp
     each = {row["call"]: row for row in rows_of(page, SLOW, "syscalls_each")}
     assert float(each["futex"]["calls"]) == 6.0
     assert float(each["futex"]["us_each"]) == PER_CALL_NS / 1000
-    assert "No other number on this page comes from runs of this kind" in words.text
+    assert "No other number on this page comes from such runs" in words.text
 
 
 def test_the_dearest_and_the_cheapest_are_set_side_by_side_with_the_calls_that_differ(tmp_path):
@@ -66,7 +66,7 @@ def test_the_dearest_and_the_cheapest_are_set_side_by_side_with_the_calls_that_d
     assert "swift" in row["best"].lower() and "python" in row["worst"].lower()
     assert float(row["worst_cpu"]) < 1e6, "efficiency is that of the timed runs"
     assert row["calls"].startswith("futex 0 against 6")
-    assert "made 9.00 system calls per message against 2.50" in words.text
+    assert "made 9.00 system calls per message, compared with 2.50" in words.text
 
 
 def test_no_timed_number_and_no_count_of_runs_knows_of_them(tmp_path):
@@ -81,5 +81,8 @@ def test_no_timed_number_and_no_count_of_runs_knows_of_them(tmp_path):
 def test_where_strace_counted_the_page_says_so_and_why(tmp_path):
     folder = traced_campaign(tmp_path / "campaign", "strace", "bpf is refused here")
     words, page = page_of(folder)
-    assert "strace was used instead of counting in the kernel: bpf is refused here." in words.text
+    assert (
+        "The calls were counted with strace instead of in the kernel: bpf is refused here."
+        in words.text
+    )
     assert "client_waiting" not in table(page, "syscalls")[0]

@@ -64,8 +64,8 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
     (told,) = sentences(gather(changed))
     assert told.startswith(JUDGED_AGAIN)
     assert told == (
-        "Judged again after the measurement, with other_load_max=0.5: 8 of 8 runs are valid "
-        "(as measured: 6 of 8 runs are valid). The answers are exploratory."
+        "After the measurement, the runs were judged again with other_load_max=0.5: 8 of 8 runs "
+        "are valid (as measured: 6 of 8 runs are valid). The answers are exploratory."
     )
 
 
@@ -79,9 +79,7 @@ def test_a_share_in_percent_by_mistake_is_said_to_open_the_limit(busy):
 def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
     shape = Shape(**SMALL, drop_runs=tuple(range(100)), study={"validity": {"look": True}})
     campaign = Campaign(write_campaign(tmp_path / "c", shape))
-    assert sentences(gather(campaign)) == [
-        "With --look, wattwire excludes no run because of the machine's state."
-    ]
+    assert sentences(gather(campaign)) == ["With --look, the state of the machine excludes no run."]
 
 
 def test_answers_under_limits_that_were_changed_afterwards_are_not_called_registered(busy):
@@ -117,5 +115,5 @@ def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
     look = Rejudged(busy, ValidityLimits(look=True), "look=true")
     assert next(notices(gather(look))) == Look(8, 2, (("other_load", 2),))
     told = sentences(gather(look))[0]
-    assert told.startswith("With --look, wattwire excludes no run because of the machine's state.")
+    assert told.startswith("With --look, the state of the machine excludes no run.")
     assert told.endswith("would have excluded 2 of 8 runs (25 %): other load 2.")

@@ -48,12 +48,12 @@ PHRASES = Phrases(
         "stated": "{claim}.",
         "with_excluded": "With the excluded runs: {answer}",
         "few_degrees": (
-            "{blocks:plural block with few treatments leaves/blocks with few treatments leave}"
-            " {degrees:plural degree} of freedom for the error. An interval extends "
-            "{few_limit:number} standard errors to each side, compared with "
-            "{enough_limit:number} for {enough} degrees of freedom, and the standard error "
-            "itself is imprecise. Only a very large difference can be detected. Measure more "
-            "blocks to detect smaller differences."
+            "{blocks:plural block with few treatments leaves/blocks with few treatments leave} "
+            "{degrees:plural degree} of freedom for the error. An interval extends "
+            "{few_limit:number} standard errors to each side of the estimate, compared with "
+            "{enough_limit:number} for {enough} degrees of freedom, and the standard error itself "
+            "is imprecise. Only a very large difference can be detected. Measure more blocks to "
+            "detect smaller differences."
         ),
         # The first sentence of the page, and the sentences before and after it.
         "incomplete": ("Incomplete: the campaign has {tried} of {runs} runs of the design so far."),
@@ -80,10 +80,10 @@ PHRASES = Phrases(
         "before_ready": "before READY",
         "unrecorded": "and left no record of sent messages",
         "no_run_tried": (
-            "No results yet: {tried:count} of {planned:plural planned run} tried{because}."
+            "No results yet: {tried:count} of {planned:plural planned run} were tried{because}."
         ),
         "no_run_usable": (
-            "No results yet: {tried:count} of {planned:plural planned run} tried, but none is "
+            "No results yet: {tried:count} of {planned:plural planned run} were tried, but none is "
             "valid{because}."
         ),
         "because": " ({reasons:listed})",
@@ -93,8 +93,8 @@ PHRASES = Phrases(
         ),
         "no_numeric_answer": "No question has a numeric answer: {reason}.",
         "nothing_to_compare": (
-            "{runs:plural run was/runs were} measured, all with {held:listed}, so there is "
-            "nothing to compare."
+            "{runs:plural run was/runs were} measured, all with the same levels ({held:listed}), "
+            "so there is nothing to compare."
         ),
         "add_levels": "Specify two or more levels for one of these factors.",
         "no_comparison": (
@@ -160,7 +160,7 @@ def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
 
 
 def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
-    """Return both geometric means with their unit.
+    """Return the geometric means of both levels with their unit.
 
     The result is "" unless the means differ by at least the factor FAR_APART.
     """

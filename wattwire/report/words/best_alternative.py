@@ -57,18 +57,19 @@ PHRASES = Phrases(
         ),
         "observed": "{title} ({value})",
         "wins": (
-            "Lowest median {response}, over {levels:plural level} of {factor}: {wins:listed}."
+            "Lowest median {response} at each of the {levels:plural level} of {factor}: "
+            "{wins:listed}."
         ),
-        "win": "{level} at {levels:count}",
+        "win": "{level} at {levels:plural level}",
         # After the questions.
         "not_compared": "Lowest {response}: {reason}.",
         "method": (
-            "The outcomes “lowest”, “equivalent” and “not significantly higher” hold "
+            "The outcomes “lowest”, “equivalent” and “not significantly higher” apply "
             "simultaneously for {responses:listed} at {confidence:confidence} (multiple "
-            "comparisons with the best, Hsu 1984: one-sided t limits of each against all others, "
-            "Bonferroni). “Equivalent”: the upper limit of the ratio to the truly lowest "
-            "alternative is within the margin. “Not significantly higher”: the alternative may be "
-            "the lowest."
+            "comparisons with the best, Hsu 1984: one-sided t limits of each alternative against "
+            "all others, Bonferroni). “Equivalent”: the upper limit of the ratio to the truly "
+            "lowest alternative is within the margin. “Not significantly higher”: the alternative "
+            "may be the lowest."
         ),
         "without_run": "Without a valid run: {titles:listed}.",
     },

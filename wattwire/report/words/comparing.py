@@ -94,12 +94,12 @@ PHRASES = Phrases(
         "at_least": "at least {change:number 2} {unit}",
         # Methods.
         "paired_blocks": (
-            "t intervals on the log ratios of neighbouring runs, one pair per block, with the "
-            "error pooled over treatments unless their scatter differs"
+            "t intervals on the log ratios of neighbouring runs, with one pair per block; the "
+            "error is pooled over treatments unless the scatter differs between treatments"
         ),
         "two_occasions": (
-            "Welch's t intervals on the logarithms of run summaries, with unpaired runs of "
-            "two occasions"
+            "Welch's t intervals on the logarithms of run summaries, with unpaired runs from two "
+            "occasions"
         ),
     },
 )

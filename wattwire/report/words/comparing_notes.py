@@ -51,12 +51,12 @@ PHRASES = Phrases(
             "occasion. The result does not extend to other boots or machines."
         ),
         "noise_unknown": (
-            "The noise floor of {response} is unknown, because there were no pairs of "
-            "identical labels (plan.controls)."
+            "The noise floor of {response} is unknown, because no treatment was measured under two "
+            "labels (plan.controls)."
         ),
         "noise": (
-            "Noise floor of {response}: two identical labels may differ by up to "
-            "{noise:percent} in the controls ({pairs:plural pair}). No effect of "
+            "Noise floor of {response}: in the controls, the results of one treatment under two "
+            "labels may differ by up to {noise:percent} ({pairs:plural pair}). No effect of "
             "{noise:percent} or less is claimed."
         ),
         "two_looks": (
@@ -96,11 +96,11 @@ PHRASES = Phrases(
             "runs (plan.controls)."
         ),
         "noise_both": (
-            "Noise floor of {response} (far end of the interval between two identical "
-            "labels): {sides}. No effect of {noise:percent} or less is claimed."
+            "Noise floor of {response} (far end of the interval of the ratio between two labels of "
+            "one treatment): {sides}. No effect of {noise:percent} or less is claimed."
         ),
         "side_noise": "up to {noise:percent} in {campaign} ({pairs:plural pair})",
-        "no_pairs": "{campaign} has no pair of identical labels",
+        "no_pairs": "{campaign} has no treatment under two labels",
         "changes_unknown": "The changes between the two campaigns are not recorded.",
         "no_changes": (
             "Both campaigns have the same cells, kits and agent, so the measured programs are "
@@ -111,8 +111,8 @@ PHRASES = Phrases(
             "The agent performs the measurement, so this change may cause part of a difference."
         ),
         "unmatched": (
-            "Skipped treatments of {campaign}, which {counterpart} does not have: {treatments}"
-            "{more}."
+            "Treatments of {campaign} that were skipped, because {counterpart} does not have them: "
+            "{treatments}{more}."
         ),
         "more": " and {more} more",
         "not_measured_of": ("Planned runs of {campaign} that were not executed: {runs:count}."),

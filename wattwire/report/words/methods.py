@@ -66,8 +66,8 @@ PHRASES = Phrases(
         "some": "some",
         "levels_together": ", the levels of {factor} next to each other",
         "controls": (
-            "Each block also contained one treatment under two identical labels and once with the "
-            "sampler paused during the window."
+            "In each block, one treatment was also measured under two labels (an A/A pair), and "
+            "once with the sampler paused during the window."
         ),
         "part": "Only a part of the study's design was requested: {part}.",
         "not_run": "{treatments:plural treatment} could not be run ({reasons}).",
@@ -80,19 +80,19 @@ PHRASES = Phrases(
         "window": " for a window of {window_s:duration}",
         "calls_discarded": (
             "the first {calls:plural call} of each client, and all calls that began before the "
-            "last client had made as many, are discarded as warm-up from latency, CPU time, "
-            "memory, energy and the message counts that divide them"
+            "last client had made this number of calls, are discarded as warm-up from latency, CPU "
+            "time, memory and energy, and from the message counts by which costs are divided"
         ),
         "time_discarded": (
             "its first {warm_up_s:duration} are discarded as warm-up from latency, CPU time, "
-            "memory, energy and the message counts that divide them"
+            "memory and energy, and from the message counts by which costs are divided"
         ),
         "none_discarded": "no warm-up was discarded",
         "warm_up_rule": "{rule}.",
         # Meters and quantities.
         "measured": "These series were read at up to {hz:g} Hz: {series}.",
         "estimated": ("These series were estimated at up to {hz:g} Hz: {series}."),
-        "bounded": "These series were bounded at up to {hz:g} Hz: {series}.",
+        "bounded": "Bounds of these series were read at up to {hz:g} Hz: {series}.",
         "meter": "{meter} ({quantities})",
         "energy": "Energy values come from {sources:listed}.",
         "no_energy": ("Energy was not measured, because no energy meter was available."),
@@ -115,11 +115,11 @@ PHRASES = Phrases(
         "deliveries": (
             "Of {expected:count} expected deliveries, including the warm-up, {received:count} "
             "arrived, {failed:count} calls failed (ended with an error before their timeout) and "
-            "{lost:count} were lost. Failed and lost calls count as infinite in latency "
-            "quantiles. If a run of a treatment has no finite quantile, all runs of the "
-            "treatment are excluded from that response's model. If a run of a treatment failed "
-            "or lost more than {failed_max:percent} of its calls, the treatment is excluded from "
-            "the costs per message. Excluded levels have a reason in place of a number."
+            "{lost:count} were lost. Failed and lost calls count as infinite in latency quantiles. "
+            "If a run of a treatment has no finite quantile, the model of that response excludes "
+            "all runs of the treatment. If a run of a treatment failed or lost more than "
+            "{failed_max:percent} of its calls, the treatment is excluded from the costs per "
+            "message. Excluded levels have a reason in place of a number."
         ),
         # Statistics.
         "not_compared": "These data are not compared.",
@@ -127,9 +127,9 @@ PHRASES = Phrases(
             "The experimental unit is the run: messages within a run add no degrees of freedom."
         ),
         "model": (
-            "The logarithm of each run's {responses:listed} was modelled by least squares, "
-            "with fixed effects of blocks and {terms} and a pooled error. Ratios are of "
-            "geometric means, with t intervals."
+            "The logarithm of each run's {responses:listed} was modelled by least squares, with "
+            "fixed effects of blocks and {terms} and a pooled error. The ratios are ratios of "
+            "geometric means and have t intervals."
         ),
         "terms_treatments": "treatments",
         "terms_main_effects": "the factors' main effects",
@@ -160,7 +160,7 @@ PHRASES = Phrases(
             "simultaneously at {confidence:confidence}."
         ),
         "two_looks": (
-            "Comparisons with the verdict worse were measured in additional blocks. The error "
+            "Comparisons with the verdict “worse” were measured in additional blocks. The error "
             "probability is split over two looks."
         ),
         "limit": "Limit {when}: {response} {bounds}{unit}{where}.",

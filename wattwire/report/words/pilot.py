@@ -41,7 +41,7 @@ PHRASES = Phrases(
         "equivalence": (
             "{blocks} to show equivalence within ± {margin:percent} with power {power:g}{planned}"
         ),
-        "planned_power": " (with those planned: {power:number 2})",
+        "planned_power": " (the planned blocks have power {power:number 2})",
         "blocks": "{blocks:plural block}",
         "no_blocks": "{reason}",
         "no_energy": (
@@ -49,7 +49,10 @@ PHRASES = Phrases(
             "resolution cannot be predicted"
         ),
         "all_runs": "all runs",
-        "constant_power": "J per message, {treatment}: the pilot's power does not vary",
+        "constant_power": (
+            "J per message, {treatment}: cannot be predicted, because the power is equal in all "
+            "blocks of the pilot"
+        ),
         "energy": (
             "J per message, {treatment}: power differs by {spread_w:number 2} W from block to "
             "block at {rate_hz:number 3} messages/s, so {blocks} blocks resolve "

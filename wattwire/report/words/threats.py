@@ -33,8 +33,8 @@ PHRASES = Phrases(
             "meters and nodes."
         ),
         "energy_attributed": (
-            "Energy is measured for the whole machine and attributed by CPU time above the "
-            "silent baseline, so it also includes memory, network and other devices."
+            "Energy is measured for the whole machine and attributed by CPU time above the silent "
+            "baseline, so each value also includes energy of memory, network and other devices."
         ),
         "no_energy": (
             "No energy counter was readable, so there is no measured energy{reasons}{estimates}."
@@ -47,15 +47,15 @@ PHRASES = Phrases(
             "information to CPU time"
         ),
         "failed_calls": (
-            "{failed} Costs per message include answered and failed calls. They are not compared "
-            "if more than {share_max:percent} of a run's calls failed or were lost."
+            "{failed} Costs per message include answered and failed calls. These costs are not "
+            "compared if more than {share_max:percent} of a run's calls failed or were lost."
         ),
         "interpolated": (
-            "CPU time and memory are read every {period_s:number} s. The counted part begins "
-            "between two readings, and linear interpolation gives the CPU time there. In the "
-            "shortest window ({shortest_s:number} s; the median is {median_s:number} s), up to "
-            "{share:percent} of the CPU time is interpolated. More calls in a run (count) reduce "
-            "this share."
+            "CPU time and memory are read every {period_s:number} s. The counted part of a window "
+            "begins between two readings, so the CPU time at its beginning is interpolated "
+            "linearly. In the shortest window ({shortest_s:number} s; the median is "
+            "{median_s:number} s), up to {share:percent} of the CPU time is interpolated. More "
+            "calls in a run (count) reduce this share."
         ),
         "one_host": (
             "All nodes share one machine, so these numbers exclude the network between hosts. A "
@@ -72,8 +72,8 @@ PHRASES = Phrases(
             "validity limit was checked."
         ),
         "virtual": (
-            "This is a virtual machine. Its host controls frequency, neighbours and power "
-            "states. Steal time was monitored{most}."
+            "This is a virtual machine. Its host controls the CPU frequency, the power states and "
+            "which other virtual machines share the hardware. Steal time was monitored{most}."
         ),
         "most_steal": " (at most {share:percent} in a valid run)",
         "limit_disabled": "The limit on {quantity} was disabled ({key} = {limit:g}){most}.",
@@ -88,13 +88,13 @@ PHRASES = Phrases(
             "No meter measured the load of other programs, so this load excluded no run."
         ),
         "no_controls": (
-            "There are no A/A control runs, so the difference that chance and drift alone "
-            "produce is unknown."
+            "There are no A/A control runs, so the size of the differences that chance and drift "
+            "alone produce is unknown."
         ),
         "warm_up_calls": (
-            "The discarded warm-up consists of {calls:plural call} of each client and of "
-            "every call that began before the last client had made as many. These results do "
-            "not describe a stack's first calls."
+            "The discarded warm-up consists of {calls:plural call} of each client and of every "
+            "call that began before the last client had made this number of calls. These results "
+            "do not describe a stack's first calls."
         ),
         "unsettled": (
             "In the settling runs, {cells:listed} had not reached steady state after that number "
@@ -139,12 +139,12 @@ PHRASES = Phrases(
         ),
         "pooled_error": (
             "The error is pooled over treatments on the log scale; a treatment with a larger "
-            "variance than the others gets an interval that is too narrow."
+            "variance than the others has an interval that is too narrow."
         ),
         "differences": (
-            "Comparisons of {responses:listed} use differences, because some runs are zero or "
-            "negative. One number then represents treatments that may differ by different "
-            "amounts."
+            "Comparisons of {responses:listed} use differences, because the values of some runs "
+            "are zero or negative. One number then summarises treatments whose differences may "
+            "have different sizes."
         ),
         "no_number": "No question of the study has a numeric answer; all results are exploratory.",
         "undecided": (
@@ -160,8 +160,8 @@ PHRASES = Phrases(
             "({responses:listed})."
         ),
         "noise": (
-            "Two identical labels may differ by up to {share:percent} (the far end of the "
-            "interval of B / A). No smaller effect is claimed."
+            "The results of one treatment under two labels may differ by up to {share:percent} "
+            "(the far end of the interval of B / A). No smaller effect is claimed."
         ),
         "messages": (
             "Messages within a run are not independent and add no degrees of freedom. The "
@@ -173,8 +173,9 @@ PHRASES = Phrases(
             "unknown whether the results apply elsewhere."
         ),
         "one_machine": (
-            "All results come from one machine, {occasions} and one build. They do not extend "
-            "to other machines, occasions or builds, and they depend on the library versions."
+            "All results come from one machine, {occasions} and one build. They do not extend to "
+            "other machines, occasions or builds, and they depend on the versions of the "
+            "libraries."
         ),
         "one_boot": "one boot",
         "boots": "{boots} boots",

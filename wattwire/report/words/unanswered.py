@@ -1,4 +1,4 @@
-"""Report treatments and questions without an answer, with the reasons.
+"""Report treatments and questions without an answer, and the reason for each.
 
 Such treatments are skipped or have no valid run. Such questions have no number. The page's first
 lines name the treatments that are missing from a comparison, in addition to the audit trail.
@@ -304,7 +304,7 @@ def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
 
 
 def lost(evidence: Evidence, answers: Answers) -> Phrase:
-    """Return a warning about requested answers that have neither a number nor a reason.
+    """Return a warning about requested answers that lack both a number and a reason.
 
     The cause is an error of the program or an edited campaign, so the warning comes first. The
     result is "" if there are no such answers.

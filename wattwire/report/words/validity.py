@@ -10,7 +10,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "validity",
     {
-        "look": "With --look, wattwire excludes no run because of the machine's state.",
+        "look": "With --look, the state of the machine excludes no run.",
         "look_excluded_none": (
             "The default limits would not have excluded any run ({runs:plural run})."
         ),
@@ -20,7 +20,7 @@ PHRASES = Phrases(
         ),
         "code": "{code} {runs}",
         "judged_again": (
-            "Judged again after the measurement, with {changes}: {now} (as measured: "
+            "After the measurement, the runs were judged again with {changes}: {now} (as measured: "
             "{as_measured}). The answers are exploratory."
         ),
         "valid_one": "{valid} of {runs:plural run} is valid",
@@ -30,7 +30,7 @@ PHRASES = Phrases(
     },
 )
 
-JUDGED_AGAIN = "Judged again after the measurement"
+JUDGED_AGAIN = "After the measurement, the runs were judged again"
 """First words of the notice that a report's verdicts differ from the verdicts in the files."""
 
 

@@ -197,7 +197,9 @@ def quantities_frame(
     readings = read_readings(path)
     unknown = np.setdiff1d(readings["series"], [int(entry["series"]) for entry in series])
     if len(unknown):
-        raise SampleFileError(f"{path}: found readings of an undeclared series, {unknown[0]}")
+        raise SampleFileError(
+            f"{path}: contains readings of series {unknown[0]}, which is not declared"
+        )
     table = pl.DataFrame(
         {
             "series": pl.Series([int(entry["series"]) for entry in series], dtype=pl.UInt32),

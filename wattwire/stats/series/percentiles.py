@@ -100,11 +100,11 @@ def percentile(
     series_size = effective_size(values)
     effective = min(series_size, effective_size(above))
     if effective < needed:
-        return TooFew(math.floor(effective), needed, "independent messages (effective)")
+        return TooFew(math.floor(effective), needed, "messages in the effective sample")
     gap = max(1, math.ceil(values.size / series_size))
     clusters = clusters_above(above, 0.5, gap)
     if share > 0.5 and clusters < CLUSTERS_MIN:
-        return TooFew(clusters, CLUSTERS_MIN, "separate clusters above it")
+        return TooFew(clusters, CLUSTERS_MIN, "clusters of messages above it")
     low, high, level = _limits(ordered, share, effective, confidence)
     interval = Interval(centre, low, high, level, int(values.size), "order statistics")
     return Percentile(share, interval, effective, clusters, effective >= stable_size(share))

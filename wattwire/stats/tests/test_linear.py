@@ -112,8 +112,8 @@ def test_block_effects_do_not_affect_the_slope() -> None:
 @pytest.mark.parametrize(
     ("table", "reason"),
     [
-        (TABLE[:2], "too few: 2 blocks for a line, at least 3 needed"),
-        (TABLE[:, :2], "too few: 2 levels for a line, at least 3 needed"),
+        (TABLE[:2], "there are only 2 blocks for a line, and at least 3 are needed"),
+        (TABLE[:, :2], "there are only 2 levels for a line, and at least 3 are needed"),
         (np.where(TABLE > 40, np.inf, TABLE), "unbounded in 1 of 12 values (loss)"),
         (np.tile(TABLE[0], (3, 1)), "the blocks do not scatter, so the error of the line"),
     ],
@@ -129,12 +129,12 @@ def test_blocks_with_one_value_and_levels_without_a_value_do_not_count() -> None
     assert isinstance(stats.linear_fit(table, NODES), stats.TooFew)
     table = TABLE.copy()
     table[:, 2:] = np.nan
-    assert str(stats.linear_fit(table, NODES)).startswith("too few: 2 levels")
+    assert str(stats.linear_fit(table, NODES)).startswith("there are only 2 levels")
     # Each value is alone at its level or without scatter within block × level.
     apart = np.full((3, 6), np.nan)
     for block in range(3):
         apart[block, 2 * block : 2 * block + 2] = [1.0 + block, 2.5]
-    assert str(stats.linear_fit(apart, range(6))).startswith("too few: 6 values for an error")
+    assert str(stats.linear_fit(apart, range(6))).startswith("there are only 6 values for an error")
 
 
 def test_wrong_shapes_and_levels_are_errors() -> None:

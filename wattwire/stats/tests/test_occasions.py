@@ -45,8 +45,8 @@ def test_its_limits_hold_the_truth_about_as_often_as_they_say():
 @pytest.mark.parametrize(
     ("upper", "lower", "says"),
     [
-        ([1.0], [1.0, 2.0], "too few: 1 run"),
-        ([], [], "too few: 0 runs"),
+        ([1.0], [1.0, 2.0], "there is only 1 run"),
+        ([], [], "there are only 0 runs"),
         ([1.0, np.inf], [1.0, 2.0], "unbounded in 1 of 4"),
         ([1.0, 0.0], [1.0, np.nan], "zero, negative or missing in 2 of 4"),
         ([3.0, 3.0], [3.0, 3.0], ""),

@@ -89,7 +89,7 @@ def test_two_blocks_of_power_are_too_few() -> None:
 
 
 def test_a_power_without_its_rate_is_an_error() -> None:
-    with pytest.raises(ValueError, match="the same number of both"):
+    with pytest.raises(ValueError, match="the same number of each"):
         stats.joules_per_message([1.0, 1.0, 1.0], [10.0])
 
 
