@@ -275,6 +275,9 @@ class Deployment:
         known_nodes = {node.node: node for node in self.nodes}
         known_processes = {process.name for process in self.processes}
         for process in self.processes:
+            if process.kind not in PROCESS_KINDS:
+                kinds = ", ".join(PROCESS_KINDS)
+                yield f"process {process.name}: found kind {process.kind}; allowed: {kinds}"
             if process.host not in self.hosts:
                 hosts = ", ".join(self.hosts)
                 yield f"process {process.name}: found host {process.host}; allowed: {hosts}"

@@ -226,21 +226,24 @@ def nodes_record_bytes(treatment: Treatment, scheduled: int) -> int:
 
     `scheduled` is the number of messages of each sender.
     """
-    pattern = PATTERNS[str(treatment["pattern"])]
-    deployment = deployment_of(treatment, dict.fromkeys(pattern.roles, ""))
+    senders, others = _senders_and_others(treatment)
     messages_max = scheduled + calls_beyond(treatment, scheduled)
-    records = sum(
-        _capacity(treatment, messages_max, len(deployment.senders(node.node)))
-        for node in deployment.nodes
-    )
+    records = senders * _capacity(treatment, messages_max, 1)
+    records += others * _capacity(treatment, messages_max, senders)
     return records * MESSAGE_RECORD.itemsize
 
 
 def records_of_message(treatment: Treatment) -> int:
     """Return the number of records that all nodes write of one message or call of each sender."""
+    senders, others = _senders_and_others(treatment)
+    return _records_per_node(treatment) * senders * (1 + others)
+
+
+def _senders_and_others(treatment: Treatment) -> tuple[int, int]:
+    """Return the number of senders and of the other nodes, which each message passes or reaches."""
     pattern = PATTERNS[str(treatment["pattern"])]
-    deployment = deployment_of(treatment, dict.fromkeys(pattern.roles, ""))
-    return _records_per_node(treatment) * sum(len(flow.nodes) for flow in deployment.flows)
+    counts = pattern.counts(treatment)
+    return counts[pattern.sender], sum(counts.values()) - counts[pattern.sender]
 
 
 def _records_per_node(treatment: Treatment) -> int:

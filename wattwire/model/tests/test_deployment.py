@@ -100,6 +100,7 @@ CHAIN = Flow("source-0", 0, (2,), (1,))
             "flow f: it begins at relay-0, but a relay sends only what it receives",
         ),
         ((PROCESSES, NODES, (Flow("f", 0, (2,), (1, 1)),)), "its path passes a node twice"),
+        (((Process("p", "cell"),), (), ()), "process p: found kind cell; allowed: node, service"),
         (((Process("p", "node", "mars"),), (), ()), "process p: found host mars; allowed: local"),
     ],
 )

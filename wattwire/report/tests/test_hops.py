@@ -36,13 +36,13 @@ FRAME = pl.DataFrame(
 
 
 def test_each_hop_of_each_treatment_has_its_losses_and_times():
-    found = list(hops_of(Pipelines(FRAME)))  # type: ignore[arg-type]
-    assert [(hop.treatment, hop.hop) for hop in found] == [
+    rows = list(hops_of(Pipelines(FRAME)))  # type: ignore[arg-type]
+    assert [(hop.treatment, hop.hop) for hop in rows] == [
         (("3",), 1), (("3",), 2), (("4",), 1), (("4",), 2), (("4",), 3),
     ]  # fmt: skip
-    assert [hop.lost for hop in found] == [3, 0, None, 4, 0]
-    assert [hop.latency_us for hop in found] == pytest.approx([20.0, 7.0, 5.0, 9.0, 4.0])
-    assert [hop.relay_us for hop in found][:1] == pytest.approx([2.0])
+    assert [hop.lost for hop in rows] == [3, 0, None, 4, 0]
+    assert [hop.latency_us for hop in rows] == pytest.approx([20.0, 7.0, 5.0, 9.0, 4.0])
+    assert [hop.relay_us for hop in rows][:1] == pytest.approx([2.0])
 
 
 def test_the_table_leaves_unknown_values_empty_and_is_absent_without_pipelines():

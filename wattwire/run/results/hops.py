@@ -70,7 +70,7 @@ class HopTally:
         passed = np.vstack([reached[: last + 1], ends.any(axis=0)])
         passed = np.logical_or.accumulate(passed[::-1])[::-1].sum(axis=1)
         for hop in range(1, last + 1):
-            self._lost[hop] += int(passed[hop - 1] - passed[hop]) * len(flow.receivers)
+            self._lost[hop] += int(passed[hop - 1] - passed[hop]) * flow.expected_per_message
         self._lost[last + 1] += int(len(ends) * passed[last] - ends.sum())
 
     def summary(self) -> dict[str, float | None]:

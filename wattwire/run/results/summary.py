@@ -197,12 +197,10 @@ class Collected:
         )
         counts: dict[str, int | None] = {**tally.counts}
         latency = {**tally.latency}
-        hops = tally.hops
         if self._sent_is_unknown():
             counts |= dict.fromkeys(delivery.RESTING_ON_SENT)
             latency |= dict.fromkeys(delivery.AFTER_WARMUP)
-            hops = dict.fromkeys(hops)
-        row: dict[str, Any] = {**counts, **hops}
+        row: dict[str, Any] = {**counts, **tally.hops}
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         row["foreign"] = sum(int(d.get("foreign") or 0) for d in done)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pairs import Node, Outcome, settings, spec
+from pairs import Node, Outcome, run_window, settings, spec
 
 
 def chain_specs(middleware: str, relays: int, **changes: Any) -> list[dict[str, Any]]:
@@ -44,16 +44,7 @@ def run_chain(
             if hop > 0:
                 endpoints = nodes[0].expect("LISTENING")["endpoints"]
         result.ready = [node.expect("READY") for node in nodes]
-        result.start_ns = time.monotonic_ns() + 150_000_000
-        for node in nodes:
-            node.write(f"GO {result.start_ns}")
-        result.sent = nodes[0].expect("SENT")
-        for node in nodes:
-            node.write("STOP")
-        for node in nodes:
-            result.done.append(node.expect("DONE"))
-            result.codes.append(node.code())
-            result.records.append(node.records())
+        run_window(result, nodes, sender=nodes[0])
     finally:
         for node in nodes:
             node.close()

@@ -135,6 +135,20 @@ class Outcome:
     start_ns: int = 0
 
 
+def run_window(result: Outcome, nodes: list[Node], sender: Node) -> None:
+    """Run the window of ready nodes: GO, SENT of the sender, STOP to it first, and all results."""
+    result.start_ns = time.monotonic_ns() + 150_000_000
+    for node in nodes:
+        node.write(f"GO {result.start_ns}")
+    result.sent = sender.expect("SENT")
+    for node in [sender, *(node for node in nodes if node is not sender)]:
+        node.write("STOP")
+    for node in nodes:
+        result.done.append(node.expect("DONE"))
+        result.codes.append(node.code())
+        result.records.append(node.records())
+
+
 def run_pair(
     middleware: str, languages: tuple[str, str], pattern: str, folder: Path,
     planted: dict[str, Any] | None = None, **changes: Any,
@@ -154,16 +168,7 @@ def run_pair(
         values["peers.endpoints"] = endpoints
         nodes.append(Node(f"{middleware}/{languages[1]}", values, folder / "sender"))
         result.ready.append(nodes[1].expect("READY"))
-        result.start_ns = time.monotonic_ns() + 150_000_000
-        for node in nodes:
-            node.write(f"GO {result.start_ns}")
-        result.sent = nodes[1].expect("SENT")
-        for node in reversed(nodes):
-            node.write("STOP")
-        for node in nodes:
-            result.done.append(node.expect("DONE"))
-            result.codes.append(node.code())
-            result.records.append(node.records())
+        run_window(result, nodes, sender=nodes[1])
     finally:
         for node in nodes:
             node.close()
