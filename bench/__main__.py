@@ -44,7 +44,6 @@ BYTES, CALLS = 64, 4000
 MESSAGES = 100_000
 RECORDING_NS = {"cpp": 100.0, "rust": 100.0, "python": 1000.0}
 """Language → promised cost of recording one message, in ns; no promise for others."""
-OWN_MS = 50.0
 IMPORT_S, REPORT_S, MEMORY_MB, PAGE_MB = 10.0, 3.0, 1000.0, 8.0
 
 
@@ -143,8 +142,9 @@ def own(_: Bench, pairs: int) -> None:
     """Print the time per run that wattwire itself needs, with synced files."""
     print("\n## Our own time per run\n")
     print("| what | ms, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
-    values = [1000 * s for s in own_time.seconds_per_run(pairs)]
-    print(f"| loopback/cpp, topic | {_absolute(values, OWN_MS)} |", flush=True)
+    for deployment in own_time.DEPLOYMENTS:
+        values = [1000 * s for s in own_time.seconds_per_run(deployment, pairs)]
+        print(f"| {deployment.name} | {_absolute(values, deployment.promised_ms)} |", flush=True)
 
 
 def counting_calls(workbench: Bench, pairs: int, cells: Sequence[str], side_s: float) -> None:

@@ -10,15 +10,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 STUDY = """
 title = "Runs that do almost nothing"
 [factors]
 payload_bytes = [{levels}]
 [fixed]
-middleware = "loopback"
-language = "cpp"
-pattern = "topic"
+{deployment}
 rate_hz = 100
 [plan]
 blocks = 1
@@ -35,14 +34,37 @@ steal_max = 1.0
 missed_ticks_max = 1.0
 stall_max_ms = 60000.0
 """
+
+
+class Deployment(NamedTuple):
+    """Nodes of the measured runs: their keys in the study, and the promised time (ms) per run."""
+
+    name: str
+    keys: str
+    promised_ms: float
+
+
+DEPLOYMENTS = (
+    Deployment(
+        "loopback/cpp, topic, 2 nodes",
+        'middleware = "loopback"\nlanguage = "cpp"\npattern = "topic"',
+        50.0,
+    ),
+    Deployment(
+        "udp/cpp, pipeline, 23 nodes",
+        'middleware = "udp"\nlanguage = "cpp"\npattern = "pipeline"\nnodes = 23',
+        150.0,
+    ),
+)
 NOT_OURS = {"starting", "matching", "machine baseline", "silent baseline", "window", "drain"}
 
 
-def seconds_per_run(runs: int) -> list[float]:
-    """Return wattwire's time (s) in each of `runs` runs of the loopback cell, with synced files."""
+def seconds_per_run(deployment: Deployment, runs: int) -> list[float]:
+    """Return wattwire's time (s) in each of `runs` runs of `deployment`, with synced files."""
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         study, campaign = Path(name, "study.toml"), Path(name, "c")
-        study.write_text(STUDY.format(levels=", ".join(str(64 + k) for k in range(runs))))
+        levels = ", ".join(str(64 + k) for k in range(runs))
+        study.write_text(STUDY.format(levels=levels, deployment=deployment.keys))
         subprocess.run(
             [sys.executable, "-m", "wattwire", "run", str(study), "--campaign", str(campaign),
              "--plain", "--no-report"],

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use serde_json::{json, Map, Value};
+use serde_json::{json, Map};
 
 use crate::meter::{Absent, Meter, Opened, PerfCounter, Place, Samples, SeriesId, Tree};
 
@@ -26,6 +26,12 @@ struct Counter {
     series: Option<SeriesId>,
 }
 
+impl Counter {
+    fn name(&self) -> String {
+        format!("{PREFIX}{} on cpu{}", self.event.name, self.cpu)
+    }
+}
+
 #[derive(Clone)]
 struct Event {
     name: String,
@@ -46,17 +52,13 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let cpus = cpus_of(&mask)
         .ok_or_else(|| absent(format!("/cpumask: found {mask:?}; allowed: 0 or 0,18 or 0-3")))?;
     let (events, skipped) = events(tree);
-    let (mut counters, mut still) = (Vec::new(), Vec::new());
+    let mut counters = Vec::new();
     let mut refused: Option<io::Error> = None;
-    let deadline = Instant::now() + MOVES_WITHIN;
     for event in &events {
         // The platform has a single counter, regardless of the number of packages.
         let cpus = if event.name == "psys" { &cpus[..1] } else { &cpus[..] };
         for cpu in cpus {
             match tree.perf_counter(pmu, event.config, *cpu) {
-                Ok(counter) if !counter.moves(deadline) => {
-                    still.push(format!("{PREFIX}{} on cpu{cpu}", event.name));
-                }
                 Ok(counter) => {
                     let subject = event.subject(tree, *cpu);
                     let event = event.clone();
@@ -66,6 +68,11 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
             }
         }
     }
+    // All counters are open before the wait, so it is equally long for each of them.
+    let deadline = Instant::now() + MOVES_WITHIN;
+    let (counters, still): (Vec<Counter>, Vec<Counter>) =
+        counters.into_iter().partition(|counter| counter.counter.moves(deadline));
+    let still: Vec<String> = still.iter().map(Counter::name).collect();
     if counters.is_empty() {
         return Err(match refused {
             Some(error) if is_denied(&error) => Absent {
@@ -85,12 +92,9 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
             None => absent("/events has no energy event".into()),
         });
     }
-    let opened: Vec<Value> = counters
-        .iter()
-        .map(|counter| json!(format!("{PREFIX}{} on cpu{}", counter.event.name, counter.cpu)))
-        .collect();
+    let opened: Vec<String> = counters.iter().map(Counter::name).collect();
     let mut info = Map::new();
-    info.insert("events".into(), opened.into());
+    info.insert("events".into(), json!(opened));
     info.insert("skipped".into(), json!(skipped));
     info.insert("still".into(), json!(still));
     info.insert("refused".into(), json!(refused.map(|error| error.to_string())));

@@ -1,11 +1,14 @@
 //! Counters of the kernel's performance events for a complete CPU or package. A counter is opened
 //! once and read with a single system call.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use crate::lock::locked;
 use crate::tree_file::TreeFile;
 
 /// `struct perf_event_attr` in its first published size (PERF_ATTR_SIZE_VER0), which every kernel
@@ -27,9 +30,20 @@ struct Attributes {
 
 /// An open counter, which starts at 0.
 pub enum PerfCounter {
-    Live(File),
+    Live(File, Event),
     Replay(TreeFile),
 }
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Event {
+    pmu: u32,
+    config: u64,
+    cpu: u32,
+}
+
+/// Whether each checked event counts. The host determines this, so this agent waits for an event
+/// only once and not at the start of every sampling.
+static MOVING: Mutex<BTreeMap<Event, bool>> = Mutex::new(BTreeMap::new());
 
 impl PerfCounter {
     /// Opens the event `config` of the PMU with type number `pmu` for all processes on `cpu`.
@@ -52,13 +66,14 @@ impl PerfCounter {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
-        Ok(PerfCounter::Live(File::from(unsafe { OwnedFd::from_raw_fd(fd as i32) })))
+        let file = File::from(unsafe { OwnedFd::from_raw_fd(fd as i32) });
+        Ok(PerfCounter::Live(file, Event { pmu, config, cpu }))
     }
 
     /// Returns the raw count, or None if the CPU went offline.
     pub fn read(&self) -> Option<u64> {
         match self {
-            PerfCounter::Live(file) => {
+            PerfCounter::Live(file, _) => {
                 let mut bytes = [0u8; 8];
                 let mut file = file;
                 file.read_exact(&mut bytes).ok()?;
@@ -68,12 +83,20 @@ impl PerfCounter {
         }
     }
 
-    /// Returns whether the counter increases before `deadline`. A hypervisor may offer events that
-    /// never count. In a replay, which has a single state at a time, every counter passes.
+    /// Returns whether the counter of this event increased before `deadline` when it was first
+    /// checked. A hypervisor may offer events that never count. In a replay, which has a single
+    /// state at a time, every counter passes.
     pub fn moves(&self, deadline: Instant) -> bool {
-        if matches!(self, PerfCounter::Replay(_)) {
-            return true;
-        }
+        let PerfCounter::Live(_, event) = self else { return true };
+        let checked = locked(&MOVING).get(event).copied();
+        checked.unwrap_or_else(|| {
+            let moves = self.increases(deadline);
+            locked(&MOVING).insert(*event, moves);
+            moves
+        })
+    }
+
+    fn increases(&self, deadline: Instant) -> bool {
         loop {
             if self.read() != Some(0) {
                 return true;
@@ -124,6 +147,17 @@ mod tests {
             let deadline = Instant::now() + Duration::from_millis(50);
             assert_eq!(counter.moves(deadline), moving, "event {event}");
         }
+    }
+
+    #[test]
+    fn an_event_is_checked_only_once() {
+        let Ok(counter) = PerfCounter::open(SOFTWARE, DUMMY, 0) else {
+            eprintln!("events of a complete CPU are not available on this host");
+            return;
+        };
+        assert!(!counter.moves(Instant::now()));
+        // A second check would not end.
+        assert!(!counter.moves(Instant::now() + Duration::from_secs(86_400)));
     }
 
     #[test]
