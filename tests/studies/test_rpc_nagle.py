@@ -89,7 +89,7 @@ def test_the_wait_of_cpp_httplib_is_found_explained_and_cured_and_no_other_cell_
     report = measured(tmp_path, [WAITING, *silent], blocks=5)  # the minimum for a sign test
     page = (report / "index.html").read_text(encoding="utf-8")
     assert f"{FOUND}: shown by this study" in page
-    assert "tcp nodelay off." in page, "what the nodes told is in force"
+    assert "“tcp nodelay” as off" in page, "the setting in force, as the nodes reported it"
     found = found_in(report, WAITING)
     assert list(found) == [(WAITING, "default")]
     row = found[WAITING, "default"]
