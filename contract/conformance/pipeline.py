@@ -75,7 +75,12 @@ def strangers(bench: Bench) -> list[Problem]:
         Member(cell, ROLES.sender, {**changes, "payload.seed": SEED + 1}, wrong_seed, True),
         Member(cell, ROLES.sender, changes, unknown, True),
         Member(cell, ROLES.sender, {**changes, "payload.bytes": 72}, wrong_length, True),
-        *(Member(cell, role, known) for role in [ROLES.relay] * 2 + [ROLES.receiver]),
+    ]
+    # A relay that is READY before it has matched a stranger would lose the stranger's messages.
+    neighbours = len(members) + ROLES.neighbours(ROLES.receiver)
+    members += [
+        Member(cell, ROLES.relay, {**known, "peers.count": neighbours}),
+        *(Member(cell, role, known) for role in (ROLES.relay, ROLES.receiver)),
     ]
     with bench.group(ROLES.name, members) as group:
         group.run()
@@ -121,6 +126,36 @@ def planted_loss(bench: Bench) -> list[Problem]:
             if lost != expected:
                 text = f"hop 1 dropped {sorted(DROPPED)}, but this node lacks {sorted(lost)}; "
                 problems.append(run.problem("C-37", f"{text}expected {sorted(expected)}"))
+    return problems
+
+
+def missing_neighbour(bench: Bench) -> list[Problem]:
+    """Check a relay with two neighbours on one channel and none on the other: it must end with 4.
+
+    It may become READY if it reports that it does not know its peers (`matched` null).
+    """
+    if bench.cell.listening_role(ROLES.name) != "none":
+        raise Skipped("the relay opens the connection to its successor")
+    problems: list[Problem] = []
+    for role in (ROLES.sender, ROLES.receiver):
+        spec = bench.lone_spec(ROLES.name, ROLES.relay, ready_timeout_ms=5_000)
+        specs = [bench.lone_spec(ROLES.name, role) for _ in range(spec["peers.count"])]
+        nodes = [
+            bench.single(other | {"run": spec["run"], "node": other["node"] + number})
+            for number, other in enumerate(specs)
+        ]
+        relay = bench.single(spec)
+        try:
+            ready = relay.wait_line("READY", spec["ready_timeout_ms"] / 1000 + HANG_S)
+            if ready is None or ready.fields is None:
+                case = f"its only neighbours are {len(nodes)} nodes with the role {role}"
+                problems += refusal(relay, 4, "C-04", case)[0]
+            elif ready.fields.get("matched") is not None:
+                text = f"READY reports matched {ready.fields['matched']}, but all neighbours are "
+                problems.append(Problem("C-37", f"{relay.label}: {text}nodes with the role {role}"))
+        finally:
+            for node in (relay, *nodes):
+                node.kill()
     return problems
 
 
@@ -290,6 +325,7 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
         Scenario("bad-hop", ("C-37", "C-02"), bad_hop),
         *(chain(relays) for relays in (0, 1, 3)),
         Scenario("strangers[pipeline]", ("C-37", "C-18", "C-21"), strangers),
+        Scenario("missing-neighbour", ("C-37", "C-04"), missing_neighbour),
         Scenario("planted-loss[pipeline]", ("C-37",), planted_loss),
         *(relayed_bytes(encoding) for encoding in ENCODINGS),
         Scenario("failed-sends[pipeline]", ("C-37",), failed_sends),

@@ -117,15 +117,16 @@ class Participant {
     return qos;
   }
 
-  // Returns the number of matched peers. A relay has different peers on its two topics; other
-  // nodes have the same peers on all their topics.
+  // Returns the number of matched peers. A relay has predecessors and one successor, and 0 peers
+  // until the successor is matched; other nodes have the same peers on all their topics.
   int64_t matched() const {
     int64_t readers = INT32_MAX, writers = INT32_MAX;
     if (writer_ > 0)
       readers = check(dds_get_matched_subscriptions(writer_, nullptr, 0), "matched readers");
     if (reader_ > 0)
       writers = check(dds_get_matched_publications(reader_, nullptr, 0), "matched writers");
-    return kit_.string("role") == "relay" ? readers + writers : std::min(readers, writers);
+    if (kit_.string("role") == "relay") return readers > 0 ? 1 + writers : 0;
+    return std::min(readers, writers);
   }
 
   wattwire::Kit& kit_;

@@ -97,14 +97,16 @@ class Participant:
     def await_matched(self, writer: Any = None, reader: Any = None) -> int:
         """Wait until the writer and the reader, if given, match peers.count peers.
 
-        A relay's writer and reader have different peers, which are added.
+        A relay has predecessors and one successor, and 0 peers until the successor is matched.
         """
-        count = sum if self.kit.spec["role"] == "relay" else min
+        is_relay = self.kit.spec["role"] == "relay"
 
         def matched() -> int:
             subscriptions = [_length(writer.get_matched_subscriptions)] if writer else []
             publications = [_length(reader.get_matched_publications)] if reader else []
-            return count(subscriptions + publications)
+            if is_relay:
+                return 1 + publications[0] if subscriptions[0] else 0
+            return min(subscriptions + publications)
 
         self.kit.await_peers(matched)
         return matched()

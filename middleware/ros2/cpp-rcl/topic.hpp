@@ -61,7 +61,7 @@ void relay_as(wattwire::Kit& kit) {
     publisher.publish(arrived) ? kit.relayed(*message) : kit.relay_failed(*message);
   };
   auto spin = [&](int64_t timeout_ns) { subscription.spin(timeout_ns, pass_on); };
-  auto matched = [&] { return publisher.matched() + subscription.matched(); };
+  auto matched = [&] { return publisher.matched() > 0 ? 1 + subscription.matched() : 0; };
   kit.await_peers(matched, spin);
   const int64_t discovery_ns = wattwire::now_ns() - created_ns;
   session.ready(matched(), discovery_ns, publisher.granted());

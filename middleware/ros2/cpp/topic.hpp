@@ -83,8 +83,8 @@ void relay_as(wattwire::Kit& kit) {
   const auto subscription = session.node()->create_subscription<Message>(
       session.name(kit.receiving_topic()), session.qos(true), pass_on);
   auto matched = [&] {
-    return static_cast<int64_t>(publisher->get_subscription_count() +
-                                subscription->get_publisher_count());
+    const bool has_successor = publisher->get_subscription_count() > 0;
+    return has_successor ? 1 + static_cast<int64_t>(subscription->get_publisher_count()) : 0;
   };
   kit.await_peers(matched, [&](int64_t timeout_ns) { session.spin_once(timeout_ns); });
   session.ready(matched(), publisher->get_actual_qos());

@@ -28,7 +28,7 @@ def relay(kit: Kit, session: Session) -> None:
     publishers = publisher_count(session, subscription, topic)
 
     def matched() -> int:
-        return publisher.get_subscription_count() + publishers()
+        return 1 + publishers() if publisher.get_subscription_count() else 0
 
     kit.await_peers(matched, session.spin_once)
     session.ready(matched(), session.granted_qos(next_topic, publishers=True))
