@@ -16,7 +16,7 @@ from tests.end_to_end.random_kills import children, words_of
 pytestmark = pytest.mark.slow
 
 CELLS = ("udp/python", "cyclonedds/python")
-MORE_CELLS = ("udp/cpp", "udp/rust", "cyclonedds/cpp")
+MORE_CELLS = ("udp/cpp", "udp/rust", "cyclonedds/cpp", "fastdds/cpp")
 STUDY = """
 title = "Sockets"
 [factors]

@@ -189,8 +189,8 @@ class Participant {
             qos.history().kind == fastdds::KEEP_ALL_HISTORY_QOS, qos.history().depth};
   }
 
-  // Returns the number of matched peers. A relay has different peers on its two topics; other
-  // nodes have the same peers on all their topics.
+  // Returns the number of matched peers. A relay has predecessors and one successor, and 0 peers
+  // until the successor is matched; other nodes have the same peers on all their topics.
   int64_t matched() const {
     int64_t readers = INT32_MAX, writers = INT32_MAX;
     if (writer_ != nullptr) {
@@ -203,7 +203,8 @@ class Participant {
       reader_->get_subscription_matched_status(status);
       writers = status.current_count;
     }
-    return kit_.string("role") == "relay" ? readers + writers : std::min(readers, writers);
+    if (kit_.string("role") == "relay") return readers > 0 ? 1 + writers : 0;
+    return std::min(readers, writers);
   }
 
   wattwire::Kit& kit_;
