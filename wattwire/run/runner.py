@@ -260,13 +260,19 @@ class OneRun:
         senders = [n.process for n in record.nodes if n.sends]
         unfinished = self._await_senders(start_ns, senders)
         record.window["end_ns"] = self._mark("window_end")
-        exited = any(record.processes.states[p].exit is not None for p in unfinished)
+        exited = [p for p in unfinished if record.processes.states[p].exit is not None]
         if unfinished and self._settling and not exited:
             record.outcome_detail = f"ended after {SETTLING_S:g} s, as settling runs do"
         elif unfinished:
-            labels = ", ".join(record.deployment.label(process) for process in unfinished)
-            record.outcome_detail = f"{labels} did not finish in the window"
+            record.outcome_detail = self._unfinished_text(unfinished, exited)
             record.outcome = Outcome.DIED if exited else Outcome.TIMED_OUT
+
+    def _unfinished_text(self, unfinished: list[str], exited: list[str]) -> str:
+        """Return how the senders that did not finish ended; `exited` are those that ended."""
+        label = self.record.deployment.label
+        texts = [f"{label(p)} {self.record.processes.describe_exit(p)}" for p in exited]
+        hung = ", ".join(label(process) for process in unfinished if process not in exited)
+        return "; ".join([*texts, *([f"{hung} did not finish in the window"] if hung else [])])
 
     def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:
         """Wait until the window and all senders have ended; return the senders that did not end.
