@@ -22,10 +22,15 @@ Found = tuple["Judged | None", "list[Checked]"]
 def of(campaign: Campaign, options: argparse.Namespace) -> Found:
     """Return the comparison of the campaign's variants, and the study's limits.
 
-    The comparison is None for a campaign without variants.
+    The comparison is None for a campaign without variants, or if `--only` selected one variant.
     """
     limits = compare.limits_of(campaign)
     if not _has_variants(campaign):
+        return None, limits
+    planned = {run["treatment"][FACTOR] for run in campaign.plan}
+    if len(planned) == 1:
+        text = f"One variant was measured ({planned.pop()}), so there is nothing to compare."
+        print(wrapped(text, columns(sys.stderr)), file=sys.stderr)
         return None, limits
     from wattwire.analysis.comparing import compare_variants
 
@@ -59,8 +64,8 @@ def hand_out(outcome: Found, options: argparse.Namespace) -> int:
         for name in ("markdown", "junit"):
             if getattr(options, name):
                 raise UsageError(
-                    f"--{name}: the study has no variants and no limits, so there is nothing to "
-                    "report"
+                    f"--{name}: no variants were compared and the study has no limits, so there "
+                    "is nothing to report"
                 )
         return EXIT_OK
     return compare.hand_out(judged, limits, options)

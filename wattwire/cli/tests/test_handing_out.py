@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from wattwire.cli import exit_status
 from wattwire.cli.main import main
 from wattwire.cli.verbs import compare
 from wattwire.cli.verbs import report as reporting
@@ -59,6 +61,17 @@ def test_the_answer_is_printed_though_its_file_cannot_be_written_any_more(tmp_pa
     with pytest.raises(OSError):
         compare.hand_out(found, [], outputs(junit=str(tmp_path / "gone" / "x.xml")))
     assert "swift is not worse than python" in capsys.readouterr().out
+
+
+def test_a_run_of_one_variant_compares_nothing_and_states_it(tmp_path, capsys):
+    campaign = of_variants(tmp_path / "c")
+    rows = [{**run, "treatment": {**run["treatment"], "variant": "head"}} for run in campaign.plan]
+    (campaign.path / "plan.json").write_text(json.dumps(rows))
+    assert exit_status.of(campaign, outputs()) == (None, [])
+    assert "(head)" in capsys.readouterr().err
+    assert exit_status.hand_out((None, []), outputs()) == 0
+    with pytest.raises(UsageError, match="--junit: no variants were compared"):
+        exit_status.hand_out((None, []), outputs(junit="x.xml"))
 
 
 def test_a_report_prints_the_answer_of_its_page(tmp_path, monkeypatch, capsys):
