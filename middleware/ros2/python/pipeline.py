@@ -6,8 +6,8 @@ from typing import Any
 
 from interfaces import message_type
 from session import Session, with_session
-from topic import drain, publisher_count
-from wattwire_kit import Kit
+from topic import drain, publish_message, publisher_count
+from wattwire_kit import Kit, SendFailed
 
 
 @with_session
@@ -20,8 +20,13 @@ def relay(kit: Kit, session: Session) -> None:
 
     def on_message(arrived: Any) -> None:
         message = kit.relay(arrived.data)
-        if message is not None:
-            publisher.publish(arrived)
+        if message is None:
+            return
+        try:
+            publish_message(publisher, arrived)
+        except SendFailed:
+            kit.relay_failed(message)
+        else:
             kit.relayed(message)
 
     subscription = session.node.create_subscription(kind, topic, on_message, qos)

@@ -8,7 +8,7 @@ from typing import Any
 
 from interfaces import field_of, message_type
 from session import Session, with_session
-from wattwire_kit import Kit
+from wattwire_kit import Kit, SendFailed
 
 
 @with_session
@@ -23,17 +23,34 @@ def publish(kit: Kit, session: Session) -> None:
 
     def send(buffer: bytearray) -> None:
         message.data = field_of(kit, buffer)
-        publisher.publish(message)
+        publish_message(publisher, message)
 
     def send_slot(slot: Any, buffer: bytearray) -> None:
-        send(buffer)
-        kit.complete(slot)
+        try:
+            send(buffer)
+        except SendFailed:
+            kit.fail(slot)
+        else:
+            kit.complete(slot)
 
     if kit.spec["pacing"] == "native":
         session.drive(send_slot)
     else:
         kit.send_all(send)
     drain(kit, publisher)
+
+
+def publish_message(publisher: Any, message: Any) -> None:
+    """Publish a message; raise SendFailed if the RMW rejects it, such as a full keep_all history.
+
+    rclpy has no public name for the error.
+    """
+    from rclpy.impl.implementation_singleton import rclpy_implementation
+
+    try:
+        publisher.publish(message)
+    except rclpy_implementation.RCLError as error:
+        raise SendFailed(str(error)) from error
 
 
 def drain(kit: Kit, publisher: Any) -> None:
