@@ -66,11 +66,21 @@ def _deliveries(
         if repeated:
             text = f"duplicates{path} with delivery {delivery}: {some(repeated)}"
             yield receiver.problem(clause, text)
-    allowed = 0 if delivery in LOSSLESS else len(sent) * BEST_EFFORT_LOSS_MAX
-    if not expect.loss and not expect.corrupt and lost > allowed:
+    if not expect.loss and not expect.corrupt and lost > loss_max(receiver, len(sent)):
         missing = [hex(seq) for seq in sent if seq not in arrivals]
         text = f"lost {lost} of {len(sent)} ({some(missing)}){path} with delivery {delivery}"
         yield receiver.problem("C-22" if literal and clause == "C-29" else clause, text)
+
+
+def is_delivered(receiver: NodeRun, arrived: int, sent: int) -> bool:
+    """Return whether a receiver's guarantee allows that `arrived` of `sent` messages arrived."""
+    return 0 <= sent - arrived <= loss_max(receiver, sent)
+
+
+def loss_max(receiver: NodeRun, sent: int) -> float:
+    """Return the number of messages that a receiver may lose by its guarantee."""
+    delivery = receiver.node.fields("READY").get("guarantee", {}).get("delivery", "")
+    return 0.0 if delivery in LOSSLESS else sent * BEST_EFFORT_LOSS_MAX
 
 
 def _send_times(

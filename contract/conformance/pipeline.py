@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .audit import Expect, NodeRun, some
+from .audit_one_way import is_delivered
 from .audit_peers import audit, node_runs
 from .cell import Broken, Problem, Skipped, Wire
 from .group import GO_MARGIN_NS, HANG_S, Member, pair
@@ -16,7 +17,15 @@ from .process import NodeProcess
 from .roles import PATTERNS, chain_roles
 from .samples import CORRUPT, FAILED, UNKNOWN_NS, Record
 from .scenario import ALWAYS, Bench, Scenario
-from .spec import ENCODINGS, MILLISECOND_NS, SEED, SENDER_NODE, new_token, open_loop
+from .spec import (
+    ENCODINGS,
+    MILLISECOND_NS,
+    SEED,
+    SENDER_NODE,
+    new_token,
+    open_loop,
+    stranger_pace,
+)
 from .usage import refusal
 from .wire import MESSAGE, SIZE, await_line, go, made_wire, plants, stop
 
@@ -67,14 +76,14 @@ def strangers(bench: Bench) -> list[Problem]:
 
     It must not send the former. It must send the latter, and every later node flags them.
     """
-    cell, changes = bench.cell, open_loop(20, 15)
+    cell, changes = bench.cell, stranger_pace(0)
     wrong_seed, unknown, wrong_length = SENDER_NODE + 1, 0x0909, SENDER_NODE + 2
     known = {**changes, "peers.nodes": [SENDER_NODE, wrong_seed, wrong_length]}
     members = [
         Member(cell, ROLES.sender, changes, node=SENDER_NODE),
-        Member(cell, ROLES.sender, {**changes, "payload.seed": SEED + 1}, wrong_seed, True),
-        Member(cell, ROLES.sender, changes, unknown, True),
-        Member(cell, ROLES.sender, {**changes, "payload.bytes": 72}, wrong_length, True),
+        Member(cell, ROLES.sender, stranger_pace(1, payload__seed=SEED + 1), wrong_seed, True),
+        Member(cell, ROLES.sender, stranger_pace(2), unknown, True),
+        Member(cell, ROLES.sender, stranger_pace(3, payload__bytes=72), wrong_length, True),
     ]
     # A relay that is READY before it has matched a stranger would lose the stranger's messages.
     neighbours = len(members) + ROLES.neighbours(ROLES.receiver)
@@ -87,10 +96,11 @@ def strangers(bench: Bench) -> list[Problem]:
         problems = audit(group, Expect(foreign=True, corrupt=True))
         receivers = [run for run in node_runs(group) if not run.sends]
         sent = {node.spec["node"]: node.fields("DONE").get("sent", 0) for node in group.senders}
-    for receiver in receivers:
+    corrupt = sent[wrong_length]
+    for receiver in sorted(receivers, key=lambda run: int(run.spec["hop"])):
         foreign = sent[wrong_seed] + sent[unknown] if receiver.spec["hop"] == 1 else 0
-        corrupt = sent[wrong_length]
         problems += _stranger_breaches(receiver, foreign, corrupt, wrong_length)
+        corrupt = sum(record.node == wrong_length for record in receiver.records)
     return problems
 
 
@@ -100,12 +110,13 @@ def _stranger_breaches(
     """Yield the breaches of a node to which its predecessor sent foreign and corrupt messages."""
     done = receiver.node.fields("DONE")
     before = receiver.spec["hop"] - 1
-    if done.get("foreign") != foreign:
+    if not is_delivered(receiver, done.get("foreign", -1), foreign):
         text = f"DONE reports foreign {done.get('foreign')}; hop {before} sent {foreign} foreign "
         yield receiver.problem("C-37", text + "messages (a relay sends none)")
     arrived = [record for record in receiver.records if record.node == wrong_length]
     flagged = [record for record in arrived if record.flags & CORRUPT]
-    if len(arrived) != corrupt or len(flagged) != corrupt or done.get("corrupt") != corrupt:
+    is_complete = is_delivered(receiver, len(arrived), corrupt)
+    if not is_complete or len(flagged) != len(arrived) or done.get("corrupt") != len(arrived):
         text = f"{corrupt} messages had 72 bytes instead of 64; DONE reports corrupt "
         text += f"{done.get('corrupt')}, and {len(flagged)} of {len(arrived)} records of them have "
         yield receiver.problem("C-37", text + f"the flag; hop {before} must send them unchanged")

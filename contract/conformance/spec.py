@@ -107,6 +107,15 @@ def open_loop(count: int, period_ms: int) -> dict[str, Any]:
     return {"loop": "open", "count": 0, "period_ns": period_ns, "duration_ns": count * period_ns}
 
 
+def stranger_pace(number: int, **changes: Any) -> dict[str, Any]:
+    """Return the schedule of one of four senders to the same receiver, with changes to its spec.
+
+    The senders take turns, so that a receiver that waits for the CPU does not overflow its queue.
+    """
+    phase = {"phase_ns": number * 15 * MILLISECOND_NS}
+    return open_loop(20, 60) | phase | {k.replace("__", "."): v for k, v in changes.items()}
+
+
 def scheduled(spec: dict[str, Any]) -> int:
     """Return the number of messages that C-10 or C-11 requires."""
     if spec["loop"] == "closed":
