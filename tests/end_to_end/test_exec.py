@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import wattwire
 from tests.end_to_end.conftest import environment_at, interpreter_of, let_in
 
 pytestmark = pytest.mark.slow
@@ -49,7 +51,7 @@ def measured(cli, tmp_path):
 
     def run(*arguments: str, **environment: str):
         folder = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"
-        options = ("--json", "--out", folder, "--baseline", BASELINE)
+        options = ("--json", "--out", folder, "--baseline", BASELINE, "--no-report")
         result = cli("exec", *options, *arguments, **environment)
         table = json.loads(result.out) if result.out.startswith("{") else None
         return result, table, folder
@@ -63,7 +65,12 @@ def tokens(folder: Path) -> list[str]:
 
 def left_of(folder: Path) -> list[str]:
     """Return the live processes with the token of a run in `folder`."""
-    marks = [f"WATTWIRE_RUN={token}".encode() for token in tokens(folder)]
+    return processes_of(*tokens(folder))
+
+
+def processes_of(*tokens: str) -> list[str]:
+    """Return the live processes with one of the tokens."""
+    marks = [f"WATTWIRE_RUN={token}".encode() for token in tokens]
     assert marks
     found = []
     for environ in Path("/proc").glob("[0-9]*/environ"):
@@ -243,7 +250,8 @@ def test_nodes_are_named_as_their_command_line_names_them(measured):
 def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(cli, tmp_path):
     folder = tmp_path / "out"
     process = cli.start("exec", "--json", "--out", str(folder), "--baseline", BASELINE,
-                        "--", "bash", "-c", "echo up; sleep 300 & sleep 300")  # fmt: skip
+                        "--no-report", "--",
+                        "bash", "-c", "echo up; sleep 300 & sleep 300")  # fmt: skip
     assert process.stderr is not None
     assert process.stderr.readline() == "up\n"
     process.send_signal(signal.SIGINT)
@@ -253,6 +261,7 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(cli, tmp_path):
     assert table["repeats"][0]["ended_by"] == "Ctrl-C"
     assert table["repeats"][0]["window_s"] > 0
     assert left_of(folder) == []
+    assert "1 of 1 design run is valid" in cli("run", "--resume", folder, "--no-report").out
 
 
 def test_what_cannot_be_started_is_said_in_words(cli, tmp_path):
@@ -286,7 +295,63 @@ def test_a_command_that_ends_at_once_or_fails_has_its_row(cli, measured):
     assert cli("bundle", "shown").code == 0
     with zipfile.ZipFile(cli.folder / "shown.zip") as archive:
         names = {name.partition("/")[2] for name in archive.namelist()}
-    assert {"processes.csv", "summary.parquet", "README.md", "SHA256SUMS", "exec.json"} <= names
+    assert {"processes.csv", "summary.parquet", "README.md", "SHA256SUMS", "study.json"} <= names
+
+
+def test_a_killed_measurement_leaves_nothing_and_is_resumed(cli, tmp_path):
+    folder, code = tmp_path / "out", "test -e again || { touch again; sleep 300 & sleep 300; }"
+    process = cli.start("exec", "--out", folder, "--repeat", "2", "--baseline", BASELINE,
+                        "--", "bash", "-c", f"echo up; {code}")  # fmt: skip
+    assert process.stderr is not None
+    while process.stderr.readline() != "up\n":
+        assert process.poll() is None
+    [(token,)] = sqlite3.connect(folder / "journal.sqlite").execute("SELECT token FROM attempt")
+    process.kill()
+    process.communicate(timeout=60)
+    resumed = cli("run", "--resume", folder, "--no-report")
+    assert resumed.code == 0, resumed.err
+    assert "2 of 2 design runs are valid" in resumed.out
+    assert processes_of(token) == [] and left_of(folder) == []
+    attempts = pl.read_parquet(folder / "summary.parquet")
+    assert attempts["attempt"].to_list() == [2, 1] and attempts["ended_by"].unique().item()
+
+
+def test_the_page_has_the_processes_and_two_measurements_are_compared(cli):
+    for name, seconds in (("base", "0.2"), ("head", "0.6")):
+        result = cli("exec", "--out", name, "--baseline", BASELINE, "--repeat", "3", "--",
+                     sys.executable, "-c", BUSY, seconds)  # fmt: skip
+        assert result.code == 0, result.err
+    page = (cli.folder / "head" / "report" / "index.html").read_text()
+    assert "Costs of the processes of the measured trees" in page and "CPU time in 3 ×" in page
+    assert "Counts, losses, starts" not in page and "No valid run has a latency" not in page
+    assert (cli.folder / "head" / "report" / "tables" / "processes.csv").is_file()
+    compared = cli("compare", "base", "head")
+    assert compared.code == 1 and "CPU time" in compared.out and "worse" in compared.out
+    assert "command: " in cli("show", "head", "1").out
+    assert cli("show", "head", "1", "--commands").out.startswith(sys.executable)
+    loaded = wattwire.load(cli.folder / "head")
+    assert loaded.runs["cpu_s"].min() > 0.5 and loaded.units["cpu_s"] == "s"
+
+
+def test_a_process_that_was_attached_by_its_number_is_not_resumed(cli, tmp_path):
+    process = started(STEADY, tmp_path)
+    try:
+        cli(
+            "exec", "--out", "out", "--for", "0.2s", "--no-report", "--attach", f"pid:{process.pid}"
+        )
+        refused = cli("run", "--resume", "out")
+        assert refused.code == 2 and "may be another process now" in refused.err
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_folder_of_an_earlier_version_is_refused_in_words(cli):
+    (cli.folder / "old").mkdir()
+    (cli.folder / "old" / "exec.json").write_text("{}")
+    for verb in ("report", "bundle", "status"):
+        refused = cli(verb, "old")
+        assert refused.code == 2 and "an earlier version of `wattwire exec`" in refused.err
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

@@ -7,7 +7,6 @@ import datetime
 import json
 import os
 import re
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,16 +15,22 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from wattwire.analysis.execution import Executed, Row
+from wattwire.analysis.processes import Executed, Row
+from wattwire.catalog import Catalog
 from wattwire.cli.quantities import duration_s
-from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
+from wattwire.cli.verbs import run as campaigns
+from wattwire.cli.verbs.report import write_report
+from wattwire.model.deployment import EXEC, Request, Target
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK, UsageError
 from wattwire.model.words import MISSING, duration, listed, number, plural
 from wattwire.model.words import count as count_words
-from wattwire.rig.attach_targets import Target, parse_target
-from wattwire.run.exec.measure import Request, check_program
+from wattwire.report.print.processes import headline, subject
+from wattwire.rig import host
+from wattwire.rig.attach_targets import parse_target
+from wattwire.run.exec.command_run import check_program
 from wattwire.run.exec.output import MessageCounter
-from wattwire.run.exec.session import Executor
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
+from wattwire.store import Campaign
 
 FOLDED = (
     "A row of several processes (×N) gives the sums of their CPU time, switches and energy. "
@@ -61,15 +66,31 @@ def execute(options: argparse.Namespace) -> int:
     """Measure, print the table and the data folder, and return the exit code."""
     request = _request(options)
     check_program(request)
-    folder = Path(options.out or _folder_name(request))
-    executor = Executor(folder, request, _Progress())
-    executor.execute(_show)
-    executed = Executed(executor.store)
+    name = _name(request)
+    folder = Path(options.out or f"campaigns/{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
+    study = _study(request, options.repeat)
+    runner = campaigns.begin(folder, Catalog(), _Progress(options.repeat), (name, None, study))
+    interrupted = False
+    try:
+        campaigns.execute(runner)
+    except KeyboardInterrupt:
+        interrupted = True
+    campaign = Campaign(folder)
+    try:
+        executed = Executed.of(campaign)
+        assert executed is not None
+        if executed.summary.is_empty():
+            return EXIT_INTERRUPTED if interrupted else EXIT_NOTHING_USABLE
+        page = None if options.no_report else write_report(campaign)
+    finally:
+        campaign.close()
     if options.json:
         print(json.dumps({"folder": str(folder), **executed.as_json()}, indent=1))
     else:
         _print_table(executed, folder, options.energy_estimate)
-    if executor.interrupted:
+        if page:
+            print(page.resolve())
+    if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_BAD_RESULT if _failures(executed) else EXIT_OK
 
@@ -97,9 +118,8 @@ def _request(options: argparse.Namespace) -> Request:
         length_s = ATTACHED_FOR_S
     return Request(
         command=tuple(command),
-        targets=_targets(options.attach),
+        attached=_targets(options.attach),
         for_s=length_s,
-        repeats=options.repeat,
         messages=options.messages,
         count_from=options.count_from,
         baseline_s=duration_s(options.baseline, "--baseline") if options.baseline else None,
@@ -109,7 +129,7 @@ def _request(options: argparse.Namespace) -> Request:
 
 def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
     """Return the targets to measure. Raises UsageError for a target that is given twice."""
-    targets: dict[tuple[int | None, Path | None], Target] = {}
+    targets: dict[tuple[int | None, str | None], Target] = {}
     for text in attached:
         target = parse_target(text)
         first = targets.setdefault((target.pid, target.cgroup), target)
@@ -122,29 +142,46 @@ def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
     return tuple(targets.values())
 
 
-def _folder_name(request: Request) -> str:
-    label = Path(request.command[0]).name if request.command else request.targets[0].label
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")[:40] or "command"
-    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    return f"campaigns/exec-{stem}-{stamp}"
+def _name(request: Request) -> str:
+    label = next(iter(request.labels.values()))
+    return "exec-" + (re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")[:40] or "command")
 
 
-def _show(chunk: bytes) -> None:
-    sys.stderr.buffer.write(chunk)
-    sys.stderr.buffer.flush()
+def _study(request: Request, repeats: int) -> dict[str, Any]:
+    """Return the document of a study whose runs are the repeats of a request.
+
+    The validity limits are disabled, because a result on a busy machine is still an answer about
+    that machine. The table of results states other load.
+    """
+    plan: dict[str, Any] = {
+        "blocks": repeats, "controls": False, "retries": 0, "warmup_calls": 0, "quiet_wait_s": 0.0,
+    }  # fmt: skip
+    if request.for_s is not None:
+        plan["duration_s"] = request.for_s
+    return {
+        "title": subject(request),
+        EXEC: request.to_json(),
+        "plan": plan,
+        "validity": {"look": True},
+    }
 
 
 class _Progress:
     """Prints progress to standard error, because standard output is for the result."""
 
-    def event(self, kind: str, **fields: Any) -> None:
-        if kind == "repeat" and fields["repeats"] > 1:
-            print(f"wattwire: repeat {fields['repeat']} of {fields['repeats']}", file=sys.stderr)
-        elif kind == "note":
-            print(f"wattwire: {fields['text']}", file=sys.stderr)
+    def __init__(self, repeats: int) -> None:
+        self._repeats = repeats
+        self._notes: set[str] = set()
 
-    def close(self) -> None:
-        return
+    def event(self, kind: str, **fields: Any) -> None:
+        if kind == "run" and self._repeats > 1:
+            print(f"wattwire: repeat {fields['block']} of {self._repeats}", file=sys.stderr)
+        elif kind == "note" and fields["text"] not in self._notes:
+            self._notes.add(fields["text"])
+            print(f"wattwire: {fields['text']}", file=sys.stderr)
+        elif kind == "output":
+            sys.stderr.buffer.write(fields["text"].encode(errors="surrogateescape"))
+            sys.stderr.buffer.flush()
 
 
 # -- the table ---------------------------------------------------------------------------------
@@ -160,9 +197,9 @@ def _failures(executed: Executed) -> list[str]:
         if row["ended_by"] != "itself":
             continue
         if row.get("exit_signal"):
-            failures.append(f"repeat {row['repeat']} was killed by signal {row['exit_signal']}")
+            failures.append(f"repeat {row['block']} was killed by signal {row['exit_signal']}")
         elif row.get("exit_code"):
-            failures.append(f"repeat {row['repeat']} ended with exit code {row['exit_code']}")
+            failures.append(f"repeat {row['block']} ended with exit code {row['exit_code']}")
     return failures
 
 
@@ -170,7 +207,7 @@ def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=PIPE_WIDTH)
-    console.print(_headline(executed), soft_wrap=True)
+    console.print(str(headline(executed)), soft_wrap=True)
     measured = any(row.figures.get("energy_j") for row in executed.rows)
     energy = MEASURED if measured else ESTIMATED if estimate else ""
     rows = _lines(executed, energy)
@@ -228,21 +265,6 @@ def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
 def _fold_small(rows: list[Row]) -> tuple[list[Row], list[Row]]:
     """Split rows, sorted by CPU time, into the rows that fit on a screen and the rest."""
     return (rows, []) if len(rows) <= ROWS_MAX else (rows[: ROWS_MAX - 1], rows[ROWS_MAX - 1 :])
-
-
-def _headline(executed: Executed) -> str:
-    document = executed.document
-    subject = shlex.join(document["command"]) if document["command"] else ""
-    attached = ", ".join(target["label"] for target in document["attached"])
-    subject = " and ".join(part for part in (subject, attached) if part)
-    if len(subject) > 80:
-        subject = subject[:79] + "…"
-    seconds = executed.values("window_s")
-    count = len(seconds)
-    times = f"{count} × " if count > 1 else ""
-    mean_s = sum(seconds) / count
-    cpu = _cell(Row("", 1, {"cpu_s": executed.values("cpu_s")}).interval("cpu_s"))
-    return f"{subject}: {cpu} s of CPU time in {times}{duration(mean_s)}."
 
 
 def _titles(energy: str) -> list[str]:
@@ -316,12 +338,12 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     ends = {row["ended_by"] for row in rows} - {"itself"}
     if "Ctrl-C" in ends:
         yield "Ctrl-C ended the last window; the values above cover the time until then."
-    if executed.document["command"] and not _failures(executed):
+    if executed.request.command and not _failures(executed):
         yield from _good_ends(rows)
-    load_cores = executed.values("other_load_cores")
-    if load_cores and max(load_cores) > LOAD_WARNING_CORES:
+    load_cores = max(executed.values("other_cpu_share"), default=0.0) * host.cores()
+    if load_cores > LOAD_WARNING_CORES:
         yield (
-            f"Other processes used up to {number(max(load_cores))} cores, so CPU time and energy "
+            f"Other processes used up to {number(load_cores)} cores, so CPU time and energy "
             "may be higher than on a quiet machine."
         )
     shares = executed.values("harness_cpu_share")
@@ -333,7 +355,7 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
             f"({duration(sum(executed.values('baseline_s')))} in total) and attributed by CPU "
             "time."
         )
-    elif executed.document["attached"] and executed.values("power_window_w"):
+    elif executed.request.attached and executed.values("power_window_w"):
         powers_w = executed.values("power_window_w")
         mean_w = sum(powers_w) / len(powers_w)
         yield (

@@ -14,6 +14,7 @@ from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.cli.quantities import duration_s, share_of_all, size_bytes
 from wattwire.design import expand
 from wattwire.model.answerable import check_baselines
+from wattwire.model.deployment import EXEC
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study import (
@@ -143,6 +144,10 @@ def load(
         raise UsageError(f"STUDY is missing; known studies: {', '.join(sorted(catalog.studies))}")
     study_name, path = catalog.study(name)
     full_document = with_current_names(read_toml(path), str(path))
+    if EXEC in full_document:
+        raise UsageError(
+            f"{path}: {EXEC}: a study measures cells; use `wattwire exec -- COMMAND` instead"
+        )
     document = apply_preset(full_document, preset, str(path))
     stages = [document]
     settings = {name for middleware in catalog.middleware.values() for name in middleware.settings}

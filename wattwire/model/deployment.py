@@ -1,7 +1,8 @@
 """Deployments: the hosts, processes, nodes and flows of a run, and the patterns that describe them.
 
 A pattern is an entry of `PATTERNS`. It expands into a deployment, from which the start order, the
-counts and the latencies follow. Only this file contains the names of roles.
+counts and the latencies follow. Only this file contains the names of roles. A request of `exec`
+expands into a deployment without nodes and flows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import PurePath
 from typing import Any
 
 from wattwire.model.errors import UsageError
@@ -23,6 +25,10 @@ HOST = "local"
 """Name of the host on which all processes run."""
 NODE, SERVICE, BRIDGE, ATTACHED, COMMAND = "node", "service", "bridge", "attached", "command"
 PROCESS_KINDS = (NODE, SERVICE, BRIDGE, ATTACHED, COMMAND)
+EXEC = "exec"
+"""Name of the study's table with the request."""
+PROCESSES = "processes"
+"""Level of `pattern` of a request's runs, whose deployment has processes but no nodes or flows."""
 _AGAIN = re.compile(r"\.try\d+$")
 
 
@@ -488,3 +494,61 @@ def deployment_of_run(run: Mapping[str, Any]) -> Deployment:
     processes += [Process(service, SERVICE) for service in services]
     flows = flows_of(nodes, patterns[0]) if patterns else ()
     return Deployment(tuple(processes), tuple(nodes), flows)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running system: a process with its descendants, or a cgroup."""
+
+    label: str
+    pid: int | None = None
+    cgroup: str | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Return the arguments that name the target in the agent's protocol."""
+        return {"pid": self.pid} if self.cgroup is None else {"cgroup": self.cgroup}
+
+
+@dataclass(frozen=True)
+class Request:
+    """A command or attached targets to measure in each run, and how to measure them."""
+
+    command: tuple[str, ...] = ()
+    attached: tuple[Target, ...] = ()
+    for_s: float | None = None
+    messages: float | None = None
+    count_from: str | None = None
+    baseline_s: float | None = None
+    cwd: str = "."
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return the name of each measured process tree in the agent's protocol → its label."""
+        labels = {COMMAND: PurePath(self.command[0]).name} if self.command else {}
+        return labels | {f"{ATTACHED}{i}": t.label for i, t in enumerate(self.attached)}
+
+    @property
+    def deployment(self) -> Deployment:
+        """Return the measured processes as a deployment without nodes or flows."""
+        kinds = [COMMAND] * bool(self.command) + [ATTACHED] * len(self.attached)
+        return Deployment(tuple(map(Process, self.labels, kinds)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table [exec] of the study."""
+        return asdict(self)
+
+
+def parse_request(table: Any, where: str) -> Request | None:
+    """Parse the table [exec]; return None without it. Raises UsageError for a damaged table."""
+    if table is None:
+        return None
+    try:
+        targets = tuple(Target(**target) for target in table.get("attached", ()))
+        known = {**table, "command": tuple(table.get("command", ())), "attached": targets}
+        request = Request(**known)
+    except (AttributeError, TypeError) as error:
+        raise UsageError(f"{where}: {EXEC}: damaged ({error}); begin a new measurement") from error
+    if not request.labels:
+        raise UsageError(f"{where}: {EXEC}: it names no command and no attached system")
+    return request

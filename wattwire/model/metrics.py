@@ -617,6 +617,57 @@ _REGISTRY: tuple[Metric, ...] = (
         verb="drew",
         lists=((OFFERED, 110),),
     ),
+    Metric(
+        "cpu_s",
+        "s",
+        "measured",
+        "CPU time of all measured processes in the window, including ended threads",
+        needs="cpu_time",
+        title="CPU time",
+        verb="used",
+        lists=(
+            (OFFERED, 5),
+            (FIGURES, 105),
+        ),
+    ),
+    Metric("cpu_user_s", "s", "measured", "of it in user space, split by the kernel's ticks"),
+    Metric("cpu_system_s", "s", "measured", "of it in the kernel, split by the kernel's ticks"),
+    Metric(
+        "memory_peak_kib",
+        "KiB",
+        "measured",
+        "highest resident memory of the measured processes",
+        title="peak memory",
+        lists=((FIGURES, 125),),
+    ),
+    Metric("pss_mean_kib", "KiB", "measured", "proportional memory, mean over marks (every 10 s)"),
+    Metric("pss_peak_kib", "KiB", "measured", "proportional memory, highest at a mark"),
+    Metric(
+        "messages",
+        "messages",
+        "given",
+        "messages of a command, as given or counted in its output",
+        title="messages, given or counted",
+        lists=((FIGURES, 12),),
+    ),
+    Metric(
+        "messages_per_s",
+        "1/s",
+        "measured",
+        "from the first to the last running total in the output",
+        direction=HIGHER,
+    ),
+    Metric("messages_per_s_resolution_share", "", "bound", "largest relative error of that rate"),
+    Metric("messages_span_s", "s", "measured", "from the first running total to the last"),
+    Metric(
+        "messages_uncounted_s", "s", "measured", "from the last running total to the window's end"
+    ),
+    Metric("baseline_s", "s", "measured", "length of all baselines of a command together"),
+    Metric("ended_by", "", "identity", "cause of the window's end: itself, --for or Ctrl-C"),
+    Metric("exit_code", "", "identity", "the command's exit code"),
+    Metric("exit_signal", "", "identity", "the signal that ended the command"),
+    Metric("processes", "", "measured", "processes seen in the trees of a command"),
+    Metric("unfollowed", "", "measured", "readings of processes beyond the largest number of rows"),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}
 

@@ -11,7 +11,7 @@ from wattwire.model.limits import Limit
 from wattwire.model.output_requests import ShownFigure, ShownRanking, ShownTable
 from wattwire.model.paper_path import Walk
 from wattwire.model.questions import Question
-from wattwire.model.study import TOP_KEYS, AnswerRules, MeterUse, Plan, Study, read_study
+from wattwire.model.study import STORED_KEYS, AnswerRules, MeterUse, Plan, Study, read_study
 from wattwire.model.treatment import Level
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
 from wattwire.model.variants import Variant
@@ -80,7 +80,7 @@ def _any_level(_factor: str, level: Any, _where: str) -> Level:
 
 def _known(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document without nulls and without keys that are unknown to this version."""
-    known = {k: value for k, value in document.items() if k in TOP_KEYS and value is not None}
+    known = {k: value for k, value in document.items() if k in STORED_KEYS and value is not None}
     for name, kind in _TABLES.items():
         if name in known:
             known[name] = _only(known[name], kind)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from wattwire.model.answerable import check_answerable, check_baselines
-from wattwire.model.deployment import PATTERNS, Pattern
+from wattwire.model.deployment import EXEC, PATTERNS, PROCESSES, Pattern, Request, parse_request
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import WORDS, given, number, read_table
 from wattwire.model.limits import Limit, parse_limits
@@ -74,6 +74,8 @@ TOP_KEYS = frozenset(
      "validity", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
      "awaits", "table", "figure", "ranking"}
 )  # fmt: skip
+STORED_KEYS = TOP_KEYS | {EXEC}
+"""Keys of a stored study. Only `wattwire exec` writes the table [exec]."""
 
 SUBTABLES = (
     "factors", "fixed", "plan", "meters", "validity", "answers", "exclude", "include", "goal",
@@ -193,6 +195,8 @@ class Study:
     shown: Shown = Shown()
     awaits: frozenset[str] = frozenset()
     """Middleware and languages in the study that do not have a folder yet."""
+    request: Request | None = None
+    """The command or the attached systems that `exec` measures instead of cells."""
     document: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -203,6 +207,8 @@ class Study:
     @property
     def held(self) -> dict[str, Level]:
         """Return the level of every fixed key. Keys that the study omits have their default."""
+        if self.request is not None:
+            return {"pattern": PROCESSES}
         levels = {**DEFAULT_LEVELS, **self.fixed}
         if not {"interval_s", "rate_hz"} & {*self.factors, *self.fixed}:
             levels["rate_hz"] = DEFAULT_RATE_HZ
@@ -303,7 +309,7 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
     """
     document = with_current_names(document, where)
     for key in document:
-        if key not in TOP_KEYS:
+        if key not in STORED_KEYS:
             raise unknown(where, "key", key, TOP_KEYS)
     study = read_study(name, document, check_level, where)
     _check_factors(study, where)
@@ -347,6 +353,7 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
         document=dict(document),
         limits=parse_limits(document.get("limit", []), factors, where),
         awaits=frozenset(document.get("awaits", ())),
+        request=parse_request(document.get(EXEC), where),
         paper_path=parse_walks(document.get("paper_path", []), factors, study.held, check, where),
         shown=parse_shown(document, {**factors, **study.held}, where),
         variants=parse_variants(document.get("variants", {}), check, where),
@@ -469,6 +476,12 @@ def _check_held(study: Study, where: str) -> None:
                 "factor or holds it constant. Delete one of the two."
             )
     keys = {*study.factors, *study.fixed}
+    if study.request is not None:
+        if keys:
+            raise UsageError(
+                f"{where}: {EXEC} measures a command, so {min(keys)} has no effect; delete it"
+            )
+        return
     if {"interval_s", "rate_hz"} <= keys:
         raise UsageError(f"{where}: both interval_s and rate_hz are set; delete one of the two")
     if "pattern" not in keys:

@@ -21,9 +21,10 @@ def ended_unsent(row: Mapping[str, Any]) -> bool:
     """Return whether a run's nodes died or hung without a record of a sent message.
 
     `row` is the run's row of the summary. Its `sent` is 0 if nothing was sent, and None if unknown.
+    A command, whose row has `ended_by`, need not send messages.
     """
     ended = row.get("outcome") in {Outcome.DIED.value, Outcome.TIMED_OUT.value}
-    return ended and not row.get("sent")
+    return ended and not row.get("sent") and not row.get("ended_by")
 
 
 class Verdict(str, Enum):

@@ -65,7 +65,7 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         numbers = document(evidence, answers)
         series = all_series(evidence)
         data = PageData(evidence, answers, numbers, series, findings.look(evidence, series))
-        parts = [part for part in page_parts() if not (part.measured_only and evidence.imported)]
+        parts = [part for part in page_parts() if part.applies(evidence)]
         sections, thinner = [], Thinner()
         for built in _sections(parts, data):
             section = bounded(built, thinner)

@@ -53,13 +53,19 @@ class PagePart:
     """A section with its place, its function and its lines at the top of the page.
 
     If `measured_only` is true, the page of an imported campaign omits the section, because imports
-    have no messages, meters or nodes.
+    have no messages, meters or nodes. If `of_messages` is true, the page of a command omits it.
     """
 
     place: int
     build: Callable[[PageData], Iterable[Section | None]]
     head: Callable[[PageData], Iterable[HeadLine]] = no_lines
     measured_only: bool = False
+    of_messages: bool = False
+
+    def applies(self, evidence: Evidence) -> bool:
+        """Return whether the campaign has the data that the section needs."""
+        lacks_messages = evidence.study.request is not None
+        return not (self.measured_only and evidence.imported or self.of_messages and lacks_messages)
 
 
 @cache

@@ -113,8 +113,17 @@ class AgentClient:
         self, operation: str, reply_timeout_s: float = REQUEST_TIMEOUT_S, **arguments: Any
     ) -> dict[str, Any]:
         """Send a request and return its reply. Raise AgentError or AgentLostError."""
+        return self.reply(operation, self.submit(operation, **arguments), reply_timeout_s)
+
+    def reply(
+        self,
+        operation: str,
+        future: Future[dict[str, Any]],
+        reply_timeout_s: float = REQUEST_TIMEOUT_S,
+    ) -> dict[str, Any]:
+        """Return the reply to a submitted request. Raise AgentError or AgentLostError."""
         try:
-            reply = self.submit(operation, **arguments).result(reply_timeout_s)
+            reply = future.result(reply_timeout_s)
         except FutureTimeoutError:
             raise AgentLostError(
                 f"agent: {operation}: no reply within {reply_timeout_s:g} s"

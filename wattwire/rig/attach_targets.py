@@ -5,24 +5,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from wattwire.model.deployment import Target
 from wattwire.model.errors import MissingError, UsageError
 
 CGROUPS = Path("/sys/fs/cgroup")
 HIERARCHIES = ("", "unified", "cpuacct", "cpu,cpuacct", "systemd")
 """Possible mount points of a unit's cgroup: version 2 alone, then with version 1."""
 SYSTEMCTL_S = 10.0
-
-
-@dataclass(frozen=True)
-class Target:
-    """A running system: a process with its descendants, or a cgroup."""
-
-    label: str
-    pid: int | None = None
-    cgroup: Path | None = None
 
 
 def parse_target(text: str) -> Target:
@@ -36,9 +27,9 @@ def parse_target(text: str) -> Target:
             raise UsageError(f"--attach {text}: process {value} is not running here; see `ps -e`")
         return Target(text, pid=int(value))
     if kind == "cgroup" and value:
-        return Target(text, cgroup=_cgroup(text, Path(value)))
+        return Target(text, cgroup=str(_cgroup(text, Path(value))))
     if kind == "unit" and value:
-        return Target(text, cgroup=unit_cgroup(value))
+        return Target(text, cgroup=str(unit_cgroup(value)))
     raise UsageError(f"--attach: found {text!r}; allowed: pid:NUMBER, cgroup:PATH, unit:NAME")
 
 

@@ -28,6 +28,8 @@ from wattwire.rig.agent import AgentError
 from wattwire.rig.builds import digest_of
 from wattwire.rig.harness_costs import harness_cost
 from wattwire.run.crash import crash_point
+from wattwire.run.exec.command_run import CommandRun
+from wattwire.run.exec.results import CommandResults
 from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
 from wattwire.run.machine import describe_machine, energy_model
 from wattwire.run.node_specs import node_plans
@@ -38,7 +40,7 @@ from wattwire.run.progress import Progress
 from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.run.results import syscalls
 from wattwire.run.results.evidence import wait_until_quiet
-from wattwire.run.results.schema import describe, pool_baselines, with_derived
+from wattwire.run.results.schema import COLUMNS, describe, pool_baselines, with_derived
 from wattwire.run.results.summary import Collected
 from wattwire.run.runner import OneRun, RunRecord
 from wattwire.run.stopping import Stopping
@@ -81,8 +83,13 @@ class CampaignRunner:
 
     # -- beginning ---------------------------------------------------------------------------
 
-    def begin(self, name: str, path: Path, document: dict[str, Any], options: Options) -> Study:
-        """Freeze the study read from `path`, build the cells and write the plan; run nothing."""
+    def begin(
+        self, name: str, path: Path | None, document: dict[str, Any], options: Options
+    ) -> Study:
+        """Freeze the study read from `path`, build the cells and write the plan; run nothing.
+
+        A request of `exec` has no path.
+        """
         study = parse_study(name, document, f"study {name}")
         document = study.document
         prepared = self._prepare(study, options.choose)
@@ -92,8 +99,9 @@ class CampaignRunner:
         campaign.freeze(
             "study.json", {"name": name, **(selection if prepared.unselected else {}), **document}
         )
-        campaign.keep(path.resolve(), "study.toml")
-        if document.get("published"):
+        if path is not None:
+            campaign.keep(path.resolve(), "study.toml")
+        if path is not None and document.get("published"):
             campaign.keep(path.parent / document["published"], document["published"])
         costs = {
             name: asdict(cost) if (cost := harness_cost(build.key)) else None
@@ -136,6 +144,11 @@ class CampaignRunner:
             )
         study = parse_frozen_study(name, current, source)
         study = self._with_recorded_warm_up(study)
+        if study.request is not None and any(t.pid for t in study.request.attached):
+            raise UsageError(
+                f"{campaign.path}: this campaign attached to a process by its number, which may "
+                "be another process now. Begin a new measurement with `wattwire exec`."
+            )
         planned_keys = {row["treatment_key"] for row in campaign.plan}
         prepared = self._prepare(study, lambda treatment: treatment.key in planned_keys)
         self._refuse_changes(self._identity(frozen, prepared))
@@ -319,7 +332,7 @@ class CampaignRunner:
     def _write_summary(self) -> None:
         rows = with_derived(pool_baselines(self.campaign.rows()))
         names = {name for row in rows for name in row}
-        self.campaign.write_summary(rows, describe(names))
+        self.campaign.write_summary(rows, describe({*names, *COLUMNS}))
 
     def _is_done(self, planned: PlannedRun) -> bool:
         done = [a for a in self.campaign.journal.attempts(planned.run) if a.state == "done"]
@@ -375,6 +388,8 @@ class CampaignRunner:
         if collected.verdict is not Verdict.FAILED:
             note_duration(study, planned, collected.record, elapsed_s)
         self._report(planned, collected, collected.record)
+        if collected.record.interrupted:
+            raise KeyboardInterrupt
         if study.plan.cooldown_s > 0:
             self._progress.event("phase", phase="cool-down")
             time.sleep(study.plan.cooldown_s)
@@ -393,18 +408,19 @@ class CampaignRunner:
         An exception fails only this attempt, unless it ends the campaign.
         """
         run = self._one_run(agent, planned, token, folder)
+        results = CommandResults if isinstance(run, CommandRun) else Collected
         try:
             record = run.execute()
             crash_point("convert", {"agent": agent.pid})
             model = energy_model(agent)
-            collected = Collected(planned, number, record, self._study, folder, conditions, model)
+            collected = results(planned, number, record, self._study, folder, conditions, model)
             collected.write()
         except Exception as error:
             if ends_campaign(error) or agent.lost.is_set():
                 raise
             agent.request("clean", run=token)
             reason = keep_only_logs(folder, error)
-            collected = Collected.failed(
+            collected = results.failed(
                 planned, number, run.record, self._study, folder, conditions, reason
             )
             collected.write()
@@ -425,22 +441,15 @@ class CampaignRunner:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.campaign.path))
 
     def _one_run(self, agent: AgentClient, planned: PlannedRun, token: str, folder: Path) -> OneRun:
-        cells = self._prepared.cells[planned.treatment.key]
+        request, cells = self._study.request, self._prepared.cells[planned.treatment.key]
+        attempt = (self._prepared.builds, token, folder, self._progress)
+        if request is not None:
+            return CommandRun(agent, self._study, planned, {}, request.deployment, [], *attempt)
         middleware = next(iter(cells.values())).middleware
         treatment, plan = planned.treatment, self._study.plan
         deployment, nodes = node_plans(treatment, plan, cells, middleware, token, planned.control)
-        return OneRun(
-            agent,
-            self._study,
-            planned,
-            middleware,
-            deployment,
-            nodes,
-            self._prepared.builds,
-            token,
-            folder,
-            self._progress,
-        )
+        services = middleware.services
+        return OneRun(agent, self._study, planned, services, deployment, nodes, *attempt)
 
     def _abandon(self, agent: AgentClient, planned: PlannedRun, number: int, token: str) -> None:
         """Remove the files of an interrupted attempt and mark it as lost in the journal."""

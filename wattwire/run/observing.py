@@ -15,7 +15,7 @@ from wattwire.run.runner import RunRecord
 
 def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_s: float) -> None:
     """Store the duration of a design run. `elapsed_s` excludes the wait for a quiet machine."""
-    if record.outcome is not Outcome.COMPLETED or planned.control:
+    if record.outcome is not Outcome.COMPLETED or planned.control or not record.nodes:
         return
     nodes = len(record.nodes)
     states = (record.processes.states.get(node.process) for node in record.nodes)

@@ -8,7 +8,7 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,26 +75,37 @@ class RunProcesses:
 
         If `lines` is true, read its output as a node's lines.
         """
+        out = self._folder / "out" / process
+        out.mkdir(parents=True, exist_ok=True)
+        self.submit(process, argv, env, str(out), lines)()
+
+    def submit(
+        self, process: str, argv: list[str], env: dict[str, str], cwd: str, lines: bool = False
+    ) -> Callable[[], None]:
+        """Request the start of a process; return a function that waits until it has started."""
         state = ProcessState(argv=argv, env=env, spawned_ns=time.monotonic_ns())
         self.states[process] = state
         self._agent.subscribe(process, self._events)
         logs = self._folder / "logs"
-        out = self._folder / "out" / process
-        out.mkdir(parents=True, exist_ok=True)
         for log in (logs / f"{process}.out", logs / f"{process}.err"):
             discard(log)  # an earlier node may have created this file
-        reply = self._agent.request(
+        future = self._agent.submit(
             "spawn",
             process=process,
             run=self._token,
             argv=argv,
             env=env,
-            cwd=str(out),
+            cwd=cwd,
             stdout="lines-on-3" if lines else str(logs / f"{process}.out"),
             stderr=str(logs / f"{process}.err"),
             clear_env=False,
         )
-        state.pid, state.guard_pid = reply.get("pid"), reply.get("guard_pid")
+
+        def wait_started() -> None:
+            reply = self._agent.reply("spawn", future)
+            state.pid, state.guard_pid = reply.get("pid"), reply.get("guard_pid")
+
+        return wait_started
 
     def write(self, process: str, text: str) -> None:
         """Write a line to a process; do nothing if it has ended.

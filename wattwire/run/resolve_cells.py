@@ -74,8 +74,9 @@ def prepare(
             unselected += 1
             continue
         treatment_catalog = catalogs.get(str(treatment.get(FACTOR)), catalog)
-        chosen, reason = None, excluded or _awaited_gap(treatment, study, treatment_catalog)
-        if reason is None:
+        chosen: dict[str, Cell] | None = None if study.request is None else {}
+        reason = excluded or _awaited_gap(treatment, study, treatment_catalog)
+        if study.request is None and reason is None:
             chosen, reason = _role_cells(treatment, treatment_catalog, builder, builds)
         if chosen is None:
             skipped.append((treatment, reason or "no cell"))

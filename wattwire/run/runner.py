@@ -6,11 +6,11 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wattwire.catalog import Middleware
 from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.model.deployment import Deployment
 from wattwire.model.setting_purposes import TLS
@@ -61,6 +61,8 @@ class RunRecord:
     clocks: dict[str, Any] = field(default_factory=dict)
     tracing: syscalls.Way | None = None
     """How this run counts system calls; None for all other runs."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the window. The attempt is kept, and the campaign stops after it."""
     cpus: int = 1
     """Number of CPUs of the host on which the nodes ran."""
     tick_ns: int = TICK_NS
@@ -75,7 +77,7 @@ class OneRun:
         agent: AgentClient,
         study: Study,
         planned: PlannedRun,
-        middleware: Middleware,
+        services: Mapping[str, dict[str, Any]],
         deployment: Deployment,
         nodes: list[NodePlan],
         builds: dict[str, CellBuild],
@@ -89,7 +91,7 @@ class OneRun:
         self._treatment = planned.treatment
         self._marks_only = planned.control == UNSAMPLED
         self._settling = planned.control == SETTLING
-        self._middleware = middleware
+        self._services = services
         self._builds = builds
         self._folder = folder
         self._progress = progress
@@ -106,12 +108,7 @@ class OneRun:
         record = self.record
         self._start_sampling()
         try:
-            self._baseline("machine")
-            endpoints = self._start_services()
-            self._start_nodes(endpoints)
-            crash_point("ready", self._victims())
-            self._wait_ready()
-            self._baseline("silent")
+            self._start()
             self._window()
             crash_point("drain", self._victims())
             self._drain()
@@ -132,6 +129,15 @@ class OneRun:
         return record
 
     # -- phases ------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Take the baselines, and start the services and the nodes between them."""
+        self._baseline("machine", self._plan.baseline_s)
+        endpoints = self._start_services()
+        self._start_nodes(endpoints)
+        crash_point("ready", self._victims())
+        self._wait_ready()
+        self._baseline("silent", self._plan.baseline_s)
 
     def _enter(self, phase: str) -> None:
         now_s = time.monotonic()
@@ -166,17 +172,20 @@ class OneRun:
     def _mark(self, name: str) -> int:
         return int(self._agent.request("mark", name=name)["t_ns"])
 
-    def _baseline(self, name: str) -> None:
+    def _baseline(self, name: str, seconds: float) -> None:
         """Wait for a baseline: the machine's before services start, or the silent one before GO."""
         self._enter(f"{name} baseline")
         begin_ns = self._mark(f"{name}_begin")
-        time.sleep(self._plan.baseline_s)
-        self.record.baselines[name] = {"begin_ns": begin_ns, "end_ns": self._mark(f"{name}_end")}
+        try:
+            time.sleep(seconds)
+        finally:
+            end_ns = self._mark(f"{name}_end")
+            self.record.baselines[name] = {"begin_ns": begin_ns, "end_ns": end_ns}
 
     def _start_services(self) -> list[str]:
         self._enter("services")
         endpoints: list[str] = []
-        for name, table in self._middleware.services.items():
+        for name, table in self._services.items():
             before = set(self.record.processes.states)
             endpoints += start_service(
                 self.record.processes,
@@ -396,7 +405,7 @@ class OneRun:
         record = self.record
         for service in reversed(record.services):
             if record.processes.states[service].exit is None:
-                stop = self._middleware.services[service.split(".")[0]].get("stop", "TERM")
+                stop = self._services[service.split(".")[0]].get("stop", "TERM")
                 with contextlib.suppress(AgentError):  # the service has already ended
                     self._agent.request("signal", process=service, signal=stop, tree=False)
         record.processes.wait_exit(record.services, time.monotonic() + EXIT_PATIENCE_S)
@@ -406,7 +415,7 @@ class OneRun:
 
     def _victims(self) -> dict[str, int | None]:
         nodes, states = self.record.nodes, self.record.processes.states
-        last_state = states.get(nodes[-1].process)
+        last_state = states.get(nodes[-1].process if nodes else next(iter(states), ""))
         by_role = {n.role: states[n.process].pid for n in nodes if n.process in states}
         return {
             **by_role,

@@ -20,7 +20,6 @@ import polars as pl
 
 from wattwire.model.errors import UsageError
 from wattwire.store import frozen
-from wattwire.store.execution import DOCUMENT
 from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
 from wattwire.store.imported import open_campaign
 from wattwire.store.journal import connected_to_read
@@ -59,6 +58,7 @@ CAMPAIGN_FILES = """\
 | file | content |
 |---|---|
 | `summary.parquet`, `summary.csv` | a row per attempt; answers use only rows with `used` |
+| `processes.parquet`, `processes.csv` | of `exec`: a row per process and attempt |
 | `columns.json` | unit, kind and meaning of each column |
 | `study.toml`, `study.json` | the study as written, and as wattwire parsed it |
 | `plan.json` | every planned run, and every skipped treatment with its reason |
@@ -86,18 +86,6 @@ IMPORTED_FILES = """\
 | `methods.tex`, `threats.md` | analysis for a paper, and threats to validity |
 | `CITATION.cff` | the authors to cite, if they were given |
 """
-EXEC_FILES = """\
-| file | content |
-|---|---|
-| `processes.parquet`, `processes.csv` | a row per process and repeat |
-| `summary.parquet`, `summary.csv` | a row per repeat |
-| `columns.json` | unit, kind and meaning of each column |
-| `exec.json` | the request |
-| `machine.json` | facts about the machine, its meters, versions |
-| `runs/<k>/run.json` | window, cause of the end, observed processes |
-| `runs/<k>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
-| `runs/<k>/logs/` | output of the command |
-"""
 CAMPAIGN_CODE = """\
 import pandas as pd
 runs = pd.read_parquet("summary.parquet")
@@ -105,14 +93,14 @@ runs = runs[runs["used"]]
 groups = {groups}
 table = runs.groupby(groups, dropna=False)["{response}"].agg(["count", "median", "min", "max"])
 print(table)"""
-EXEC_CODE = """\
-import pandas as pd
-rows = pd.read_parquet("processes.parquet")
-per_repeat = rows.groupby(["process", "repeat"])["cpu_s"].sum()
-table = per_repeat.groupby("process").agg(["count", "mean", "min", "max"])
-table = table.sort_values("mean", ascending=False)
-print(table)"""
-RESPONSES = ("latency_p50_us", "cpu_us_per_message", "rate_hz_achieved", "sent", "window_s")
+RESPONSES = (
+    "latency_p50_us",
+    "cpu_us_per_message",
+    "rate_hz_achieved",
+    "sent",
+    "cpu_s",
+    "window_s",
+)
 
 
 @dataclass
@@ -140,24 +128,22 @@ def bundle(
     texts: Mapping[str, str] | None = None,
     warnings: Sequence[str] = (),
 ) -> Bundled:
-    """Write all files of a campaign or an exec folder to a ZIP archive, with names redacted.
+    """Write all files of a campaign to a ZIP archive, with names redacted.
 
     `texts` maps names of additional files to their texts. Names are also redacted in these texts,
     except in CITATION.cff, which must name its authors. `warnings` come first in the guide.
 
-    Raise UsageError if `folder` is not a campaign or exec folder, or if `target` exists.
+    Raise UsageError if `folder` is not a campaign, or if `target` exists.
     """
     if target.exists():
         raise UsageError(f"{target}: this file already exists; choose another name with -o FILE")
-    is_exec = (folder / DOCUMENT).exists()
-    if not is_exec:
-        open_campaign(folder).close()  # raises an error that names a missing file
+    open_campaign(folder).close()  # raises an error that names a missing file
     bundled = Bundled(target)
-    guide = _exec_guide(version) if is_exec else _guide(folder, version, with_messages, warnings)
+    guide = _guide(folder, version, with_messages, warnings)
     partial = target.with_name(f".{target.name}.partial")
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-            _fill(archive, folder, redactor, bundled, with_messages, is_exec, guide, texts or {})
+            _fill(archive, folder, redactor, bundled, with_messages, guide, texts or {})
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
@@ -172,7 +158,6 @@ def _fill(
     redactor: Redactor,
     bundled: Bundled,
     with_messages: bool,
-    is_exec: bool,
     guide: str,
     texts: Mapping[str, str],
 ) -> None:
@@ -204,7 +189,7 @@ def _fill(
             add(name, _without_names(path, redactor))
         except LeaveOut as reason:
             bundled.left_out.append(f"{redactor.text(shown_path)}: {reason}")
-    if not is_exec and not (folder / "summary.parquet").exists():
+    if not (folder / "summary.parquet").exists():
         add("summary.parquet", _parquet(_summary(folder), redactor))
     for name, text in texts.items():
         add(name, (text if name == CITATION else redactor.text(text)).encode())
@@ -378,15 +363,4 @@ def _guide(folder: Path, version: str, with_messages: bool, warnings: Sequence[s
     warning_text = "".join(f"\n**{warning}**\n" for warning in warnings)
     return GUIDE.format(
         version=version, kind=kind, files=files, code=code, again=again, warnings=warning_text
-    )
-
-
-def _exec_guide(version: str) -> str:
-    return GUIDE.format(
-        version=version,
-        kind="a measurement by `wattwire exec`",
-        files=EXEC_FILES,
-        code=EXEC_CODE,
-        again="",
-        warnings="",
     )

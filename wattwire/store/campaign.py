@@ -37,6 +37,8 @@ from wattwire.store.messages import Messages
 
 FORMAT_VERSION = 1
 JOURNAL_FILES = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm")
+PROCESSES_TABLE = "processes"
+"""Name of the table of the processes in the process trees of `exec`, per run and in total."""
 WARM_UP = "warm_up"
 """The journal's key for the warm-up from the settling runs."""
 # Keys that every reader needs. Campaigns of all versions of wattwire have them.
@@ -304,12 +306,28 @@ class Campaign:
 
     def write_summary(self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> None:
         """Write summary.parquet, summary.csv and columns.json, with one row per attempt."""
-        frame = frame_of(rows)
-        with atomic(self.path / "summary.parquet") as path:
-            write_table(frame, path)
-        with atomic(self.path / "summary.csv") as path:
-            write_by(for_spreadsheets(frame).write_csv, path)
-        self.write_json("columns.json", {k: columns[k] for k in frame.columns if k in columns})
+        tables = {"summary": frame_of(rows)}
+        if (processes := self.processes()) is not None:
+            tables[PROCESSES_TABLE] = processes
+        for name, frame in tables.items():
+            with atomic(self.path / f"{name}.parquet") as path:
+                write_table(frame, path)
+            with atomic(self.path / f"{name}.csv") as path:
+                write_by(for_spreadsheets(frame).write_csv, path)
+        names = dict.fromkeys(name for frame in tables.values() for name in frame.columns)
+        self.write_json("columns.json", {k: columns[k] for k in names if k in columns})
+
+    def processes(self) -> pl.DataFrame | None:
+        """Return one row per process of the trees that `exec` measured, in the order of the runs.
+
+        The result is None for a campaign of nodes.
+        """
+        done = [a for a in self.journal.attempts() if a.state == "done" and a.folder]
+        order = {run: place for place, run in enumerate(self.journal.runs())}
+        done.sort(key=lambda attempt: (order.get(attempt.run, 0), attempt.attempt))
+        paths = [self.path / "runs" / str(a.folder) / f"{PROCESSES_TABLE}.parquet" for a in done]
+        frames = [read_table(path) for path in paths if path.exists()]
+        return pl.concat(frames, how="diagonal_relaxed") if frames else None
 
     def summary(self) -> pl.DataFrame:
         """Return one row per finished attempt, from the stored summary if there is one."""

@@ -18,12 +18,12 @@ from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.paths import spreadsheet_safe
 from wattwire.model.stored_study import StoredStudy, stored_study
 from wattwire.store.campaign import Campaign, table_with_current_verdicts
-from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
 from wattwire.store.files import for_spreadsheets, read_json, read_table, sync_file, sync_tree
 from wattwire.store.messages import Messages
 
 FORMAT_VERSION = 1
 DOCUMENT = "import.json"
+OLD_EXEC_DOCUMENT = "exec.json"
 SET_ASIDE = ("path", "rows", "why")
 
 
@@ -221,6 +221,9 @@ def open_campaign(path: Path) -> Campaign | ImportedCampaign:
     path = Path(path)
     if (path / DOCUMENT).exists():
         return ImportedCampaign(path)
-    if (path / EXEC_DOCUMENT).exists() and not (path / "journal.sqlite").exists():
-        raise UsageError(f"{path}: this is a folder of `wattwire exec`, not a campaign")
+    if (path / OLD_EXEC_DOCUMENT).exists() and not (path / "journal.sqlite").exists():
+        raise UsageError(
+            f"{path}: an earlier version of `wattwire exec` wrote this folder, which is not a "
+            "campaign. Its tables are processes.csv and summary.csv; for a page, measure again."
+        )
     return Campaign(path)

@@ -22,7 +22,7 @@ from wattwire.model.derived import FloatArray, column
 from wattwire.model.errors import UsageError
 from wattwire.model.study import DEFAULT_LEVELS
 
-DEFAULTS = ("cpu_us_per_message", "wire_bytes_per_message", "system_calls_per_message")
+DEFAULTS = ("cpu_us_per_message", "wire_bytes_per_message", "system_calls_per_message", "cpu_s")
 """Default responses of a comparison: costs with low scatter, and no tail percentiles."""
 
 

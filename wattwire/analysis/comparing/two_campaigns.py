@@ -355,7 +355,8 @@ def _fact(source: Source, key: str) -> Any:
 
 
 def _changes(base: Source, head: Source) -> Changes:
-    if not base.identity or not head.identity:
+    commands = [source.reader.study.request for source in (base, head)]
+    if not base.identity or not head.identity or any(commands):
         return Changes(None)
     keys = sorted(({*base.identity} & {*head.identity}) - {"study"})
     return Changes(tuple(key for key in keys if base.identity.get(key) != head.identity.get(key)))

@@ -14,7 +14,6 @@ from wattwire.cli.verbs.report import stamps_of
 from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.store import open_campaign
 from wattwire.store.bundle import bundle
-from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
 from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
 from wattwire.store.redact import Names, Redactor, names_here, names_noted
 
@@ -29,7 +28,7 @@ def add_to(verbs: Any) -> None:
         "hardware addresses of this machine and of the measuring machine, and omits "
         "private keys. --redact removes further words.",
     )
-    verb.add_argument("campaign", metavar="DIR", help="a campaign, or a folder of `exec`")
+    verb.add_argument("campaign", metavar="DIR", help="a campaign")
     verb.add_argument("-o", "--out", metavar="FILE", help="the archive (default: DIR.zip)")
     verb.add_argument(
         "--without-messages", action="store_true", help="leave out the tables of messages"
@@ -91,8 +90,8 @@ def _print_texts(
 
     for author in authors:
         publish.parse_author(author)  # reject a malformed name before the campaign is read
-    if (folder / EXEC_DOCUMENT).exists() or not (folder / "plan.json").is_file():
-        return {}, [], []  # an `exec` folder has no study
+    if not (folder / "plan.json").is_file():
+        return {}, [], []
     campaign = open_campaign(folder)
     try:
         journal = getattr(campaign, "journal", None)

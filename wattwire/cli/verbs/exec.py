@@ -63,6 +63,7 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--json", action="store_true", help="print the table as JSON to standard output"
     )
+    verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
     verb.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …")
     verb.set_defaults(call=execute)
 

@@ -134,7 +134,7 @@ def begin(
     directory: Path,
     catalog: Catalog,
     progress: Any,
-    study: tuple[str, Path, dict[str, Any]],
+    study: tuple[str, Path | None, dict[str, Any]],
     options: Options | None = None,
 ) -> CampaignRunner:
     """Build the cells of a new campaign, write its plan and return its runner.

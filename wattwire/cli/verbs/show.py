@@ -18,7 +18,7 @@ from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.metrics import EVIDENCE, FIGURES, METRICS, metrics_in
 from wattwire.model.validity import conditions_before
-from wattwire.model.words import count, listed, number, percent
+from wattwire.model.words import count, listed, number, percent, plural
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.files import RESTORE
 
@@ -249,6 +249,13 @@ def _processes(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[
         yield from _wrapped(f"{node['process']}: {', '.join(facts)}", "  ")
     for service in document["services"]:
         yield f"  {service['process']}: service process, {_exit_words(service['exit'])}"
+    for process, members in document.get("members", {}).items():
+        facts = [document["cells"][process], plural(len(members), "process", "processes")]
+        if process in document["commands"]:
+            facts.append(_exit_words(document["exit"]))
+        if row.get(f"cpu_share.{process}") is not None:
+            facts.append(f"CPU {percent(row[f'cpu_share.{process}'])} of a core")
+        yield from _wrapped(f"{process}: {', '.join(facts)}", "  ")
 
 
 def _exit_words(end: Mapping[str, Any] | None) -> str:
@@ -329,6 +336,9 @@ def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a shell script that starts every process in its original order."""
     folder = folder.resolve()
     order = document["commands"]
+    if "members" in document:
+        yield from (shlex.join(argv) for argv in order.values())
+        return
     yield HEAD.format(
         run=f"{document['run']}-{document['attempt']}", count=len(order), token=document["token"]
     )

@@ -459,4 +459,9 @@ def _head(data: PageData) -> list[HeadLine]:
     ]
 
 
-PART = PagePart(10, lambda data: [section(data.evidence, data.answers, data.document)], _head)
+PART = PagePart(
+    10,
+    lambda data: [section(data.evidence, data.answers, data.document)],
+    _head,
+    of_messages=True,
+)

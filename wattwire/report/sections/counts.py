@@ -189,4 +189,4 @@ def _seconds(reports: Sequence[dict[str, Any]], key: str) -> list[float]:
     return [report[key] / 1e9 for report in reports if report.get(key) is not None]
 
 
-PART = PagePart(130, lambda data: [section(data.evidence)], measured_only=True)
+PART = PagePart(130, lambda data: [section(data.evidence)], measured_only=True, of_messages=True)

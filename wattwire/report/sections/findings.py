@@ -57,4 +57,5 @@ PART = PagePart(
     lambda data: [section(data.findings)],
     lambda data: [HeadLine(60, data.findings.in_short)],
     measured_only=True,
+    of_messages=True,
 )

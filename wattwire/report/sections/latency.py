@@ -237,4 +237,10 @@ def _head(data: PageData) -> list[HeadLine]:
     ]
 
 
-PART = PagePart(80, lambda data: [section(data.evidence, data.series)], _head, measured_only=True)
+PART = PagePart(
+    80,
+    lambda data: [section(data.evidence, data.series)],
+    _head,
+    measured_only=True,
+    of_messages=True,
+)

@@ -124,4 +124,4 @@ def merged(node_settings: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(entries)
 
 
-PART = PagePart(160, lambda data: [section(data.evidence)], measured_only=True)
+PART = PagePart(160, lambda data: [section(data.evidence)], measured_only=True, of_messages=True)

@@ -63,6 +63,8 @@ class MessageCounter:
         )
         self._count = 0.0
         self._matches = 0
+        self.problem = ""
+        """The reason why the messages are not counted."""
         self._first: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None
 
@@ -98,8 +100,8 @@ class MessageCounter:
 
     @property
     def count(self) -> float | None:
-        """Return the number of messages so far; None if no line has matched."""
-        return self._count if self._matches else None
+        """Return the number of messages so far; None if no line has matched, or after a problem."""
+        return self._count if self._matches and not self.problem else None
 
 
 class Tail:
@@ -141,5 +143,8 @@ class Tail:
     def _line(self, line: bytes) -> None:
         if LEFT_OUT.match(line):
             self.truncated = True
-        if self._counter is not None:
-            self._counter.line(line.decode(errors="replace"), time.monotonic())
+        if self._counter is not None and not self._counter.problem:
+            try:
+                self._counter.line(line.decode(errors="replace"), time.monotonic())
+            except UsageError as error:  # the command continues, and its costs are measured
+                self._counter.problem = str(error)

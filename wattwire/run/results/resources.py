@@ -169,7 +169,7 @@ def cpu_costs(
 
 
 def wire_costs(
-    readings: Readings, window: tuple[int, int], sent: int | None
+    readings: Readings, window: tuple[int, int], sent: float | None
 ) -> dict[str, float | None]:
     """Return the bytes per message that the host's interfaces sent; None if they were not read.
 

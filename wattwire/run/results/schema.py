@@ -13,8 +13,23 @@ from wattwire.model.derived import derived
 from wattwire.model.metrics import METRICS
 from wattwire.store.campaign import frame_of
 
+PROCESS_COLUMNS: dict[str, tuple[str, str, str]] = {
+    "subject": ("", "identity", "command, or attached0, attached1, … in their order"),
+    "process": ("", "identity", "node's name, script or program"),
+    "pid": ("", "identity", "process id"),
+    "parent": ("", "identity", "process id of the parent at first sight"),
+    "argv": ("", "identity", "arguments as last seen"),
+    "began_s": ("s", "measured", "birth, from the window's begin"),
+    "ended_s": ("s", "measured", "end, from the window's begin; empty: lived at its end"),
+    "memory_mean_kib": ("KiB", "measured", "resident memory, mean of readings once a second"),
+    "threads_max": ("threads", "measured", "highest number of threads at a reading"),
+    "voluntary_switches": ("", "measured", "voluntary context switches of threads seen alive"),
+    "involuntary_switches": ("", "measured", "involuntary context switches of threads seen alive"),
+}
+"""Columns of the table of processes. Its other columns have the meaning of a run's metric."""
 COLUMNS: dict[str, tuple[str, str, str]] = {
-    name: (metric.unit, metric.kind, metric.summary) for name, metric in METRICS.items()
+    **PROCESS_COLUMNS,
+    **{name: (metric.unit, metric.kind, metric.summary) for name, metric in METRICS.items()},
 }
 
 

@@ -51,7 +51,7 @@ class Collected:
         self._without_records: list[int] = []
         self.messages, file_reasons = self._messages()
         self.quantities = self._quantities()
-        self.readings = resources.Readings(self.quantities)
+        self.readings = self._read()
         if record.window.get("end_ns"):
             record.window["cost_begin_ns"] = self._cost_window_start_ns()
         states = record.processes.states
@@ -167,6 +167,9 @@ class Collected:
         path = self.folder / "readings.bin"
         return quantities_frame(self.planned.run, self.record.deployment, path, series)
 
+    def _read(self) -> resources.Readings:
+        return resources.Readings(self.quantities)
+
     # -- responses ---------------------------------------------------------------------------
 
     def _identity(self) -> dict[str, Any]:
@@ -181,7 +184,7 @@ class Collected:
             "treatment": planned.treatment.key,
             "control": planned.control,
             **{f"factor.{k}": v for k, v in planned.treatment.varied},
-            "cell": record.nodes[-1].cell.name,
+            "cell": record.nodes[-1].cell.name if record.nodes else "",
         }
 
     def _responses(self, model: dict[str, float] | None) -> dict[str, Any]:

@@ -1,21 +1,25 @@
-"""Build the table of an `exec` measurement, with one row per process and means over repeats."""
+"""Build the table of a campaign of `exec`, with one row per process and means over its runs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import polars as pl
 
 from wattwire import stats
+from wattwire.analysis.dataset import CampaignReader
+from wattwire.analysis.validity import Rejudged
+from wattwire.model.deployment import Request
+from wattwire.model.verdict import Verdict
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
-from wattwire.store import Execution
+from wattwire.store import Campaign
 
 SAME_NAME_MAX = 3
-"""Several processes of one name in a repeat share a row: SUMMED, MEANS, HIGHEST."""
-REPEATS_MIN = 3
+"""Several processes of one name in a run share a row: SUMMED, MEANS, HIGHEST."""
+RUNS_MIN = 3
 SUMMED = (
     "cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "voluntary_switches",
     "involuntary_switches", "energy_j", "energy_estimate_low_j", "energy_estimate_high_j",
@@ -36,7 +40,7 @@ Value = Interval | TooFew | float | None
 
 @dataclass(frozen=True)
 class Row:
-    """One row: a name, the number of processes per repeat, and the values of each metric."""
+    """One row: a name, the number of processes per run, and the values of each metric."""
 
     name: str
     count: float
@@ -47,32 +51,45 @@ class Row:
         return sum(values) / len(values) if values else None
 
     def interval(self, figure: str) -> Value:
-        """Return the mean over repeats with its t interval.
+        """Return the mean over runs with its t interval.
 
-        One repeat gives a value without an interval, and two repeats give TooFew.
+        One run gives a value without an interval, and two runs give TooFew.
         """
         return mean_of(self.figures.get(figure, []))
 
 
 def mean_of(values: Sequence[float]) -> Value:
-    """Return the mean of one value per repeat, with its interval if there are enough repeats."""
+    """Return the mean of one value per run, with its interval if there are enough runs."""
     if not values:
         return None
     if len(values) == 1:
         return float(values[0])
-    if len(values) < REPEATS_MIN:
-        return TooFew(len(values), REPEATS_MIN, "repeats")
+    if len(values) < RUNS_MIN:
+        return TooFew(len(values), RUNS_MIN, "repeats")
     return stats.mean_interval(values)
 
 
 class Executed:
-    """The tables of an exec folder, prepared for output."""
+    """The tables of a campaign of `exec`, prepared for output.
 
-    def __init__(self, store: Execution) -> None:
-        self.document = store.document
-        self.summary = store.summary()
-        self._processes = store.processes()
+    Every run that was judged counts, because no condition of the machine excludes a run.
+    """
+
+    def __init__(self, request: Request, summary: pl.DataFrame, processes: pl.DataFrame) -> None:
+        self.request = request
+        is_judged = pl.col("verdict") != Verdict.FAILED.value
+        self.summary = summary.filter(is_judged) if summary.height else summary
+        self._processes = processes
         self.rows = self._rows()
+
+    @classmethod
+    def of(cls, reader: CampaignReader) -> Executed | None:
+        """Return the tables of a campaign; None if `exec` did not measure it."""
+        request = reader.study.request
+        if request is None or not isinstance(reader, (Campaign, Rejudged)):
+            return None
+        processes = reader.processes()
+        return cls(request, reader.summary(), pl.DataFrame() if processes is None else processes)
 
     def _rows(self) -> list[Row]:
         if self._processes.is_empty() or "process" not in self._processes.columns:
@@ -80,16 +97,16 @@ class Executed:
         frame = self._processes.with_columns(self._labels())
         figures_by_label: dict[str, dict[str, list[float]]] = {}
         counts: Counter[str] = Counter()
-        for _, repeat_rows in sorted(frame.group_by("repeat"), key=lambda item: item[0]):
-            for (label,), process_rows in repeat_rows.group_by("label", maintain_order=True):
+        for _, run_rows in sorted(frame.group_by("run"), key=lambda item: item[0]):
+            for (label,), process_rows in run_rows.group_by("label", maintain_order=True):
                 counts[str(label)] += len(process_rows)
                 figures = figures_by_label.setdefault(str(label), {})
                 for name in (*SUMMED, *MEANS, *HIGHEST):
                     value = _fold(process_rows, name)
                     if value is not None:
                         figures.setdefault(name, []).append(value)
-        repeats = len(self.summary)
-        table_rows = [Row(name, counts[name] / repeats, f) for name, f in figures_by_label.items()]
+        runs = len(self.summary)
+        table_rows = [Row(name, counts[name] / runs, f) for name, f in figures_by_label.items()]
         # The command comes first, then attached subjects, each sorted by descending CPU time.
         subject_of = dict(zip(frame["label"].to_list(), frame["subject"].to_list(), strict=True))
         return sorted(
@@ -98,37 +115,37 @@ class Executed:
         )
 
     def _labels(self) -> pl.Series:
-        """Return a label for each process that is the same in all repeats."""
+        """Return a label for each process that is the same in all runs."""
         several = len(set(self._processes["subject"].to_list())) > 1
         names = [
             f"{subject}: {process}" if several else str(process)
             for subject, process in self._processes.select("subject", "process").iter_rows()
         ]
-        repeats = self._processes["repeat"].to_list()
-        most_per_repeat: dict[str, int] = {}
-        for (name, _), count in Counter(zip(names, repeats, strict=True)).items():
-            most_per_repeat[name] = max(most_per_repeat.get(name, 0), count)
-        occurrences: Counter[tuple[str, int]] = Counter()
+        runs = self._processes["run"].to_list()
+        most_per_run: dict[str, int] = {}
+        for (name, _), count in Counter(zip(names, runs, strict=True)).items():
+            most_per_run[name] = max(most_per_run.get(name, 0), count)
+        occurrences: Counter[tuple[str, str]] = Counter()
         labels = []
-        for name, repeat in zip(names, repeats, strict=True):
-            occurrences[name, repeat] += 1
-            is_unique = most_per_repeat[name] == 1 or most_per_repeat[name] > SAME_NAME_MAX
-            labels.append(name if is_unique else f"{name} ({occurrences[name, repeat]})")
+        for name, run in zip(names, runs, strict=True):
+            occurrences[name, run] += 1
+            is_unique = most_per_run[name] == 1 or most_per_run[name] > SAME_NAME_MAX
+            labels.append(name if is_unique else f"{name} ({occurrences[name, run]})")
         return pl.Series("label", labels)
 
     def values(self, figure: str) -> list[float]:
-        """Return the sum of a metric over all processes, for each repeat that has a value."""
-        if figure not in self.summary.columns:
-            return []
-        return [float(v) for v in self.summary[figure].to_list() if v is not None]
+        """Return the value of a metric over all processes, for each run that has a value."""
+        return [
+            value for row in self.summary.to_dicts() if (value := _of_run(row, figure)) is not None
+        ]
 
     def energy_per_message(self) -> Value | BelowResolution | NotComputable:
         """Return the measured energy (J) per message, or BelowResolution if it is too small."""
-        needed = ("power_window_w", "power_baseline_w", "messages", "window_s")
+        needed = ("power_window_w", "power_machine_w", "messages", "window_s")
         if not self.values("energy_j_per_message"):
             return None
         rows = [r for r in self.summary.select(needed).iter_rows() if None not in r]
-        if len(rows) < REPEATS_MIN:
+        if len(rows) < RUNS_MIN:
             return mean_of(self.values("energy_j_per_message"))
         delta_w = [window - base for window, base, _, _ in rows]
         return stats.joules_per_message(delta_w, [m / s for _, _, m, s in rows])
@@ -141,8 +158,8 @@ class Executed:
         }
         totals["energy_j_per_message"] = _plain(self.energy_per_message())
         return {
-            "command": self.document["command"],
-            "attached": self.document["attached"],
+            "command": list(self.request.command),
+            "attached": [asdict(target) for target in self.request.attached],
             "repeats": self.summary.to_dicts(),
             "processes": [
                 {
@@ -154,6 +171,18 @@ class Executed:
             ],
             "whole": totals,
         }
+
+
+def _of_run(row: Mapping[str, Any], figure: str) -> float | None:
+    """Return a metric of a run; a metric of its subjects is summed over them."""
+    stem = figure.removesuffix("_per_message")
+    if figure not in row and stem != figure:
+        value, messages = _of_run(row, stem), row.get("messages")
+        return value / messages if value is not None and messages else None
+    if figure == "memory_mean_kib":
+        figure = "memory_kib_total"
+    values = [row[figure]] if figure in row else [row[k] for k in row if k.startswith(f"{figure}.")]
+    return None if not values or None in values else float(sum(values))
 
 
 def _subject_key(subject: str) -> int:

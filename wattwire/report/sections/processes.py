@@ -1,0 +1,70 @@
+"""Build the section on the processes of a command or an attached system."""
+
+from __future__ import annotations
+
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.processes import Executed, Row, Value
+from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
+from wattwire.report.parts import Band, Column, Section, Table
+from wattwire.report.print.processes import headline
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "processes",
+    {
+        "title": "Processes",
+        "table": "Costs of the processes of the measured trees",
+        "note": (
+            "A row of several processes contains the sums of their CPU time, switches and energy, "
+            "and the memory and threads of one process (mean and maximum). An interval is the "
+            "mean over the runs with its 95 % confidence interval. A process that started and "
+            "ended between two scans has no name."
+        ),
+    },
+)
+COLUMNS = (
+    Column("cpu_s", "CPU time", "measured", "s"),
+    Column("cpu_user_s", "in user space", "measured", "s"),
+    Column("cpu_system_s", "in the kernel", "measured", "s"),
+    Column("cpu_share", "cores used", "measured"),
+    Column("memory_mean_kib", "memory, mean", "measured", "KiB"),
+    Column("memory_peak_kib", "memory, highest", "measured", "KiB"),
+    Column("pss_mean_kib", "proportional memory, mean", "measured", "KiB"),
+    Column("threads_max", "threads, highest", "measured"),
+    Column("voluntary_switches", "voluntary switches", "measured"),
+    Column("involuntary_switches", "involuntary switches", "measured"),
+    Column("energy_j", "energy", "measured", "J"),
+)
+ESTIMATE = Column("energy_estimate", "energy, modelled", "estimate", "J")
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Return the section on processes, or None for a campaign of nodes."""
+    executed = Executed.of(evidence.reader)
+    if executed is None:
+        return None
+    part = Section("processes", PHRASES("title"))
+    columns = [c for c in COLUMNS if any(row.figures.get(c.key) for row in executed.rows)]
+    known = [Column("process", "process"), Column("count", "processes per run", "measured")]
+    rows = [_cells(row, columns) for row in executed.rows]
+    estimate = [ESTIMATE] if any(row[ESTIMATE.key] for row in rows) else []
+    table = Table(
+        "processes", PHRASES("table"), [*known, *columns, *estimate], rows, PHRASES("note")
+    )
+    part.parts.append(table)
+    return part
+
+
+def _cells(row: Row, columns: list[Column]) -> dict[str, Value | Band | str]:
+    low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
+    estimate = None if low is None or high is None else Band(low, high)
+    values = {column.key: row.interval(column.key) for column in columns}
+    return {"process": row.name, "count": row.count, **values, ESTIMATE.key: estimate}
+
+
+def _head(data: PageData) -> list[HeadLine]:
+    executed = Executed.of(data.evidence.reader)
+    return [] if executed is None else [HeadLine(TITLE, headline(executed))]
+
+
+PART = PagePart(15, lambda data: [section(data.evidence)], _head)

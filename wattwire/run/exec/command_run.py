@@ -1,0 +1,333 @@
+"""Run a deployment without nodes: a command, attached processes, or both.
+
+The loop is the one of `OneRun`. Without flows, the window begins when the command starts. It ends
+when the command or all attached processes end, or when the time is up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wattwire.model.deployment import COMMAND, Request
+from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.verdict import Outcome, Reason, Verdict
+from wattwire.model.words import plural
+from wattwire.rig.agent import AgentError
+from wattwire.run.crash import crash_point
+from wattwire.run.exec.output import MessageCounter, Tail, Totals
+from wattwire.run.node_specs import SECOND_NS
+from wattwire.run.processes import GuardLostError
+from wattwire.run.runner import OneRun, RunRecord
+
+LOOK_MS = 100
+POLL_S = 0.1
+MARK_FIRST_S = 0.5
+MARK_PERIOD_S = 10.0
+"""Proportional memory is read at marks only, because a reading walks all pages of each process."""
+ALIVE_PERIOD_S = 1.0
+BASELINE_MIN_S, BASELINE_MAX_S, BASELINE_UNMETERED_S = 2.0, 60.0, 0.5
+STOPS = (("INT", 12.0), ("TERM", 5.0), ("KILL", 5.0))
+"""Signals that end a command, and the wait (s) after each.
+
+As at a terminal, a launcher has time to stop its nodes before the next signal.
+"""
+AFTER = "after"
+"""Name of the baseline after the window."""
+
+
+def check_program(request: Request) -> None:
+    """Check that the command's program exists, before anything is measured or written.
+
+    Raise UsageError if it does not exist, MissingError if this user may not execute it.
+    """
+    if not request.command:
+        return
+    program = request.command[0]
+    path = Path(request.cwd, program) if os.sep in program else None
+    if shutil.which(path or program):
+        return
+    if path is not None and path.is_file():
+        raise _refusal(program, "permission", "it is not executable")
+    where = f"in {Path(request.cwd).resolve()}" if path else f"on PATH ({os.environ.get('PATH')})"
+    raise _refusal(program, "missing", f"the program does not exist {where}")
+
+
+def _refusal(program: str, kind: str, message: str) -> UsageError | MissingError:
+    if kind == "permission":
+        return MissingError(
+            f"{program}: permission denied ({message}). Make it executable with `chmod +x`, "
+            "or run it with its interpreter."
+        )
+    return UsageError(f"{program}: cannot be started ({message}). Check its name and PATH.")
+
+
+@dataclass
+class CommandRecord(RunRecord):
+    """Record of a run without nodes."""
+
+    before: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Attached subject → the agent's table of its processes at the start of the window."""
+    after: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Subject → the agent's table of its processes at the end of the window."""
+    ended_by: str = "itself"
+    """The cause of the end: "itself", "--for", or "Ctrl-C"."""
+    messages: float | None = None
+    totals: Totals | None = None
+    """Running totals of messages in the output, if the command prints any."""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def exit(self) -> dict[str, Any] | None:
+        """Return the exit of the command; None if it has not ended, or without a command."""
+        state = self.processes.states.get(COMMAND)
+        return state.exit if state else None
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Return the window's begin and end (ns)."""
+        return self.window["start_ns"], self.window["end_ns"]
+
+
+class CommandRun(OneRun):
+    """Execution of a run of a request. Attached systems receive no signals."""
+
+    record: CommandRecord
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.record = CommandRecord(**vars(self.record))
+        assert self._study.request is not None
+        self._request = self._study.request
+        self._counter = (
+            MessageCounter(self._request.count_from) if self._request.count_from else None
+        )
+        self._tails = [
+            Tail(self._folder / "logs" / f"{COMMAND}.{end}", self._show, self._counter)
+            for end in ("out", "err")
+        ]
+
+    def execute(self) -> RunRecord:
+        """Run all phases. Ctrl-C ends the window; the values until then are kept."""
+        targets = dict(zip(self._attached, self._request.attached, strict=True))
+        try:
+            for name, target in targets.items():
+                reply = self._agent.request("attach", process=name, **target.identity)
+                if target.cgroup is not None and reply.get("usage") is None:
+                    self.record.notes.append(
+                        f"{target.label}: its cgroup does not count CPU time, so the CPU time of "
+                        "a process that ends in the window is counted up to its last scan"
+                    )
+            super().execute()
+        finally:
+            for name in targets if not self._agent.lost.is_set() else ():
+                with contextlib.suppress(AgentError):  # not attached
+                    self._agent.request("detach", process=name)
+        for tail in self._tails:
+            tail.end()
+        self._count()
+        for text in self.record.notes:
+            self._progress.event("note", text=text)
+        return self.record
+
+    @property
+    def _attached(self) -> list[str]:
+        return [name for name in self._request.labels if name != COMMAND]
+
+    def _show(self, chunk: bytes) -> None:
+        self._progress.event("output", text=chunk.decode(errors="surrogateescape"))
+
+    # -- phases ------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        if self._request.command:
+            self._baseline("machine", self._baseline_before_s())
+
+    def _is_metered(self) -> bool:
+        """Return whether an energy counter is readable. Without one, a long baseline has no use."""
+        return any(
+            meter["state"] == "present"
+            and any(
+                quantity["unit"] == "uj"
+                and quantity["kind"] == "measured"
+                and quantity["scope"] == "package"
+                for quantity in meter["quantities"]
+            )
+            for meter in self._agent.hello["meters"]
+        )
+
+    def _baseline_before_s(self) -> float:
+        """Return the length (s) of the baseline before the window."""
+        if self._request.baseline_s is not None:
+            return self._request.baseline_s / 2
+        if not self._is_metered():
+            return BASELINE_UNMETERED_S
+        half_s = (self._request.for_s or 2 * BASELINE_MIN_S) / 2
+        return min(BASELINE_MAX_S, max(BASELINE_MIN_S, half_s))
+
+    def _baseline_after_s(self) -> float:
+        """Return the length (s) of the baseline after the window.
+
+        If energy is measured, both baselines together are as long as the window, within limits.
+        """
+        before_s = self._baseline_before_s()
+        if self._request.baseline_s is not None or not self._is_metered():
+            return before_s
+        begin_ns, end_ns = self.record.span
+        window_s = (end_ns - begin_ns) / SECOND_NS
+        return min(BASELINE_MAX_S, max(BASELINE_MIN_S, window_s - before_s))
+
+    def _window(self) -> None:
+        self._enter("window")
+        record = self.record
+        record.before = {name: self._members(name) for name in self._attached}
+        begin_ns = self._mark("window_begin")
+        record.window = {"start_ns": begin_ns, "end_ns": 0}
+        if self._request.command:
+            self._spawn_command()
+        crash_point("window", self._victims())
+        try:
+            self._wait(begin_ns)
+        except KeyboardInterrupt:
+            record.ended_by, record.interrupted = "Ctrl-C", True
+        self._mark("window_end")
+        # A mark's readings are taken after its time, so the window ends after the last reading.
+        record.window["end_ns"] = time.monotonic_ns()
+        record.after = {name: self._members(name) for name in self._request.labels}
+
+    def _spawn_command(self) -> None:
+        processes, argv = self.record.processes, list(self._request.command)
+        cwd = str(Path(self._request.cwd).resolve())
+        wait_started = processes.submit(COMMAND, argv, {}, cwd)
+        # Do not wait for this reply, so that the first reading includes every process of the tree.
+        first_look = self._agent.submit("members", process=COMMAND, period_ms=LOOK_MS)
+        try:
+            wait_started()
+        except AgentError as error:
+            raise MissingError(str(_refusal(argv[0], error.kind, str(error)))) from error
+        first_look.result()
+        with contextlib.suppress(AgentError):  # the command has already ended
+            self._agent.request("write", process=COMMAND, close=True)
+
+    def _members(self, name: str) -> dict[str, Any]:
+        """Return the agent's process table of a subject; empty if its processes have ended."""
+        try:
+            return self._agent.request("members", process=name, period_ms=LOOK_MS)
+        except AgentError:
+            return {"members": [], "unfollowed": 0}
+
+    def _wait(self, begin_ns: int) -> None:
+        """Wait until the command ends, the time is up, or all attached processes have ended."""
+        request, begin_s = self._request, begin_ns / SECOND_NS
+        end_s = begin_s + request.for_s if request.for_s else None
+        next_mark_s, next_look_s = begin_s + MARK_FIRST_S, begin_s + ALIVE_PERIOD_S
+        while not request.command or self.record.exit is None:
+            now_s = time.monotonic()
+            if end_s is not None and now_s >= end_s:
+                self.record.ended_by = "--for"
+                return
+            if now_s >= next_mark_s:
+                self._mark("memory")
+                next_mark_s = now_s + MARK_PERIOD_S
+            if not request.command and now_s >= next_look_s:
+                if not self._any_process_lives():
+                    self.record.notes.append("all attached processes ended")
+                    return
+                next_look_s = now_s + ALIVE_PERIOD_S
+            self._follow(min(now_s + POLL_S, end_s or now_s + POLL_S))
+
+    def _any_process_lives(self) -> bool:
+        return any(
+            member["ended_ns"] is None
+            for name in self._attached
+            for member in self._members(name)["members"]
+        )
+
+    def _follow(self, until_s: float) -> None:
+        """Wait until a time (s, monotonic) or the command's end, and read its output."""
+        if not self._request.command:
+            time.sleep(max(0.0, until_s - time.monotonic()))
+            return
+        try:
+            self.record.processes.wait_exit([COMMAND], until_s)
+        except GuardLostError:
+            text = "the guard of the command was killed, so its totals are unknown"
+            self.record.reasons.append(Reason(Verdict.INVALID, "guard_lost", text))
+            self.record.notes.append(text)
+        for tail in self._tails:
+            tail.take()
+
+    def _drain(self) -> None:
+        """Stop the command, and take the baseline after the window."""
+        record = self.record
+        self._enter("drain")
+        record.stop_ns = time.monotonic_ns()
+        if not self._request.command:
+            return
+        self._stop()
+        if not record.interrupted:
+            try:
+                self._baseline(AFTER, self._baseline_after_s())
+            except KeyboardInterrupt:  # a shorter baseline is also valid
+                record.interrupted = True
+
+    def _stop(self) -> None:
+        """Send INT, then TERM, then KILL to the whole process tree until it ends."""
+        record = self.record
+        for signal, patience_s in STOPS:
+            if self._has_ended():
+                return
+            try:
+                with contextlib.suppress(AgentError):  # the command has already ended
+                    self._agent.request("signal", process=COMMAND, signal=signal, tree=True)
+                deadline_s = time.monotonic() + patience_s
+                while not self._has_ended() and time.monotonic() < deadline_s:
+                    self._follow(time.monotonic() + POLL_S)
+            except KeyboardInterrupt:
+                continue  # Ctrl-C again: send the next signal immediately
+            if signal != "INT" and self._has_ended():
+                text = f"the command did not end on SIGINT; SIG{signal} ended it"
+                record.notes.append(text)
+
+    def _has_ended(self) -> bool:
+        return self.record.exit is not None
+
+    def _judge_exits(self) -> None:
+        """Set the outcome if the command failed. A stop that wattwire requested is no failure."""
+        exit_status = self.record.exit or {}
+        failed = exit_status.get("code") != 0 and not exit_status.get("guard_lost")
+        if self._request.command and self.record.ended_by == "itself" and failed:
+            self.record.outcome = Outcome.DIED
+            how = self.record.processes.describe_exit(COMMAND)
+            self.record.outcome_detail = f"{self._request.labels[COMMAND]} {how}"
+
+    def _end_processes(self) -> None:
+        """Kill the processes that the command left. Attached systems continue to run."""
+        left = [item for item in self.record.processes.end_all() if item != COMMAND]
+        if left:
+            self.record.notes.append(
+                f"wattwire ended {plural(len(left), 'remaining process', 'remaining processes')}"
+            )
+
+    def _count(self) -> None:
+        record, request = self.record, self._request
+        record.messages = request.messages
+        if self._counter is None:
+            return
+        record.messages = self._counter.count
+        if any(tail.truncated for tail in self._tails):
+            record.messages = None
+            record.notes.append(
+                "the output exceeds the size limit of its log, so messages are not counted"
+            )
+        elif record.messages is None:
+            record.notes.append(
+                self._counter.problem or f'--count-from: no output matched "{request.count_from}"'
+            )
+        else:
+            record.totals = self._counter.totals(POLL_S)

@@ -1,0 +1,28 @@
+"""Test that commands and nodes are measured by the same loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import wattwire.run
+from wattwire.run.exec.command_run import CommandRun
+from wattwire.run.runner import OneRun
+
+RUN = Path(wattwire.run.__file__).parent
+CALIBRATION = "calibrating.py"
+"""A calibration compares the model with a counter. It is not a run."""
+
+
+def test_one_place_samples_runs() -> None:
+    sampling = {
+        path.name
+        for path in RUN.rglob("*.py")
+        if path.parent.name != "tests" and '"sample_start"' in path.read_text(encoding="utf-8")
+    }
+    assert sampling == {"runner.py", CALIBRATION}
+
+
+def test_a_command_replaces_only_the_phases_that_depend_on_nodes() -> None:
+    replaced = {name for name in vars(CommandRun) if name in vars(OneRun) and name[:2] != "__"}
+    phases = {"_start", "_window", "_drain", "_judge_exits", "_end_processes"}
+    assert replaced - {"execute"} == phases
