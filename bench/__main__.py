@@ -1,7 +1,7 @@
 """`python -m bench [PART…] [--pairs N] [--cells PATTERN…]`: check speed and validity.
 
-Speed, compared with peers (default): recording, echo, libraries, sampler, own_time, page, scale,
-syscalls, calls. Validity, simulated: false_alarms, coverage, sequential; with planted load:
+Speed, compared with peers (default): recording, echo, pipeline, libraries, sampler, own_time, page,
+scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential; with planted load:
 validity. Kits compared with those of another commit: kits --old REV. Prints Markdown.
 """
 
@@ -27,6 +27,7 @@ from bench import (
     kits,
     own_time,
     page,
+    pipeline,
     sampler,
     scale,
     sequential,
@@ -98,6 +99,12 @@ def echo(workbench: Bench, pairs: int) -> None:
             results += compared(label, "ns", sides, 1.05)
     print("\n## Ping-pong over UDP, 64 B, median round trip\n")
     print(table(results), flush=True)
+
+
+def pipelines(workbench: Bench, pairs: int) -> None:
+    """Compare a pipeline over UDP with a chain of forwarders in C."""
+    print(f"\n## Pipeline over UDP, {pipeline.BYTES} B, median end-to-end latency\n")
+    print(table(list(pipeline.comparisons(workbench, pairs))), flush=True)
 
 
 def libraries(workbench: Bench, pairs: int) -> None:
@@ -210,8 +217,8 @@ def one_core() -> contextlib.AbstractContextManager[None]:
 
 
 MEASURED: dict[str, Callable[[Bench, int], None]] = {
-    "recording": recording, "echo": echo, "libraries": libraries, "sampler": sampling,
-    "own_time": own, "page": pages, "scale": sizes,
+    "recording": recording, "echo": echo, "pipeline": pipelines, "libraries": libraries,
+    "sampler": sampling, "own_time": own, "page": pages, "scale": sizes,
 }  # fmt: skip
 PARTS = (*MEASURED, "syscalls", "calls")
 
@@ -221,7 +228,7 @@ SIMULATIONS = {
 VALIDITY = "validity"
 KITS = "kits"
 TRIALS = 10_000
-IN_TURNS = {"echo", "libraries", "syscalls"}
+IN_TURNS = {"echo", "pipeline", "libraries", "syscalls"}
 
 
 def main() -> int:
