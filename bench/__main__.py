@@ -2,7 +2,7 @@
 
 Speed, compared with peers (default): recording, echo, pipeline, libraries, sampler, own_time, page,
 scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential; with planted load:
-validity. Kits compared with those of another commit: kits --old REV. Prints Markdown.
+validity. Compared with another commit: kits --old REV, summary_row --old REV. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from bench import (
     sampler,
     scale,
     sequential,
+    summary_row,
     syscalls,
     validity,
 )
@@ -131,6 +132,12 @@ def comparing_kits(
     print(f"\n## Kits compared with those of {revision}\n\n{table(results)}", flush=True)
 
 
+def computing_rows(workbench: Bench, pairs: int, revision: str) -> None:
+    """Compare the time for the results of a run with that of another commit."""
+    results = list(summary_row.comparisons(workbench, pairs, revision))
+    print(f"\n## Results of a run, compared with {revision}\n\n{table(results)}", flush=True)
+
+
 def sampling(_: Bench, pairs: int) -> None:
     """Print the cost of the sampler's tick tier, as a share of a core and relative to peers."""
     results = dict(sampler.comparisons(pairs))
@@ -226,7 +233,7 @@ SIMULATIONS = {
     "false_alarms": false_alarms.main, "coverage": coverage.main, "sequential": sequential.main,
 }  # fmt: skip
 VALIDITY = "validity"
-KITS = "kits"
+KITS, SUMMARY_ROW = "kits", "summary_row"
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls"}
 
@@ -235,7 +242,10 @@ def main() -> int:
     """Measure the given parts. Return 1 if a pair was lost, and print each lost pair."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", choices=[*PARTS, *SIMULATIONS, VALIDITY, KITS, []], metavar="PART"
+        "parts",
+        nargs="*",
+        metavar="PART",
+        choices=[*PARTS, *SIMULATIONS, VALIDITY, KITS, SUMMARY_ROW, []],
     )
     parser.add_argument("--pairs", type=int, help=f"default {PAIRS}, of calls {calls.PAIRS}")
     parser.add_argument(
@@ -261,11 +271,12 @@ def main() -> int:
         help="of the part validity: a line for each run; those that are in it are not repeated",
     )  # fmt: skip
     parser.add_argument(
-        "--old", metavar="REV", help="of the part kits: the commit whose kits are compared"
+        "--old", metavar="REV", help="of the parts kits and summary_row: the commit to compare with"
     )
     options = parser.parse_args()
-    if KITS in options.parts and not options.old:
-        parser.error("kits: found no --old; allowed: --old REV")
+    for part in {KITS, SUMMARY_ROW} & {*options.parts}:
+        if not options.old:
+            parser.error(f"{part}: found no --old; allowed: --old REV")
     if options.pairs is not None and options.pairs < 2:
         parser.error(f"--pairs: found {options.pairs}; allowed: 2 or more, limits need two")
     # Exit as on Ctrl-C. The default action of SIGTERM would leave client processes, some of them
@@ -286,6 +297,8 @@ def main() -> int:
             elif part == KITS:
                 side_s, pairs = options.seconds or calls.SIDE_S, options.pairs or PAIRS
                 comparing_kits(workbench, pairs, options.old, options.cells, side_s)
+            elif part == SUMMARY_ROW:
+                computing_rows(workbench, options.pairs or PAIRS, options.old)
             elif part == VALIDITY:
                 journal = options.journal or workbench.folder / "validity.jsonl"
                 validity.report(validity.measure(workbench, options.runs, journal))
