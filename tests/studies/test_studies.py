@@ -82,25 +82,42 @@ def test_the_paper_design_has_its_ninety_treatments_and_eighteen_hundred_runs() 
     assert sum(not run.control for run in make_plan(treatments, study.plan)) == 1800
 
 
-def test_the_pipelines_of_the_paper_have_its_treatments_and_its_published_levels() -> None:
+def test_the_pipelines_of_the_paper_have_its_treatments_and_those_of_the_dds_below_an_rmw() -> None:
     study = load("multi-node-latency", "paper")
     treatments = [t for t, because in expand(study) if because is None]
-    assert len(treatments) == 3630
-    rmws = {(t["settings.rmw"], t.get("settings.transports")) for t in treatments}
+    without_ros = [t for t in treatments if t["middleware"] != "ros2"]
+    assert len(treatments) - len(without_ros) == 3630
+    rmws = {
+        (t["settings.rmw"], t.get("settings.transports"))
+        for t in treatments
+        if t["middleware"] == "ros2"
+    }
     assert rmws == {
         ("rmw_fastrtps_cpp", "udp"),  # the cells reject this setting for other RMWs
         ("rmw_cyclonedds_cpp", None),
         ("rmw_connextdds", None),
     }
-    assert study.published == "published_reliability.csv"
-    for preset in (None, "paper", "reliability"):
-        study = load("multi-node-latency", preset)
-        (table,) = study.shown.tables
-        path = STUDIES / "multi-node-latency" / study.published
-        with path.open(newline="", encoding="utf-8") as file:
-            (row,) = csv.DictReader(file)
+    small = [t for t in treatments if t["payload_bytes"] == 128]
+    of_an_rmw = [t for t in small if t.get("settings.rmw") == "rmw_fastrtps_cpp"]
+    factors = ("settings.transports", "settings.reliability", "nodes", "rate_hz")
+    assert {tuple(t[name] for name in factors) for t in without_ros} == {
+        tuple(t[name] for name in factors) for t in of_an_rmw
+    }
+    assert {t["payload_bytes"] for t in without_ros} == {128}
+
+
+@pytest.mark.parametrize("preset", [None, "paper", "reliability", "overhead"])
+def test_the_published_numbers_of_pipelines_have_a_cell_in_their_table(preset: str | None) -> None:
+    study = load("multi-node-latency", preset)
+    path = STUDIES / "multi-node-latency" / study.published
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = {row["table"]: row for row in csv.DictReader(file)}
+    assert study.shown.tables
+    for table in study.shown.tables:
+        (name,) = table.published
         for factor in (table.rows, table.columns):
-            assert row[factor] in map(str, study.factors[factor])
+            levels = study.factors.get(factor, (study.fixed.get(factor),))
+            assert rows[name][factor] in map(str, levels)
 
 
 def test_the_quick_pipelines_fit_a_line_and_reach_twenty_three_nodes() -> None:
@@ -109,7 +126,10 @@ def test_the_quick_pipelines_fit_a_line_and_reach_twenty_three_nodes() -> None:
     assert study.plan.blocks == 3
     assert {t["nodes"] for t in treatments if t["middleware"] == "zenoh"} == {3, 7, 11}
     longest = [t for t in treatments if t["nodes"] == 23]
-    assert [(t["middleware"], t["language"]) for t in longest] == [("ros2", "cpp")]
+    assert [(t["middleware"], t["language"]) for t in longest] == [
+        ("fastdds", "cpp"),
+        ("ros2", "cpp"),
+    ]
 
 
 def test_the_demonstration_leaves_out_what_takes_too_long() -> None:
