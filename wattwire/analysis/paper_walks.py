@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, product
 from typing import Any
@@ -67,7 +67,7 @@ def key_of(evidence: Evidence, walk: Walk) -> Any:
 
 def walked(evidence: Evidence, walk: Walk) -> Walked:
     """Group the valid runs as specified by `walk`, and apply the paper's decision path."""
-    frame = kept_by(evidence.usable, walk)
+    frame = kept_by(evidence.usable, walk.where)
     # A factor with one level, fixed by a preset, forms no groups.
     by = [name for name in walk.by if levels_run(evidence, name)]
     response = resolve(walk.response, evidence.described)
@@ -93,10 +93,10 @@ def walked(evidence: Evidence, walk: Walk) -> Walked:
     return Walked(walk, response, paper.decide(groups, group_blocks), pooled)
 
 
-def kept_by(frame: pl.DataFrame, walk: Walk) -> pl.DataFrame:
-    """Return the rows of `frame` whose levels pass the filter of the walk."""
+def kept_by(frame: pl.DataFrame, where: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
+    """Return the rows of `frame` that have one of the levels of each factor in `where`."""
     mask = np.ones(frame.height, bool)
-    for name, allowed in walk.where.items():
+    for name, allowed in where.items():
         mask &= _is_allowed(levels_of(frame, name), allowed)
     return frame.filter(pl.Series(mask))
 

@@ -56,13 +56,14 @@ def _parse_limit(
         raise UsageError(
             f"{place}: {response}: min {low:g} is above max {high:g}; no value satisfies both"
         )
-    _check_where(limit.where, factors, place)
+    check_where(limit.where, factors, place)
     return limit
 
 
-def _check_where(
+def check_where(
     table: Mapping[str, Level], factors: Mapping[str, tuple[Level, ...]], place: str
 ) -> None:
+    """Raise UsageError for a factor or a level in `where` that the study does not have."""
     for key, level in table.items():
         if key == VARIANT and key not in factors:
             raise UsageError(

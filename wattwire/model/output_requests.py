@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from wattwire.model.deployment import ROLES
 from wattwire.model.errors import UsageError
 from wattwire.model.fields import given, names, needed, number, read_table
+from wattwire.model.limits import check_where
+from wattwire.model.treatment import Level
 
 BOTH = "both"
 """The role of tables that show all roles of a run together."""
@@ -80,6 +82,8 @@ class ShownFigure:
     - "line": `response` over the numeric factor `x`, with a line per level of `by`
     - "scatter": `response` against another response
     - "stacked": `responses` as segments of a bar per level of `by`
+
+    `where` maps factors to the levels that the figure shows.
     """
 
     title: str = needed("a heading")
@@ -94,6 +98,7 @@ class ShownFigure:
     instead: str = given("a response")
     by: str = given("a factor", word="factor")
     roles: tuple[str, ...] = names("a list of roles", ("both",), word="role")
+    where: dict[str, Level] = given("{factor = level}", {})
 
 
 @dataclass(frozen=True)
@@ -179,7 +184,8 @@ def _check_table(table: ShownTable, has_published: bool, place: str) -> None:
 
 
 def _check_figure(figure: ShownFigure, known: Mapping[str, Any], place: str) -> None:
-    """Raise UsageError for a missing key, a key of another kind, or an `x` without numbers."""
+    """Raise UsageError for a missing key, a key of another kind, or an invalid `x` or `where`."""
+    check_where(figure.where, {name: _levels(known[name]) for name in known}, place)
     used = KINDS[figure.kind]
     allowed = {declared.name: declared.metadata["allowed"] for declared in fields(ShownFigure)}
     for key in dict.fromkeys(key for keys in KINDS.values() for key in keys):
@@ -207,8 +213,14 @@ def _check_figure(figure: ShownFigure, known: Mapping[str, Any], place: str) -> 
 
 def _is_numeric(levels: Any) -> bool:
     """Return whether the levels of a varied factor, or the level of a fixed factor, are numbers."""
-    items = levels if isinstance(levels, (list, tuple)) else (levels,)
-    return all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in items)
+    return all(
+        isinstance(item, (int, float)) and not isinstance(item, bool) for item in _levels(levels)
+    )
+
+
+def _levels(levels: Any) -> tuple[Level, ...]:
+    """Return the levels of a varied factor, or the level of a fixed factor, as a tuple."""
+    return tuple(levels) if isinstance(levels, (list, tuple)) else (levels,)
 
 
 def _check_published(has_table: bool, has_columns: bool, has_published: bool, place: str) -> None:

@@ -20,6 +20,7 @@ _LISTS = (
     (("include", "treatments"), ()),
     (("limit",), ("where",)),
     (("paper_path",), ("where",)),
+    (("figure",), ("where",)),
 )
 """Paths of lists of such tables, or of tables that contain such a table at the second path."""
 

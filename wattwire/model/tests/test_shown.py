@@ -93,6 +93,22 @@ def test_what_is_wrong_with_others_is_told():
     assert "the study has no published numbers" in missing
 
 
+def test_a_figure_selects_known_levels_of_known_factors():
+    figure = {"title": "f", "kind": "box", "response": "lost"}
+    where = {"language": "cpp", "pattern": "service"}
+    assert shown(figure=[{**figure, "where": where}]).figures[0].where == where
+    nested = {"fixed": {**STUDY["fixed"], "cell": "x/y", "settings.no_delay": True}}
+    (kept,) = shown(
+        **nested, figure=[{**figure, "where": {"settings": {"no_delay": True}}}]
+    ).figures
+    assert kept.where == {"settings.no_delay": True}
+    unknown = refused(figure=[{**figure, "where": {"langage": "cpp"}}])
+    assert 'figure 1: where: unknown factor "langage"' in unknown and '"language"' in unknown
+    other = refused(figure=[{**figure, "where": {"language": "rust"}}])
+    assert "figure 1: where.language: found 'rust'; allowed: 'python', 'cpp'" in other
+    assert "figure 1: where: found 'cpp'" in refused(figure=[{**figure, "where": "cpp"}])
+
+
 LINE = {"title": "f", "kind": "line", "response": "lost", "x": "clients"}
 STACKED = {"title": "f", "kind": "stacked", "responses": ["lost", "late"]}
 

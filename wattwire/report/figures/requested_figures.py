@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import BOTH, NOT_MEASURED, capital, is_measured, values_of
+from wattwire.analysis.paper_walks import kept_by
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.output_requests import ShownFigure
@@ -30,12 +33,18 @@ def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | 
     lines.
     """
     name = f"laid-out-figure-{number}"
+    selection = ""
+    if spec.where:
+        evidence = _selected(evidence, spec.where)
+        levels = [f"{words.factor_title(f)} {evidence.title(f, v)}" for f, v in spec.where.items()]
+        selection = f" This figure shows only these levels: {words.listed(levels)}."
     if spec.kind == "stacked":
         responses = [resolve(response, evidence.described) for response in spec.responses]
         stacked = stacked_figure(evidence, spec, responses, spec.roles)
         if isinstance(stacked, Phrase):
             return [Text(joined([f"{spec.title}:", stacked]))]
-        return [Figure(name, spec.title, *stacked)]
+        caption, chart = stacked
+        return [Figure(name, spec.title, joined([caption, selection], ""), chart)]
     requested = resolve(spec.response, evidence.described)
     response, roles = requested, _roles(evidence, requested, spec)
     if not roles and spec.instead:
@@ -43,9 +52,9 @@ def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | 
         roles = _roles(evidence, response, spec)
     if not roles:
         return [Text(f"{spec.title}: {requested.title} was {NOT_MEASURED}.")]
-    note = ""
+    note = selection
     if response is not requested:
-        note = f" {capital(requested.title)} was {NOT_MEASURED}: {response.title} is shown instead"
+        note += f" {capital(requested.title)} was {NOT_MEASURED}: {response.title} is shown instead"
         note += ", which is not energy." if requested.energy else "."
     title = spec.title
     if response is not requested:
@@ -64,6 +73,13 @@ def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | 
         return [Text(f"{spec.title}: no run has both responses.")]
     caption, chart = drawn
     return [Figure(name, title, caption + note, chart)]
+
+
+def _selected(evidence: Evidence, where: Mapping[str, Any]) -> Evidence:
+    """Return the evidence with only the runs that have the levels in `where`."""
+    allowed = {factor: (level,) for factor, level in where.items()}
+    usable, excluded = kept_by(evidence.usable, allowed), kept_by(evidence.excluded, allowed)
+    return replace(evidence, usable=usable, excluded=excluded, levels_seen={}, fits={}, groups={})
 
 
 def _roles(evidence: Evidence, response: Response, spec: ShownFigure) -> list[str]:

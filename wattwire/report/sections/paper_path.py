@@ -315,7 +315,7 @@ def _aligned_table(evidence: Evidence) -> Table | None:
     rows: list[dict[str, Any]] = []
     for walk in wanted.values():
         response = resolve(walk.response, evidence.described)
-        frame = kept_by(evidence.usable, walk)
+        frame = kept_by(evidence.usable, walk.where)
         levels = {name: levels_of(frame, name) for name in walk.by}
         factors = {
             name: run_levels

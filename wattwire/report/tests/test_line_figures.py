@@ -193,6 +193,21 @@ def test_segments_without_a_value_are_explained_and_other_units_are_refused(tmp_
     assert only(text, "stacked_figure.no_value")
 
 
+@pytest.mark.parametrize("kind", ["line", "stacked", "box", "scatter"])
+def test_a_figure_shows_only_the_levels_that_it_selects(tmp_path, kind) -> None:
+    other = {"title": kind, "kind": kind, "response": "latency_p50_us", "by": "clients"}
+    other |= {"against": "cpu_us_per_message"} if kind == "scatter" else {}
+    whole = {"line": LINE, "stacked": STACKED}.get(kind, other)
+    selected = {**whole, "where": {"language": FAST}}
+    parts = parts_of(tmp_path, whole, selected)
+    everything, only_swift = (
+        json.dumps(figure.spec["datasets"]) for figure in parts if isinstance(figure, Figure)
+    )
+    assert "Python" in everything and "Python" not in only_swift and len(only_swift) > 100
+    captions = [str(figure.caption) for figure in parts if isinstance(figure, Figure)]
+    assert ["language Swift" in caption for caption in captions] == [False, True]
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("page")
