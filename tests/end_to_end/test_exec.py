@@ -331,6 +331,7 @@ def test_the_page_has_the_processes_and_two_measurements_are_compared(cli):
     assert cli("show", "head", "1", "--commands").out.startswith(sys.executable)
     loaded = wattwire.load(cli.folder / "head")
     assert loaded.runs["cpu_s"].min() > 0.5 and loaded.units["cpu_s"] == "s"
+    assert set(loaded.processes["run"]) == set(loaded.runs["run"])
 
 
 def test_a_process_that_was_attached_by_its_number_is_not_resumed(cli, tmp_path):

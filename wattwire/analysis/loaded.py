@@ -56,6 +56,15 @@ class CampaignData:
         return attempts.filter(pl.col("used")) if "used" in attempts.columns else attempts
 
     @cached_property
+    def processes(self) -> pl.DataFrame | None:
+        """One row per process and run of a command that `exec` measured; None for other campaigns.
+
+        It is the table processes.parquet, in which columns.json describes the columns.
+        """
+        campaign = self._campaign
+        return None if isinstance(campaign, ImportedCampaign) else campaign.processes()
+
+    @cached_property
     def units(self) -> dict[str, str]:
         """Unit of each column of `attempts` that has a unit."""
         units = {}

@@ -156,15 +156,19 @@ class CampaignRunner:
         self._plan = self._remake_plan(study, prepared)
         self._study, self._prepared = study, prepared
         self._recover()
-        remaining = len(self._plan) - sum(self._is_done(planned) for planned in self._plan)
         self._progress.event(
             "campaign",
             path=str(campaign.path),
             runs=len(self._plan),
-            left=remaining,
+            left=self.remaining,
             skipped=len(prepared.skipped),
         )
         return study
+
+    @property
+    def remaining(self) -> int:
+        """Return the number of planned runs that are not done."""
+        return len(self._plan) - sum(self._is_done(planned) for planned in self._plan)
 
     def _prepare(self, study: Study, choose: Callable[[Treatment], bool] | None = None) -> Prepared:
         agent = self._connect()

@@ -106,8 +106,9 @@ def execute(
             runner.measure_again(suspect_keys)
             runner.execute()
     except KeyboardInterrupt:
-        directory = shlex.quote(str(runner.campaign.path))
-        print(f"Continue with: wattwire run --resume {directory}", file=sys.stderr)
+        if runner.remaining:
+            directory = shlex.quote(str(runner.campaign.path))
+            print(f"Continue with: wattwire run --resume {directory}", file=sys.stderr)
         raise
     finally:
         runner.close()

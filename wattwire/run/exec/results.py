@@ -116,6 +116,7 @@ class CommandResults(Collected):
         return {
             "energy_source": source.name if source else None,
             "power_machine_w": base_w,
+            # No node is ever silent, so all energy above the baseline is the energy of messages.
             "power_silent_w": base_w,
             "power_window_w": window_w,
             "baseline_s": sum(seconds),
