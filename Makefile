@@ -25,7 +25,7 @@ CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
 .PHONY: constants help setup agent check test test-all test-setup lint demo clean requirements packages-%
 
 help:
-	@echo "make setup         create .venv with pinned packages and build the agent"
+	@echo "make setup         create .venv with pinned packages, build the agent and link emulator"
 	@echo "make demo          run a small study and write its report (a few minutes)"
 	@echo "make check         run lint and check the repository's rules"
 	@echo "make test          run the tests, with one cell and one pair of languages per middleware"
@@ -58,7 +58,7 @@ $(STAMP): $(PINS)
 agent:
 	@if command -v $(CARGO) >/dev/null; then \
 	    $(PYTHON) tools/requirements.py cargo; \
-	    $(CARGO) build --quiet --release --locked --manifest-path agent/Cargo.toml; \
+	    $(CARGO) build --quiet --release --locked --workspace; \
 	else \
 	    echo "agent: not built, because cargo is not installed; runs need the agent (see README.md)" >&2; \
 	fi
@@ -94,9 +94,8 @@ lint: packages-lint
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@if command -v $(CARGO) >/dev/null; then \
-	    $(CARGO) fmt --manifest-path agent/Cargo.toml -- --check; \
-	    $(CARGO) clippy --quiet --release --locked --manifest-path agent/Cargo.toml \
-	        --all-targets -- -D warnings; \
+	    $(CARGO) fmt --all -- --check; \
+	    $(CARGO) clippy --quiet --release --locked --workspace --all-targets -- -D warnings; \
 	    git ls-files 'bench/*.rs' 'languages/*.rs' 'middleware/*.rs' | xargs -r rustfmt --check --edition 2021; \
 	    $(BIN)/python tools/rust_cells.py; \
 	else \

@@ -1,8 +1,9 @@
 """What setuptools cannot be told in pyproject.toml: a wheel carries the agent and the open folders.
 
-The wheel's `wattwire/_data/` holds `bin/wattwire-agent`, the open folders and the contract.
-`WATTWIRE_WHEEL_TARGET` names a Rust target to build the agent for (a musl one gives a static
-program that runs on any Linux); `WATTWIRE_WHEEL_AGENT` names an agent that was built already.
+The wheel's `wattwire/_data/` holds `bin/` with the agent and the link emulator, the open folders
+and the contract. `WATTWIRE_WHEEL_TARGET` names a Rust target to build the programs for (a musl one
+gives static programs that run on any Linux); `WATTWIRE_WHEEL_AGENT` and `WATTWIRE_WHEEL_LINK` name
+programs that were built already.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 DATA = Path("wattwire") / "_data"
 AGENT = "wattwire-agent"
-FOLDERS = ("languages", "middleware", "meters", "studies", "contract")
+PROGRAMS = {
+    AGENT: ("agent", "WATTWIRE_WHEEL_AGENT"),
+    "wattwire-link": ("emulator", "WATTWIRE_WHEEL_LINK"),
+}
+"""Program → the folder of its crate, and the variable that names a built one."""
+FOLDERS = ("languages", "middleware", "meters", "links", "studies", "contract")
 FILES = ("packages-debian.txt",)
 LEFT_OUT = ("tests", "fixtures", "target", "node_modules", "__pycache__", "*.pyc", ".*")
 
@@ -31,7 +37,7 @@ PT_INTERP = 3
 
 
 class BuildWithData(build_py):
-    """Copies the open folders and builds the agent into the package, for wheels only."""
+    """Copies the open folders and builds the programs into the package, for wheels only."""
 
     def run(self) -> None:
         super().run()
@@ -44,7 +50,8 @@ class BuildWithData(build_py):
         for name in FILES:
             shutil.copy2(ROOT / name, data / name)
         (data / "bin").mkdir()
-        shutil.copy2(built_agent(), data / "bin" / AGENT)
+        for name, (folder, variable) in PROGRAMS.items():
+            shutil.copy2(built_program(name, folder, variable), data / "bin" / name)
 
 
 class OfOneMachine(Distribution):
@@ -66,23 +73,23 @@ class WheelWithAgent(bdist_wheel):
         return super().get_tag()  # an editable install carries nothing: it uses the checkout's
 
 
-def built_agent() -> Path:
-    """The agent to be carried, built now unless one is named."""
-    named = os.environ.get("WATTWIRE_WHEEL_AGENT")
+def built_program(name: str, folder: str, variable: str) -> Path:
+    """The program to be carried, built now unless one is named."""
+    named = os.environ.get(variable)
     if named:
         return Path(named)
     target = os.environ.get("WATTWIRE_WHEEL_TARGET", "")
     if shutil.which("cargo") is None:
         sys.exit(
-            "wattwire: building a wheel needs cargo (Rust 1.82 or newer), or an agent that was "
-            "built already in WATTWIRE_WHEEL_AGENT"
+            f"wattwire: building a wheel needs cargo (Rust 1.82 or newer), or a {name} that was "
+            f"built already in {variable}"
         )
     output = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     command = ["cargo", "build", "--release", "--locked", "--quiet"]
-    command += ["--manifest-path", str(ROOT / "agent" / "Cargo.toml"), "--target-dir", str(output)]
+    command += ["--manifest-path", str(ROOT / folder / "Cargo.toml"), "--target-dir", str(output)]
     command += ["--target", target] if target else []
     subprocess.run(command, check=True)
-    return output / target / "release" / AGENT
+    return output / target / "release" / name
 
 
 def platform_tag(program: bytes) -> str:

@@ -13,7 +13,7 @@ CODE_SUFFIXES = frozenset(
      ".rb", ".php"}
 )  # fmt: skip
 BRACE_SUFFIXES = CODE_SUFFIXES - {".py", ".sh", ".rb", ".php"}
-CLOSED_FOLDERS = ("wattwire", "agent", "contract")
+CLOSED_FOLDERS = ("wattwire", "agent", "emulator", "contract")
 OPEN_MANIFESTS = {
     "middleware": "middleware.toml",
     "meters": "meter.toml",

@@ -1,4 +1,4 @@
-"""Run the tests of the agent and of the Rust kit within pytest."""
+"""Run the tests of the agent, the link emulator and the Rust kit within pytest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is
 @pytest.mark.slow
 @pytest.mark.timeout(HANG_PROTECTION_S)
 @pytest.mark.parametrize(
-    ("crate", "target"), [("agent", "target"), ("languages/rust/kit", "target/rust-kit")]
+    ("crate", "target"),
+    [("agent", "target"), ("emulator", "target"), ("languages/rust/kit", "target/rust-kit")],
 )
 def test_a_crate_passes_its_own_tests(crate: str, target: str) -> None:
     command = ["cargo", "test", "--locked", "--manifest-path", str(ROOT / crate / "Cargo.toml")]

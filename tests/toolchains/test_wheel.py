@@ -43,9 +43,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the wheel, built from a copy of all committable files and the existing agent."""
     from wattwire.model.errors import MissingError
     from wattwire.rig import find_agent
+    from wattwire.rig.emulator import find_emulator
 
     try:
-        agent = find_agent()
+        agent, emulator = find_agent(), find_emulator()
     except MissingError as error:
         pytest.skip(f"no agent to carry: {error}")
     copy, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
@@ -60,7 +61,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index",
          "--no-build-isolation", "--wheel-dir", str(out), str(copy)],
-        env={**os.environ, "WATTWIRE_WHEEL_AGENT": str(agent)},
+        env={**os.environ, "WATTWIRE_WHEEL_AGENT": str(agent),
+             "WATTWIRE_WHEEL_LINK": str(emulator)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -104,14 +106,14 @@ def test_the_wheel_carries_the_agent_and_every_open_folder(wheel: Path) -> None:
     assert re.fullmatch(r"wattwire-[\d.]+-py3-none-\w*linux\w*", wheel.stem.split(".many")[0])
     names = zipfile.ZipFile(wheel).namelist()
     data = [name.split("/_data/")[1] for name in names if "/_data/" in name]
-    assert "bin/wattwire-agent" in data
+    assert {"bin/wattwire-agent", "bin/wattwire-link"} <= set(data)
     manifests = {
         str(path.relative_to(ROOT))
         for pattern in ("languages/*/language.toml", "middleware/**/*.toml", "meters/*/meter.toml",
-                        "studies/*/study.toml")
+                        "studies/*/study.toml", "links/*/link.toml")
         for path in ROOT.glob(pattern)
         if path.name in {"language.toml", "middleware.toml", "node.toml", "meter.toml",
-                         "study.toml"} and not {"target", "tests"} & set(path.parts)
+                         "study.toml", "link.toml"} and not {"target", "tests"} & set(path.parts)
     }  # fmt: skip
     assert len(manifests) > 20
     assert manifests <= set(data)

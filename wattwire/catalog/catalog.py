@@ -1,4 +1,4 @@
-"""Build the catalogue of languages, middleware, cells, meters and studies under given roots."""
+"""Build the catalogue of the members of all open folders under given roots."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from wattwire.catalog import manifest
 from wattwire.catalog.home import home
+from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_purposes import SETTING_PURPOSES, SWITCH
 from wattwire.model.study import merge
@@ -198,6 +199,7 @@ class Catalog:
         self.languages = {p.parent.name: p for p in self._glob("languages/*/language.toml")}
         self.meters = {p.parent.name: p.parent for p in self._glob("meters/*/meter.toml")}
         self.studies = {p.parent.name: p.parent for p in self._glob("studies/*/study.toml")}
+        self.links = {p.parent.name: p.parent for p in self._glob(f"links/*/{LINK_MANIFEST}")}
         self.middleware = {
             p.parent.name: self._middleware(p) for p in self._glob("middleware/*/middleware.toml")
         }

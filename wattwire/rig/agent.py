@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import json
-import os
 import queue
-import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,8 +15,8 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 from typing import Any
 
-from wattwire.catalog.home import home
-from wattwire.model.errors import AgentLostError, MissingError, WattwireError
+from wattwire.model.errors import AgentLostError, WattwireError
+from wattwire.rig.programs import find_program
 
 PROTOCOL = 1
 REQUEST_TIMEOUT_S = 60.0
@@ -36,29 +32,8 @@ class AgentError(WattwireError):
 
 
 def find_agent() -> Path:
-    """Return the agent's binary, searched in WATTWIRE_AGENT, the wheel, the checkout and PATH."""
-    named = os.environ.get("WATTWIRE_AGENT")
-    carried = home() / "bin" / "wattwire-agent"
-    built = home() / "target" / "release" / "wattwire-agent"
-    on_path = shutil.which("wattwire-agent")
-    for candidate in (named, carried, built, on_path):
-        if candidate and os.access(candidate, os.X_OK):
-            if candidate == built:
-                _warn_if_older(built)
-            return Path(candidate)
-    raise MissingError(
-        f"no wattwire-agent in WATTWIRE_AGENT ({named or 'unset'}), {built} or PATH. Build it "
-        "with `make setup`, which needs cargo."
-    )
-
-
-@functools.lru_cache
-def _warn_if_older(built: Path) -> None:
-    """Warn if the agent is older than its sources, because its meters may be out of date."""
-    sources = (home() / "agent" / "src").rglob("*.rs")
-    newest = max((path.stat().st_mtime for path in sources), default=0.0)
-    if newest > built.stat().st_mtime:
-        print(f"wattwire: {built} is older than agent/src: run `make agent`", file=sys.stderr)
+    """Return the agent's binary. Raises MissingError if it is not built."""
+    return find_program("wattwire-agent", "WATTWIRE_AGENT", "agent")
 
 
 class AgentClient:

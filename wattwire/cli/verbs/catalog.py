@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
+from wattwire.catalog.links import load_link
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.pairing import Pairs
 from wattwire.cli.screen import make_progress
@@ -27,11 +28,14 @@ from wattwire.model.errors import (
 )
 from wattwire.rig import AgentClient, Builder
 
+LINKS = "links"
+"""First argument of `check` that selects links instead of cells."""
+
 
 def add_to(verbs: Any) -> None:
     """Register the commands and their options."""
     verb = add_verb(verbs, "list")
-    verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters"])
+    verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters", "links"])
     verb.add_argument(
         "names", nargs="*", metavar="NAME",
         help="list only these: a name, its beginning or a pattern, such as '*/LANGUAGE'",
@@ -47,7 +51,8 @@ def add_to(verbs: Any) -> None:
         "cells",
         nargs="*",
         metavar="CELL",
-        help="a name, a path or 'MIDDLEWARE/*' (default: all cells)",
+        help="a name, a path or 'MIDDLEWARE/*' (default: all cells); or 'links' and the names of "
+        "links (default: all links), to check the link emulator",
     )
     verb.add_argument(
         "--clause",
@@ -80,12 +85,13 @@ def add_to(verbs: Any) -> None:
 
 
 def list_things(options: argparse.Namespace) -> int:
-    """Print the studies, cells and meters of the catalogue."""
+    """Print the studies, cells, meters and links of the catalogue."""
     catalog = Catalog()
     kinds: dict[str, tuple[Iterable[str], Callable[[str], str]]] = {
         "studies": (catalog.studies, lambda n: _field(catalog.studies[n] / "study.toml", "title")),
         "cells": (catalog.cells, lambda n: ", ".join(catalog.cell(n).document["patterns"])),
         "meters": (catalog.meters, lambda n: _field(catalog.meters[n] / "meter.toml", "summary")),
+        "links": (catalog.links, lambda n: load_link(catalog.links[n]).summary),
     }
     for kind, (names, text_of) in kinds.items():
         if options.what not in (None, kind):
@@ -153,10 +159,12 @@ def _print_wrapped(text: str, indent: str = "") -> None:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Run the conformance suite. Each failure names the violated clause.
+    """Run the conformance suite on cells, or check links. Each failure names the violated clause.
 
     Raises UsageError for contradictory options.
     """
+    if options.cells[:1] == [LINKS]:
+        return _check_links(options)
     from wattwire.cli.conformance import check_cells, measure_costs  # noqa: PLC0415 - the suite
 
     if options.cost:
@@ -167,3 +175,12 @@ def check(options: argparse.Namespace) -> int:
         return EXIT_BAD_RESULT if measure_costs(options.cells) else EXIT_OK
     failures = check_cells(options.cells, options.clause, Pairs(options.pairs or "all"))
     return EXIT_BAD_RESULT if failures else EXIT_OK
+
+
+def _check_links(options: argparse.Namespace) -> int:
+    """Check the emulation of links. Raises UsageError for options of cells."""
+    from wattwire.cli.link_check import check_links  # noqa: PLC0415 - imports scipy
+
+    if options.clause or options.pairs or options.cost:
+        raise UsageError("check links: --clause, --pairs and --cost are for cells; leave them out")
+    return EXIT_BAD_RESULT if check_links(options.cells[1:]) else EXIT_OK

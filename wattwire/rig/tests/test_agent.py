@@ -10,7 +10,7 @@ import pytest
 
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient, find_agent
-from wattwire.rig.agent import _warn_if_older
+from wattwire.rig.programs import warn_if_older
 
 
 def test_a_killed_agent_leaves_no_cgroup(tmp_path):
@@ -34,9 +34,9 @@ def test_an_agent_older_than_its_source_is_named(tmp_path, monkeypatch, capsys):
         path.write_text("")
     built.chmod(0o755)
     monkeypatch.delenv("WATTWIRE_AGENT", raising=False)
-    monkeypatch.setattr("wattwire.rig.agent.home", lambda: tmp_path)
+    monkeypatch.setattr("wattwire.rig.programs.home", lambda: tmp_path)
     for built_at, told in ((200, ""), (50, f"{built} is older than agent/src: run `make agent`")):
-        _warn_if_older.cache_clear()
+        warn_if_older.cache_clear()
         os.utime(source, (100, 100))
         os.utime(built, (built_at, built_at))
         assert find_agent() == built

@@ -1,0 +1,1 @@
+"""Check that the link emulator does what the profiles of links state."""
