@@ -17,7 +17,9 @@ mod samples;
 mod serve;
 
 // Meters and the other modules refer to these modules without their parent's name.
-use host::{bpf, clock, cpu_times, fingerprint, load, others, perf, ports, tree, tree_file};
+use host::{
+    bpf, clock, cpu_latency, cpu_times, fingerprint, load, others, perf, ports, tree, tree_file,
+};
 use processes::{attach, census, cgroup, clean, guard, launch, members, own, process, pump, shm};
 
 const USAGE: &str = "\

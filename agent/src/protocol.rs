@@ -235,6 +235,12 @@ pub struct Mark {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+pub struct Hold {
+    pub us: i32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Clock {
     #[serde(default = "default_clock_count")]
     pub count: usize,

@@ -15,6 +15,7 @@ use crate::builder::{Builder, Controls};
 use crate::cache::{self, Cache};
 use crate::census::{Census, Members};
 use crate::cgroup::Cgroups;
+use crate::cpu_latency::CpuLatency;
 use crate::lock::locked;
 use crate::meter::Tree;
 use crate::others::Others;
@@ -52,6 +53,7 @@ pub fn run() -> i32 {
         attached: Attached::default(),
         censuses: BTreeMap::new(),
         others: Others::new(&Tree::Live),
+        cpu_latency: CpuLatency::find(),
         output,
     };
     for line in std::io::stdin().lock().split(b'\n') {
@@ -85,6 +87,7 @@ struct Agent {
     censuses: BTreeMap<String, Arc<Census>>,
     /// State of `load` between its requests.
     others: Others,
+    cpu_latency: CpuLatency,
     output: Output,
 }
 
@@ -127,6 +130,11 @@ impl Agent {
             "sample_start" => self.sample_start(request.arguments()?),
             "mark" => self.mark(&request.arguments()?),
             "sample_stop" => self.sample_stop(request.arguments()?),
+            "hold_cpu_latency" => self.cpu_latency.hold(&request.arguments()?),
+            "release_cpu_latency" => {
+                request.arguments::<protocol::Nothing>()?;
+                self.cpu_latency.release()
+            }
             "clock" => clock_answer(&request.arguments()?),
             "load" => {
                 request.arguments::<protocol::Nothing>()?;
@@ -142,7 +150,7 @@ impl Agent {
             unknown => Err(Problem::usage(format!(
                 "op: found {unknown:?}; allowed: hello, fingerprint, have, put, build, ports, \
                  spawn, write, signal, attach, detach, members, sample_start, mark, sample_stop, \
-                 clock, load, fetch, clean"
+                 hold_cpu_latency, release_cpu_latency, clock, load, fetch, clean"
             ))),
         }
     }
@@ -175,6 +183,7 @@ impl Agent {
                   "build": build, "pid": std::process::id(),
                   "boot_id": fingerprint::boot_id(&Tree::Live), "cgroup": cgroup,
                   "rights": fingerprint::rights(&self.cgroups),
+                  "cpu_latency": self.cpu_latency.describe(),
                   "meters": registry::describe_all(&Tree::Live)}))
     }
 
@@ -248,6 +257,7 @@ impl Agent {
 
     /// Ends everything that this agent started. Called when the controller has closed the pipe.
     fn end(&mut self) {
+        let _ = self.cpu_latency.release();
         locked(&self.builds).clear();
         self.processes.end_all(Duration::from_secs(5));
         if let Some(sampling) = self.sampling.take() {

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import sys
 import time
 
 import polars as pl
@@ -54,6 +55,33 @@ def test_a_study_is_run_counted_and_summarised(cli, mini, tmp_path, nothing_left
     assert (summary["cpu_us_per_message"] > 0).all()
     assert (summary["latency_p50_us"] > 0).all()
     assert not list((tmp_path / "c" / "runs").glob(".*"))
+
+
+def test_a_run_holds_its_limit_of_cpu_latency_and_the_next_run_does_not(cli, mini, tmp_path):
+    device = tmp_path / "device"
+    device.touch()
+    limits = {"fixed.cpu_latency_us": "70", "factors.pattern": '["topic"]', "plan.blocks": "2"}
+    changes = [word for key, value in limits.items() for word in ("--set", f"{key}={value}")]
+    result = cli("run", mini, *changes, "--campaign", tmp_path / "c", "--plain", "--no-report",
+                 WATTWIRE_CPU_LATENCY=device)  # fmt: skip
+    assert result.code == 0, result.err
+    held = {"us": 70, "path": str(device)}
+    runs = [json.loads(path.read_text()) for path in (tmp_path / "c").glob("runs/*/run.json")]
+    assert [run["cpu_latency"] for run in runs] == [held, held]
+    assert device.read_bytes() == (70).to_bytes(4, sys.byteorder)
+    result = cli("run", mini, "--campaign", tmp_path / "d", "--plain", "--no-report",
+                 WATTWIRE_CPU_LATENCY=device)  # fmt: skip
+    assert result.code == 0, result.err
+    runs = [json.loads(path.read_text()) for path in (tmp_path / "d").glob("runs/*/run.json")]
+    assert {run["cpu_latency"] for run in runs} == {None}
+
+
+def test_plan_and_run_skip_a_limit_of_cpu_latency_without_the_device(cli, mini, tmp_path):
+    changes = ("--set", "fixed.cpu_latency_us=0")
+    for verb in (("plan",), ("run", "--campaign", tmp_path / "c", "--plain")):
+        result = cli(verb[0], mini, *verb[1:], *changes, WATTWIRE_CPU_LATENCY="/dev/no-device")
+        assert result.code == 3, result.err
+        assert "cpu_latency_us requires write access" in " ".join(result.err.split())
 
 
 def test_a_run_whose_folder_is_gone_is_measured_again(cli, mini, tmp_path):

@@ -28,7 +28,7 @@ LEVEL_TYPES: dict[str, type] = {
     "payload_bytes": int, "payload_encoding": str, "loop": str, "pacing": str,
     "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
     "outstanding_max": int, "action_feedback": int, "variant": str, "server_language": str,
-    "nodes": int,
+    "nodes": int, "cpu_latency_us": int,
 }  # fmt: skip
 """Names of factors and fixed levels → their types. The manifest validates `settings.NAME`."""
 
@@ -43,11 +43,12 @@ ALLOWED_LEVELS: dict[str, Collection[str]] = {
 MINIMUM_LEVELS: dict[str, float] = {
     "interval_s": 1e-6, "rate_hz": 1e-3, "clients": 1, "payload_bytes": 0,
     "count": 1, "timeout_ms": 1, "outstanding_max": 1, "action_feedback": 0, "nodes": 3,
+    "cpu_latency_us": 0,
 }  # fmt: skip
 MAXIMUM_LEVELS: dict[str, float] = {
     "interval_s": 3600.0, "rate_hz": 1e6, "clients": 1000, "payload_bytes": 67_108_864,
     "count": 10_000_000, "timeout_ms": 3_600_000, "outstanding_max": 100_000,
-    "action_feedback": 10_000, "nodes": 64,
+    "action_feedback": 10_000, "nodes": 64, "cpu_latency_us": 2_000_000_000,
 }  # fmt: skip
 TICK_HZ_MAX = 1000.0
 TRACED = "syscalls"

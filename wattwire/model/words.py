@@ -125,8 +125,12 @@ FACTOR_TITLES = {
     "payload_bytes": "payload",
     "payload_encoding": "encoding",
     "server_language": "the server's language",
+    "cpu_latency_us": "CPU wake-up latency limit",
 }
-FACTOR_UNITS = {"interval_s": "s", "rate_hz": "Hz", "payload_bytes": "B", "timeout_ms": "ms"}
+FACTOR_UNITS = {
+    "interval_s": "s", "rate_hz": "Hz", "payload_bytes": "B", "timeout_ms": "ms",
+    "cpu_latency_us": "µs",
+}  # fmt: skip
 
 
 def factor_title(factor: str) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Cell, Middleware
-from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.errors import MissingError, UsageError, unknown
 from wattwire.model.words import listed
 from wattwire.rig import cache
 from wattwire.rig.agent import AgentClient, AgentError
@@ -128,6 +128,36 @@ class Builder:
             environment = self._environment(cell.middleware)
             self._cells[cell.known_as] = self._build_cell(cell, environment)
         return self._cells[cell.known_as]
+
+    def absent_levels(self, cell: Cell) -> dict[str, dict[str, str]]:
+        """Return the levels that this host does not support (setting → level → reason).
+
+        The environment of the cell's middleware lists them. The result is empty if this
+        environment is not built yet. Raise UsageError if it lists an unknown setting.
+        """
+        middleware = cell.middleware
+        environment = self._environments.get((middleware.name, middleware.folder))
+        exports = environment.exports if environment is not None else {}
+        own_exports = exports.get("cells", {}).get(cell.folder.name, {})
+        absent: dict[str, dict[str, str]] = {}
+        for tables in (exports.get("settings", {}), own_exports.get("settings", {})):
+            for setting, table in tables.items():
+                if setting not in middleware.settings:
+                    where = f"the environment of {middleware.name}"
+                    raise unknown(where, "setting", setting, middleware.settings)
+                absent[setting] = {**absent.get(setting, {}), **table.get("absent", {})}
+        return absent
+
+    def cpu_latency_gap(self) -> str | None:
+        """Return the reason that the agent cannot limit the CPUs' wake-up latency, or None."""
+        state = self._agent.hello.get("cpu_latency", {"absent": "the agent is too old"})
+        if state["absent"] is None:
+            return None
+        return (
+            f"cpu_latency_us requires write access to the kernel's device: {state['absent']}. "
+            "If the device exists, run wattwire as root or grant the access; otherwise, leave out "
+            "cpu_latency_us"
+        )
 
     def unbuilt(self, cells: Iterable[Cell]) -> dict[str, float]:
         """Return the missing builds of these cells.

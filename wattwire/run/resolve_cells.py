@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from wattwire.catalog import Catalog, Cell
@@ -11,7 +11,7 @@ from wattwire.design import expand
 from wattwire.model.deployment import PATTERNS, Pattern
 from wattwire.model.errors import MissingError, UsageError, unknown
 from wattwire.model.study import DEFAULT_COUNTS, DEFAULT_LEVELS, Study
-from wattwire.model.treatment import Treatment
+from wattwire.model.treatment import Level, Treatment
 from wattwire.model.variants import FACTOR
 from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
@@ -76,6 +76,7 @@ def prepare(
         treatment_catalog = catalogs.get(str(treatment.get(FACTOR)), catalog)
         chosen: dict[str, Cell] | None = None if study.request is None else {}
         reason = excluded or _awaited_gap(treatment, study, treatment_catalog)
+        reason = reason or _host_gap(treatment, builder)
         if study.request is None and reason is None:
             chosen, reason = _role_cells(treatment, treatment_catalog, builder, builds)
         if chosen is None:
@@ -112,6 +113,13 @@ def _awaited_gap(treatment: Treatment, study: Study, catalog: Catalog) -> str | 
         if name in study.awaits and name not in known:
             return f"{key} {name} does not exist here yet"
     return None
+
+
+def _host_gap(treatment: Treatment, builder: Builder | None) -> str | None:
+    """Return the reason if this host cannot set a level that concerns the whole host, else None."""
+    if builder is None or treatment.get("cpu_latency_us") is None:
+        return None
+    return builder.cpu_latency_gap()
 
 
 def _role_cells(
@@ -202,7 +210,7 @@ def _choose(
         if gap is not None:
             reasons.append(gap)
             continue
-        problem = _build(cell, builder, builds)
+        problem = _build(cell, builder, builds) or _level_gap(cell, builder, settings)
         if problem is None:
             return cell, None
         reasons.append(problem)
@@ -246,6 +254,16 @@ def _build(cell: Cell, builder: Builder | None, builds: dict[str, CellBuild]) ->
         return None
     except MissingError as error:
         return str(error)
+    return None
+
+
+def _level_gap(cell: Cell, builder: Builder | None, settings: Mapping[str, Level]) -> str | None:
+    """Return the reason if this host does not support a level of a setting, else None."""
+    absent = builder.absent_levels(cell) if builder is not None else {}
+    for name, reasons in absent.items():
+        level = str(settings[name])
+        if level in reasons:
+            return f"{cell.name} does not support {name} = {level!r} here: {reasons[level]}"
     return None
 
 

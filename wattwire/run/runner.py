@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,8 @@ class RunRecord:
     """How this run counts system calls; None for all other runs."""
     interrupted: bool = False
     """Whether Ctrl-C ended the window. The attempt is kept, and the campaign stops after it."""
+    cpu_latency: dict[str, Any] = field(default_factory=dict)
+    """Limit of the CPUs' wake-up latency (us) that the agent held, and its path; {} if none."""
     cpus: int = 1
     """Number of CPUs of the host on which the nodes ran."""
     tick_ns: int = TICK_NS
@@ -105,6 +107,28 @@ class OneRun:
 
         A node's failure is an outcome; the loss of the agent or a guard is an error.
         """
+        with self._limited_cpu_latency():
+            return self._execute()
+
+    @contextlib.contextmanager
+    def _limited_cpu_latency(self) -> Iterator[None]:
+        """Hold the treatment's limit from before the baselines until the end of the run.
+
+        Baselines and window then have the same idle states.
+        """
+        limit_us = self._treatment.get("cpu_latency_us")
+        if limit_us is None:
+            yield
+            return
+        reply = self._agent.request("hold_cpu_latency", us=limit_us)
+        self.record.cpu_latency = {key: reply[key] for key in ("us", "path")}
+        try:
+            yield
+        finally:
+            if not self._agent.lost.is_set():  # otherwise, the kernel has ended the limit
+                self._agent.request("release_cpu_latency")
+
+    def _execute(self) -> RunRecord:
         record = self.record
         self._start_sampling()
         try:

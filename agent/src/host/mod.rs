@@ -2,6 +2,7 @@
 
 pub mod bpf;
 pub mod clock;
+pub mod cpu_latency;
 pub mod cpu_times;
 pub mod fingerprint;
 pub mod load;

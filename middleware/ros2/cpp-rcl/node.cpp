@@ -26,7 +26,9 @@ int main(int argc, char** argv) {
                    {"depth", Type::kInteger},      {"durability", Type::kString},
                    {"rmw", Type::kString},         {"rmw_profile", Type::kString},
                    {"transports", Type::kString},  {"domain", Type::kInteger},
-                   {"discovery", Type::kString},   {"late_feedback", Type::kString}};
+                   {"discovery", Type::kString},   {"late_feedback", Type::kString},
+                   {"executor", Type::kString}};
+  cell.values = {{"executor", {"\"single\""}}};
   cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",  "pacing.native",
                        "loop.open",      "loop.closed",   "reply.echo",  "reply.ack",
                        "reply.literal",  "literal",       "async_client"};

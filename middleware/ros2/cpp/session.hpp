@@ -1,4 +1,4 @@
-// A ROS node with the default executor, and its QoS.
+// A ROS node with its executor, and its QoS.
 
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "executor.hpp"
 #include "spin_end.hpp"
 #include "wattwire/kit.hpp"
 #include "wattwire_ros2/leaving.hpp"
@@ -29,19 +30,19 @@ class Session {
     remove_dead_memory();
     rclcpp::init(0, nullptr, rclcpp::InitOptions(), rclcpp::SignalHandlerOptions::None);
     check_rmw();
+    chosen_ = make_executor(kit.string("settings.executor"));
     node_ = std::make_shared<rclcpp::Node>("wattwire_" + kit.string("role") + "_" +
                                            std::to_string(kit.integer("node")));
     transports_ =
         transports_in_use(kit.string("settings.transports"), rmw_get_implementation_identifier());
-    executor_ = std::make_unique<rclcpp::executors::SingleThreadedExecutor>();
-    executor_->add_node(node_);
+    executor().add_node(node_);
     created_ns_ = wattwire::now_ns();
   }
 
   // The RMW removes its shared-memory files here.
   ~Session() {
     leave_by_exit_code();
-    executor_.reset();
+    chosen_.executor.reset();
     node_.reset();
     rclcpp::shutdown();
   }
@@ -50,7 +51,7 @@ class Session {
 
   wattwire::Kit& kit() { return kit_; }
   const rclcpp::Node::SharedPtr& node() { return node_; }
-  rclcpp::Executor& executor() { return *executor_; }
+  rclcpp::Executor& executor() { return *chosen_.executor; }
 
   std::string name(const std::string& leaf) const {
     return "/wattwire_" + kit_.string("run") + "/" + leaf;
@@ -70,12 +71,12 @@ class Session {
   rclcpp::QoS service_qos() const { return qos(false); }
 #endif
 
-  void spin_once(int64_t timeout_ns) { executor_->spin_once(std::chrono::nanoseconds(timeout_ns)); }
+  void spin_once(int64_t timeout_ns) { executor().spin_once(std::chrono::nanoseconds(timeout_ns)); }
 
   // Spins until the end of the window.
   void spin_until_end() {
     // Never destroyed, because the kit's thread may still use it when this node closes.
-    auto* end = new SpinEnd<rclcpp::Executor>(*executor_);
+    auto* end = new SpinEnd<rclcpp::Executor>(executor(), chosen_.by);
     kit_.on_end([end] { end->reach(); });
     end->spin_until();
   }
@@ -129,7 +130,9 @@ class Session {
     effective["domain"] = domain_of(kit_);
     effective["discovery"] = kit_.string("settings.discovery");
     effective["late_feedback"] = kit_.string("settings.late_feedback");
-    effective["executor"] = "SingleThreadedExecutor";
+    effective["executor"] = kit_.string("settings.executor");
+    effective["executor_class"] = chosen_.name;
+    effective["executor_threads"] = chosen_.threads;
     effective["reliability"] = reliable ? "reliable" : "best_effort";
     effective["history"] = keep_all ? "keep_all" : "keep_last";
     effective["depth"] = static_cast<int64_t>(profile.depth);
@@ -161,8 +164,8 @@ class Session {
   // A wall timer provides the ticks. The executor has no timeouts of the kit.
   template <typename Act>
   void spin_native(Act act) {
-    auto* over = over_ =
-        new SpinEnd<rclcpp::Executor>(*executor_);  // never destroyed, as in spin_until_end
+    // Never destroyed, as in spin_until_end.
+    auto* over = over_ = new SpinEnd<rclcpp::Executor>(executor(), chosen_.by);
     std::thread([this, over] {
       kit_.wait_stop();
       over->reach();
@@ -189,7 +192,7 @@ class Session {
   const std::string profile_sha256_;
   std::string transports_;
   rclcpp::Node::SharedPtr node_;
-  std::unique_ptr<rclcpp::executors::SingleThreadedExecutor> executor_;
+  ChosenExecutor chosen_;
   SpinEnd<rclcpp::Executor>* over_ = nullptr;
   int64_t created_ns_ = 0;
 };

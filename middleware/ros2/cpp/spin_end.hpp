@@ -3,18 +3,29 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <future>
+#include <thread>
 
-// `Executor` is rclcpp's, which checks the future after each callback.
+// `kUntilFuture` calls spin_until_future_complete, which checks the future after each callback. In
+// rclcpp this function has one thread. `kSpin` calls spin, which has all threads of the executor.
+enum class SpinBy { kUntilFuture, kSpin };
+
+// `Executor` is rclcpp's.
 template <typename Executor>
 class SpinEnd {
  public:
-  explicit SpinEnd(Executor& executor) : executor_(executor) {}
+  explicit SpinEnd(Executor& executor, SpinBy by = SpinBy::kUntilFuture)
+      : executor_(executor), by_(by) {}
 
   // Ends the spin. Further calls have no effect.
   void reach() {
     if (reached_.exchange(true)) return;
     over_.set_value();
+    // A spin that begins after cancel() would not end, and spin does not check the future.
+    while (by_ == SpinBy::kSpin && !executor_.is_spinning() && !returned_) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
     executor_.cancel();
     left_.set_value();
   }
@@ -22,7 +33,12 @@ class SpinEnd {
   // Spins until reach(). Returns after the thread that called reach() has left the executor, so
   // that the caller may destroy it.
   void spin_until() {
-    executor_.spin_until_future_complete(future_);
+    if (by_ == SpinBy::kSpin) {
+      executor_.spin();
+      returned_ = true;
+    } else {
+      executor_.spin_until_future_complete(future_);
+    }
     // A shutdown of the context also ends a spin, without a call of reach().
     if (reached_) left_.get_future().wait();
   }
@@ -31,5 +47,6 @@ class SpinEnd {
   Executor& executor_;
   std::promise<void> over_, left_;
   std::shared_future<void> future_ = over_.get_future().share();
-  std::atomic<bool> reached_{false};
+  const SpinBy by_;
+  std::atomic<bool> reached_{false}, returned_{false};
 };

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -33,6 +33,12 @@ TOO_OLD = (
 )  # fmt: skip
 """Unsupported releases with known differences; the last three are ROS 1."""
 NAMED_PACKAGES = ("rcl", "rclcpp", "rclpy", "rmw_fastrtps_cpp")
+EVENTS_EXECUTOR = "rclcpp/experimental/executors/events_executor/events_executor.hpp"
+RMWS = (
+    "rmw_connextdds", "rmw_cyclonedds_cpp", "rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp",
+    "rmw_gurumdds_cpp", "rmw_zenoh_cpp",
+)  # fmt: skip
+"""RMW implementations with packages. A node reports any other name as an error."""
 PROBE = (
     "import json, sys, sysconfig; v = sysconfig.get_config_var; import platform;"
     "print(json.dumps({'version': list(sys.version_info[:2]), 'libdir': v('LIBDIR'),"
@@ -123,10 +129,15 @@ def use_installation(build: Path) -> dict:
         "python": python,
         "lists": compile_lists([str(install), *prefixes], [], distribution)
         | {"cmake": cmake_options([str(install), *prefixes], python)},
-        "cells": missing_packages(prefixes, {"cpp": ["rclcpp", "rclcpp_action"]}),
+        "settings": {"rmw": {"absent": absent_rmws(env, f"install {{}} for {distribution}")}},
+        "cells": {
+            "cpp": {"settings": {"executor": {"absent": absent_executors(prefixes)}}},
+            **missing_packages(prefixes, {"cpp": ["rclcpp", "rclcpp_action"]}),
+        },
         "facts": {
             "distribution": described(distribution),
             "how": "installation",
+            "rmws": ", ".join(installed_rmws(env)),
             "prefixes": ":".join(prefixes),
             **versions(prefixes),
         },
@@ -180,6 +191,7 @@ def use_wheels(build: Path) -> dict:
         "lists": compile_lists(
             [str(install), str(venv)], [*extra, f"-l{short}"], WHEELS_DISTRIBUTION
         ),
+        "settings": {"rmw": {"absent": absent_rmws(env, "source a ROS installation with {}")}},
         "cells": {
             "cpp": {
                 "absent": "there are no wheels of rclcpp; source a ROS installation that has it "
@@ -189,6 +201,7 @@ def use_wheels(build: Path) -> dict:
         "facts": {
             "distribution": WHEELS_DISTRIBUTION,
             "how": "wheels",
+            "rmws": ", ".join(installed_rmws(env)),
             "prefixes": str(venv),
             "libpython": libpython or f"absent: install lib{short}-dev to build C and C++ cells",
             **versions([str(venv)]),
@@ -360,6 +373,36 @@ def rmw_library(prefixes: list[str]) -> str:
         if (Path(prefix) / "lib" / "librmw_implementation.so").exists():
             return "-lrmw_implementation"
     return "-lrmw_fastrtps_cpp"
+
+
+def installed_rmws(env: Mapping[str, str]) -> list[str]:
+    """Return the RMW implementations whose library is in a folder of the nodes' search path."""
+    folders = [Path(folder) for folder in env["LD_LIBRARY_PATH"].split(":") if folder]
+    return [rmw for rmw in RMWS if any((f / f"lib{rmw}.so").is_file() for f in folders)]
+
+
+def absent_rmws(env: Mapping[str, str], remedy: str) -> dict[str, str]:
+    """Return the RMW implementations that are not installed, each with the reason.
+
+    The braces in `remedy` are replaced by the name of the package.
+    """
+    installed = installed_rmws(env)
+    return {
+        rmw: f"this ROS has no lib{rmw}.so (installed: {', '.join(installed) or 'none'}); "
+        + remedy.format(f"the package {rmw}")
+        for rmw in RMWS
+        if rmw not in installed
+    }
+
+
+def absent_executors(prefixes: Iterable[str]) -> dict[str, str]:
+    """Return the executors that rclcpp of these prefixes lacks, each with the reason."""
+    includes = [Path(prefix) / "include" for prefix in prefixes]
+    folders = [folder for include in includes for folder in (include, include / "rclcpp")]
+    if any((folder / EVENTS_EXECUTOR).is_file() for folder in folders):
+        return {}
+    version = package_version(prefixes, "rclcpp")
+    return {"events": f"rclcpp {version} has no EventsExecutor; source ROS 2 Jazzy or newer"}
 
 
 def package_version(prefixes: Iterable[str], package: str) -> str:

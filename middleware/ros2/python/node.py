@@ -28,6 +28,7 @@ if __name__ == "__main__":
             "domain": int,
             "discovery": str,
             "late_feedback": str,
+            "executor": str,
         },
         capabilities=(
             "encoding.bytes",
@@ -42,4 +43,5 @@ if __name__ == "__main__":
             "literal",
             "async_client",
         ),
+        allowed={"executor": ("single",)},
     )

@@ -132,7 +132,8 @@ class Session:
             "domain": domain_of(kit),
             "discovery": kit.setting("discovery"),
             "late_feedback": kit.setting("late_feedback"),
-            "executor": "SingleThreadedExecutor",
+            "executor": "single",
+            "executor_class": "SingleThreadedExecutor",
             **granted,
         }
         overload = "block" if granted["history"] == "keep_all" else "drop_oldest"

@@ -167,3 +167,34 @@ def test_a_new_interpreter_does_not_see_other_packages(
     monkeypatch.setenv("PYTHONPATH", "/theirs")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/theirs")
     assert "/theirs" not in build.clean_environment().values()
+
+
+def test_an_rmw_without_a_library_is_absent_with_the_remedy(
+    sourced: Callable[[str], dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lib").mkdir()
+    for name in ("rmw_cyclonedds_cpp", "rmw_fastrtps_cpp", "rmw_fastrtps_shared_cpp"):
+        (tmp_path / "lib" / f"lib{name}.so").touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere:{tmp_path / 'lib'}")
+    exports = sourced("jazzy")
+    assert exports["facts"]["rmws"] == "rmw_cyclonedds_cpp, rmw_fastrtps_cpp"
+    absent = exports["settings"]["rmw"]["absent"]
+    assert set(absent) == {
+        "rmw_connextdds", "rmw_fastrtps_dynamic_cpp", "rmw_gurumdds_cpp", "rmw_zenoh_cpp",
+    }  # fmt: skip
+    assert absent["rmw_zenoh_cpp"] == (
+        "this ROS has no librmw_zenoh_cpp.so (installed: rmw_cyclonedds_cpp, rmw_fastrtps_cpp); "
+        "install the package rmw_zenoh_cpp for jazzy"
+    )
+
+
+def test_the_events_executor_is_absent_without_its_header(
+    build: ModuleType, tmp_path: Path
+) -> None:
+    package(tmp_path, "rclcpp", "16.0.11")
+    reason = build.absent_executors([str(tmp_path)])["events"]
+    assert reason == "rclcpp 16.0.11 has no EventsExecutor; source ROS 2 Jazzy or newer"
+    header = tmp_path / "include" / "rclcpp" / build.EVENTS_EXECUTOR
+    header.parent.mkdir(parents=True)
+    header.touch()
+    assert build.absent_executors([str(tmp_path)]) == {}

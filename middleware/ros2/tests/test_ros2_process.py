@@ -164,6 +164,8 @@ SPIN_END_PROGRAM = """
 // Leaves the spin as soon as the future is set, and takes its time to be cancelled.
 struct Executor {
   void spin_until_future_complete(std::shared_future<void> future) { future.wait(); }
+  void spin() {}
+  bool is_spinning() { return true; }
   void cancel() {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     cancelled = true;
@@ -186,3 +188,37 @@ def test_a_cpp_node_leaves_its_executor_only_when_no_thread_is_in_it(tmp_path: P
     program = compiled(SPIN_END_PROGRAM, tmp_path, ROOT / "cpp")
     done = subprocess.run([program], capture_output=True, check=True, text=True)
     assert done.stdout == "the executor is free\n"
+
+
+LATE_SPIN_PROGRAM = """
+#include <cstdio>
+
+#include "spin_end.hpp"
+
+// Begins to spin late and forgets an earlier cancellation, as rclcpp's executors do.
+struct Executor {
+  void spin_until_future_complete(std::shared_future<void>) {}
+  bool is_spinning() { return spinning; }
+  void spin() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    for (spinning = true; spinning;) std::this_thread::yield();
+  }
+  void cancel() { spinning = false; }
+  std::atomic<bool> spinning{false};
+};
+
+int main() {
+  Executor executor;
+  SpinEnd<Executor> end(executor, SpinBy::kSpin);
+  std::thread other([&] { end.reach(); });
+  end.spin_until();
+  other.join();
+  std::puts("ended");
+}
+"""
+
+
+def test_a_cpp_node_ends_a_spin_that_begins_after_the_end_of_the_window(tmp_path: Path) -> None:
+    program = compiled(LATE_SPIN_PROGRAM, tmp_path, ROOT / "cpp")
+    done = subprocess.run([program], capture_output=True, check=True, text=True, timeout=30)
+    assert done.stdout == "ended\n"

@@ -101,7 +101,7 @@ def examine(catalog: Catalog) -> Health:
             cells = {name: cell_item(catalog.cell(name), agent) for name in catalog.cells}
             health.sections["Cells"] = list(cells.values())
             health.sections["Meters"] = list(_meter_items(hello["meters"], catalog))
-            health.sections["Rights"] = list(_right_items(hello))
+            health.sections["Rights"] = [*_right_items(hello), *_cpu_latency_items(hello)]
             health.sections["Machine"] = list(_machine_items(fact_values, agent))
         finally:
             agent.close()
@@ -243,6 +243,15 @@ def _right_items(hello: Mapping[str, Any]) -> Iterator[Item]:
         )
         command = "" if readable else "sudo sysctl kernel.perf_event_paranoid=0"
         yield Item("perf events", "ok" if readable else "note", text, command)
+
+
+def _cpu_latency_items(hello: Mapping[str, Any]) -> Iterator[Item]:
+    state = hello.get("cpu_latency")
+    if state is not None and state["absent"] is None:
+        yield Item("cpu latency", "ok", f"{state['path']} can be written: cpu_latency_us works")
+    elif state is not None:
+        text = f"treatments with cpu_latency_us are skipped: {state['absent']}"
+        yield Item("cpu latency", "note", text)
 
 
 def _as_sentence(text: str) -> str:

@@ -455,6 +455,7 @@ class Collected:
             "resolution": evidence.resolution(record),
             "seconds": record.seconds,
             "clocks": record.clocks,
+            "cpu_latency": record.cpu_latency or None,
             "syscalls": self.calls or None,
             "sampling": {k: v for k, v in record.sampling.items() if k not in {"id", "ok"}},
             "commands": {name: state.argv for name, state in states.items()},

@@ -188,6 +188,9 @@ class Builder:
             raise MissingError(f"{cell.name} lacks its toolchain")
         return cell.name
 
+    def absent_levels(self, cell):
+        return {}
+
 
 def part_of_three(folder, wanted, builder):
     """Prepare a design over three languages, restricted to the languages in `wanted`."""
@@ -263,3 +266,41 @@ def test_a_cell_that_is_not_built_yet_is_planned(tmp_path):
 
     found = part_of_three(tmp_path, ["one"], Looking())
     assert [t["language"] for t in found.treatments] == ["one"] and not found.builds
+
+
+class BuilderOfHost(Builder):
+    """A builder on a host that lacks level 7 of `patience`, and may limit no CPU latency."""
+
+    def absent_levels(self, cell):
+        return {"patience": {"7": "no library of that age"}} if cell.name == "mmm/two" else {}
+
+    def cpu_latency_gap(self):
+        return "the device cannot be written"
+
+
+def on_this_host(folder, builder=None, **factors):
+    of_three_languages(folder)
+    fixed = {"middleware": "mmm", "language": "two", "pattern": "service"}
+    document = {"title": "T", "factors": factors, "fixed": fixed}
+    return prepare(parse_study("t", document, "test"), Catalog([folder]), builder)
+
+
+def test_a_level_that_the_environment_lists_as_absent_is_skipped_with_the_reason(tmp_path):
+    found = on_this_host(tmp_path, BuilderOfHost(), **{"settings.patience": [0, 7, 8]})
+    assert [t["settings.patience"] for t in found.treatments] == [0, 8]
+    (skipped,) = found.skipped
+    assert skipped[1] == "mmm/two does not support patience = '7' here: no library of that age"
+
+
+def test_without_a_builder_no_level_is_absent(tmp_path):
+    found = on_this_host(tmp_path, **{"settings.patience": [0, 7], "cpu_latency_us": [0]})
+    assert len(found.treatments) == 2
+
+
+def test_a_limit_of_cpu_latency_is_skipped_if_the_device_cannot_be_written(tmp_path):
+    builder = BuilderOfHost()
+    with pytest.raises(MissingError, match="2 treatments skipped.*the device cannot be written"):
+        on_this_host(tmp_path, builder, cpu_latency_us=[0, 2_000_000_000])
+    assert not builder.asked, "nothing is built for skipped treatments"
+    found = on_this_host(tmp_path, builder, payload_bytes=[64])
+    assert len(found.treatments) == 1 and not found.skipped

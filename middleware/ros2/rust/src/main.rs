@@ -32,6 +32,7 @@ fn main() {
             ("domain", Type::Integer),
             ("discovery", Type::String),
             ("late_feedback", Type::String),
+            ("executor", Type::String),
         ],
         capabilities: &[
             "encoding.bytes",

@@ -46,6 +46,11 @@ impl Session {
                 return Err(Error::Unsupported(reason));
             }
         }
+        let executor = kit.string("settings.executor");
+        if executor != "single" {
+            let reason = format!("settings.executor {executor}; this cell supports single");
+            return Err(Error::Unsupported(reason));
+        }
         let created_ns = now_ns();
         let mut participant = DomainParticipantBuilder::new(domain_of(kit));
         if kit.string("settings.discovery") == "localhost" {
