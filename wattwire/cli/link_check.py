@@ -12,7 +12,9 @@ from wattwire.cli.wrap import searchable
 from wattwire.links.findings import Finding
 from wattwire.links.law_check import LawCheck
 from wattwire.links.statistics import FAMILYWISE
+from wattwire.links.wire import check_wire
 from wattwire.model.words import plural
+from wattwire.rig.namespaces import require_namespaces
 
 
 def check_links(names: Sequence[str]) -> int:
@@ -49,6 +51,24 @@ def check_links(names: Sequence[str]) -> int:
             f"({finished / all_frames:.0%} of all frames)",
             flush=True,
         )
+    print(f"{plural(failed, 'test')} failed" if failed else "all tests passed")
+    return failed
+
+
+def check_wires(names: Sequence[str]) -> int:
+    """Check the emulator between two network namespaces; return the number of failed tests.
+
+    Without names, check all links. Raises MissingError without permission or emulator.
+    """
+    links = links_like(Catalog().links, names)
+    require_namespaces()
+    failed = 0
+    for link in links:
+        for result in check_wire(link):
+            failures = [finding for finding in result.findings if not finding.passed]
+            failed += len(failures)
+            _print_failures(failures)
+            print(searchable(result.words(), sys.stdout), flush=True)
     print(f"{plural(failed, 'test')} failed" if failed else "all tests passed")
     return failed
 

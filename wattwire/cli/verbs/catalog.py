@@ -81,6 +81,11 @@ def add_to(verbs: Any) -> None:
         help="instead of the clauses, measure the round-trip time that the kit adds to the "
         "cell's bare client on this machine; pages of later runs report it",
     )
+    verb.add_argument(
+        "--wire",
+        action="store_true",
+        help="with 'links': check the emulator between two network namespaces, as root",
+    )
     verb.set_defaults(call=check)
 
 
@@ -165,6 +170,8 @@ def check(options: argparse.Namespace) -> int:
     """
     if options.cells[:1] == [LINKS]:
         return _check_links(options)
+    if options.wire:
+        raise UsageError("check: --wire is for links, as in: wattwire check links --wire")
     from wattwire.cli.conformance import check_cells, measure_costs  # noqa: PLC0415 - the suite
 
     if options.cost:
@@ -179,8 +186,9 @@ def check(options: argparse.Namespace) -> int:
 
 def _check_links(options: argparse.Namespace) -> int:
     """Check the emulation of links. Raises UsageError for options of cells."""
-    from wattwire.cli.link_check import check_links  # noqa: PLC0415 - imports scipy
+    from wattwire.cli.link_check import check_links, check_wires  # noqa: PLC0415 - imports scipy
 
     if options.clause or options.pairs or options.cost:
         raise UsageError("check links: --clause, --pairs and --cost are for cells; leave them out")
-    return EXIT_BAD_RESULT if check_links(options.cells[1:]) else EXIT_OK
+    chosen_check = check_wires if options.wire else check_links
+    return EXIT_BAD_RESULT if chosen_check(options.cells[1:]) else EXIT_OK
