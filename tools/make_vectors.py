@@ -233,8 +233,10 @@ def base_spec(pattern: str, role: str, node: int, peers: list[int]) -> dict[str,
     """Return a complete valid spec without settings."""
     return {
         "contract": 2, "run": "vector01", "cell": "loopback/python", "pattern": pattern,
-        "role": role, "node": node, "index": 0, "peers.nodes": peers, "peers.count": len(peers),
-        "peers.endpoints": [], "loop": "open", "period_ns": 10_000_000, "phase_ns": 0,
+        "role": role, "node": node, "index": 0, "host.address": "127.0.0.1",
+        "host.interface": "lo", "peers.nodes": peers, "peers.count": len(peers),
+        "peers.endpoints": [], "peers.addresses": ["127.0.0.1"], "loop": "open",
+        "period_ns": 10_000_000, "phase_ns": 0,
         "duration_ns": 1_000_000_000, "count": 0, "count_beyond": 0, "warmup_ns": 0,
         "overrun_ns": 100_000_000, "timeout_ns": 200_000_000, "outstanding_max": 1,
         "quiet_ms": 100, "linger_ms": 1000, "ready_timeout_ms": 5000, "pacing": "kit",
@@ -274,7 +276,10 @@ def spec_vectors() -> dict[str, Any]:
         ("contract", 1), ("contract", True), ("run", 5), ("node", "2"), ("index", True),
         ("peers.nodes", 1), ("peers.endpoints", "x"), ("loop", 0), ("period_ns", "5"),
         ("payload.bytes", None), ("payload.literal", 5), ("verify", []), ("quiet_ms", True),
-        ("settings.surprise", 1), ("tls.key", False),
+        ("settings.surprise", 1), ("tls.key", False), ("host.interface", 0),
+        ("peers.addresses", [1]), ("host.address", "127.0.0"), ("host.address", "localhost"),
+        ("host.address", "127.0.0.256"), ("host.address", "127.0.0.01"), ("host.address", "::1"),
+        ("peers.addresses", ["127.0.0.1", "127.1"]),
     )  # fmt: skip
     for key, value in wrong_values:
         invalid.append({"name": f"{key} = {value!r}", "spec": {**publisher, key: value}})
@@ -293,6 +298,7 @@ def spec_vectors() -> dict[str, Any]:
         ("ready_timeout_ms", 0), ("pacing", "middleware"), ("payload.bytes", 67_108_865),
         ("payload.encoding", "utf-8"), ("payload.seed", 2**53), ("reply", "none"),
         ("verify", "none"), ("record.capacity", -1), ("surprise", 1), ("action.feedback", -1),
+        ("host.address", "0.0.0.0"), ("host.interface", ""), ("host.interface", "l o"),
     )  # fmt: skip
     for key, value in values:
         changes = {key: value}

@@ -64,9 +64,9 @@ def _replaced(words: list[str], names: Mapping[str, Any]) -> list[str]:
     return arguments
 
 
-def proving_folder(language: str) -> Path:
-    """Return the folder of the cell that tests a language's kit."""
-    return ROOT / "middleware" / proving_middleware(language) / language
+def proving_folder(language: str, middleware: str = "") -> Path:
+    """Return the folder of the cell that tests a language's kit, or of `middleware`'s cell."""
+    return ROOT / "middleware" / (middleware or proving_middleware(language)) / language
 
 
 def proving_cell(
@@ -75,14 +75,16 @@ def proving_cell(
     kit: Path | None = None,
     extra_flags: tuple[str, ...] = (),
     cell: Path | None = None,
+    middleware_name: str = "",
 ) -> CellUnderTest:
     """Build the cell that tests a kit in the folder `build`, and return it.
 
     `kit` and `cell` are the folders of the kit and of the cell; the defaults are the repository's.
+    `middleware_name` selects the cell of another middleware.
     Source and kit have the same layout as for a run: the kit is the folder `_kit` in the source.
     Raise RuntimeError with the end of the compiler's messages if the build fails.
     """
-    folder = proving_folder(language).parent
+    folder = proving_folder(language, middleware_name).parent
     tables = (_manifest("languages", language, "language.toml"),
               read_toml(folder / language / "node.toml"))  # fmt: skip
     middleware = read_toml(folder / "middleware.toml")

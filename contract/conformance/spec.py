@@ -12,6 +12,7 @@ from .roles import PATTERNS, RELAY_ROLES, SENDING_ROLES
 
 MILLISECOND_NS = 1_000_000
 READY_TIMEOUT_MS = 20_000
+HOST_ADDRESS = "127.0.0.1"
 SEED = 0x0012_3456_789A_BCDE
 # The two bytes of a node number differ and are not zero, so that swapped bytes are detected.
 SENDER_NODE, RECEIVER_NODE, RELAY_NODE = 0x0203, 0x0405, 0x0607
@@ -33,9 +34,10 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
     has_open_loop = roles.is_one_way or "loop.open" in cell.capabilities
     spec: dict[str, Any] = {
         "contract": 2, "run": "check0", "cell": cell.name, "pattern": pattern, "role": role,
-        "node": first_node(role), "index": 0,
+        "node": first_node(role), "index": 0, "host.address": HOST_ADDRESS, "host.interface": "lo",
         "peers.nodes": [RECEIVER_NODE if role in SENDING_ROLES else SENDER_NODE],
-        "peers.count": 1, "peers.endpoints": [], "loop": "open" if has_open_loop else "closed",
+        "peers.count": 1, "peers.endpoints": [], "peers.addresses": [HOST_ADDRESS],
+        "loop": "open" if has_open_loop else "closed",
         "count": 0 if has_open_loop else 30, "count_beyond": 0, "phase_ns": 0,
         "period_ns": 0, "duration_ns": 0, "warmup_ns": 0, "overrun_ns": 5_000 * MILLISECOND_NS,
         "timeout_ns": 5_000 * MILLISECOND_NS, "outstanding_max": 1, "quiet_ms": 150,

@@ -8,7 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import failed_calls, lifecycle, payloads, pipeline, tls, usage, window, wire, wire_calls
+from . import (
+    failed_calls,
+    lifecycle,
+    network,
+    payloads,
+    pipeline,
+    tls,
+    usage,
+    window,
+    wire,
+    wire_calls,
+)
 from .cell import CLAUSES, Broken, CellUnderTest, ClauseResult, Problem, Skipped
 from .host import Watch
 from .roles import PATTERN_CLAUSES
@@ -50,6 +61,7 @@ def scenarios_for(cell: CellUnderTest, others: Sequence[CellUnderTest]) -> list[
         *failed_calls.scenarios(patterns),
         *pipeline.scenarios(patterns),
         *tls.scenarios(patterns),
+        *network.scenarios(patterns),
         *payloads.pair_scenarios(cell, list(others)),
     ]
     if not patterns:

@@ -12,11 +12,9 @@ from .cell import Problem, Skipped
 from .group import HANG_S
 from .roles import PATTERNS
 from .scenario import ALWAYS, Bench, Scenario
-from .spec import READY_TIMEOUT_MS
+from .spec import HOST_ADDRESS, READY_TIMEOUT_MS
 from .usage import refusal
 from .wire import await_line
-
-HOST = "127.0.0.1"
 
 
 def _switched_on(bench: Bench) -> dict[str, Any]:
@@ -46,7 +44,7 @@ def trusted(pattern: str) -> Scenario:
     def check(bench: Bench) -> list[Problem]:
         changes = _switched_on(bench)
         authority = trustme.CA()
-        server = authority.issue_cert(HOST, "localhost")
+        server = authority.issue_cert(HOST_ADDRESS, "localhost")
         changes |= _written(bench.folder / "trusted", authority, server)
         return bench.whole_run(pattern, changes)
 
@@ -61,8 +59,8 @@ def refused(pattern: str) -> Scenario:
         authority = trustme.CA()
         past = datetime.now(timezone.utc) - timedelta(days=1)
         cases = {
-            "expired": authority.issue_cert(HOST, not_after=past),
-            "of another authority": trustme.CA().issue_cert(HOST),
+            "expired": authority.issue_cert(HOST_ADDRESS, not_after=past),
+            "of another authority": trustme.CA().issue_cert(HOST_ADDRESS),
             "of another host": authority.issue_cert("elsewhere.example"),
         }
         problems: list[Problem] = []

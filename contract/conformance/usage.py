@@ -11,7 +11,7 @@ from .process import NodeProcess
 from .roles import CALLING_ROLES, PATTERNS
 from .scenario import Bench, Scenario
 from .schema import breaches
-from .spec import ENCODINGS, READY_TIMEOUT_MS, bad_specs, base_spec, open_loop
+from .spec import ENCODINGS, HOST_ADDRESS, READY_TIMEOUT_MS, bad_specs, base_spec, open_loop
 
 SHARDS = 4
 REPLIES = ("echo", "ack", "literal")
@@ -198,7 +198,7 @@ def service_lost(bench: Bench) -> list[Problem]:
     pattern = bench.cell.patterns[0]
     for role in PATTERNS[pattern].roles:
         spec = bench.lone_spec(pattern, role, ready_timeout_ms=1_000)
-        spec["peers.endpoints"] = ["127.0.0.1:9" for _ in bench.endpoints]
+        spec["peers.endpoints"] = [f"{HOST_ADDRESS}:9" for _ in bench.endpoints]
         problems += refusal(bench.single(spec), 4, "C-04", "there is no service process")[0]
     return problems
 

@@ -19,6 +19,8 @@ from wattwire.model.study import merge
 from wattwire.model.treatment import Level
 
 SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
+REACHES = ("network", "host")
+"""Extent of a middleware's messages: between hosts, or only within one host."""
 REPLIES_TOLD_BY = ("number", "sequence")
 """Identification of replies, either by the middleware's call number or only by sequence number."""
 
@@ -52,6 +54,12 @@ class Middleware:
     @property
     def environment(self) -> dict[str, Any] | None:
         return self.document.get("environment")
+
+    @property
+    def reach(self) -> str:
+        """Return how far messages travel, a value of REACHES."""
+        reach: str = self.document.get("reach", REACHES[0])
+        return reach
 
     def has_error_replies(self, pattern: str) -> bool:
         """Return whether servers reply with an error to a call that they must not serve (C-36)."""
@@ -162,6 +170,11 @@ class Cell:
         return None
 
 
+def _check_word(where: str, word: str, allowed: Sequence[str]) -> None:
+    if word not in allowed:
+        raise UsageError(f"{where}: found {word!r}; allowed: {', '.join(allowed)}")
+
+
 def _check_versions(where: str, versions: Mapping[str, Mapping[str, Any]]) -> None:
     for program, table in versions.items():
         minimum = table.get("minimum", "nothing")
@@ -223,13 +236,11 @@ class Catalog:
     def _middleware(self, path: Path) -> Middleware:
         document = manifest.read_toml(path)
         manifest.check_keys(document, manifest.MIDDLEWARE_KEYS, str(path))
+        _check_word(f"{path}: reach", document.get("reach", REACHES[0]), REACHES)
         for name, table in document.get("patterns", {}).items():
             replies_told_by = table.get("replies_told_by", REPLIES_TOLD_BY[0])
-            if replies_told_by not in REPLIES_TOLD_BY:
-                where = f"{path}: patterns.{name}.replies_told_by"
-                raise UsageError(
-                    f"{where}: found {replies_told_by!r}; allowed: {', '.join(REPLIES_TOLD_BY)}"
-                )
+            where = f"{path}: patterns.{name}.replies_told_by"
+            _check_word(where, replies_told_by, REPLIES_TOLD_BY)
         for name, table in document.get("settings", {}).items():
             if table.get("type") not in SETTING_TYPES or "default" not in table:
                 raise UsageError(

@@ -48,7 +48,7 @@ ENVIRONMENT_KEYS: dict[str, Any] = {
 }  # fmt: skip
 MIDDLEWARE_KEYS: dict[str, Any] = {
     "title": str, "summary": str, "payload_bytes_max": int, "record_bytes_max": int,
-    "build": BUILD_KEYS, "run": RUN_KEYS,
+    "reach": str, "build": BUILD_KEYS, "run": RUN_KEYS,
     "patterns": {"*": {"listens": str, "replies_told_by": str, "error_replies": bool}},
     "settings": {"*": SETTING_KEYS},
     "services": {"*": SERVICE_KEYS}, "environment": ENVIRONMENT_KEYS,

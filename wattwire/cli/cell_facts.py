@@ -59,6 +59,8 @@ def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
                        ("record_bytes_max", "as a record at most")):  # fmt: skip
         if key in cell.document:
             yield "payload", f"{bound} {cell.document[key]:,} bytes"
+    if cell.middleware.reach == "host":
+        yield "reach", "all nodes must be on one host"
     if cell.middleware.services:
         yield "service processes", ", ".join(cell.middleware.services)
 

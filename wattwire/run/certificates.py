@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-HOSTS = ("127.0.0.1", "localhost")
+from wattwire.run.network import HOST_ADDRESS
+
+HOSTS = (HOST_ADDRESS, "localhost")
 
 
 def make_certificates(folder: Path) -> dict[str, str]:

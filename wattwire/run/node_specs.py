@@ -17,6 +17,7 @@ from wattwire.model.records import MESSAGE_RECORD
 from wattwire.model.study import Plan
 from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import SETTLING, SETTLING_CALLS
+from wattwire.run.network import HOST_ADDRESS, HOST_INTERFACE
 
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
@@ -191,7 +192,10 @@ def _common(
         "run": token,
         "pattern": PATTERNS[str(treatment["pattern"])].contract,
         "loop": treatment["loop"],
+        "host.address": HOST_ADDRESS,
+        "host.interface": HOST_INTERFACE,
         "peers.endpoints": [],
+        "peers.addresses": [HOST_ADDRESS],
         "period_ns": period_ns(treatment),
         "duration_ns": 0 if closed else round(plan.duration_s * SECOND_NS),
         "count": messages if closed else 0,

@@ -19,6 +19,7 @@ from wattwire.rig import host
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
 from wattwire.rig.builds import substitute
 from wattwire.run.lines import BadLineError, parse_line, printable
+from wattwire.run.network import HOST_ADDRESS
 from wattwire.store.files import discard
 
 SERVICE_TRIES = 3
@@ -247,6 +248,7 @@ def start_service(
         words = {
             "out": str(out),
             "token": token,
+            "address": HOST_ADDRESS,
             **{f"port{i}": str(p) for i, p in enumerate(ports)},
         }
         if ports:
@@ -299,7 +301,7 @@ def _serves(process: str, ready: dict[str, Any], words: dict[str, str], folder: 
         port = int(substitute([str(ready["port"])], words, {})[0])
         with socket.socket() as probe:
             probe.settimeout(0.5)
-            return probe.connect_ex(("127.0.0.1", port)) == 0
+            return probe.connect_ex((words["address"], port)) == 0
     if "line" in ready:
         text = "".join(
             path.read_text(errors="replace") for path in (folder / "logs").glob(f"{process}.*")

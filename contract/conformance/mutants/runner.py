@@ -50,7 +50,7 @@ def plant(mutant: Mutant, folder: Path) -> Planted:
     kit, cell = folder / "kit", folder / "cell"
     ignored = shutil.ignore_patterns("__pycache__", "tests", "target")
     shutil.copytree(ROOT / "languages" / mutant.language / "kit", kit, ignore=ignored)
-    shutil.copytree(proving_folder(mutant.language), cell, ignore=ignored)
+    shutil.copytree(proving_folder(mutant.language, mutant.middleware), cell, ignore=ignored)
     in_cell = mutant.file.startswith(CELL)
     path = cell / mutant.file.removeprefix(CELL) if in_cell else kit / mutant.file
     text = path.read_text(encoding="utf-8")
@@ -70,8 +70,9 @@ def try_mutant(mutant: Mutant) -> Outcome:
         try:
             planted = plant(mutant, folder)
             cell = proving_cell(
-                mutant.language, folder / "build", planted.kit, mutant.build_flags, planted.cell
-            )
+                mutant.language, folder / "build", planted.kit, mutant.build_flags, planted.cell,
+                mutant.middleware,
+            )  # fmt: skip
         except (LookupError, RuntimeError) as error:
             return Outcome(mutant, error=str(error))
         scenarios = {scenario.name: scenario for scenario in scenarios_for(cell, [])}

@@ -15,6 +15,7 @@ from ..suite import scenarios_for
 
 TOP_KEYS = ("middleware", "build_flags", "quick", "without", "mutant")
 KEYS = ("name", "file", "find", "replace", "clause", "scenarios")
+OPTIONAL_KEYS = ("middleware",)
 DEFAULT_MIDDLEWARE = "loopback"
 CELL = "cell:"
 """Prefix of a file of the cell that tests the kit; all other files are the kit's."""
@@ -34,6 +35,8 @@ class Mutant:
     quick: bool
     """Whether the tests also run this mutant."""
     build_flags: tuple[str, ...]
+    middleware: str = ""
+    """The middleware whose cell tests this mutant; "": the middleware of the table."""
 
     @property
     def identity(self) -> str:
@@ -61,13 +64,7 @@ def read_table(path: Path) -> list[Mutant]:
     table = read_toml(path)
     _known(path, "", "key", table, TOP_KEYS)
     middleware = str(table.get("middleware", DEFAULT_MIDDLEWARE))
-    node = path.parents[2] / "middleware" / middleware / path.parent.name / "node.toml"
-    if not node.is_file():
-        raise LookupError(
-            f"{path}: middleware: {middleware} has no cell in {path.parent.name} ({node} does not "
-            "exist); name a middleware whose cell in this language tests the kit"
-        )
-    scenarios = scenario_names(read_toml(node)["patterns"])
+    _node(path, middleware)
     entries = table.get("mutant", [])
     names = [
         str(entry.get("name", f"number {position}")) for position, entry in enumerate(entries, 1)
@@ -75,7 +72,9 @@ def read_table(path: Path) -> list[Mutant]:
     _known(path, "quick", "mutant", table.get("quick", ()), names)
     _known(path, "without", "clause", table.get("without", {}), _numbered())
     for name, entry in zip(names, entries, strict=True):
-        _check(path, f'mutant "{name}": ', entry, scenarios, node.parent)
+        place = f'mutant "{name}": '
+        node = _node(path, str(entry.get("middleware", middleware)), place)
+        _check(path, place, entry, scenario_names(read_toml(node)["patterns"]), node.parent)
     quick = set(table.get("quick", names))
     flags = tuple(table.get("build_flags", ()))
     return [
@@ -87,6 +86,17 @@ def read_table(path: Path) -> list[Mutant]:
         )
         for entry in entries
     ]
+
+
+def _node(path: Path, middleware: str, place: str = "") -> Path:
+    """Return the manifest of a middleware's cell in the language of the table `path`."""
+    node = path.parents[2] / "middleware" / middleware / path.parent.name / "node.toml"
+    if not node.is_file():
+        raise LookupError(
+            f"{path}: {place}middleware: {middleware} has no cell in {path.parent.name} ({node} "
+            "does not exist); name a middleware whose cell in this language tests the kit"
+        )
+    return node
 
 
 def scenario_names(patterns: Collection[str]) -> list[str]:
@@ -110,7 +120,7 @@ def _check(
     path: Path, place: str, entry: Mapping[str, Any], scenarios: Collection[str], cell: Path
 ) -> None:
     """Raise LookupError for the first fault of one [[mutant]]; `cell` is the cell's folder."""
-    _known(path, place.rstrip(": "), "key", entry, KEYS)
+    _known(path, place.rstrip(": "), "key", entry, (*KEYS, *OPTIONAL_KEYS))
     missing = [key for key in KEYS if not isinstance(entry.get(key), (str, list))]
     if missing:
         raise LookupError(f"{path}: {place}{missing[0]}: missing; required are {_joined(KEYS)}")

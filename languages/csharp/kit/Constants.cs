@@ -92,9 +92,12 @@ namespace Wattwire {
         public string Role { get; set; }
         public long Node { get; set; }
         public long Index { get; set; }
+        public string HostAddress { get; set; }
+        public string HostInterface { get; set; }
         public long[] PeersNodes { get; set; }
         public long PeersCount { get; set; }
         public string[] PeersEndpoints { get; set; }
+        public string[] PeersAddresses { get; set; }
         public string Loop { get; set; }
         public long PeriodNs { get; set; }
         public long PhaseNs { get; set; }
@@ -131,9 +134,12 @@ namespace Wattwire {
             Role = keys.Text("role");
             Node = keys.Integer("node");
             Index = keys.Integer("index");
+            HostAddress = keys.Text("host.address");
+            HostInterface = keys.Text("host.interface");
             PeersNodes = keys.Integers("peers.nodes");
             PeersCount = keys.Integer("peers.count");
             PeersEndpoints = keys.Texts("peers.endpoints");
+            PeersAddresses = keys.Texts("peers.addresses");
             Loop = keys.Text("loop");
             PeriodNs = keys.Integer("period_ns");
             PhaseNs = keys.Integer("phase_ns");

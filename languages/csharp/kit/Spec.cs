@@ -2,6 +2,8 @@ using System;
 using System.Collections.Generic;
 using System.IO;
 using System.Linq;
+using System.Net;
+using System.Net.Sockets;
 using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
 
@@ -29,12 +31,25 @@ namespace Wattwire {
             spec.ReadKeys(keys);
             if (spec.Contract != Constants.Version)
                 throw KeyReader.Refused("contract", $"{spec.Contract}", $"{Constants.Version}");
+            CheckAddress("host.address", spec.HostAddress);
+            foreach (string address in spec.PeersAddresses)
+                CheckAddress("peers.addresses", address);
             spec.Settings = new Settings(settings.ToDictionary(
                 name => name, name => keys.Scalar(SettingPrefix + name)));
             foreach (string key in json.Properties().Select(property => property.Name))
                 if (!keys.Known.Contains(key))
                     throw KeyReader.Refused(key, "an unknown key", string.Join(", ", keys.Known));
             return spec;
+        }
+
+        /// Refuses a text that is no IPv4 address in dotted decimal notation (C-38). TryParse also
+        /// accepts other notations, which the address does not print.
+        static void CheckAddress(string key, string text) {
+            bool isAddress = IPAddress.TryParse(text, out IPAddress address)
+                && address.AddressFamily == AddressFamily.InterNetwork
+                && address.ToString() == text;
+            if (!isAddress)
+                throw KeyReader.Refused(key, text, "an IPv4 address");
         }
     }
 

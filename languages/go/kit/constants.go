@@ -66,9 +66,12 @@ type Spec struct {
 	Role            string
 	Node            int64
 	Index           int64
+	HostAddress     string
+	HostInterface   string
 	PeersNodes      []int64
 	PeersCount      int64
 	PeersEndpoints  []string
+	PeersAddresses  []string
 	Loop            string
 	PeriodNs        int64
 	PhaseNs         int64
@@ -109,9 +112,12 @@ func (s *Spec) fields() []specField {
 		{"role", &s.Role},
 		{"node", &s.Node},
 		{"index", &s.Index},
+		{"host.address", &s.HostAddress},
+		{"host.interface", &s.HostInterface},
 		{"peers.nodes", &s.PeersNodes},
 		{"peers.count", &s.PeersCount},
 		{"peers.endpoints", &s.PeersEndpoints},
+		{"peers.addresses", &s.PeersAddresses},
 		{"loop", &s.Loop},
 		{"period_ns", &s.PeriodNs},
 		{"phase_ns", &s.PhaseNs},

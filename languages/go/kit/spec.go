@@ -3,6 +3,7 @@ package wattwire
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -46,6 +47,9 @@ func ReadSpec(path string, settings []string) (*Spec, error) {
 		reason := fmt.Sprintf("found %d; allowed: %d", spec.Contract, contractVersion)
 		return nil, &SpecError{"contract", reason}
 	}
+	if err := spec.checkAddresses(); err != nil {
+		return nil, err
+	}
 	for key, value := range values {
 		name, isSetting := strings.CutPrefix(key, "settings.")
 		if !isSetting {
@@ -61,6 +65,26 @@ func ReadSpec(path string, settings []string) (*Spec, error) {
 		spec.Settings[name] = setting
 	}
 	return spec, nil
+}
+
+// checkAddresses checks that the addresses of the host and of the peers are IPv4 addresses (C-38).
+func (s *Spec) checkAddresses() error {
+	if !isIPv4(s.HostAddress) {
+		return &SpecError{"host.address", fmt.Sprintf(addressReason, s.HostAddress)}
+	}
+	for _, address := range s.PeersAddresses {
+		if !isIPv4(address) {
+			return &SpecError{"peers.addresses", fmt.Sprintf(addressReason, address)}
+		}
+	}
+	return nil
+}
+
+const addressReason = "found %q; allowed: an IPv4 address"
+
+func isIPv4(text string) bool {
+	address, err := netip.ParseAddr(text)
+	return err == nil && address.Is4()
 }
 
 // Settings contains the values of the middleware's settings by name. Reading a setting that is

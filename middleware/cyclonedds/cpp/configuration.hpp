@@ -25,13 +25,23 @@ inline std::string quoted_xml(const std::string& text) {
   return out + "\"";
 }
 
+// Returns the only interface of the node: the setting, or the host's if the setting is empty.
+inline const std::string& interface_of(const wattwire::Kit& kit) {
+  const std::string& setting = kit.string("settings.interface");
+  return setting.empty() ? kit.string("host.interface") : setting;
+}
+
 // Returns a configuration with one interface, no multicast, and a tag that isolates the run.
 inline std::string configuration(const wattwire::Kit& kit) {
+  std::string peers;
+  for (const auto& peer : kit.strings("peers.addresses"))
+    peers += "<Peer Address=" + quoted_xml(peer) + "/>";
   return "<CycloneDDS><Domain Id=\"any\"><General><Interfaces><NetworkInterface name=" +
-         quoted_xml(kit.string("settings.interface")) +
+         quoted_xml(interface_of(kit)) +
          "/></Interfaces><AllowMulticast>false</AllowMulticast></General><Discovery><Tag>" +
          kit.string("run") +
          "</Tag><ParticipantIndex>auto</ParticipantIndex>"
          "<MaxAutoParticipantIndex>99</MaxAutoParticipantIndex>"
-         "<Peers><Peer Address=\"127.0.0.1\"/></Peers></Discovery></Domain></CycloneDDS>";
+         "<Peers>" +
+         peers + "</Peers></Discovery></Domain></CycloneDDS>";
 }

@@ -23,12 +23,11 @@ inline dds_return_t check(dds_return_t result, const std::string& action) {
 class Participant {
  public:
   explicit Participant(wattwire::Kit& kit) : kit_(kit), domain_(domain_of(kit)) {
-    const std::string where =
-        " in domain " + std::to_string(domain_) + " on " + kit.string("settings.interface");
+    const std::string where = " in domain " + std::to_string(domain_) + " on " + interface_of(kit);
     handle_ = check(dds_create_domain(domain_, configuration(kit).c_str()), "no domain" + where);
     participant_ =
         check(dds_create_participant(domain_, nullptr, nullptr), "no participant" + where);
-    stay_on(kit.string("settings.interface"));
+    stay_on(interface_of(kit));
     waitset_ = check(dds_create_waitset(participant_), "waitset");
     created_ns_ = wattwire::now_ns();
   }
@@ -89,7 +88,7 @@ class Participant {
     ready.effective["reliability"] = std::string(reliable ? "reliable" : "best_effort");
     ready.effective["history"] = std::string(all ? "keep_all" : "keep_last");
     ready.effective["depth"] = all ? kit_.integer("settings.depth") : int64_t{depth};
-    ready.effective["interface"] = kit_.string("settings.interface");
+    ready.effective["interface"] = interface_of(kit_);
     ready.effective["domain"] = int64_t{domain_};
     ready.effective["transport"] = std::string("udp/ipv4");
     ready.effective["multicast"] = false;

@@ -36,7 +36,7 @@ CONFIGURATION = """<CycloneDDS><Domain Id="any">
 <AllowMulticast>false</AllowMulticast></General>
 <Discovery><Tag>{tag}</Tag><ParticipantIndex>auto</ParticipantIndex>
 <MaxAutoParticipantIndex>99</MaxAutoParticipantIndex>
-<Peers><Peer Address="127.0.0.1"/></Peers></Discovery>
+<Peers>{peers}</Peers></Discovery>
 </Domain></CycloneDDS>"""
 BLOCKING_NS_MAX = 100_000_000  # DDS's default of max_blocking_time
 TAKE_MAX = 32
@@ -51,17 +51,20 @@ class Participant:
         self.kit = kit
         self.domain = domain_of(kit)
         self.prefix = f"wattwire_{kit.spec['run']}"
+        interface = kit.setting("interface") or kit.spec["host.interface"]
+        peers = [f"<Peer Address={quoteattr(peer)}/>" for peer in kit.spec["peers.addresses"]]
         configuration = CONFIGURATION.format(
-            interface=quoteattr(kit.setting("interface")), tag=kit.spec["run"]
+            interface=quoteattr(interface), tag=kit.spec["run"], peers="".join(peers)
         )
         try:
             self._domain = Domain(self.domain, configuration)  # exists while it is referenced
             self.participant = DomainParticipant(self.domain)
         except DDSException as error:
             raise MiddlewareFailed(
-                f"no participant in domain {self.domain} on {kit.setting('interface')}: {error}"
+                f"no participant in domain {self.domain} on {interface}: {error}"
             ) from error
-        stay_on(kit.setting("interface"))
+        stay_on(interface)
+        self._interface = interface
         self.created_ns = kit.now()
         self._waitset = WaitSet(self.participant)
 
@@ -127,7 +130,7 @@ class Participant:
                 "reliability": "reliable" if reliable else "best_effort",
                 "history": "keep_all" if keeps_all else "keep_last",
                 "depth": self.kit.setting("depth") if keeps_all else history.depth,
-                "interface": self.kit.setting("interface"),
+                "interface": self._interface,
                 "domain": entity.get_domain_id(),
                 "transport": "udp/ipv4",
                 "multicast": False,

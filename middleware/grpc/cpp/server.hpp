@@ -46,15 +46,16 @@ inline void serve(wattwire::Kit& kit) {
     credentials = grpc::SslServerCredentials(options);
   }
   Server service(kit);
+  const std::string& host = kit.string("host.address");
   int port = 0;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", credentials, &port);
+  builder.AddListeningPort(host + ":0", credentials, &port);
   builder.RegisterService(&service);
   const auto server = builder.BuildAndStart();
   if (server == nullptr || port == 0)
-    throw wattwire::MiddlewareFailed(
-        "cannot start a server on 127.0.0.1; standard error has the library's reason");
-  kit.listening({"127.0.0.1:" + std::to_string(port)});
+    throw wattwire::MiddlewareFailed("cannot start a server on " + host +
+                                     "; standard error has the library's reason");
+  kit.listening({host + ":" + std::to_string(port)});
   kit.ready(ready(kit, uses_tls(kit) ? "ssl" : "none"));
   kit.wait();
   server->Shutdown(std::chrono::system_clock::now());

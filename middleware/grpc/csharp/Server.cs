@@ -20,16 +20,17 @@ static class Server {
         var exchanges = Enumerable.Range(0, (int)workers).Select(_ => new Exchange()).ToList();
         foreach (Exchange exchange in exchanges)
             Core.grpc_server_register_completion_queue(server, exchange.Queue, IntPtr.Zero);
-        int port = Core.grpc_server_add_http2_port(server, "127.0.0.1:0", Credentials(kit));
+        string host = kit.Spec.HostAddress;
+        int port = Core.grpc_server_add_http2_port(server, $"{host}:0", Credentials(kit));
         if (port == 0)
-            throw new NodeError(ExitCode.MiddlewareFailed, "127.0.0.1: no port could be bound");
+            throw new NodeError(ExitCode.MiddlewareFailed, $"{host}: no port could be bound");
         Core.grpc_server_start(server);
         foreach (Exchange exchange in exchanges)
             Kit.Start(() => {
                 while (true)
                     Answer(kit, codec, server, method, exchange);
             });
-        kit.Listening($"127.0.0.1:{port}");
+        kit.Listening($"{host}:{port}");
         Node.Ready(kit, null, workers);
         kit.Drain();
     }

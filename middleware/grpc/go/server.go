@@ -62,7 +62,7 @@ func server(kit *wattwire.Kit) {
 	}
 	answering := grpc.NewServer(options...)
 	pb.RegisterCallsServer(answering, &calls{kit: kit})
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	listener, err := net.Listen("tcp4", net.JoinHostPort(kit.Spec.HostAddress, "0"))
 	wattwire.Check(err)
 	go func() {
 		defer wattwire.Guard()

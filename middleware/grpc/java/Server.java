@@ -71,7 +71,7 @@ final class Server extends CallsGrpc.CallsImplBase {
     static void answer(Kit kit) throws Exception {
         Node.checkSettings(kit);
         var builder =
-                NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0))
+                NettyServerBuilder.forAddress(new InetSocketAddress(kit.spec.hostAddress, 0))
                         .addService(new Server(kit));
         int workers = (int) kit.spec.settings.integer("server_workers");
         if (workers > 0) builder.executor(Executors.newFixedThreadPool(workers));
@@ -82,7 +82,7 @@ final class Server extends CallsGrpc.CallsImplBase {
                     GrpcSslContexts.configure(SslContextBuilder.forServer(key, chain)).build());
         }
         io.grpc.Server server = builder.build().start();
-        kit.listening("127.0.0.1:" + server.getPort());
+        kit.listening(kit.spec.hostAddress + ":" + server.getPort());
         Node.ready(kit, new JsonObject().add("server_workers", Cell.workers(workers)), null);
         kit.drain();
         server.shutdownNow();

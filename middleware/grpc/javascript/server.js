@@ -29,8 +29,9 @@ module.exports = async function serve(kit) {
   const server = new grpc.Server();
   server.addService(calls().service, { [name]: answer });
   const bind = promisify(server.bindAsync.bind(server));
-  const port = await bind('127.0.0.1:0', credentials(kit.spec));
-  line('LISTENING', { endpoints: [`127.0.0.1:${port}`] });
+  const host = kit.spec.hostAddress;
+  const port = await bind(`${host}:0`, credentials(kit.spec));
+  line('LISTENING', { endpoints: [`${host}:${port}`] });
   ready(kit, { server_workers: 1 });
   await kit.drain();
 };

@@ -26,16 +26,17 @@ final class Server
     /** Listens, and returns the port. */
     public function listen(): int
     {
+        $host = $this->kit->spec->host_address;
         $credentials = $this->core->serverCredentials(
             $this->kit->spec->tls_certificate,
             $this->kit->spec->tls_key
         );
         $port = $this->core->c->grpc_server_add_http2_port(
             $this->server,
-            '127.0.0.1:0',
+            "$host:0",
             $credentials
         );
-        $port > 0 || throw new Refused('gRPC cannot listen on 127.0.0.1', 4);
+        $port > 0 || throw new Refused("gRPC cannot listen on $host", 4);
         $this->core->c->grpc_server_start($this->server);
         $this->expect();
         return $port;
@@ -135,7 +136,7 @@ function server(Kit $kit): void
     $core = new Core();
     $server = new Server($kit, $core);
     $port = $server->listen();
-    Wattwire\line('LISTENING', ['endpoints' => ["127.0.0.1:$port"]]);
+    Wattwire\line('LISTENING', ['endpoints' => ["{$kit->spec->host_address}:$port"]]);
     ready($kit, $core, null, null);
     $kit->drain($server->poll(...));
 }

@@ -35,16 +35,17 @@ def server(kit: Kit) -> None:
     pool = ThreadPoolExecutor(kit.setting("server_workers") or None)
     opened = grpc.server(pool)
     stubs.add_CallsServicer_to_server(Calls(kit), opened)
+    host = kit.spec["host.address"]
     if kit.spec["tls.authority"]:
         key, certificate = (
             Path(kit.spec[name]).read_bytes() for name in ("tls.key", "tls.certificate")
         )
         credentials = grpc.ssl_server_credentials([(key, certificate)])
-        port = opened.add_secure_port("127.0.0.1:0", credentials)
+        port = opened.add_secure_port(f"{host}:0", credentials)
     else:
-        port = opened.add_insecure_port("127.0.0.1:0")
+        port = opened.add_insecure_port(f"{host}:0")
     opened.start()
-    kit.listening([f"127.0.0.1:{port}"])
+    kit.listening([f"{host}:{port}"])
     workers: int = pool._max_workers
     kit.ready(None, LIBRARY, effective(kit, workers, keeps=True), GUARANTEE)
     kit.wait()

@@ -34,14 +34,15 @@ module Server
     workers = kit.setting('server_workers')
     workers = GRPC::RpcServer::DEFAULT_POOL_SIZE if workers.zero?
     server = GRPC::RpcServer.new(pool_size: workers)
-    port = server.add_http2_port('127.0.0.1:0', credentials(kit))
-    raise 'cannot listen on 127.0.0.1' if port.zero?
+    host = kit.spec.host_address
+    port = server.add_http2_port("#{host}:0", credentials(kit))
+    raise "cannot listen on #{host}" if port.zero?
 
     server.handle(Calls.new(kit))
     Thread.new { server.run }
     raise 'the server did not start' unless server.wait_till_running(10)
 
-    kit.listening("127.0.0.1:#{port}")
+    kit.listening("#{host}:#{port}")
     ready(kit, workers)
     kit.drain
     server.stop

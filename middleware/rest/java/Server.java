@@ -53,7 +53,7 @@ public final class Server {
         Node.checkSettings(kit);
         SSLContext tls = Tls.context(kit);
         String scheme = tls == null ? "http" : "https";
-        URI address = URI.create(scheme + "://127.0.0.1:0/");
+        URI address = URI.create(scheme + "://" + kit.spec.hostAddress + ":0/");
         ResourceConfig resources = new ResourceConfig().register(new Server(kit));
         HttpServer server =
                 tls == null
@@ -73,7 +73,7 @@ public final class Server {
             transport.setWorkerThreadPoolConfig(
                     pool.setCorePoolSize(1).setMaxPoolSize(workers).setCorePoolSize(workers));
         server.start();
-        kit.listening(scheme + "://127.0.0.1:" + listener.getPort() + "/echo");
+        kit.listening(scheme + "://" + kit.spec.hostAddress + ":" + listener.getPort() + "/echo");
         JsonObject effective =
                 new JsonObject()
                         .add("tcp_nodelay", transport.isTcpNoDelay())

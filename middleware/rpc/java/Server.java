@@ -62,7 +62,7 @@ public class Server implements Calls {
         Node.prepare(kit);
         // Does the same as Endpoint.publish(address), which does not report the port.
         SSLContext tls = Tls.context(kit);
-        var address = new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0);
+        var address = new InetSocketAddress(InetAddress.getByName(kit.spec.hostAddress), 0);
         HttpServer server =
                 tls == null ? HttpServer.create(address, 0) : HttpsServer.create(address, 0);
         if (server instanceof HttpsServer secure)
@@ -76,7 +76,8 @@ public class Server implements Calls {
         Endpoint.create(new Server(kit)).publish(server.createContext("/calls"));
         server.start();
         String scheme = tls == null ? "http" : "https";
-        kit.listening(scheme + "://127.0.0.1:" + server.getAddress().getPort() + "/calls");
+        int port = server.getAddress().getPort();
+        kit.listening(scheme + "://" + kit.spec.hostAddress + ":" + port + "/calls");
         Node.ready(
                 kit,
                 tls,

@@ -47,11 +47,17 @@ inline Streams connect_all(const Kit& kit) {
   return streams;
 }
 
+// Returns the address on which this node listens: the setting, or the host's if it is empty.
+inline const std::string& listen_address(const Kit& kit) {
+  const std::string& setting = kit.string("settings.bind_address");
+  return setting.empty() ? kit.string("host.address") : setting;
+}
+
 // A listening socket and the streams that it accepted.
 class Listener {
  public:
   explicit Listener(Kit& kit) : kit_(kit), socket_(open_socket(kit)) {
-    const std::string& host = kit.string("settings.bind_address");
+    const std::string& host = listen_address(kit);
     sockaddr_in address = address_of("settings.bind_address", host, 0);
     socklen_t bytes = sizeof address;
     if (bind(socket_, reinterpret_cast<sockaddr*>(&address), bytes) != 0 ||
@@ -122,7 +128,7 @@ inline void ready(Kit& kit, int socket, int64_t matched, int64_t discovery_ns) {
   ready.effective["writes"] = kit.integer("settings.writes");
   ready.effective["receive_buffer_bytes"] = option(socket, SOL_SOCKET, SO_RCVBUF);
   ready.effective["send_buffer_bytes"] = option(socket, SOL_SOCKET, SO_SNDBUF);
-  ready.effective["bind_address"] = kit.string("settings.bind_address");
+  ready.effective["bind_address"] = listen_address(kit);
   ready.effective["segment_bytes"] = option(socket, IPPROTO_TCP, TCP_MAXSEG);
   ready.effective["transport"] = "tcp/ipv4";
   utsname system = {};

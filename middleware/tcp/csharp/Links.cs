@@ -13,7 +13,7 @@ sealed class Listener {
     int accepted;
 
     public Listener(Kit kit, Action<Stream, Frame> handle) {
-        string host = kit.Spec.Settings.Text("bind_address");
+        string host = Address(kit);
         Socket = Stream.Prepared(kit);
         try {
             Socket.Bind(new IPEndPoint(IPAddress.Parse(host), 0));
@@ -28,6 +28,12 @@ sealed class Listener {
                 Kit.Start(() => Serve(stream, handle));
             }
         });
+    }
+
+    /// The address on which this node listens: the setting, or the host's if it is empty.
+    public static string Address(Kit kit) {
+        string setting = kit.Spec.Settings.Text("bind_address");
+        return setting == "" ? kit.Spec.HostAddress : setting;
     }
 
     public int Accepted => Volatile.Read(ref accepted);

@@ -35,7 +35,7 @@ static class Node {
                 receive_buffer_bytes =
                     Stream.Option(asked, Stream.SocketLevel, Stream.ReceiveBuffer),
                 send_buffer_bytes = Stream.Option(asked, Stream.SocketLevel, Stream.SendBuffer),
-                bind_address = kit.Spec.Settings.Text("bind_address"),
+                bind_address = Listener.Address(kit),
                 segment_bytes = Stream.Option(asked, Stream.TcpLevel, SegmentBytes),
                 transport = "tcp/ipv4" },
             new { delivery = "reliable", ordering = "per_sender", overload = "block" });

@@ -59,11 +59,20 @@ func connect(kit *wattwire.Kit) *stream {
 	return s
 }
 
-// listen accepts connections on settings.bind_address, passes each stream to serve, and prints
-// READY when the expected number of clients has connected.
+// listenAddress returns the address on which this node listens: the setting, or the host's if the
+// setting is empty.
+func listenAddress(kit *wattwire.Kit) string {
+	if setting := kit.Spec.Settings.Text("bind_address"); setting != "" {
+		return setting
+	}
+	return kit.Spec.HostAddress
+}
+
+// listen accepts connections on listenAddress, passes each stream to serve, and prints READY when
+// the expected number of clients has connected.
 func listen(kit *wattwire.Kit, serve func(*stream)) {
 	config := net.ListenConfig{Control: prepare(kit.Spec.Settings)}
-	own := net.JoinHostPort(kit.Spec.Settings.Text("bind_address"), "0")
+	own := net.JoinHostPort(listenAddress(kit), "0")
 	listener, err := config.Listen(context.Background(), "tcp4", own)
 	wattwire.Check(err)
 	wattwire.Listening(listener.Addr().String())
@@ -100,8 +109,8 @@ func listen(kit *wattwire.Kit, serve func(*stream)) {
 func ready(kit *wattwire.Kit, raw syscall.RawConn, matched, discoveryNs int64) {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	wattwire.Check(err)
-	effective := map[string]any{"transport": "tcp/ipv4"}
-	for _, name := range []string{"tcp_quickack", "writes", "bind_address"} {
+	effective := map[string]any{"transport": "tcp/ipv4", "bind_address": listenAddress(kit)}
+	for _, name := range []string{"tcp_quickack", "writes"} {
 		effective[name] = kit.Spec.Settings[name]
 	}
 	wattwire.Check(raw.Control(func(fd uintptr) {

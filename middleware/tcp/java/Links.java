@@ -73,9 +73,17 @@ final class Links {
         if (send && sendBytes > 0) channel.setOption(StandardSocketOptions.SO_SNDBUF, sendBytes);
     }
 
+    /**
+     * Returns the address on which this node listens: the setting, or the host's if it is empty.
+     */
+    private static String listenAddress(Kit kit) throws NodeException {
+        String setting = kit.spec.settings.text("bind_address");
+        return setting.isEmpty() ? kit.spec.hostAddress : setting;
+    }
+
     /** Listens, passes every frame to `handler`, and is READY when peers.count have connected. */
     static void accept(Kit kit, Handler handler) throws Exception {
-        String host = kit.spec.settings.text("bind_address");
+        String host = listenAddress(kit);
         ServerSocketChannel listening = ServerSocketChannel.open();
         size(kit, listening, true, false);
         try {
@@ -140,8 +148,11 @@ final class Links {
     /** Prints READY; `asked` is the socket whose options are reported. */
     static void ready(Kit kit, NetworkChannel asked, int matched, long discoveryNs)
             throws IOException {
-        JsonObject effective = new JsonObject().add("transport", "tcp/ipv4");
-        for (String name : new String[] {"tcp_quickack", "writes", "bind_address"})
+        JsonObject effective =
+                new JsonObject()
+                        .add("transport", "tcp/ipv4")
+                        .add("bind_address", listenAddress(kit));
+        for (String name : new String[] {"tcp_quickack", "writes"})
             effective.add(name, kit.spec.settings.json(name));
         for (var option : asked.supportedOptions()) {
             String value = String.valueOf(asked.getOption(option));

@@ -105,7 +105,7 @@ async function acceptAll(kit, handler) {
     );
     const handle = handler(frames);
   });
-  const host = kit.spec.settings.bind_address;
+  const host = listenAddress(kit.spec);
   try {
     server.listen({ host, port: 0 });
     await once(server, 'listening');
@@ -118,6 +118,11 @@ async function acceptAll(kit, handler) {
   await kit.drain();
 }
 
+/** Returns the address on which this node listens: the setting, or the host's if it is empty. */
+function listenAddress(spec) {
+  return spec.settings.bind_address || spec.hostAddress;
+}
+
 /** Prints READY. Node.js cannot query socket options, so `effective` has the requested values. */
 function ready(kit, matched, discoveryNs) {
   const { node: version, uv } = process.versions;
@@ -125,7 +130,11 @@ function ready(kit, matched, discoveryNs) {
     matched,
     discoveryNs,
     library: { name: 'node:net', version, build: `libuv ${uv}` },
-    effective: { ...kit.spec.settings, transport: 'tcp/ipv4' },
+    effective: {
+      ...kit.spec.settings,
+      bind_address: listenAddress(kit.spec),
+      transport: 'tcp/ipv4',
+    },
     guarantee: { delivery: 'reliable', ordering: 'per_sender', overload: 'block' },
   });
 }

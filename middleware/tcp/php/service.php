@@ -32,10 +32,16 @@ function client(Kit $kit): void
     $kit->calls($call);
 }
 
+/** Returns the address on which this node listens: the setting, or the host's if it is empty. */
+function listenAddress(Kit $kit): string
+{
+    return $kit->spec->settings['bind_address'] ?: $kit->spec->host_address;
+}
+
 function server(Kit $kit): void
 {
     $listener = prepare($kit);
-    $host = $kit->spec->settings['bind_address'];
+    $host = listenAddress($kit);
     if (!@socket_bind($listener, $host, 0) || !@socket_listen($listener, BACKLOG)) {
         throw new Refused("listen on $host: " . socket_strerror(socket_last_error($listener)), 4);
     }
@@ -75,12 +81,13 @@ function answer(Kit $kit, Stream $stream): void
 /** Prints READY with the options in force of a socket. */
 function announce(Kit $kit, Socket $socket, ?int $matched, ?int $discovery_ns): void
 {
-    $names = ['tcp_quickack', 'writes', 'bind_address'];
+    $names = ['tcp_quickack', 'writes'];
     $effective = [
         'tcp_nodelay' => socket_get_option($socket, SOL_TCP, TCP_NODELAY) !== 0,
         'receive_buffer_bytes' => socket_get_option($socket, SOL_SOCKET, SO_RCVBUF),
         'send_buffer_bytes' => socket_get_option($socket, SOL_SOCKET, SO_SNDBUF),
         'segment_bytes' => socket_get_option($socket, SOL_TCP, TCP_MAXSEG),
+        'bind_address' => listenAddress($kit),
         'transport' => 'tcp/ipv4',
     ];
     foreach ($names as $name) {

@@ -30,6 +30,11 @@ def connect_successor(kit: Kit) -> Stream:
     return connect(kit, endpoints[-1])
 
 
+def listen_address(kit: Kit) -> str:
+    """Return the address on which this node listens: the setting, or the host's if it is empty."""
+    return str(kit.setting("bind_address") or kit.spec["host.address"])
+
+
 class Listener:
     """A listening socket and the streams that it accepted."""
 
@@ -38,7 +43,7 @@ class Listener:
         self.accepted = 0
         self._kit = kit
         self._streams: list[Stream] = []
-        host = kit.setting("bind_address")
+        host = listen_address(kit)
         try:
             self.socket.bind((host, 0))
             self.socket.listen(BACKLOG)
@@ -83,7 +88,7 @@ def ready(kit: Kit, asked: socket.socket, matched: int, discovery_ns: int | None
         "writes": kit.setting("writes"),
         "receive_buffer_bytes": asked.getsockopt(own, socket.SO_RCVBUF),
         "send_buffer_bytes": asked.getsockopt(own, socket.SO_SNDBUF),
-        "bind_address": kit.setting("bind_address"),
+        "bind_address": listen_address(kit),
         "segment_bytes": asked.getsockopt(tcp, socket.TCP_MAXSEG),
         "transport": "tcp/ipv4",
     }

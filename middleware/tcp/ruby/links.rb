@@ -15,13 +15,19 @@ module Links
     endpoints.map { |endpoint| Stream.connect(kit, endpoint) }
   end
 
+  # Returns the address on which this node listens: the setting, or the host's if it is empty.
+  def self.listen_address(kit)
+    setting = kit.setting('bind_address')
+    setting.empty? ? kit.spec.host_address : setting
+  end
+
   # Listens, prints READY once peers.count peers have connected, and returns after the drain. Each
   # connection has a thread, which yields (stream, frame).
   def self.serve(kit, &handle)
     listener = Stream.socket(kit)
-    listener.bind(Addrinfo.tcp(kit.setting('bind_address'), 0))
+    listener.bind(Addrinfo.tcp(listen_address(kit), 0))
     listener.listen(BACKLOG)
-    kit.listening("#{kit.setting('bind_address')}:#{listener.local_address.ip_port}")
+    kit.listening("#{listen_address(kit)}:#{listener.local_address.ip_port}")
     accepted = 0
     Thread.new do
       loop do
@@ -43,8 +49,9 @@ module Links
 
   # Prints READY with the options in force of `socket`.
   def self.ready(kit, socket, matched, discovery_ns)
-    effective = %w[tcp_quickack writes bind_address].to_h { |name| [name, kit.setting(name)] }
+    effective = %w[tcp_quickack writes].to_h { |name| [name, kit.setting(name)] }
     effective.update(
+      bind_address: listen_address(kit),
       tcp_nodelay: socket.getsockopt(:TCP, :NODELAY).bool,
       receive_buffer_bytes: socket.getsockopt(:SOCKET, :RCVBUF).int,
       send_buffer_bytes: socket.getsockopt(:SOCKET, :SNDBUF).int,

@@ -7,7 +7,8 @@ inline void relay(Kit& kit) {
   Socket socket(kit);
   socket.listen();
   const Address successor = addresses_of("peers.endpoints", kit.strings("peers.endpoints")).back();
-  Socket sender(kit, {successor});
+  Socket sender(kit);
+  sender.bind_sender();
   socket.ready();
   kit.poll([&](int64_t timeout_ns) {
     const auto datagram = socket.receive(timeout_ns);

@@ -7,7 +7,8 @@
 
 inline void client(Kit& kit) {
   const Address address = peer_addresses(kit).at(0);
-  Socket socket(kit, {address});
+  Socket socket(kit);
+  socket.bind_sender();
   auto call = [&](Bytes buffer, int64_t timeout_ns) -> std::optional<Bytes> {
     if (!socket.send(buffer, address)) throw wattwire::SendFailed(std::strerror(errno));
     // The kit reads the clock twice per call. Two more readings would cost 2 % of a round trip.

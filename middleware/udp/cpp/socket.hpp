@@ -31,14 +31,18 @@ struct Datagram {
 class Socket {
  public:
   explicit Socket(Kit& kit) : kit_(kit), buffer_(65536) { open(); }
-  // Opens a sender's socket on a free port of the interface that leads to all peers.
-  Socket(Kit& kit, const std::vector<Address>& peers) : Socket(kit) {
-    own_ = own_address(peers);
-    bind_sender();
-  }
   ~Socket() { close(socket_); }
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
+
+  // Binds a sender's socket to a free port of the host's address.
+  void bind_sender() {
+    Address own = {};
+    own.sin_family = AF_INET;
+    inet_pton(AF_INET, kit_.string("host.address").c_str(), &own.sin_addr);  // the kit checked it
+    if (bind(socket_, reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0)
+      throw wattwire::MiddlewareFailed(std::string("bind to a free port: ") + std::strerror(errno));
+  }
 
   // Binds a new port. Datagrams on their way to the old port are lost.
   void reopen() {
@@ -47,9 +51,9 @@ class Socket {
     bind_sender();
   }
 
-  // Binds settings.bind_address and bind_port (0: a free port) and prints LISTENING.
+  // Binds listen_address and settings.bind_port (0: a free port) and prints LISTENING.
   void listen() {
-    const std::string& host = kit_.string("settings.bind_address");
+    const std::string& host = listen_address();
     Address address = {};
     address.sin_family = AF_INET;
     if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
@@ -67,7 +71,7 @@ class Socket {
     wattwire::Ready ready;
     ready.effective["receive_buffer_bytes"] = effective_option(SO_RCVBUF);
     ready.effective["send_buffer_bytes"] = effective_option(SO_SNDBUF);
-    ready.effective["bind_address"] = kit_.string("settings.bind_address");
+    ready.effective["bind_address"] = listen_address();
     ready.effective["bind_port"] = kit_.integer("settings.bind_port");
     ready.effective["endpoint_override"] = kit_.string("settings.endpoint_override");
     ready.effective["transport"] = "udp/ipv4";
@@ -105,30 +109,10 @@ class Socket {
   }
 
  private:
-  // Returns the local address of the route to all peers, or INADDR_ANY if the routes differ. Sends
-  // nothing.
-  static Address own_address(const std::vector<Address>& peers) {
-    Address common = {};
-    common.sin_family = AF_INET;
-    for (const auto& peer : peers) {
-      const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-      Address address = {};
-      socklen_t bytes = sizeof address;
-      if (connect(probe, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) == 0)
-        getsockname(probe, reinterpret_cast<sockaddr*>(&address), &bytes);
-      close(probe);
-      const bool first = &peer == &peers.front();
-      if (!first && address.sin_addr.s_addr != common.sin_addr.s_addr)
-        address.sin_addr.s_addr = INADDR_ANY;
-      common.sin_addr = address.sin_addr;
-      if (common.sin_addr.s_addr == INADDR_ANY) break;
-    }
-    return common;
-  }
-
-  void bind_sender() {
-    if (bind(socket_, reinterpret_cast<const sockaddr*>(&own_), sizeof own_) != 0)
-      throw wattwire::MiddlewareFailed(std::string("bind to a free port: ") + std::strerror(errno));
+  // Returns the address on which this node listens: the setting, or the host's if it is empty.
+  const std::string& listen_address() const {
+    const std::string& setting = kit_.string("settings.bind_address");
+    return setting.empty() ? kit_.string("host.address") : setting;
   }
 
   void open() {
@@ -159,7 +143,6 @@ class Socket {
   Kit& kit_;
   int socket_ = -1;
   int64_t limit_ms_ = 0;
-  Address own_ = {};
   std::vector<uint8_t> buffer_;
 };
 

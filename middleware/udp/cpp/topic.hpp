@@ -5,7 +5,8 @@
 
 inline void publish(Kit& kit) {
   const std::vector<Address> addresses = peer_addresses(kit);
-  Socket socket(kit, addresses);
+  Socket socket(kit);
+  socket.bind_sender();
   socket.ready();
   kit.send_all([&](Bytes buffer) {
     bool good = true;

@@ -7,7 +7,7 @@ from wattwire_kit import Kit
 def relay(kit: Kit) -> None:
     opened = listen(kit)
     address = successor_address(kit)
-    sender = open_sender(kit, [address])
+    sender = open_sender(kit)
     ready(kit, opened)
 
     def poll(timeout_s: float) -> None:

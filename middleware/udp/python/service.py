@@ -8,7 +8,7 @@ from wattwire_kit import Kit, Slot, Unsupported
 
 def client(kit: Kit) -> None:
     address = peer_addresses(kit)[0]
-    opened = open_sender(kit, [address])
+    opened = open_sender(kit)
 
     def call(buffer: bytearray, timeout_s: float) -> bytes | None:
         nonlocal opened
@@ -21,7 +21,7 @@ def client(kit: Kit) -> None:
         if not kit.carries_seq or kit.spec["reply"] == "literal":
             # A reply without a sequence may be late; late replies go to the old port.
             opened.close()
-            opened = open_sender(kit, [address])
+            opened = open_sender(kit)
         return None
 
     overlapping = kit.spec["outstanding_max"] > 1 and kit.spec["loop"] == "open"

@@ -23,31 +23,25 @@ def open_socket(kit: Kit) -> socket.socket:
     return opened
 
 
-def open_sender(kit: Kit, addresses: list[Address]) -> socket.socket:
-    """Return a socket with a free port, bound to the interface that leads to all addresses."""
+def open_sender(kit: Kit) -> socket.socket:
+    """Return a socket that is bound to a free port of the host's address."""
     opened = open_socket(kit)
-    own = {_own_host(address) for address in addresses}
     try:
-        opened.bind((own.pop() if len(own) == 1 else "", 0))
+        opened.bind((kit.spec["host.address"], 0))
     except OSError as error:
         raise MiddlewareFailed(f"bind to a free port: {error}") from error
     return opened
 
 
-def _own_host(peer: Address) -> str:
-    """Return this host's address on the route to a peer, or "" without a route. Sends nothing."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(peer)
-        except OSError:
-            return ""
-        return str(probe.getsockname()[0])
+def listen_address(kit: Kit) -> str:
+    """Return the address on which this node listens: the setting, or the host's if it is empty."""
+    return str(kit.setting("bind_address") or kit.spec["host.address"])
 
 
 def listen(kit: Kit) -> socket.socket:
-    """Bind settings.bind_address and bind_port (0: a free port), and print LISTENING."""
+    """Bind `listen_address` and settings.bind_port (0: a free port), and print LISTENING."""
     opened = open_socket(kit)
-    wanted = kit.setting("bind_address"), kit.setting("bind_port")
+    wanted = listen_address(kit), kit.setting("bind_port")
     try:
         opened.bind(wanted)
     except OSError as error:
@@ -86,7 +80,7 @@ def ready(kit: Kit, opened: socket.socket, discovery_ns: int | None = None) -> N
     granted = {
         "receive_buffer_bytes": opened.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
         "send_buffer_bytes": opened.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
-        "bind_address": kit.setting("bind_address"),
+        "bind_address": listen_address(kit),
         "bind_port": kit.setting("bind_port"),
         "endpoint_override": kit.setting("endpoint_override"),
         "transport": "udp/ipv4",

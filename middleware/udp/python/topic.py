@@ -6,7 +6,7 @@ from wattwire_kit import Kit
 
 def publish(kit: Kit) -> None:
     addresses = peer_addresses(kit)
-    opened = open_sender(kit, addresses)
+    opened = open_sender(kit)
     ready(kit, opened)
 
     def send(buffer: bytearray) -> None:

@@ -21,6 +21,7 @@ def configuration(kit: Kit, listen: list[str], connect: list[str]) -> zenoh.Conf
         "connect/timeout_ms": kit.spec["ready_timeout_ms"],
         "connect/exit_on_failure": True,
         "scouting/multicast/enabled": kit.setting("scouting"),
+        "scouting/multicast/interface": kit.spec["host.interface"],
         "scouting/gossip/enabled": kit.setting("scouting"),
         "transport/shared_memory/enabled": kit.setting("shared_memory"),
         # Allocate buffers before READY (C-07) instead of at the first message that needs them.
@@ -31,8 +32,8 @@ def configuration(kit: Kit, listen: list[str], connect: list[str]) -> zenoh.Conf
     return config
 
 
-def free_port(transport: str) -> int:
+def free_port(host: str, transport: str) -> int:
     kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
     with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         return int(probe.getsockname()[1])

@@ -45,11 +45,11 @@ class Session:
 
         The session of a relay also connects to `connect`, for at most ready_timeout_ms.
         """
-        transport = self.kit.setting("transport")
+        host, transport = self.kit.spec["host.address"], self.kit.setting("transport")
         deadline_ns = self.kit.now() + self.kit.spec["ready_timeout_ms"] * 1_000_000
         reason = ""
         for _ in range(LISTEN_ATTEMPTS):
-            endpoint = f"{transport}/127.0.0.1:{free_port(transport)}"
+            endpoint = f"{transport}/{host}:{free_port(host, transport)}"
             try:
                 session = self._open([endpoint], connect)
             except zenoh.ZError as error:  # another program may have taken the port

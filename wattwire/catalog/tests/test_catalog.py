@@ -80,6 +80,16 @@ def test_what_tells_replies_apart_is_the_middlewares_number_unless_its_manifest_
         Catalog([root])
 
 
+def test_messages_travel_between_hosts_unless_the_manifest_restricts_them_to_one(root):
+    manifest = root / "middleware/mmm/middleware.toml"
+    assert Catalog([root]).middleware["mmm"].reach == "network"
+    manifest.write_text('reach = "host"\n' + MIDDLEWARE)
+    assert Catalog([root]).middleware["mmm"].reach == "host"
+    manifest.write_text('reach = "room"\n' + MIDDLEWARE)
+    with pytest.raises(UsageError, match="reach: found 'room'; allowed: network, host"):
+        Catalog([root])
+
+
 def test_an_unknown_key_in_a_manifest_names_file_key_and_nearest(root):
     node = root / "middleware/mmm/lang/node.toml"
     node.write_text('patters = ["topic"]\n' + NODE)

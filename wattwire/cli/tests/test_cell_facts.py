@@ -46,6 +46,12 @@ def test_a_cell_is_shown_with_settings_defaults_roles_and_whether_it_can_be_buil
     assert "here " in said
 
 
+def test_a_cell_whose_messages_stay_on_one_host_is_shown_as_such(capsys):
+    said = " ".join(printed(capsys, "show", "cell", "loopback/python").split())
+    assert "reach all nodes must be on one host" in said
+    assert " reach " not in " ".join(printed(capsys, "show", "cell", "udp/python").split())
+
+
 def test_what_a_cell_guarantees_is_what_its_nodes_said_last(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path))
     said = " ".join(printed(capsys, "show", "cell", "mqtt/python").split())

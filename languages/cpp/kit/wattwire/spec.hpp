@@ -1,6 +1,8 @@
 // Reads the node's specification and checks its keys and types (C-02, C-03).
 #pragma once
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -109,6 +111,9 @@ class Spec {
         throw BadSpec(key, value.source,
                       "only keys of C-02 and the settings " + join(known_settings));
     for (const auto& [key, type] : types) check(key, type);
+    check_address("host.address", string("host.address"));
+    for (const auto& address : strings("peers.addresses"))
+      check_address("peers.addresses", address);
   }
 
   const Value& at(std::string_view key) const {
@@ -145,6 +150,12 @@ class Spec {
     const auto value = values_.find(key);
     if (value == values_.end()) throw BadSpec(key, "nothing", describe(type));
     if (!is(type, value->second)) throw BadSpec(key, value->second.source, describe(type));
+  }
+
+  static void check_address(const char* key, const std::string& address) {
+    in_addr parsed;
+    if (inet_pton(AF_INET, address.c_str(), &parsed) != 1)
+      throw BadSpec(key, address, "an IPv4 address");
   }
 
   static std::string text_of(const std::string& path) {

@@ -159,12 +159,13 @@ void serve(Kit& kit, const std::string& path, Answer answer,
   server.Post(path, answer);
   // The library calls the logger after it has written the response, in the same thread.
   server.set_logger([&kit](const httplib::Request&, const httplib::Response&) { kit.served(); });
-  const int port = server.bind_to_any_port("127.0.0.1");
-  if (port < 0) throw MiddlewareFailed(std::string("bind 127.0.0.1: ") + std::strerror(errno));
+  const std::string& host = kit.string("host.address");
+  const int port = server.bind_to_any_port(host);
+  if (port < 0) throw MiddlewareFailed("bind " + host + ": " + std::strerror(errno));
   std::thread([&server] { server.listen_after_bind(); }).detach();
   const bool tls = !kit.string("tls.authority").empty();
   if (tls) facts.see("up to TLSv1.3");
-  kit.listening({(tls ? "https" : "http") + ("://127.0.0.1:" + std::to_string(port)) + path});
+  kit.listening({(tls ? "https://" : "http://") + host + ":" + std::to_string(port) + path});
   Ready ready = facts.ready(kit);
   ready.effective["server"] = "cpp-httplib/" CPPHTTPLIB_VERSION;
   ready.effective["server_workers"] = workers;

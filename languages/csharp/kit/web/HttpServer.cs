@@ -38,7 +38,7 @@ sealed class HttpServer {
         var random = new Random(Guid.NewGuid().GetHashCode());
         for (int left = 100; ; left--) {
             HttpListener listener = HttpTls.Listener(kit);
-            address = $"{scheme}://127.0.0.1:{random.Next(PortMin, PortEnd)}";
+            address = $"{scheme}://{kit.Spec.HostAddress}:{random.Next(PortMin, PortEnd)}";
             listener.Prefixes.Add(address + "/");
             try {
                 listener.Start();

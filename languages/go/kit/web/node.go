@@ -127,9 +127,9 @@ type Listener struct {
 	spec *wattwire.Spec
 }
 
-// Listen listens on a free port.
+// Listen listens on a free port of host.address.
 func Listen(spec *wattwire.Spec) Listener {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	listener, err := net.Listen("tcp4", net.JoinHostPort(spec.HostAddress, "0"))
 	wattwire.Check(err)
 	return Listener{listener, spec}
 }

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * Reads the values of a spec by key and type. The harness has checked the values; the node rejects
@@ -18,6 +19,8 @@ import java.util.Set;
  */
 final class KeyReader {
     private static final String SETTING_PREFIX = "settings.";
+    private static final String BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
+    private static final Pattern IPV4 = Pattern.compile(BYTE + "(\\." + BYTE + "){3}");
     private final JsonObject spec;
 
     private KeyReader(JsonObject spec) {
@@ -41,7 +44,15 @@ final class KeyReader {
         }
         if (keys.integer("contract") != Constants.CONTRACT)
             throw refused("contract", json.get("contract"), Constants.CONTRACT);
-        return new Spec(keys, new Settings(values));
+        Spec spec = new Spec(keys, new Settings(values));
+        checkAddress("host.address", spec.hostAddress);
+        for (String address : spec.peersAddresses) checkAddress("peers.addresses", address);
+        return spec;
+    }
+
+    /** InetAddress would look up other texts as names of hosts. */
+    private static void checkAddress(String key, String address) throws NodeException {
+        if (!IPV4.matcher(address).matches()) throw refused(key, address, "an IPv4 address");
     }
 
     static NodeException refused(String key, Object found, Object allowed) {

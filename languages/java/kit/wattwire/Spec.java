@@ -12,9 +12,12 @@ public final class Spec {
     public final String role;
     public final long node;
     public final long index;
+    public final String hostAddress;
+    public final String hostInterface;
     public final List<Long> peersNodes;
     public final long peersCount;
     public final List<String> peersEndpoints;
+    public final List<String> peersAddresses;
     public final String loop;
     public final long periodNs;
     public final long phaseNs;
@@ -52,9 +55,12 @@ public final class Spec {
         role = keys.text("role");
         node = keys.integer("node");
         index = keys.integer("index");
+        hostAddress = keys.text("host.address");
+        hostInterface = keys.text("host.interface");
         peersNodes = keys.integers("peers.nodes");
         peersCount = keys.integer("peers.count");
         peersEndpoints = keys.texts("peers.endpoints");
+        peersAddresses = keys.texts("peers.addresses");
         loop = keys.text("loop");
         periodNs = keys.integer("period_ns");
         phaseNs = keys.integer("phase_ns");

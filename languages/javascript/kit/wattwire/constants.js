@@ -84,9 +84,12 @@ class Spec {
     this.role = values.string('role');
     this.node = values.integer('node');
     this.index = values.integer('index');
+    this.hostAddress = values.string('host.address');
+    this.hostInterface = values.string('host.interface');
     this.peersNodes = values.integers('peers.nodes');
     this.peersCount = values.integer('peers.count');
     this.peersEndpoints = values.strings('peers.endpoints');
+    this.peersAddresses = values.strings('peers.addresses');
     this.loop = values.string('loop');
     this.periodNs = values.integer('period_ns');
     this.phaseNs = values.integer('phase_ns');

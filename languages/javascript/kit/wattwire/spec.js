@@ -2,6 +2,7 @@
 // Reads a spec into typed fields (C-02), and checks the capabilities that it requires (C-03).
 
 const fs = require('node:fs');
+const { isIPv4 } = require('node:net');
 const { CONTRACT, Spec } = require('./constants');
 const { nodeError } = require('./dialogue');
 
@@ -76,6 +77,10 @@ function parsed(path) {
   }
 }
 
+function checkAddress(key, address) {
+  if (!isIPv4(address)) throw badSpec(key, address, 'an IPv4 address');
+}
+
 /** Returns the Spec in a file; `knownSettings` are the names of the cell's settings. */
 function readSpec(path, knownSettings) {
   const document = parsed(path);
@@ -84,6 +89,8 @@ function readSpec(path, knownSettings) {
   }
   const spec = new Spec(new Values(document, knownSettings));
   if (spec.contract !== CONTRACT) throw badSpec('contract', spec.contract, `${CONTRACT}`);
+  checkAddress('host.address', spec.hostAddress);
+  for (const address of spec.peersAddresses) checkAddress('peers.addresses', address);
   return spec;
 }
 

@@ -70,10 +70,11 @@ function secrets(spec) {
 
 /** Binds a free port and prints LISTENING with `path`. */
 async function listen(kit, server, path) {
-  server.listen({ host: '127.0.0.1', port: 0 });
+  const host = kit.spec.hostAddress;
+  server.listen({ host, port: 0 });
   await once(server, 'listening');
   const scheme = isTls(kit.spec) ? 'https' : 'http';
-  line('LISTENING', { endpoints: [`${scheme}://127.0.0.1:${server.address().port}${path}`] });
+  line('LISTENING', { endpoints: [`${scheme}://${host}:${server.address().port}${path}`] });
 }
 
 /** Prints READY; `effective` contains the requested settings, overridden by `known`. */

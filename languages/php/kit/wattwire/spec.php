@@ -16,11 +16,15 @@ final class Spec
     public readonly string $role;
     public readonly int $node;
     public readonly int $index;
+    public readonly string $host_address;
+    public readonly string $host_interface;
     /** @var int[] */
     public readonly array $peers_nodes;
     public readonly int $peers_count;
     /** @var string[] */
     public readonly array $peers_endpoints;
+    /** @var string[] */
+    public readonly array $peers_addresses;
     public readonly string $loop;
     public readonly int $period_ns;
     public readonly int $phase_ns;
@@ -61,9 +65,12 @@ final class Spec
         $this->role = $values->string('role');
         $this->node = $values->integer('node');
         $this->index = $values->integer('index');
+        $this->host_address = $values->string('host.address');
+        $this->host_interface = $values->string('host.interface');
         $this->peers_nodes = $values->integers('peers.nodes');
         $this->peers_count = $values->integer('peers.count');
         $this->peers_endpoints = $values->strings('peers.endpoints');
+        $this->peers_addresses = $values->strings('peers.addresses');
         $this->loop = $values->string('loop');
         $this->period_ns = $values->integer('period_ns');
         $this->phase_ns = $values->integer('phase_ns');

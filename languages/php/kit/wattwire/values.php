@@ -84,5 +84,18 @@ function readSpec(string $path, array $setting_types): Spec
         $allowed = CONTRACT;
         throw new Refused("contract: found $spec->contract; allowed: $allowed", BAD_SPEC);
     }
+    checkAddress('host.address', $spec->host_address);
+    foreach ($spec->peers_addresses as $address) {
+        checkAddress('peers.addresses', $address);
+    }
     return $spec;
+}
+
+/** Refuses a text that is no IPv4 address (C-38). */
+function checkAddress(string $key, string $address): void
+{
+    if (filter_var($address, FILTER_VALIDATE_IP, FILTER_FLAG_IPV4) === false) {
+        $found = json_encode($address);
+        throw new Refused("$key: found $found; allowed: an IPv4 address", BAD_SPEC);
+    }
 }

@@ -85,7 +85,7 @@ function nginxConfiguration(
             scgi_temp_path $out/scgi;
             uwsgi_temp_path $out/uwsgi;
             server {
-                listen 127.0.0.1:$port$ssl;
+                listen {$spec->host_address}:$port$ssl;
                 $tls
                 root $public;
                 location / { try_files \$uri /index.php\$is_args\$args; }

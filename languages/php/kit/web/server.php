@@ -27,7 +27,8 @@ function serve(Kit $kit, string $public, string $path, array $library): void
     checkVersion($kit);
     $out = realpath($_SERVER['argv'][4]);
     $socket = socket_create(AF_INET, SOCK_STREAM, SOL_TCP);
-    if (!@socket_bind($socket, '127.0.0.1', 0) || !@socket_listen($socket, BACKLOG)) {
+    $host = $kit->spec->host_address;
+    if (!@socket_bind($socket, $host, 0) || !@socket_listen($socket, BACKLOG)) {
         throw new Refused('listen: ' . socket_strerror(socket_last_error($socket)), 4);
     }
     socket_getsockname($socket, $host, $port);
@@ -53,7 +54,7 @@ function serve(Kit $kit, string $public, string $path, array $library): void
     register_shutdown_function(stop(...), $processes);
     register_shutdown_function(fn () => @unlink($pool)); // a killed php-fpm does not remove it
     $scheme = $kit->spec->settings['tls'] ? 'https' : 'http';
-    $url = "$scheme://127.0.0.1:$port$path";
+    $url = "$scheme://$host:$port$path";
     $server = awaitAnswer($kit, $processes, $pool, $url);
     \Wattwire\line('LISTENING', ['endpoints' => [$url]]);
     announceServer($kit, $library, $server);

@@ -44,6 +44,7 @@ def spec(pattern: str, role: str, node: int, peers: list[int], **changes: Any) -
         "pacing": "kit", "spin_ns": 0, "payload.bytes": 64, "payload.encoding": "bytes",
         "payload.seed": 7, "payload.literal": "", "reply": "echo", "reply.literal": "",
         "verify": "full", "action.feedback": 0, "record.capacity": 10_000, "tls.authority": "",
+        "host.address": "127.0.0.1", "host.interface": "lo", "peers.addresses": ["127.0.0.1"],
         "tls.certificate": "", "tls.key": "",
     }  # fmt: skip
     for key, value in changes.items():

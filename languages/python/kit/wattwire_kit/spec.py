@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -87,7 +88,22 @@ def parse_spec(text: bytes, where: str, settings: Mapping[str, Any]) -> dict[str
             raise BadSpec(key, spec[key], _describe(kind))
     if spec["contract"] != CONTRACT:
         raise BadSpec("contract", spec["contract"], str(CONTRACT))
+    for key, addresses in (
+        ("host.address", [spec["host.address"]]),
+        ("peers.addresses", spec["peers.addresses"]),
+    ):
+        for address in addresses:
+            if not _is_ipv4(address):
+                raise BadSpec(key, address, "an IPv4 address")
     return spec
+
+
+def _is_ipv4(address: str) -> bool:
+    try:
+        socket.inet_pton(socket.AF_INET, address)
+    except (OSError, ValueError):  # not an address, or not a C string
+        return False
+    return True
 
 
 def _kinds(pattern: object, settings: Mapping[str, Any]) -> dict[str, Any]:

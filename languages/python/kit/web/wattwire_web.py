@@ -66,7 +66,7 @@ def serve(
         os.kill(os.getpid(), signal.SIGTERM)
 
     settings: dict[str, Any] = {
-        "bind": "127.0.0.1:0",
+        "bind": f"{kit.spec['host.address']}:0",
         "loglevel": "error",
         "when_ready": listening,
         "post_fork": lambda _server, worker: processes.enter(worker.age - 1),

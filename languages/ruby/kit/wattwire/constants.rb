@@ -52,13 +52,13 @@ module Wattwire
   # What a run asks of its node; the contract's table defines each key.
   class Spec
     attr_reader :contract, :run, :cell, :pattern, :role
-    attr_reader :node, :index, :peers_nodes, :peers_count, :peers_endpoints
-    attr_reader :loop, :period_ns, :phase_ns, :duration_ns, :count
-    attr_reader :count_beyond, :warmup_ns, :overrun_ns, :timeout_ns, :outstanding_max
-    attr_reader :quiet_ms, :linger_ms, :ready_timeout_ms, :pacing, :spin_ns
-    attr_reader :payload_bytes, :payload_encoding, :payload_seed, :payload_literal, :reply
-    attr_reader :reply_literal, :verify, :action_feedback, :record_capacity, :tls_authority
-    attr_reader :tls_certificate, :tls_key
+    attr_reader :node, :index, :host_address, :host_interface, :peers_nodes
+    attr_reader :peers_count, :peers_endpoints, :peers_addresses, :loop, :period_ns
+    attr_reader :phase_ns, :duration_ns, :count, :count_beyond, :warmup_ns
+    attr_reader :overrun_ns, :timeout_ns, :outstanding_max, :quiet_ms, :linger_ms
+    attr_reader :ready_timeout_ms, :pacing, :spin_ns, :payload_bytes, :payload_encoding
+    attr_reader :payload_seed, :payload_literal, :reply, :reply_literal, :verify
+    attr_reader :action_feedback, :record_capacity, :tls_authority, :tls_certificate, :tls_key
     attr_reader :settings
 
     # `values` returns the value of a key that has the type its method names.
@@ -70,9 +70,12 @@ module Wattwire
       @role = values.string('role')
       @node = values.integer('node')
       @index = values.integer('index')
+      @host_address = values.string('host.address')
+      @host_interface = values.string('host.interface')
       @peers_nodes = values.integers('peers.nodes')
       @peers_count = values.integer('peers.count')
       @peers_endpoints = values.strings('peers.endpoints')
+      @peers_addresses = values.strings('peers.addresses')
       @loop = values.string('loop')
       @period_ns = values.integer('period_ns')
       @phase_ns = values.integer('phase_ns')

@@ -6,14 +6,30 @@ module Wattwire
 
   # A run's spec (C-02), whose fields are generated from the schema.
   class Spec
+    BYTE = /25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d/
+    IPV4 = /\A#{BYTE}(?:\.#{BYTE}){3}\z/
+    private_constant :BYTE, :IPV4
+
     # Returns the spec in the file at `path`; `settings`: name => type.
     def self.read(path, settings)
       spec = new(Values.read(path, settings))
-      return spec if spec.contract == CONTRACT
-
-      reason = "contract: found #{spec.contract}; allowed: #{CONTRACT}"
-      raise Refused.new(BAD_SPEC, 'contract', reason)
+      unless spec.contract == CONTRACT
+        reason = "contract: found #{spec.contract}; allowed: #{CONTRACT}"
+        raise Refused.new(BAD_SPEC, 'contract', reason)
+      end
+      check_address('host.address', spec.host_address)
+      spec.peers_addresses.each { |address| check_address('peers.addresses', address) }
+      spec
     end
+
+    # Refuses a text that is no IPv4 address (C-38).
+    def self.check_address(key, address)
+      return if IPV4.match?(address)
+
+      reason = "#{key}: found #{address.inspect}; allowed: an IPv4 address"
+      raise Refused.new(BAD_SPEC, key, reason)
+    end
+    private_class_method :check_address
   end
 
   # The values of a spec's JSON object (C-02). Spec takes them by key once, at the start.

@@ -37,20 +37,21 @@ module Web
     )
     scheme, listener = listen(kit, puma)
     puma.run
-    kit.listening("#{scheme}://127.0.0.1:#{listener.addr[1]}#{path}")
+    kit.listening("#{scheme}://#{kit.spec.host_address}:#{listener.addr[1]}#{path}")
     ready(kit, listener, threads)
     kit.drain
     puma.stop(true)
   end
 
   def self.listen(kit, puma)
-    return 'http', puma.add_tcp_listener('127.0.0.1', 0) if kit.spec.tls_authority.empty?
+    host = kit.spec.host_address
+    return 'http', puma.add_tcp_listener(host, 0) if kit.spec.tls_authority.empty?
 
     context = Puma::MiniSSL::Context.new
     context.key = kit.spec.tls_key
     context.cert = kit.spec.tls_certificate
     context.verify_mode = Puma::MiniSSL::VERIFY_NONE # of clients
-    ['https', puma.add_ssl_listener('127.0.0.1', 0, context)]
+    ['https', puma.add_ssl_listener(host, 0, context)]
   end
 
   def self.ready(kit, listener, threads)

@@ -5,7 +5,7 @@ use crate::json_type::Type;
 pub const CONTRACT: i64 = 2;
 
 /// The keys of a spec and the types of their values (C-02).
-pub const KEYS: [(&str, Type); 37] = [
+pub const KEYS: [(&str, Type); 40] = [
     ("contract", Type::Integer),
     ("run", Type::String),
     ("cell", Type::String),
@@ -13,9 +13,12 @@ pub const KEYS: [(&str, Type); 37] = [
     ("role", Type::String),
     ("node", Type::Integer),
     ("index", Type::Integer),
+    ("host.address", Type::String),
+    ("host.interface", Type::String),
     ("peers.nodes", Type::Integers),
     ("peers.count", Type::Integer),
     ("peers.endpoints", Type::Strings),
+    ("peers.addresses", Type::Strings),
     ("loop", Type::String),
     ("period_ns", Type::Integer),
     ("phase_ns", Type::Integer),

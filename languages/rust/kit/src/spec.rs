@@ -1,5 +1,6 @@
 //! Reads the node's specification and checks its keys and JSON types (C-02).
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -44,9 +45,22 @@ impl Spec {
         }
         let spec = Spec { values };
         match spec.integer("contract") {
-            CONTRACT => Ok(spec),
+            CONTRACT => spec.check_addresses().map(|()| spec),
             other => Err(Error::bad_spec("contract", other, CONTRACT)),
         }
+    }
+
+    /// Returns an error if the address of the host or of a peer is no IPv4 address (C-38).
+    fn check_addresses(&self) -> Result<(), Error> {
+        let own = [("host.address", self.string("host.address"))];
+        let peers = self.strings("peers.addresses");
+        let peers = peers.into_iter().map(|address| ("peers.addresses", address));
+        for (key, address) in own.into_iter().chain(peers) {
+            if address.parse::<Ipv4Addr>().is_err() {
+                return Err(Error::bad_spec(key, address, "an IPv4 address"));
+            }
+        }
+        Ok(())
     }
 
     pub fn get(&self, key: &str) -> &Value {

@@ -1,6 +1,6 @@
 //! Server and pong: tonic's server with the service of the interface.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use tonic::codegen::Bytes;
 use tonic::transport::server::TcpIncoming;
@@ -73,7 +73,8 @@ fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
         let identity = Identity::from_pem(file("tls.certificate")?, file("tls.key")?);
         server = server.tls_config(ServerTlsConfig::new().identity(identity))?;
     }
-    let incoming = runtime.block_on(async { TcpIncoming::bind(([127, 0, 0, 1], 0).into()) })?;
+    let host: Ipv4Addr = kit.string("host.address").parse().expect("the kit has checked it");
+    let incoming = runtime.block_on(async { TcpIncoming::bind((host, 0).into()) })?;
     let incoming = incoming.with_nodelay(Some(true));
     let address = incoming.local_addr()?;
     let is_echo = kit.string("reply") == "echo";

@@ -72,7 +72,7 @@ async fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
     // The longest payload exceeds axum's default limit of 2 MB.
     let router = Router::new().route("/echo", post(echo));
     let router = router.layer(DefaultBodyLimit::disable()).with_state(kit);
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let listener = TcpListener::bind((kit.string("host.address"), 0)).await?;
     let (address, nodelay) = (listener.local_addr()?, switch(kit, NODELAY));
     if tls::is_enabled(kit) {
         let protocols: &[&str] = match kit.string("settings.http_version") {

@@ -1,6 +1,6 @@
 //! Server and pong: jsonrpsee with a method per encoding.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use jsonrpsee::server::{serve, stop_channel, Methods, RpcModule, Server, ServerConfig};
 use jsonrpsee::types::{ErrorObjectOwned, Params};
@@ -66,14 +66,15 @@ async fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
         .build();
     let builder = Server::builder().set_config(config);
     let methods = methods(kit)?;
+    let host = IpAddr::V4(kit.string("host.address").parse().expect("the kit has checked it"));
     if !tls::is_enabled(kit) {
-        let server = builder.build("127.0.0.1:0").await?;
+        let server = builder.build((host, 0)).await?;
         let address = server.local_addr()?;
         runtime.spawn(server.start(methods).stopped());
         return Ok(address);
     }
     // jsonrpsee's server has no TLS, so its service runs on this cell's TLS connections.
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let listener = TcpListener::bind((host, 0)).await?;
     let config = tls::server_config(kit, &["h2", "http/1.1"])?;
     let mut listener =
         tls::TlsListener::new(listener, config, Some(nodelay.unwrap_or(NODELAY_BY_ITSELF)))?;

@@ -58,6 +58,15 @@ fn connect(kit: &Kit, peers: i64) -> Result<Vec<Stream>, Error> {
     endpoints.iter().map(connected).collect()
 }
 
+/// Returns the address on which this node listens and its key: the setting, or the host's if the
+/// setting is empty.
+fn listen_address(kit: &Kit) -> (&'static str, &str) {
+    match kit.string("settings.bind_address") {
+        "" => ("host.address", kit.string("host.address")),
+        setting => ("settings.bind_address", setting),
+    }
+}
+
 /// A listening socket and the streams that it accepted.
 pub struct Listener {
     kit: &'static Kit,
@@ -68,9 +77,9 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens on settings.bind_address and prints LISTENING.
+    /// Listens and prints LISTENING.
     pub fn new(kit: &'static Kit) -> Result<Self, Error> {
-        let (key, host) = ("settings.bind_address", kit.string("settings.bind_address"));
+        let (key, host) = listen_address(kit);
         let address: Ipv4Addr =
             host.parse().map_err(|_| Error::bad_spec(key, host, "an IPv4 address"))?;
         let socket = open_socket(kit)?;
@@ -146,6 +155,7 @@ pub fn ready(
 ) -> Result<(), Error> {
     let socket = SockRef::from(socket);
     let mut effective = kit.spec().settings();
+    effective.insert("bind_address".into(), listen_address(kit).1.into());
     effective.insert("tcp_nodelay".into(), socket.tcp_nodelay()?.into());
     effective.insert("receive_buffer_bytes".into(), socket.recv_buffer_size()?.into());
     effective.insert("send_buffer_bytes".into(), socket.send_buffer_size()?.into());

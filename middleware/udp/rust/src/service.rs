@@ -77,7 +77,7 @@ pub fn client(kit: &'static Kit) -> Result<(), Error> {
     }
     let server = peer_addresses(kit)?.swap_remove(0);
     let header_bytes = if kit.encoding() == "text" { 16 } else { 8 };
-    let port = Port::open(kit, &[server])?;
+    let port = Port::open(kit)?;
     let mut client = Client { kit, port, server, header_bytes, waiting: HashMap::new() };
     let discovery_ns = kit.probe(&mut client)?;
     client.port.ready(Some(discovery_ns))?;

@@ -9,11 +9,19 @@ use wattwire_kit::{failed, readable, Error, Guarantee, Kit, Library, Message, Re
 
 const DATAGRAM_BYTES_MAX: usize = 65_536;
 
+/// Returns the address on which this node listens and its key: the setting, or the host's if the
+/// setting is empty.
+fn listen_address(kit: &Kit) -> (&'static str, &str) {
+    match kit.string("settings.bind_address") {
+        "" => ("host.address", kit.string("host.address")),
+        setting => ("settings.bind_address", setting),
+    }
+}
+
 /// A socket and its last received datagram.
 pub struct Port {
     kit: &'static Kit,
     socket: UdpSocket,
-    own: Ipv4Addr,
     /// The socket's timeout; None: no timeout.
     limit_ms: Option<i64>,
     buffer: Vec<u8>,
@@ -21,15 +29,14 @@ pub struct Port {
 }
 
 impl Port {
-    /// Opens a sender's socket on a free port of the interface that leads to all peers.
-    pub fn open(kit: &'static Kit, peers: &[SocketAddr]) -> Result<Self, Error> {
-        let own = own_address(peers)?;
-        Ok(Port { own, ..Port::over(kit, open(kit, SocketAddrV4::new(own, 0))?) })
+    /// Opens a sender's socket on a free port of the host's address.
+    pub fn open(kit: &'static Kit) -> Result<Self, Error> {
+        Ok(Port::over(kit, open(kit, free_port(kit))?))
     }
 
-    /// Binds settings.bind_address and bind_port (0: a free port) and prints LISTENING.
+    /// Binds `listen_address` and settings.bind_port (0: a free port) and prints LISTENING.
     pub fn listen(kit: &'static Kit) -> Result<Self, Error> {
-        let (key, host) = ("settings.bind_address", kit.string("settings.bind_address"));
+        let (key, host) = listen_address(kit);
         let address: Ipv4Addr =
             host.parse().map_err(|_| Error::bad_spec(key, host, "an IPv4 address"))?;
         let (key, port) = ("settings.bind_port", kit.integer("settings.bind_port"));
@@ -41,13 +48,12 @@ impl Port {
     }
 
     fn over(kit: &'static Kit, socket: UdpSocket) -> Self {
-        let (own, buffer) = (Ipv4Addr::UNSPECIFIED, vec![0; DATAGRAM_BYTES_MAX]);
-        Port { kit, socket, own, limit_ms: None, buffer, length: 0 }
+        Port { kit, socket, limit_ms: None, buffer: vec![0; DATAGRAM_BYTES_MAX], length: 0 }
     }
 
     /// Binds a new port. Datagrams on their way to the old port are lost.
     pub fn reopen(&mut self) -> Result<(), Error> {
-        self.socket = open(self.kit, SocketAddrV4::new(self.own, 0))?;
+        self.socket = open(self.kit, free_port(self.kit))?;
         self.limit_ms = None;
         Ok(())
     }
@@ -58,6 +64,7 @@ impl Port {
         let socket = SockRef::from(&self.socket);
         effective.insert("receive_buffer_bytes".into(), socket.recv_buffer_size()?.into());
         effective.insert("send_buffer_bytes".into(), socket.send_buffer_size()?.into());
+        effective.insert("bind_address".into(), listen_address(self.kit).1.into());
         effective.insert("transport".into(), "udp/ipv4".into());
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
         self.kit.ready(&Ready {
@@ -127,21 +134,9 @@ impl Port {
     }
 }
 
-/// Returns the local address of the route to all peers, or UNSPECIFIED if the routes differ. Sends
-/// nothing.
-fn own_address(peers: &[SocketAddr]) -> io::Result<Ipv4Addr> {
-    let mut common = None;
-    for peer in peers {
-        let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-        let local = match probe.connect(peer).and_then(|()| probe.local_addr()) {
-            Ok(SocketAddr::V4(local)) if common.unwrap_or(*local.ip()) == *local.ip() => {
-                *local.ip()
-            }
-            _ => return Ok(Ipv4Addr::UNSPECIFIED),
-        };
-        common = Some(local);
-    }
-    Ok(common.unwrap_or(Ipv4Addr::UNSPECIFIED))
+fn free_port(kit: &Kit) -> SocketAddrV4 {
+    let own = kit.string("host.address").parse().expect("the kit has checked it");
+    SocketAddrV4::new(own, 0)
 }
 
 fn open(kit: &Kit, address: SocketAddrV4) -> Result<UdpSocket, Error> {

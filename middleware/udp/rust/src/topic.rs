@@ -7,7 +7,7 @@ use crate::socket::{peer_addresses, successor_address, Port};
 
 pub fn publish(kit: &'static Kit) -> Result<(), Error> {
     let addresses = peer_addresses(kit)?;
-    let port = Port::open(kit, &addresses)?;
+    let port = Port::open(kit)?;
     port.ready(None)?;
     kit.send_all(|message| {
         let mut good = true;
@@ -33,7 +33,7 @@ pub fn subscribe(kit: &'static Kit) -> Result<(), Error> {
 pub fn relay(kit: &'static Kit) -> Result<(), Error> {
     let mut port = Port::listen(kit)?;
     let successor = successor_address(kit)?;
-    let sender = Port::open(kit, &[successor])?;
+    let sender = Port::open(kit)?;
     port.ready(None)?;
     kit.poll_untimed(|timeout_ns| {
         if port.receive_from(timeout_ns).is_none() {

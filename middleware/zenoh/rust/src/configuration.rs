@@ -19,6 +19,7 @@ pub fn configuration(kit: &Kit, listen: &[&str], connect: &[&str]) -> zenoh::Res
         ("connect/timeout_ms", kit.integer("ready_timeout_ms").into()),
         ("connect/exit_on_failure", true.into()),
         ("scouting/multicast/enabled", scouting.into()),
+        ("scouting/multicast/interface", kit.string("host.interface").into()),
         ("scouting/gossip/enabled", scouting.into()),
         ("transport/shared_memory/enabled", kit.boolean("settings.shared_memory").into()),
         // Allocates buffers before READY (C-07) instead of at the first message.
@@ -30,8 +31,8 @@ pub fn configuration(kit: &Kit, listen: &[&str], connect: &[&str]) -> zenoh::Res
     Ok(config)
 }
 
-pub fn free_port(transport: &str) -> Result<u16, Error> {
-    let any = ("127.0.0.1", 0);
+pub fn free_port(host: &str, transport: &str) -> Result<u16, Error> {
+    let any = (host, 0);
     Ok(if transport == "tcp" {
         TcpListener::bind(any)?.local_addr()?.port()
     } else {

@@ -38,13 +38,13 @@ impl Session {
     }
 
     fn listen_and_connect(kit: &'static Kit, connect: &[&str]) -> Result<Self, Error> {
-        let transport = kit.string("settings.transport");
+        let (host, transport) = (kit.string("host.address"), kit.string("settings.transport"));
         let mut reason = String::new();
         let deadline_ns = now_ns() + kit.integer("ready_timeout_ms") * 1_000_000;
         for _ in 0..LISTEN_ATTEMPTS {
             // Zenoh does not report the port that it gets for port 0, so the node selects a free
             // port.
-            let endpoint = format!("{transport}/127.0.0.1:{}", free_port(transport)?);
+            let endpoint = format!("{transport}/{host}:{}", free_port(host, transport)?);
             match Self::open(kit, &[&endpoint], connect) {
                 Ok(session) => {
                     kit.listening(&[endpoint]);

@@ -1,0 +1,58 @@
+"""Test that service processes and certificates have the address of their host (C-38, C-35)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from cryptography import x509
+
+from wattwire.run.certificates import make_certificates
+from wattwire.run.network import HOST_ADDRESS
+from wattwire.run.processes import start_service
+
+SERVICE = {
+    "argv": ["broker", "--listen", "{address}:{port}"],
+    "ports": 1,
+    "files": {"broker.conf": "listener {port} {address}"},
+    "endpoints": ["{address}:{port}"],
+}
+
+
+class Agent:
+    """Agent that offers one port."""
+
+    def request(self, operation, **fields):
+        assert (operation, fields) == ("ports", {"count": 1})
+        return {"ports": [4711]}
+
+
+class Processes:
+    """Processes that are ready at once; `argv` is the command of the last one."""
+
+    def __init__(self):
+        self.states = {}
+        self.argv = []
+
+    def spawn(self, process, argv, env, lines):
+        self.states[process] = SimpleNamespace(exit=None)
+        self.argv = argv
+
+    def drain(self):
+        pass
+
+
+def test_a_service_gets_the_address_of_its_host_in_command_files_and_endpoints(tmp_path):
+    processes = Processes()
+    endpoints = start_service(processes, Agent(), "broker", SERVICE, tmp_path, "ww0", 1.0)
+    assert endpoints == [f"{HOST_ADDRESS}:4711"]
+    assert processes.argv == ["broker", "--listen", f"{HOST_ADDRESS}:4711"]
+    (configuration,) = tmp_path.glob("out/*/broker.conf")
+    assert configuration.read_text() == f"listener 4711 {HOST_ADDRESS}"
+
+
+def test_a_certificate_is_for_the_address_of_the_host(tmp_path):
+    path = make_certificates(tmp_path)["tls.certificate"]
+    with open(path, "rb") as file:
+        certificate = x509.load_pem_x509_certificate(file.read())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert HOST_ADDRESS in map(str, names.get_values_for_type(x509.IPAddress))
