@@ -6,7 +6,7 @@ use std::os::fd::RawFd;
 use std::rc::Rc;
 
 use crate::emulation::{record, Arrival, Delivery, Emulation};
-use crate::log::{Fate, Log, NO_PORT};
+use crate::log::{Fate, Log, LogFile, NO_PORT};
 use crate::profile::{Port, Profile, Tap};
 use crate::switch::Switch;
 use crate::tap::{self, Device};
@@ -29,12 +29,13 @@ struct Live {
     commands: String,
 }
 
-pub fn run(profile: &Profile, log: Log) -> io::Result<()> {
+pub fn run(profile: &Profile, log: LogFile) -> io::Result<()> {
     let tap = |port: &Port| -> io::Result<Tap> {
         port.tap.clone().ok_or_else(|| io::Error::other(format!("port {}: no tap", port.name)))
     };
     let taps: Vec<Tap> = profile.ports.iter().map(tap).collect::<io::Result<_>>()?;
     let devices = tap::create_all(&taps)?;
+    let log = log.start(); // before the priority, which threads inherit
     let priority = become_real_time();
     let mut live = Live {
         devices: devices.into_iter().map(Some).collect(),

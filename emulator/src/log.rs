@@ -67,6 +67,11 @@ impl Record {
     }
 }
 
+/// The file of a log, before its writer starts.
+pub struct LogFile {
+    file: File,
+}
+
 /// Writes records to a file in a thread of its own, because a disk can stall for seconds.
 pub struct Log {
     chunk: Vec<u8>,
@@ -74,29 +79,32 @@ pub struct Log {
     writer: Option<JoinHandle<io::Result<()>>>,
 }
 
-impl Log {
-    pub fn create(path: &Path) -> io::Result<Log> {
+impl LogFile {
+    pub fn create(path: &Path) -> io::Result<LogFile> {
         let mut file = File::create(path)?;
         file.write_all(MAGIC)?;
         file.write_all(&(RECORD_BYTES as u64).to_le_bytes())?;
+        Ok(LogFile { file })
+    }
+
+    /// Start the writer. A process with threads cannot enter a user namespace, so do that first.
+    pub fn start(mut self) -> Log {
         let (chunks, received) = sync_channel::<Vec<u8>>(CHUNKS_MAX);
         let writer = std::thread::spawn(move || {
             let mut result = Ok(());
             // After an error, chunks are still received, so that no frame waits for a full disk.
             for chunk in received {
                 if result.is_ok() {
-                    result = file.write_all(&chunk);
+                    result = self.file.write_all(&chunk);
                 }
             }
             result
         });
-        Ok(Log {
-            chunk: Vec::with_capacity(CHUNK_BYTES),
-            chunks: Some(chunks),
-            writer: Some(writer),
-        })
+        Log { chunk: Vec::with_capacity(CHUNK_BYTES), chunks: Some(chunks), writer: Some(writer) }
     }
+}
 
+impl Log {
     pub fn write(&mut self, record: &Record) {
         self.chunk.extend_from_slice(&record.encode());
         if self.chunk.len() + RECORD_BYTES > CHUNK_BYTES {
@@ -148,9 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_an_error_at_the_end() {
-        let mut log = Log::create(Path::new("/dev/full")).map_err(|error| error.kind());
-        // Buffered by no one: already the header fails.
-        assert!(log.as_mut().is_err());
+    fn a_full_disk_is_an_error() {
+        assert!(LogFile::create(Path::new("/dev/full")).is_err());
+        let file = File::create("/dev/full").unwrap();
+        let mut log = LogFile { file }.start();
+        log.chunk = vec![0; CHUNK_BYTES];
+        assert!(log.close().is_err());
     }
 }

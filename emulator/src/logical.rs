@@ -5,14 +5,15 @@
 use std::io::{self, BufReader, Read};
 
 use crate::emulation::{record, Arrival, Emulation};
-use crate::log::{Fate, Log};
+use crate::log::{Fate, Log, LogFile};
 use crate::profile::Profile;
 
 const FRAME_BYTES: usize = 16;
 const READ_BYTES: usize = 1 << 16;
 
 /// Write the fate of each frame to the log; a frame's mark is its position in the input.
-pub fn run(profile: &Profile, mut log: Log, input: impl Read) -> io::Result<()> {
+pub fn run(profile: &Profile, log: LogFile, input: impl Read) -> io::Result<()> {
+    let mut log = log.start();
     let mut emulation: Emulation<()> = Emulation::new(profile);
     emulation.start(0);
     let mut input = BufReader::with_capacity(READ_BYTES, input);

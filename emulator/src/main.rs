@@ -14,7 +14,7 @@ mod trace;
 
 use std::path::Path;
 
-use log::Log;
+use log::LogFile;
 use profile::Profile;
 
 const USAGE: &str = "\
@@ -48,10 +48,10 @@ fn main() {
 fn emulate(
     profile: &str,
     log: &str,
-    run: impl FnOnce(&Profile, Log) -> std::io::Result<()>,
+    run: impl FnOnce(&Profile, LogFile) -> std::io::Result<()>,
 ) -> Result<(), String> {
     let text = std::fs::read_to_string(profile).map_err(|error| format!("{profile}: {error}"))?;
     let parsed = Profile::parse(&text).map_err(|error| format!("{profile}: {error}"))?;
-    let file = Log::create(Path::new(log)).map_err(|error| format!("{log}: {error}"))?;
+    let file = LogFile::create(Path::new(log)).map_err(|error| format!("{log}: {error}"))?;
     run(&parsed, file).map_err(|error| error.to_string())
 }

@@ -124,9 +124,10 @@ fn configure_with(socket: RawFd, tap: &Tap, port: usize) -> io::Result<()> {
     set(libc::SIOCSIFMTU as libc::Ioctl, &|request| {
         request.ifr_ifru.ifru_mtu = tap.mtu_bytes as libc::c_int;
     })?;
-    set(libc::SIOCSIFTXQLEN as libc::Ioctl, &|request| {
+    // The kernel refuses this in a user namespace, where the queue keeps its default length.
+    let _ = set(libc::SIOCSIFTXQLEN as libc::Ioctl, &|request| {
         request.ifr_ifru.ifru_metric = QUEUE_FRAMES;
-    })?;
+    });
     set(libc::SIOCSIFADDR as libc::Ioctl, &|request| {
         request.ifr_ifru.ifru_addr = address(u32::from(tap.address));
     })?;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -137,6 +138,37 @@ def test_the_emulator_and_its_devices_end_with_its_parent(tmp_path: Path) -> Non
         process.kill()
         for host in hosts:
             host.kill()
+
+
+def test_the_emulator_serves_hosts_of_a_user_namespace(tmp_path: Path) -> None:
+    """An ordinary user may create network namespaces and devices in a user namespace."""
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        pytest.skip("no access to /dev/net/tun")
+    hosts = "unshare --net sleep 60 & echo $!; unshare --net sleep 60 & echo $!; wait"
+    outer = subprocess.Popen(
+        ["unshare", "--user", "--map-root-user", "sh", "-c", hosts],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert outer.stdout is not None
+    pids = [int(line) for line in (outer.stdout.readline(), outer.stdout.readline()) if line]
+    try:
+        find_emulator()
+        own = Path("/proc/self/ns/net").readlink()
+        while any(Path(f"/proc/{pid}/ns/net").readlink() == own for pid in pids):
+            time.sleep(0.02)
+        if len(pids) != 2:
+            pytest.skip("user namespaces are not permitted here")
+        taps = [Tap(pid, DEVICE, address) for pid, address in zip(pids, ADDRESSES, strict=True)]
+        ports = [Port(f"host{at}", True, tap) for at, tap in enumerate(taps)]
+        emulator = Emulator(LINK, 1, ports, tmp_path)
+        assert all(DEVICE in devices(pid) for pid in pids)
+        emulator.close()
+        assert not any(DEVICE in devices(pid) for pid in pids)
+    except (MissingError, FileNotFoundError) as reason:
+        pytest.skip(f"no emulator, or no network namespaces: {reason}")
+    finally:
+        os.killpg(outer.pid, signal.SIGKILL)
+        outer.wait()
 
 
 @pytest.mark.usefixtures("namespaces")
