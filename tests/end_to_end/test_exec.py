@@ -162,7 +162,7 @@ def test_at_the_end_of_the_time_the_tree_is_interrupted_and_its_last_words_count
         "--for", "1s", "--count-from", r"received (?P<n>\d+)", "--", sys.executable, "-c", code
     )
     assert result.code == 0, result.err
-    assert table["repeats"][0]["ended_by"] == "--for"
+    assert table["repeats"][0]["ended_by"] == "time"
     assert table["repeats"][0]["exit_code"] == 0
     assert table["whole"]["messages"]["mean"] == 777
     assert "received 777 messages" in result.err

@@ -376,7 +376,7 @@ def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield a sentence on the repeats that ended by themselves or at the end of --for."""
     for ended_by, opening in (
         ("itself", "The command ended"),
-        ("--for", "At the end of --for, wattwire stopped the command, which ended"),
+        ("time", "At the end of --for, wattwire stopped the command, which ended"),
     ):
         ends = {_end_words(row) for row in rows if row["ended_by"] == ended_by}
         if ends:

@@ -663,7 +663,9 @@ _REGISTRY: tuple[Metric, ...] = (
         "messages_uncounted_s", "s", "measured", "from the last running total to the window's end"
     ),
     Metric("baseline_s", "s", "measured", "length of all baselines of a command together"),
-    Metric("ended_by", "", "identity", "cause of the window's end: itself, --for or Ctrl-C"),
+    Metric(
+        "ended_by", "", "identity", "cause of the window's end: itself, time (of --for) or Ctrl-C"
+    ),
     Metric("exit_code", "", "identity", "the command's exit code"),
     Metric("exit_signal", "", "identity", "the signal that ended the command"),
     Metric("processes", "", "measured", "processes seen in the trees of a command"),

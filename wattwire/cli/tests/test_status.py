@@ -77,5 +77,5 @@ def test_runs_that_ended_before_anything_was_sent_are_not_usable_and_a_look_is_c
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert told[:2] == [
         "Done: 2 of 4 runs; valid: 0.",
-        "With --look, the state of the machine excludes no run.",
+        "The state of the machine excludes no run, because validity.look is set.",
     ]

@@ -334,7 +334,7 @@ def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
     yield f"Done: {done_count} of {plural(len(counted), 'run')}; valid: {usable}."
     has_study = (campaign.path / "study.json").exists()
     if has_study and campaign.study.validity.look:
-        yield "With --look, the state of the machine excludes no run."
+        yield "The state of the machine excludes no run, because validity.look is set."
 
 
 def status(options: argparse.Namespace) -> int:

@@ -13,8 +13,8 @@ from wattwire.stats import Interval, TooFew
 PHRASES = Phrases(
     "processes_in_short",
     {
-        "headline": "{subject}: {cpu_time} s of CPU time in {times}{seconds}.",
-        "nothing": "{subject}: nothing was measured.",
+        "headline": "“{subject}” used {cpu_time} s of CPU time in {times}{seconds}.",
+        "nothing": "“{subject}”: nothing was measured.",
     },
 )
 SUBJECT_MAX = 80
@@ -39,7 +39,7 @@ def headline(executed: Executed) -> Phrase:
     text = "–" if cpu_time is None else str(cpu_time)
     if isinstance(cpu_time, Interval):
         low, high = number(cpu_time.low), number(cpu_time.high)
-        text = f"{number(cpu_time.estimate)} [{low}; {high}]"
+        text = f"{number(cpu_time.estimate)} [{low}, {high}]"
     elif isinstance(cpu_time, TooFew):
         text = cpu_time.brief
     elif isinstance(cpu_time, float):

@@ -193,9 +193,12 @@ def test_a_look_is_said_of_the_side_that_was_one(tmp_path):
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, **look))
     looks = [note.campaign for note in found.notes if isinstance(note, ValidityNote)]
     assert looks == ["head"]
-    assert "head: With --look, the state of the machine excludes no run" in " ".join(notes(found))
+    assert (
+        "head: The state of the machine excludes no run, because validity.look is set"
+        in " ".join(notes(found))
+    )
     inside = comparing.compare_variants(of_variants(tmp_path / "variants", **look), Wanted())
-    assert any(note.startswith("With --look") for note in notes(inside))
+    assert any(note.startswith("The state of the machine excludes") for note in notes(inside))
 
 
 def warmed(campaign: Campaign, calls: int | None, found: int | None = None) -> Campaign:

@@ -79,7 +79,9 @@ def test_a_share_in_percent_by_mistake_is_said_to_open_the_limit(busy):
 def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
     shape = Shape(**SMALL, drop_runs=tuple(range(100)), study={"validity": {"look": True}})
     campaign = Campaign(write_campaign(tmp_path / "c", shape))
-    assert sentences(gather(campaign)) == ["With --look, the state of the machine excludes no run."]
+    assert sentences(gather(campaign)) == [
+        "The state of the machine excludes no run, because validity.look is set."
+    ]
 
 
 def test_answers_under_limits_that_were_changed_afterwards_are_not_called_registered(busy):
@@ -115,5 +117,7 @@ def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
     look = Rejudged(busy, ValidityLimits(look=True), "look=true")
     assert next(notices(gather(look))) == Look(8, 2, (("other_load", 2),))
     told = sentences(gather(look))[0]
-    assert told.startswith("With --look, the state of the machine excludes no run.")
+    assert told.startswith(
+        "The state of the machine excludes no run, because validity.look is set."
+    )
     assert told.endswith("would have excluded 2 of 8 runs (25 %): other load 2.")

@@ -10,7 +10,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "validity",
     {
-        "look": "With --look, the state of the machine excludes no run.",
+        "look": "The state of the machine excludes no run, because validity.look is set.",
         "look_excluded_none": (
             "The default limits would not have excluded any run ({runs:plural run})."
         ),

@@ -76,7 +76,7 @@ class CommandRecord(RunRecord):
     after: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Subject → the agent's table of its processes at the end of the window."""
     ended_by: str = "itself"
-    """The cause of the end: "itself", "--for", or "Ctrl-C"."""
+    """The cause of the end: "itself", "time" (the end of --for), or "Ctrl-C"."""
     messages: float | None = None
     totals: Totals | None = None
     """Running totals of messages in the output, if the command prints any."""
@@ -229,7 +229,7 @@ class CommandRun(OneRun):
         while not request.command or self.record.exit is None:
             now_s = time.monotonic()
             if end_s is not None and now_s >= end_s:
-                self.record.ended_by = "--for"
+                self.record.ended_by = "time"
                 return
             if now_s >= next_mark_s:
                 self._mark("memory")
