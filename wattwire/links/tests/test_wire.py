@@ -20,6 +20,7 @@ from wattwire.links.wire import (
     DEVICE,
     WireRun,
     exchange,
+    frames_off_plan,
     late_values_ms,
     lateness_findings,
     loss_findings,
@@ -72,6 +73,7 @@ def test_a_loss_or_an_arrival_that_was_not_planned_is_detected() -> None:
     assert failed(lost) == ["frames whose loss or delivery was not planned"]
     revived = replace(run, received=(at_host0, sent_marks(0, 10)))
     assert failed(revived) == ["frames whose loss or delivery was not planned"]
+    assert "not that of the law" in failed(replace(run, off_plan=1))[0]
     twice = replace(run, received=(np.append(at_host0, at_host0[:1]), at_host1))
     assert failed(twice) == ["frames received twice"]
 
@@ -101,6 +103,7 @@ def test_the_frames_lost_on_the_wire_are_those_of_the_log() -> None:
     assert [f.words() for f in loss_findings(run, "here", COUNT) if not f.passed] == []
     fates = np.bincount(run.records["fate"], minlength=3)
     assert fates[Fate.RANDOM_LOSS] > 0
+    assert frames_off_plan(LINK, 2, run.records) > 0  # another seed plans other fates
     delivered = run.records[run.records["fate"] == Fate.DELIVERED]
     assert (delivered["planned_ns"] >= delivered["in_ns"] + 15_000_000).all()
     assert (delivered["out_ns"] >= delivered["planned_ns"]).all()
