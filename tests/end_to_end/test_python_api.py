@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import polars as pl
@@ -38,7 +39,12 @@ def test_every_column_that_is_written_is_described_and_every_metric_is_written(c
     for name, changes in (("open", ()), ("closed", closed)):
         done = cli("run", mini, "--campaign", tmp_path / name, "--plain", "--no-report", *changes)
         assert done.code == 0, done.err
-    frames = [pl.read_parquet(tmp_path / name / "summary.parquet") for name in ("open", "closed")]
+    code = "import time\nfor n in range(8): print('received', n, flush=True); time.sleep(0.2)"
+    options = ("--for", "3s", "--count-from", r"received (?P<n>\d+)", "--no-report")
+    command = ("--", sys.executable, "-c", code)
+    assert cli("exec", "--out", tmp_path / "command", *options, *command).code == 0
+    names = ("open", "closed", "command")
+    frames = [pl.read_parquet(tmp_path / name / "summary.parquet") for name in names]
     written = {column.split(".")[0] for frame in frames for column in frame.columns}
     assert written <= set(METRICS)
     absent = {
