@@ -43,7 +43,8 @@ def block_intervals(
             intervals.append(TooFew(group.size, BLOCKS_MIN, "blocks"))
             continue
         variance = max(pooled_variance, float(np.var(group, ddof=1)))
-        group_degrees = degrees if pooled_variance >= variance else group.size - 1
+        is_pooled = degrees > 0 and pooled_variance >= variance
+        group_degrees = degrees if is_pooled else group.size - 1
         margin = float(
             special.stdtrit(group_degrees, 0.5 + confidence / 2) * np.sqrt(variance / group.size)
         )

@@ -113,3 +113,8 @@ def test_the_sign_test_is_exact() -> None:
     assert stats.sign_p(0, 0) == 1.0
     with pytest.raises(ValueError, match="higher, pairs"):
         stats.sign_p(3, 2)
+
+
+def test_blocks_without_scatter_have_an_interval_of_no_width():
+    (interval,) = stats.block_intervals([[0.5, 0.5, 0.5]], 0.95)
+    assert (interval.low, interval.high, interval.degrees) == (0.5, 0.5, 2.0)
