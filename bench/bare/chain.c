@@ -12,18 +12,9 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "median.h"
+
 static char buffer[65536];
-
-static int64_t now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static int by_size(const void* one, const void* other) {
-  int64_t a = *(const int64_t*)one, b = *(const int64_t*)other;
-  return (a > b) - (a < b);
-}
 
 static struct sockaddr_in loopback(int port) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -66,8 +57,7 @@ static int sink(int fd, size_t count) {
     latencies_ns[arrived++] = arrived_ns - sent_ns;
   }
   if (arrived * 10 < count * 9) return 1;
-  qsort(latencies_ns, arrived, sizeof *latencies_ns, by_size);
-  printf("%lld\n", (long long)latencies_ns[arrived / 2]);
+  print_median(latencies_ns, arrived);
   return 0;
 }
 

@@ -8,18 +8,9 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "median.h"
+
 static char buffer[65536];
-
-static int64_t now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static int by_size(const void* one, const void* other) {
-  int64_t a = *(const int64_t*)one, b = *(const int64_t*)other;
-  return (a > b) - (a < b);
-}
 
 static int serve(int fd, struct sockaddr_in* own) {
   socklen_t length = sizeof *own;
@@ -47,8 +38,7 @@ static int ping(int fd, const struct sockaddr_in* peer, size_t bytes, size_t cou
       times[answered++] = now_ns() - begin;
   }
   if (answered * 10 < count * 9) return 1;
-  qsort(times, answered, sizeof *times, by_size);
-  printf("%lld\n", (long long)times[answered / 2]);
+  print_median(times, answered);
   return 0;
 }
 
