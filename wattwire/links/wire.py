@@ -152,8 +152,8 @@ def _wait_for_frames(log: Path, count: int) -> None:
     deadline = time.monotonic() + count * GAP_NS / 1e9 + DRAIN_S
     while len(_probes_only(read_log(log))) < count:
         if time.monotonic() > deadline:
-            found = len(_probes_only(read_log(log)))
-            raise WattwireError(f"the emulator logged {found} of {count} frames")
+            logged = len(_probes_only(read_log(log)))
+            raise WattwireError(f"the emulator logged {logged} of {count} frames")
         time.sleep(POLL_S)
     time.sleep(POLL_S)  # the receivers' time to read the last frames
 

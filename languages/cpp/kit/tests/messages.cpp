@@ -64,6 +64,7 @@ namespace {
 
 constexpr uint64_t kSender = 1, kReceiver = 2;
 constexpr size_t kBytes = 128;  // as a record: two samples
+constexpr size_t kWorkers = 2;
 
 [[noreturn]] void report() {
   watching = false;
@@ -123,7 +124,7 @@ std::string spec_text(const Case& c) {
       .add("period_ns", c.closed() ? 0 : 1)
       .add("duration_ns", c.closed() ? 0 : count)
       .add("count", c.closed() ? count : 0)
-      .add("outstanding_max", c.path == "calls" ? 2 : 1)
+      .add("outstanding_max", c.path == "calls" ? kWorkers : 1)
       .add("ready_timeout_ms", 1000)
       .add("pacing", "kit")
       .add("payload.bytes", kBytes)
@@ -179,7 +180,12 @@ void send(Kit& kit, const Case& c) {
     });
   if (c.path == "calls") {
     std::atomic<uint64_t> open{c.count};
-    kit.calls([&](size_t, Bytes buffer, int64_t) -> std::optional<Bytes> {
+    // The first call of each worker waits for the other worker. Otherwise the window could end
+    // before the allocations of a thread that starts late.
+    std::array<std::atomic<bool>, kWorkers> started{};
+    kit.calls([&](size_t worker, Bytes buffer, int64_t) -> std::optional<Bytes> {
+      started[worker] = true;
+      while (!started[0] || !started[1]) std::this_thread::yield();
       if (--open == 0) report();
       return peer.answer(buffer);
     });
