@@ -9,7 +9,7 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
@@ -39,7 +39,14 @@ def find_agent() -> Path:
 class AgentClient:
     """A running agent. It is thread-safe, and every wait ends if the agent dies."""
 
-    def __init__(self, state: Path, binary: Path | None = None) -> None:
+    def __init__(
+        self, state: Path, binary: Path | None = None, command: Sequence[str] = ()
+    ) -> None:
+        """Start an agent, with `command` where it is not enough to start the binary.
+
+        The command ends in a process that serves the protocol on the command's standard input and
+        output, such as `nsenter … wattwire-agent serve`.
+        """
         self.binary = binary or find_agent()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[dict[str, Any]]] = {}
@@ -50,7 +57,7 @@ class AgentClient:
         state.mkdir(parents=True, exist_ok=True)
         self._log = open(state / "agent.log", "ab")  # noqa: SIM115 - closed with the client
         self._process = subprocess.Popen(
-            [str(self.binary), "serve"],
+            list(command) or [str(self.binary), "serve"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -61,7 +68,8 @@ class AgentClient:
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        """Return the agent's own pid on its host, which need not be that of the command."""
+        return int(self.hello["pid"])
 
     # -- requests ----------------------------------------------------------------------------
 

@@ -26,6 +26,18 @@ def test_a_killed_agent_leaves_no_cgroup(tmp_path):
     assert not Path(path).exists()
 
 
+def test_an_agent_behind_another_program_has_its_own_pid_and_ends_with_its_input(tmp_path):
+    try:
+        agent = AgentClient(
+            tmp_path, command=["sh", "-c", '"$0" serve; exit $?', str(find_agent())]
+        )
+    except MissingError as error:
+        pytest.skip(str(error))
+    assert Path(f"/proc/{agent.pid}/exe").readlink() == find_agent().resolve()
+    agent.close()
+    assert not Path(f"/proc/{agent.pid}").exists()
+
+
 def test_an_agent_older_than_its_source_is_named(tmp_path, monkeypatch, capsys):
     source = tmp_path / "agent" / "src" / "main.rs"
     built = tmp_path / "target" / "release" / "wattwire-agent"
