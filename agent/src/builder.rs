@@ -12,20 +12,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::bounded::{Bounded, Controls};
 use crate::cache::Cache;
-use crate::guard::Order;
-use crate::launch::{self, inherited_env};
+use crate::guard::Ended;
+use crate::launch::inherited_env;
 use crate::lock::locked;
 use crate::output::Output;
 use crate::protocol::{Answer, Build, Problem};
-use crate::pump::{self, Sink, Stream};
+use crate::pump::Sink;
 
 const TAIL_BYTES: usize = 8 << 10;
 /// Marks the folder of a complete build; its text is the duration of the build in seconds.
 const MARKER: &str = ".wattwire-complete";
-
-/// Pipes to the guards of running commands. Dropping a pipe kills its command.
-pub type Controls = Arc<Mutex<Vec<std::process::ChildStdin>>>;
 
 pub struct Builder {
     pub cache: Cache,
@@ -147,41 +145,19 @@ impl Builder {
         log: &Log,
         until: Instant,
     ) -> Result<(), Problem> {
-        let program = argv.first().cloned().unwrap_or_default();
         let mut all_env = inherited_env();
         all_env.extend(env);
-        let cwd = directory.display().to_string();
-        let order = Order {
-            argv,
-            env: all_env,
-            cwd,
-            stdin: -1,
-            stdout: -1,
-            stderr: -1,
-            lines_on_three: false,
-            cgroup: None,
-        };
-        let mut launched = launch::launch(order, &format!("build-{key}"))?;
-        drop(launched.stdin);
-        let guard_pid = launched.guard.id();
-        let control = Registration::add(&self.controls, launched.control);
-        let expiry = Expiry::after(until, guard_pid);
-        let mut streams = [
-            Stream::new(launched.stdout, self.lines(key, log)),
-            Stream::new(launched.stderr, self.lines(key, log)),
-        ];
-        let ended = pump::until_ended(&mut launched.status, &mut streams, || {});
-        let expired = expiry.finish();
-        drop(control);
-        let _ = launched.guard.wait();
-        match ended {
-            _ if expired => Err(Problem::failed(format!("{program}: exceeded the time limit"))),
-            Some(ended) if ended.code == Some(0) => Ok(()),
-            Some(ended) => Err(Problem::failed(match (ended.code, ended.signal) {
-                (Some(code), _) => format!("{program}: exit code {code}"),
-                (None, signal) => format!("{program}: signal {}", signal.unwrap_or(0)),
-            })),
-            None => Err(Problem::failed(format!("{program}: its guard was killed"))),
+        let command = Bounded { argv, env: all_env, cwd: directory.display().to_string(), until };
+        let sinks = [self.lines(key, log), self.lines(key, log)];
+        let program = command.program();
+        match command.run(&format!("build-{key}"), &self.controls, sinks)? {
+            Ended { code: Some(0), .. } => Ok(()),
+            Ended { code: Some(code), .. } => {
+                Err(Problem::failed(format!("{program}: exit code {code}")))
+            }
+            Ended { signal, .. } => {
+                Err(Problem::failed(format!("{program}: signal {}", signal.unwrap_or(0))))
+            }
         }
     }
 
@@ -207,54 +183,6 @@ fn touch(marker: &Path) {
         .append(true)
         .open(marker)
         .and_then(|file| file.set_modified(std::time::SystemTime::now()));
-}
-
-/// Registers a control pipe, which the agent closes when it exits.
-struct Registration {
-    controls: Controls,
-    fd: i32,
-}
-
-impl Registration {
-    fn add(controls: &Controls, control: std::process::ChildStdin) -> Registration {
-        let fd = control.as_raw_fd();
-        locked(controls).push(control);
-        Registration { controls: controls.clone(), fd }
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        locked(&self.controls).retain(|control| control.as_raw_fd() != self.fd);
-    }
-}
-
-/// Sends SIGTERM to a guard at the time limit, which makes the guard kill everything.
-struct Expiry {
-    done: std::sync::mpsc::Sender<()>,
-    thread: thread::JoinHandle<bool>,
-}
-
-impl Expiry {
-    fn after(until: Instant, guard_pid: u32) -> Expiry {
-        let (done, finished) = std::sync::mpsc::channel();
-        let thread = thread::spawn(move || {
-            let left = until.saturating_duration_since(Instant::now());
-            let expired =
-                finished.recv_timeout(left) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
-            if expired {
-                // SAFETY: plain system call; the guard is not reaped before `finish`.
-                unsafe { libc::kill(guard_pid as i32, libc::SIGTERM) };
-            }
-            expired
-        });
-        Expiry { done, thread }
-    }
-
-    fn finish(self) -> bool {
-        let _ = self.done.send(());
-        self.thread.join().unwrap_or(false)
-    }
 }
 
 #[derive(Clone)]

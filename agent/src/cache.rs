@@ -36,6 +36,12 @@ impl Cache {
         Cache { folder }
     }
 
+    /// Returns the path of the cache folder, which is absolute unless a variable of the environment
+    /// is relative.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
     pub fn builds(&self) -> PathBuf {
         self.folder.join("builds")
     }
@@ -43,6 +49,11 @@ impl Cache {
     /// The folder that replaces `{cache}` in a build. Each compiler has its cache in a subfolder.
     pub fn compilers(&self) -> PathBuf {
         self.folder.join("compilers")
+    }
+
+    /// The folder below which a controller writes the files of runs.
+    pub fn attempts(&self) -> PathBuf {
+        self.folder.join("attempts")
     }
 
     /// The folder in which agents record the shared memory that their processes use.

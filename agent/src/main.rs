@@ -3,6 +3,7 @@
 
 mod builder;
 mod cache;
+mod files;
 mod host;
 mod lock;
 mod manifest;
@@ -18,9 +19,13 @@ mod serve;
 
 // Meters and the other modules refer to these modules without their parent's name.
 use host::{
-    bpf, clock, cpu_latency, cpu_times, fingerprint, load, others, perf, ports, tree, tree_file,
+    addresses, bpf, clock, cpu_latency, cpu_times, disk, fingerprint, load, others, perf, ports,
+    programs, servers, tree, tree_file,
 };
-use processes::{attach, census, cgroup, clean, guard, launch, members, own, process, pump, shm};
+use processes::{
+    attach, bounded, census, cgroup, clean, command, guard, launch, members, own, process, pump,
+    shm,
+};
 
 const USAGE: &str = "\
 usage: wattwire-agent serve      read requests from standard input (agent/PROTOCOL.md)

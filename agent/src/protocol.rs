@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -118,6 +118,7 @@ pub fn reply(id: &Value, answer: Answer) -> Value {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
+    #[allow(dead_code)] // checked before the other fields are parsed
     pub protocol: u64,
     pub state: String,
 }
@@ -248,20 +249,6 @@ pub struct Clock {
 
 fn default_clock_count() -> usize {
     10
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fetch {
-    pub path: String,
-    #[serde(default)]
-    pub offset: u64,
-    #[serde(default = "default_fetch_bytes")]
-    pub bytes: u64,
-}
-
-fn default_fetch_bytes() -> u64 {
-    4 << 20
 }
 
 #[derive(Deserialize)]

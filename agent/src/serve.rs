@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use base64::Engine;
 use serde_json::{json, Value};
 
 use crate::attach::{Attach, Attached};
-use crate::builder::{Builder, Controls};
+use crate::bounded::Controls;
+use crate::builder::Builder;
 use crate::cache::{self, Cache};
 use crate::census::{Census, Members};
 use crate::cgroup::Cgroups;
@@ -25,10 +25,14 @@ use crate::process::Processes;
 use crate::protocol::{self, Answer, Kind, Problem, Request};
 use crate::sampler::Sampling;
 use crate::shm::Journal;
-use crate::{clean, clock, fingerprint, load, registry};
+use crate::{
+    addresses, clean, clock, command, disk, files, fingerprint, load, programs, registry, servers,
+};
 
 const FLUSH_WAIT: Duration = Duration::from_millis(500);
-const FETCH_BYTES_MAX: u64 = 32 << 20;
+/// Requests that may take long run in threads, so that the agent still answers other requests.
+const IN_THREADS: [&str; 5] = ["build", "command", "connects", "list", "remove"];
+const THREADS_MAX: usize = 64;
 
 /// Runs the agent until its input ends, and returns its exit code.
 pub fn run() -> i32 {
@@ -47,7 +51,8 @@ pub fn run() -> i32 {
         shared_memory,
         cgroups,
         cache,
-        builds: Controls::default(),
+        commands: Controls::default(),
+        threads: Arc::default(),
         ports: Ports::default(),
         sampling: None,
         attached: Attached::default(),
@@ -79,7 +84,10 @@ struct Agent {
     cgroups: Arc<Cgroups>,
     shared_memory: Arc<Journal>,
     cache: Cache,
-    builds: Controls,
+    /// Pipes to the guards of builds and of other commands.
+    commands: Controls,
+    /// Cloned by each thread of a request.
+    threads: Arc<()>,
     ports: Ports,
     sampling: Option<Arc<Sampling>>,
     attached: Attached,
@@ -95,7 +103,7 @@ impl Agent {
     fn handle(&mut self, line: &str) {
         match Request::parse(line) {
             Err((id, problem)) => self.output.send(&protocol::reply(&id, Err(problem))),
-            Ok(request) if request.op == "build" => self.build(request),
+            Ok(request) if IN_THREADS.contains(&request.op.as_str()) => self.start_thread(request),
             Ok(request) => {
                 let answer = self.answer(&request);
                 self.output.send(&protocol::reply(&request.id, answer));
@@ -105,6 +113,7 @@ impl Agent {
 
     fn answer(&mut self, request: &Request) -> Answer {
         if request.op == "hello" {
+            check_version(&request.arguments)?;
             return self.hello(request.arguments()?);
         }
         let state = self.state()?;
@@ -141,7 +150,15 @@ impl Agent {
                 load::since_start(&Tree::Live, &mut self.others)
                     .map_err(|error| Problem::io("reading", "/proc/stat", &error))
             }
-            "fetch" => fetch(&request.arguments()?),
+            "folder" => files::folder(&request.arguments()?),
+            "write_file" => files::write_file(&request.arguments()?),
+            "which" => programs::which(&request.arguments()?),
+            "disk" => disk::disk(&request.arguments()?),
+            "addresses" => {
+                request.arguments::<protocol::Nothing>()?;
+                addresses::addresses()
+            }
+            "fetch" => files::fetch(&request.arguments()?),
             "clean" => {
                 let protocol::Clean { run, look } = request.arguments()?;
                 let clean = if look { clean::look } else { clean::clean };
@@ -150,7 +167,8 @@ impl Agent {
             unknown => Err(Problem::usage(format!(
                 "op: found {unknown:?}; allowed: hello, fingerprint, have, put, build, ports, \
                  spawn, write, signal, attach, detach, members, sample_start, mark, sample_stop, \
-                 hold_cpu_latency, release_cpu_latency, clock, load, fetch, clean"
+                 hold_cpu_latency, release_cpu_latency, clock, load, fetch, clean, folder, \
+                 write_file, list, remove, which, command, connects, disk, addresses"
             ))),
         }
     }
@@ -160,15 +178,6 @@ impl Agent {
     }
 
     fn hello(&mut self, hello: protocol::Hello) -> Answer {
-        if hello.protocol != protocol::VERSION {
-            let message = format!(
-                "protocol: found {}; this agent supports {}; install the agent and the controller \
-                 of the same version",
-                hello.protocol,
-                protocol::VERSION
-            );
-            return Err(Problem::new(Kind::Protocol, message));
-        }
         let state = PathBuf::from(&hello.state);
         std::fs::create_dir_all(&state)
             .map_err(|error| Problem::io("state: making folder", &state, &error))?;
@@ -183,22 +192,32 @@ impl Agent {
                   "build": build, "pid": std::process::id(),
                   "boot_id": fingerprint::boot_id(&Tree::Live), "cgroup": cgroup,
                   "rights": fingerprint::rights(&self.cgroups),
+                  "time_namespace": fingerprint::time_namespace(),
+                  "cache": self.cache.path(), "home": std::env::var("HOME").unwrap_or_default(),
                   "cpu_latency": self.cpu_latency.describe(),
                   "meters": registry::describe_all(&Tree::Live)}))
     }
 
-    fn build(&self, request: Request) {
-        let builder = Builder {
+    /// Answers a request of `IN_THREADS`.
+    fn start_thread(&self, request: Request) {
+        let slow = Slow {
             cache: self.cache.clone(),
             output: self.output.clone(),
-            controls: self.builds.clone(),
+            commands: self.commands.clone(),
         };
-        let ready = self.state();
+        let ready = self.state().and_then(|state| match Arc::strong_count(&self.threads) {
+            0..=THREADS_MAX => Ok(state),
+            _ => {
+                let message = format!("{}: {THREADS_MAX} requests are running", request.op);
+                Err(Problem::new(Kind::Busy, message))
+            }
+        });
+        let running = self.threads.clone();
         thread::spawn(move || {
-            let answer = ready
-                .and_then(|_| request.arguments())
-                .and_then(|arguments| builder.build(&arguments));
-            builder.output.send(&protocol::reply(&request.id, answer));
+            let answer = ready.and_then(|state| slow.answer(&request, &state));
+            // Before the reply, so that the controller may send the next request.
+            drop(running);
+            slow.output.send(&protocol::reply(&request.id, answer));
         });
     }
 
@@ -258,7 +277,7 @@ impl Agent {
     /// Ends everything that this agent started. Called when the controller has closed the pipe.
     fn end(&mut self) {
         let _ = self.cpu_latency.release();
-        locked(&self.builds).clear();
+        locked(&self.commands).clear();
         self.processes.end_all(Duration::from_secs(5));
         if let Some(sampling) = self.sampling.take() {
             // The controller is gone, so an error such as a full disk has no recipient.
@@ -266,6 +285,49 @@ impl Agent {
         }
         self.shared_memory.end();
         self.cgroups.remove();
+    }
+}
+
+/// Checks the protocol before the other fields, which may differ in another version.
+fn check_version(hello: &Value) -> Result<(), Problem> {
+    match hello.get("protocol") {
+        Some(version) if *version == json!(protocol::VERSION) => Ok(()),
+        version => Err(Problem::new(
+            Kind::Protocol,
+            format!(
+                "protocol: the controller has {}, this agent has {}; build the agent of the \
+                 controller's version (`make agent`), or on another host, use the same version of \
+                 wattwire",
+                version.unwrap_or(&Value::Null),
+                protocol::VERSION
+            ),
+        )),
+    }
+}
+
+/// The parts of the agent that a request in a thread uses.
+struct Slow {
+    cache: Cache,
+    output: Output,
+    commands: Controls,
+}
+
+impl Slow {
+    fn answer(&self, request: &Request, state: &Path) -> Answer {
+        match request.op.as_str() {
+            "command" => command::command(request.arguments()?, state, &self.commands),
+            "connects" => servers::connects(&request.arguments()?),
+            "list" => files::list(&request.arguments()?),
+            "remove" => files::remove(&request.arguments()?, &self.cache.attempts()),
+            _ => {
+                let builder = Builder {
+                    cache: self.cache.clone(),
+                    output: self.output.clone(),
+                    controls: self.commands.clone(),
+                };
+                builder.build(&request.arguments()?)
+            }
+        }
     }
 }
 
@@ -277,18 +339,4 @@ fn clock_answer(request: &protocol::Clock) -> Answer {
             Err(Problem::usage(message))
         }
     }
-}
-
-/// Replies with a chunk of a file: its bytes, their sha256, and the size of the file.
-fn fetch(request: &protocol::Fetch) -> Answer {
-    use std::os::unix::fs::FileExt;
-    let io = |error| Problem::io("fetch", &request.path, &error);
-    let file = std::fs::File::open(&request.path).map_err(io)?;
-    let size = file.metadata().map_err(io)?.len();
-    let bytes = request.bytes.min(FETCH_BYTES_MAX).min(size.saturating_sub(request.offset));
-    let mut chunk = vec![0; bytes as usize];
-    file.read_exact_at(&mut chunk, request.offset).map_err(io)?;
-    let sha256 = cache::hex(&<sha2::Sha256 as sha2::Digest>::digest(&chunk));
-    let base64 = base64::engine::general_purpose::STANDARD.encode(&chunk);
-    Ok::<Value, Problem>(json!({"base64": base64, "size": size, "sha256": sha256}))
 }

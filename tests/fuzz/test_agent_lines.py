@@ -33,7 +33,12 @@ REQUESTS: tuple[dict[str, Any], ...] = (
     {"op": "sample_stop"},
     {"op": "clock", "count": 2},
     {"op": "fetch", "path": "nothing/here", "offset": 0, "bytes": 100},
-    {"op": "hello", "protocol": 2, "state": "state"},
+    {"op": "hello", "protocol": 3, "state": "state"},
+    {"op": "remove", "path": "/nothing/here"},
+    {"op": "which", "names": ["sh", "/bin/sh"]},
+    {"op": "connects", "address": "127.0.0.1", "port": 1, "timeout_ms": 10},
+    {"op": "disk", "path": "/nothing/here"},
+    {"op": "addresses"},
     {"op": "spawn", "process": "p", "run": "fuzz0", "argv": 5, "env": {}, "stdout": "lines",
      "stderr": "err"},
 )  # fmt: skip
@@ -91,7 +96,7 @@ def line(seed: int) -> bytes:
 
 def test_every_line_gets_one_reply_of_the_protocol(cases: Cases, tmp_path: Path) -> None:
     agent = Agent(tmp_path)
-    hello = {"id": 0, "op": "hello", "protocol": 1, "state": str(tmp_path / "state")}
+    hello = {"id": 0, "op": "hello", "protocol": 2, "state": str(tmp_path / "state")}
     assert agent.ask([json.dumps(hello).encode()])[0]["ok"]
     seeds = list(cases(4_000))
     for first in range(0, len(seeds), BATCH):

@@ -95,7 +95,7 @@ def emulated(emulator: str, agent: Path, tmp_path: Path) -> Iterator[Emulated]:
 @pytest.mark.slow
 @pytest.mark.timeout(HANG_S)
 def test_the_agent_for_arm_says_what_it_is_and_starts_things(emulated: Emulated) -> None:
-    hello = emulated.ask("hello", protocol=1, state=str(emulated.folder / "state"))
+    hello = emulated.ask("hello", protocol=2, state=str(emulated.folder / "state"))
     assert hello["ok"], hello
     assert {"host_state", "proc_cpu"} <= {meter["name"] for meter in hello["meters"]}
     facts = {f["key"]: f["value"] for f in emulated.ask("fingerprint")["facts"]}

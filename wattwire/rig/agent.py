@@ -18,7 +18,7 @@ from typing import Any
 from wattwire.model.errors import AgentLostError, WattwireError
 from wattwire.rig.programs import find_program
 
-PROTOCOL = 1
+PROTOCOL = 2
 REQUEST_TIMEOUT_S = 60.0
 _LOST: dict[str, Any] = {"event": "agent_lost"}
 

@@ -9,6 +9,12 @@ pub fn boot_id(tree: &Tree) -> String {
     tree.text("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
+/// Returns the identity of the time namespace, or an empty text on a kernel without them.
+pub fn time_namespace() -> String {
+    let link = std::fs::read_link("/proc/self/ns/time").unwrap_or_default();
+    link.to_string_lossy().into_owned()
+}
+
 /// Returns the rights of this agent beyond those of an ordinary user.
 pub fn rights(cgroups: &Cgroups) -> Value {
     // SAFETY: plain system call.

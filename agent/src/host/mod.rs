@@ -1,13 +1,18 @@
-//! Access to this host: its clocks, facts, load and free ports, and the files that meters read.
+//! Access to this host: its clocks, facts, load, programs, disks and network, and the files that
+//! meters read.
 
+pub mod addresses;
 pub mod bpf;
 pub mod clock;
 pub mod cpu_latency;
 pub mod cpu_times;
+pub mod disk;
 pub mod fingerprint;
 pub mod load;
 pub mod others;
 pub mod perf;
 pub mod ports;
+pub mod programs;
+pub mod servers;
 pub mod tree;
 pub mod tree_file;

@@ -1,9 +1,11 @@
 //! Starts processes through a guard, tracks them as trees, and cleans up after them.
 
 pub mod attach;
+pub mod bounded;
 pub mod census;
 pub mod cgroup;
 pub mod clean;
+pub mod command;
 pub mod guard;
 pub mod launch;
 pub mod members;

@@ -56,10 +56,14 @@ impl Drop for CappedFile {
 /// Called for each line with its reception time in ns and its text without the line end.
 pub type OnLine = Box<dyn FnMut(i64, &str) + Send>;
 
+pub type OnBytes = Box<dyn FnMut(&[u8]) + Send>;
+
 /// The destination of a process's output.
 pub enum Sink {
     File(CappedFile),
     Lines(OnLine),
+    /// Called with each part of the output, without a limit.
+    Bytes(OnBytes),
 }
 
 /// A stream with its incomplete last line.
@@ -93,6 +97,7 @@ impl Stream {
         }
         match &mut self.sink {
             Sink::File(file) => file.write(&buffer[..length]),
+            Sink::Bytes(on_bytes) => on_bytes(&buffer[..length]),
             Sink::Lines(on_line) => {
                 self.partial.extend_from_slice(&buffer[..length]);
                 let ended = self.fd.is_none() || self.partial.len() > LINE_BYTES_MAX;

@@ -57,7 +57,7 @@ impl Agent {
         let (hello, events) = (Value::Null, Vec::new());
         let mut agent = Agent { child, stdin, stdout, next: 0, events, hello, folder };
         let state = agent.folder.join("state");
-        agent.hello = agent.request("hello", json!({"protocol": 1, "state": state}));
+        agent.hello = agent.request("hello", json!({"protocol": 2, "state": state}));
         agent
     }
 
