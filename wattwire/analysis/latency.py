@@ -16,6 +16,7 @@ from wattwire.analysis.dataset import Evidence, unanswered
 from wattwire.model.deliveries import announced, deliveries, infinite
 from wattwire.model.deployment import deployment_of_run
 from wattwire.model.derived import FloatArray
+from wattwire.model.hosts.clocks import clocks_of_run
 from wattwire.model.validity import CONDITION_CODES
 from wattwire.store import Messages
 
@@ -40,9 +41,9 @@ def series_of(
 
     `lost` is the number of losses in the summary, over the whole window. Sender and time are
     unknown for losses beyond the senders' records. If `with_warm_up` is true, `values_us` includes
-    the warm-up, and `warm_up_us` is empty.
+    the warm-up, and `warm_up_us` is empty. The times of hosts with other clocks are corrected.
     """
-    flows = deployment_of_run(run).flows
+    flows, messages = deployment_of_run(run).flows, messages.on_one_clock(clocks_of_run(run))
     known_senders = announced(messages.origins, flows)
     due_parts, warm_up_parts, recorded_lost = [], [np.empty(0)], 0
     for part in messages.parts():

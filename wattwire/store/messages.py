@@ -6,12 +6,14 @@ the results of the parts add up to the result of the whole run.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 
+from wattwire.model.hosts.clocks import ONE_CLOCK, NodeClocks
 from wattwire.model.sample_codes import KINDS
 from wattwire.store.files import readable_table
 
@@ -39,6 +41,7 @@ class Messages:
                 pl.col("kind").replace_strict(names, default=None, return_dtype=pl.String)
             )
         self._part_records, self._path = part_records, path
+        self._clocks = ONE_CLOCK
         # Records that fit into one part are read and counted at once.
         head = self._frame.head(part_records + 1).collect()
         self._whole = head if head.height <= part_records else None
@@ -57,6 +60,12 @@ class Messages:
         with readable_table(path):
             return cls(pl.scan_parquet(path, glob=False), part_records, path)
 
+    def on_one_clock(self, clocks: NodeClocks) -> Messages:
+        """Return the same messages with all times on the reference clock of `clocks`."""
+        converted = copy.copy(self)
+        converted._clocks = clocks
+        return converted
+
     @functools.cached_property
     def origins(self) -> frozenset[tuple[int, int, str]]:
         """Return the distinct (node, sender, kind) of all records."""
@@ -64,14 +73,17 @@ class Messages:
         return frozenset(records.select(_ORIGIN).unique().iter_rows())
 
     def parts(self) -> Iterator[pl.DataFrame]:
-        """Yield frames of all records by ascending counters; each counter is in one frame."""
+        """Yield frames of all records by ascending counters; each counter is in one frame.
+
+        The times are those of the file, or of one clock (`on_one_clock`).
+        """
         if self._whole is not None:
-            yield self._whole
+            yield self._clocks.converted(self._whole)
             return
         for low, high in self._spans():
             with readable_table(self._path):
                 part = self._frame.filter(pl.col("counter").is_between(low, high)).collect()
-            yield part
+            yield self._clocks.converted(part)
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         """Yield the first and the last counter of each part.

@@ -10,6 +10,7 @@ import pytest
 from wattwire.analysis.latency import series_of
 from wattwire.model.deliveries import deliveries
 from wattwire.model.deployment import deployment_of_run
+from wattwire.model.hosts.clocks import ClockRelation, Exchange, clocks_of_run
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.results import delivery
@@ -23,6 +24,8 @@ PAIRS = {
     "pingpong": ("pong", "ping"),
     "action": ("action_server", "action_client"),
 }
+
+LATE_NS = 60_000_000
 
 
 def node(number, role):
@@ -118,3 +121,42 @@ def test_all_losses_and_failures_counted_are_infinite_in_the_whole_windows_serie
     assert expected["latency_us"].is_infinite().sum() == lost
     assert expected["failed"].sum() == sum(pair.failed for pair in pairs)
     assert len(expected) == sum(pair.sent for pair in pairs)
+
+
+@pytest.mark.parametrize("pattern", PAIRS)
+@pytest.mark.parametrize("seed", range(4))
+def test_latencies_do_not_depend_on_the_clocks_of_the_hosts(pattern, seed):
+    nodes, messages = sent_and_received(seed, pattern)
+    document, far = on_two_hosts(nodes, pattern)
+    shift_ns = pl.lit(far.offset_ns(0))
+    own = {name: pl.col(name) + shift_ns for name in ("intended_ns", "begin_ns", "end_ns")}
+    is_far = pl.col("node") == (1 if pattern == "topic" else 0)
+    is_carried = (pl.col("kind") == "message") & (pl.col("sender") != pl.col("node"))
+    moved = messages.with_columns(
+        pl.when(is_far & ~is_carried if name == "begin_ns" else is_far).then(time).otherwise(name)
+        for name, time in own.items()
+    )  # fmt: skip
+
+    clocks = clocks_of_run(document)
+    flows = flows_of(nodes)
+    tallied = delivery.tallied(Messages.of(moved).on_one_clock(clocks), flows, LATE_NS)
+    assert tallied == delivery.tallied(Messages.of(messages), flows, LATE_NS)
+    series = series_of(Messages.of(moved), document, 0)
+    assert np.array_equal(
+        series.values_us, series_of(Messages.of(messages), {**document, "hosts": {}}, 0).values_us
+    )
+    if pattern == "topic":
+        uncorrected = series_of(Messages.of(moved), {**document, "hosts": {}}, 0)
+        assert not np.array_equal(uncorrected.values_us, series.values_us)
+
+
+def on_two_hosts(nodes, pattern):
+    """Return the document of a run whose last receiver is on a host with another clock."""
+    far = ClockRelation("far", Exchange(0, 1_000 * 10**9, 40_000, 64, "udp"))
+    hosts = {"local": ClockRelation("near"), "edge": far}
+    entries = [{"node": n.node, "role": n.role, "process": f"node-{n.node}"} for n in nodes]
+    deployment = deployment_of_run({"nodes": entries}).to_json()
+    deployment["hosts"] = tuple(hosts)
+    deployment["processes"][1 if pattern == "topic" else 0]["host"] = "edge"
+    stored = {name: {"clock": relation.to_json()} for name, relation in hosts.items()}
+    return {"nodes": entries, "deployment": deployment, "hosts": stored}, far

@@ -1,0 +1,1 @@
+"""Value types of the hosts of a run."""
