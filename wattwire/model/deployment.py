@@ -16,11 +16,14 @@ from pathlib import PurePath
 from typing import Any
 
 from wattwire.model.errors import UsageError
+from wattwire.model.rig.rig import ANY_SERVICE
 from wattwire.model.treatment import Treatment
 
 PIPELINE = "pipeline"
 RELAYED = "relay"
 """Kind of the records of relayed messages (C-25)."""
+SENDER, RECEIVER, RELAY = "sender", "receiver", "relay"
+"""Words of placements for the roles at the first, last and other positions of a path."""
 HOST = "local"
 """Name of the host on which all processes run."""
 NODE, SERVICE, BRIDGE, ATTACHED, COMMAND = "node", "service", "bridge", "attached", "command"
@@ -136,6 +139,10 @@ class Pattern:
             return 0
         return relays + 1 if role == self.receiver else index + 1
 
+    def position(self, role: str) -> str:
+        """Return the word of placements for a role: SENDER, RECEIVER or RELAY."""
+        return {self.sender: SENDER, self.receiver: RECEIVER}.get(role, RELAY)
+
     def title(self) -> str:
         """Return the roles as text, such as "one publisher, and nodes with the role client"."""
         words = [
@@ -180,6 +187,10 @@ PATTERNS = {
     )
 }
 """Patterns by name. An entry is all that a new combination of existing roles needs."""
+
+
+PLACED = frozenset({*ROLES, SENDER, RECEIVER, RELAY, ANY_SERVICE})
+"""Keys of every placement. The names of service processes are further keys."""
 
 
 def has_replies(pattern: object) -> bool:

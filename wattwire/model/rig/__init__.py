@@ -1,0 +1,29 @@
+"""Rigs: the hosts, networks and placements of a campaign."""
+
+from wattwire.model.rig.parsing import read_rig
+from wattwire.model.rig.rig import (
+    KINDS,
+    LOCAL,
+    NATIVE,
+    NETNS,
+    ONE_HOST,
+    SSH,
+    HostSpec,
+    NetworkSpec,
+    PlacementSpec,
+    Rig,
+)
+
+__all__ = [
+    "KINDS",
+    "LOCAL",
+    "NATIVE",
+    "NETNS",
+    "ONE_HOST",
+    "SSH",
+    "HostSpec",
+    "NetworkSpec",
+    "PlacementSpec",
+    "Rig",
+    "read_rig",
+]
