@@ -38,7 +38,7 @@ def exchange_at(controller_ns, offset_ns, drift=0, out_ns=20_000, back_ns=20_000
         (arrived_ns + replied_ns) // 2,
         (received_ns - sent_ns) - (replied_ns - arrived_ns),
         64,
-        "udp",
+        "datagrams",
     )
 
 

@@ -152,7 +152,7 @@ def test_latencies_do_not_depend_on_the_clocks_of_the_hosts(pattern, seed):
 
 def on_two_hosts(nodes, pattern):
     """Return the document of a run whose last receiver is on a host with another clock."""
-    far = ClockRelation("far", Exchange(0, 1_000 * 10**9, 40_000, 64, "udp"))
+    far = ClockRelation("far", Exchange(0, 1_000 * 10**9, 40_000, 64, "datagrams"))
     hosts = {"local": ClockRelation("near"), "edge": far}
     entries = [{"node": n.node, "role": n.role, "process": f"node-{n.node}"} for n in nodes]
     deployment = deployment_of_run({"nodes": entries}).to_json()

@@ -1,0 +1,163 @@
+"""Test exchanges with simulated agents, and with an agent in a time namespace."""
+
+import os
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+import pytest
+
+from wattwire.hosts import clocks
+from wattwire.rig.agent import AgentClient, AgentError, find_agent
+
+SECOND = 1_000_000_000
+
+
+class SimulatedAgent:
+    """An agent whose clock has an offset, behind a path with random and asymmetric delays."""
+
+    def __init__(self, offset_ns, seed=1, least_ns=10_000, share_out=0.5):
+        self.hello = {"boot_id": "far", "time_namespace": "time:[1]"}
+        self.now_ns, self.offset_ns = 100 * SECOND, offset_ns
+        self.requests, self._roll = [], random.Random(seed)
+        self._least_ns, self._share_out = least_ns, share_out
+
+    def monotonic_ns(self):
+        return self.now_ns
+
+    def request(self, operation, **arguments):
+        self.requests.append(operation)
+        if operation != "clock":
+            raise AgentError(operation, "usage", "unknown")
+        delay_ns = self._least_ns + round(self._roll.expovariate(1 / 90_000))
+        self.now_ns += round(delay_ns * self._share_out)
+        arrived_ns = self.now_ns + self.offset_ns
+        self.now_ns += 700
+        replied_ns = self.now_ns + self.offset_ns
+        self.now_ns += delay_ns - round(delay_ns * self._share_out)
+        return {"triples": [{"monotonic_ns": arrived_ns, "monotonic_after_ns": replied_ns}]}
+
+
+@pytest.fixture
+def simulated(monkeypatch):
+    def start(*arguments, **named):
+        agent = SimulatedAgent(*arguments, **named)
+        monkeypatch.setattr(clocks.time, "monotonic_ns", agent.monotonic_ns)
+        return agent
+
+    return start
+
+
+@pytest.mark.parametrize("share_out", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("offset_ns", [0, 1_000 * SECOND, -3 * SECOND])
+def test_the_planted_offset_is_within_the_band(simulated, offset_ns, share_out):
+    agent = simulated(offset_ns, share_out=share_out)
+    result = clocks.exchange(agent)
+    assert abs(result.offset_ns - offset_ns) <= result.band_ns
+    assert (result.count, result.way) == (64, "pipe")
+    assert 10_000 <= result.round_trip_ns < 100_000  # of the shortest of the 64
+
+
+def test_the_relation_has_an_exchange_before_and_after_the_run(simulated):
+    agent = simulated(5 * SECOND)
+    relation = clocks.relate(agent)
+    agent.now_ns += 60 * SECOND
+    agent.offset_ns += 1_200_000  # 20 ppm
+    relation = clocks.relate_again(relation, agent)
+    assert relation.clock == "far time:[1]"
+    assert float(relation.drift) == pytest.approx(20e-6, abs=2e-6)
+    assert relation.change_ns() is None
+
+
+def test_a_clock_that_was_set_back_is_detected(simulated):
+    agent = simulated(5 * SECOND)
+    relation = clocks.relate(agent)
+    agent.now_ns += 10 * SECOND
+    agent.offset_ns -= SECOND
+    assert clocks.relate_again(relation, agent).change_ns() == pytest.approx(-SECOND, abs=200_000)
+
+
+def test_a_host_with_the_controllers_clock_needs_no_exchange(simulated):
+    agent = simulated(0)
+    boot_id, namespace = clocks.own_clock().split(" ")
+    agent.hello = {"boot_id": boot_id, "time_namespace": namespace}
+    relation = clocks.relate_again(clocks.relate(agent), agent)
+    assert (relation.before, relation.band_ns, agent.requests) == (None, 0, [])
+
+
+def test_the_pipe_is_used_where_the_host_does_not_answer_by_udp(simulated):
+    agent = simulated(7 * SECOND)
+    assert clocks.exchange(agent, "127.0.0.1").way == "pipe"
+    assert agent.requests[0] == "clock_listen"
+
+
+class Responder:
+    """An agent that answers datagrams as PROTOCOL.md describes, but not every one."""
+
+    def __init__(self, offset_ns, losses):
+        self.offset_ns, self._losses = offset_ns, set(losses)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def request(self, operation, **arguments):
+        if operation == "clock_listen":
+            self._socket.bind((arguments["address"], 0))
+            threading.Thread(target=self._answer, daemon=True).start()
+            return {"port": self._socket.getsockname()[1]}
+        if operation == "clock":
+            now_ns = time.monotonic_ns() + self.offset_ns
+            return {"triples": [{"monotonic_ns": now_ns, "monotonic_after_ns": now_ns}]}
+        assert operation == "clock_close"
+        return {"closed": True}
+
+    def _answer(self):
+        while True:
+            datagram, sender = self._socket.recvfrom(64)
+            magic, number, *zeros = struct.unpack("<8sQqq", datagram)
+            assert (magic, zeros) == (b"WWCLOCK1", [0, 0])
+            now_ns = time.monotonic_ns() + self.offset_ns
+            if number not in self._losses:
+                reply = struct.pack("<8sQqq", magic, number, now_ns, now_ns)
+                self._socket.sendto(b"x", sender)  # not a reply
+                self._socket.sendto(reply, sender)
+
+
+@pytest.mark.parametrize(
+    ("losses", "way", "count"),
+    [
+        ((), "datagrams", 64),
+        ((1, 5), "datagrams", 62),
+        (range(3), "pipe", 64),
+        (range(4, 13), "pipe", 64),
+    ],
+)
+def test_datagrams_may_be_lost_but_not_too_many(losses, way, count):
+    agent = Responder(-9 * SECOND, losses)
+    result = clocks.exchange(agent, "127.0.0.1")
+    assert (result.way, result.count) == (way, count)
+    assert abs(result.offset_ns + 9 * SECOND) <= result.band_ns
+
+
+def in_time_namespace():
+    argv = ["unshare", "--time", "--monotonic", "1000", "--boottime", "1000", "--fork"]
+    if os.geteuid():
+        argv[1:1] = ["--user", "--map-root-user"]
+    can = shutil.which("unshare") and subprocess.run([*argv, "true"], check=False).returncode == 0
+    return argv if can else None
+
+
+def test_the_offset_of_a_time_namespace_is_found(tmp_path):
+    prefix = in_time_namespace()
+    if prefix is None:
+        pytest.skip("time namespaces need CAP_SYS_ADMIN or user namespaces")
+    agent = AgentClient(tmp_path, command=[*prefix, str(find_agent()), "serve"])
+    try:
+        relation = clocks.relate_again(clocks.relate(agent), agent)
+    finally:
+        agent.close()
+    assert (
+        abs(relation.offset_ns(relation.after.controller_ns) - 1_000 * SECOND) <= relation.band_ns
+    )
