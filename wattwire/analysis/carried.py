@@ -24,7 +24,7 @@ WHAT = "messages in a run"
 
 def share_of(name: str) -> float | None:
     """Return the quantile of a percentile column (0.99 for latency_p99_us); None for others."""
-    quantile = re.fullmatch(r"latency_p(\d+)_us", name)
+    quantile = re.fullmatch(r"(?:latency|delay_variation)_p(\d+)_us", name)
     return int(quantile[1]) / 10 ** len(quantile[1]) if quantile else None
 
 

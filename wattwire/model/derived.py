@@ -79,7 +79,7 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
     has_infinite = lost + np.nan_to_num(failed) > 0
     added = {name: v for name, v in derived(frame).items() if name not in frame.columns}
     for name in frame.columns:
-        if name.startswith("latency_p") and "." not in name:
+        if name.startswith(("latency_p", "delay_variation_p")) and "." not in name:
             values = column(frame, name)
             added[name] = np.where(np.isnan(values) & has_infinite, math.inf, values)
     return frame.with_columns([pl.Series(name, values) for name, values in added.items()])

@@ -225,6 +225,30 @@ _REGISTRY: tuple[Metric, ...] = (
         title="mean latency",
         lists=((OFFERED, 70),),
     ),
+    Metric(
+        "delay_variation_p50_us",
+        "µs",
+        "measured",
+        "median of latency minus the smallest latency of the stream in the run (RFC 5481)",
+        also=r"delay_variation_p50(_[nu]s)?",
+        title="median delay variation",
+        lists=((OFFERED, 72),),
+    ),
+    Metric(
+        "delay_variation_p99_us",
+        "µs",
+        "measured",
+        "99th percentile of latency minus the smallest latency of the stream in the run (RFC 5481)",
+        also=r"delay_variation(_p99)?(_[nu]s)?",
+        title="99th percentile of delay variation",
+        lists=((OFFERED, 74),),
+    ),
+    Metric(
+        "clock_band_us",
+        "µs",
+        "bound",
+        "largest error of one-way latencies: the bands of both hosts' clocks; 0 on one clock",
+    ),
     Metric("response_p50_us", "µs", "measured", "median time from the due time to the reply"),
     Metric(
         "schedule_late_p50_us", "µs", "measured", "median lateness of senders against the schedule"

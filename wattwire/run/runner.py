@@ -13,6 +13,7 @@ from typing import Any
 
 from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.model.deployment import Deployment
+from wattwire.model.hosts.clocks import ClockRelation, NodeClocks
 from wattwire.model.setting_purposes import TLS
 from wattwire.model.study import TRACED, Study
 from wattwire.model.verdict import Outcome, Reason, Verdict
@@ -59,6 +60,8 @@ class RunRecord:
     leftovers: list[str] = field(default_factory=list)
     sampling: dict[str, Any] = field(default_factory=dict)
     clocks: dict[str, Any] = field(default_factory=dict)
+    clock_relations: dict[str, ClockRelation] = field(default_factory=dict)
+    """Host → relation of its clock to the controller's; empty without a rig."""
     tracing: syscalls.Way | None = None
     """How this run counts system calls; None for all other runs."""
     interrupted: bool = False
@@ -69,6 +72,12 @@ class RunRecord:
     """Number of CPUs of the host on which the nodes ran."""
     tick_ns: int = TICK_NS
     """Clock tick (ns) of that host, in which it counts steal."""
+
+    def clocks_of_nodes(self) -> NodeClocks | None:
+        """Return the clocks of the nodes, or None without a rig."""
+        if not self.clock_relations:
+            return None
+        return NodeClocks.of(self.clock_relations, self.deployment)
 
 
 class OneRun:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from wattwire.model.hosts.clocks import clock_reasons
 from wattwire.model.validity import (
     MISSED_TICKS,
     OTHER_LOAD,
@@ -53,6 +54,7 @@ def judge(
     reasons = list(record.reasons)
     reasons += _judge_counts(done)
     reasons += _judge_suspend(record)
+    reasons += clock_reasons(record.clock_relations)
     figures: dict[str, float | None] = {}
     if readings is not None and record.window.get("end_ns"):
         figures = machine_figures(readings, record)

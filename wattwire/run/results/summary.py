@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.design import UNSAMPLED, PlannedRun
+from wattwire.model.hosts.clocks import ONE_CLOCK
 from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
@@ -116,7 +117,8 @@ class Collected:
                 reasons.append(Reason(Verdict.FAILED, "sample_file", text))
         self._without_records = [n.node for n in record.nodes if n.node not in samples]
         write_batches(self._batches(samples), pl.Schema(MESSAGE_SCHEMA), self._messages_path)
-        return Messages.at(self._messages_path), reasons
+        messages = Messages.at(self._messages_path)
+        return messages.on_one_clock(record.clocks_of_nodes() or ONE_CLOCK), reasons
 
     @property
     def _messages_path(self) -> Path:
@@ -130,8 +132,12 @@ class Collected:
         if (not warm_up and end_ns is None) or not any(node.sends for node in nodes):
             return batches
         sender_samples = {node.node: samples.get(node.node, []) for node in nodes if node.sends}
+        clocks = self.record.clocks_of_nodes() or ONE_CLOCK
         counted = counted_calls(
-            lambda: message_batches(*identity, sender_samples), nodes, warm_up, end_ns
+            lambda: map(clocks.converted, message_batches(*identity, sender_samples)),
+            nodes,
+            warm_up,
+            end_ns,
         )
         return (flag_calls(batch, counted) for batch in batches)
 
@@ -197,6 +203,7 @@ class Collected:
             late_after_ns,
             period_ns(self.planned.treatment) if one_way else 0,
             self._without_records,
+            record.clocks_of_nodes(),
         )
         counts: dict[str, int | None] = {**tally.counts}
         latency = {**tally.latency}
@@ -216,7 +223,7 @@ class Collected:
         if not window.get("end_ns"):
             return row
         row |= latency
-        row |= tally.lateness
+        row |= tally.lateness | tally.between_clocks
         begin_ns = window["cost_begin_ns"]
         sent = row["sent"]
         flows, counted_span_ns = record.deployment.flows, (begin_ns, self._counted_end_ns())
