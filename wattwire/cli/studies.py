@@ -11,6 +11,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
+from wattwire.catalog.rigs import load_rig
 from wattwire.cli.quantities import duration_s, share_of_all, size_bytes
 from wattwire.design import expand
 from wattwire.model.answerable import check_baselines
@@ -19,6 +20,7 @@ from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study import (
     LEVEL_TYPES,
+    RIG,
     TOP_KEYS,
     Plan,
     Study,
@@ -58,6 +60,10 @@ def add_options(verb: argparse.ArgumentParser) -> None:
         dest="changes",
         help="change the study, e.g. payload_bytes=1024, clients=[1,4] or plan.blocks=2",
     )
+    verb.add_argument(
+        "--rig", metavar="FILE",
+        help="a file with hosts, networks and placements, to run the nodes on several hosts",
+    )  # fmt: skip
     add_warm_up(verb)
     verb.add_argument(
         "--only", metavar="EXPR",
@@ -130,6 +136,8 @@ def loaded(
     changes += ["validity.look=true"] if getattr(options, "look", False) else []
     name, path, document = load(catalog, options.study, preset, changes)
     refuse_calls_of_none(document, options.warmup)
+    if options.rig:
+        document = {**document, RIG: dict(load_rig(Path(options.rig), catalog).document)}
     return name, path, document
 
 
@@ -148,6 +156,8 @@ def load(
         raise UsageError(
             f"{path}: {EXEC}: a study measures cells; use `wattwire exec -- COMMAND` instead"
         )
+    if RIG in full_document:
+        raise UsageError(f"{path}: {RIG}: a study names no hosts; write a file for --rig FILE")
     document = apply_preset(full_document, preset, str(path))
     stages = [document]
     settings = {name for middleware in catalog.middleware.values() for name in middleware.settings}

@@ -32,6 +32,7 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
             continue
         variant = study.variants.get(str(varied.get(FACTOR)))
         fixed = variant.over(held) if variant else held
+        fixed = _with_joining_network(study, varied, fixed)
         pairs.append((Treatment.of(varied, fixed), _excluded(varied, study.excludes)))
     if not pairs:
         raise UsageError(
@@ -44,6 +45,17 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
             f"treatment ({len(pairs)})"
         )
     return pairs
+
+
+def _with_joining_network(
+    study: Study, varied: dict[str, Level], fixed: dict[str, Level]
+) -> dict[str, Level]:
+    """Return the fixed levels; a study without a network gets one that joins the placement."""
+    if not study.rig.networks or "network" in {**study.factors, **study.fixed}:
+        return fixed
+    placement = study.rig.placements.get(str({**fixed, **varied}.get("placement")))
+    network = study.rig.network_of(placement.hosts.values()) if placement else ""
+    return {**fixed, "network": network or fixed["network"]}
 
 
 def _excluded(varied: dict[str, Level], excludes: tuple[dict[str, Any], ...]) -> str | None:

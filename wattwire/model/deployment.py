@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import Any
 
 from wattwire.model.errors import UsageError
-from wattwire.model.rig.rig import ANY_SERVICE
+from wattwire.model.rig.rig import ANY_SERVICE, ONE_HOST, Rig
 from wattwire.model.treatment import Treatment
 
 PIPELINE = "pipeline"
@@ -446,11 +446,42 @@ def role_of_column(name: str, stem: str) -> str | None:
     return parts[0] if is_of_node and name != ".".join(parts) else None
 
 
-def deployment_of(
-    treatment: Treatment, cells: Mapping[str, str], services: Sequence[str] = ()
-) -> Deployment:
-    """Return the deployment of a treatment. `cells` maps each role to the name of its cell."""
+def hosts_of_roles(treatment: Treatment, rig: Rig) -> dict[str, str | None]:
+    """Return role → host. The host is None if the treatment's placement does not name it."""
     pattern = PATTERNS[str(treatment["pattern"])]
+    if not rig.is_from_file:
+        return dict.fromkeys(pattern.roles, HOST)
+    placement = rig.placements[str(treatment["placement"])]
+    return {role: placement.host_of_role(role, pattern) for role in pattern.roles}
+
+
+def hosts_of_services(
+    treatment: Treatment, services: Sequence[str], rig: Rig
+) -> dict[str, str | None]:
+    """Return service → host. The host is None if the treatment's placement does not name it."""
+    if not rig.is_from_file:
+        return dict.fromkeys(services, HOST)
+    placement = rig.placements[str(treatment["placement"])]
+    return {service: placement.host_of_service(service) for service in services}
+
+
+def deployment_of(
+    treatment: Treatment,
+    cells: Mapping[str, str],
+    services: Sequence[str] = (),
+    rig: Rig = ONE_HOST,
+) -> Deployment:
+    """Return the deployment of a treatment on the hosts of its placement.
+
+    `cells` maps each role to the name of its cell. A deployment on several hosts has one link,
+    the treatment's network. Raises UsageError for a process without a host.
+    """
+    pattern = PATTERNS[str(treatment["pattern"])]
+    roles = hosts_of_roles(treatment, rig)
+    service_hosts = hosts_of_services(treatment, services, rig)
+    for name, host in (*roles.items(), *service_hosts.items()):
+        if host is None:
+            raise UsageError(f"placement {treatment['placement']} of {rig.source} lacks {name}")
     nodes: list[Node] = []
     counts = pattern.counts(treatment)
     relays = sum(counts[role] for role in pattern.path[1:-1])
@@ -459,9 +490,12 @@ def deployment_of(
             process = f"{role}-{index}"
             hop = pattern.hop(role, index, relays)
             nodes.append(Node(len(nodes), process, role, index, hop, cells[role]))
-    processes = [Process(node.process, NODE) for node in nodes]
-    processes += [Process(service, SERVICE) for service in services]
-    return Deployment(tuple(processes), tuple(nodes), flows_of(nodes, pattern))
+    processes = [Process(node.process, NODE, roles[node.role] or "") for node in nodes]
+    processes += [Process(name, SERVICE, host or "") for name, host in service_hosts.items()]
+    used = {process.host for process in processes}
+    hosts = tuple(host for host in rig.hosts if host in used)
+    links = (Link(str(treatment["network"]), hosts),) if len(hosts) > 1 else ()
+    return Deployment(tuple(processes), tuple(nodes), flows_of(nodes, pattern), hosts, links)
 
 
 def flows_of(nodes: Iterable[Node], pattern: Pattern) -> tuple[Flow, ...]:

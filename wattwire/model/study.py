@@ -17,6 +17,7 @@ from wattwire.model.output_requests import Shown, parse_shown
 from wattwire.model.paper_path import Walk, parse_walks
 from wattwire.model.paths import is_plain_name
 from wattwire.model.questions import Question, parse_questions
+from wattwire.model.rig import ONE_HOST, Rig, read_rig
 from wattwire.model.treatment import Level
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
 from wattwire.model.variants import CheckLevel, Variant, check_variants, parse_variants
@@ -28,7 +29,7 @@ LEVEL_TYPES: dict[str, type] = {
     "payload_bytes": int, "payload_encoding": str, "loop": str, "pacing": str,
     "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
     "outstanding_max": int, "action_feedback": int, "variant": str, "server_language": str,
-    "nodes": int, "cpu_latency_us": int,
+    "nodes": int, "cpu_latency_us": int, "network": str, "placement": str,
 }  # fmt: skip
 """Names of factors and fixed levels → their types. The manifest validates `settings.NAME`."""
 
@@ -75,8 +76,14 @@ TOP_KEYS = frozenset(
      "validity", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
      "awaits", "table", "figure", "ranking"}
 )  # fmt: skip
-STORED_KEYS = TOP_KEYS | {EXEC}
+RIG = "rig"
+"""Key of the document of the rig, which `wattwire run --rig` adds to the study."""
+STORED_KEYS = TOP_KEYS | {EXEC, RIG}
 """Keys of a stored study. Only `wattwire exec` writes the table [exec]."""
+RIG_FACTORS = ("network", "placement")
+"""Factors whose levels are names of the rig."""
+EACH = "each"
+"""Level of these factors that stands for all names of the rig."""
 
 SUBTABLES = (
     "factors", "fixed", "plan", "meters", "validity", "answers", "exclude", "include", "goal",
@@ -196,6 +203,7 @@ class Study:
     shown: Shown = Shown()
     awaits: frozenset[str] = frozenset()
     """Middleware and languages in the study that do not have a folder yet."""
+    rig: Rig = ONE_HOST
     request: Request | None = None
     """The command or the attached systems that `exec` measures instead of cells."""
     document: dict[str, Any] = field(default_factory=dict)
@@ -211,6 +219,9 @@ class Study:
         if self.request is not None:
             return {"pattern": PROCESSES}
         levels = {**DEFAULT_LEVELS, **self.fixed}
+        for factor, names in (("network", self.rig.networks), ("placement", self.rig.placements)):
+            if names:
+                levels.setdefault(factor, next(iter(names)))
         if not {"interval_s", "rate_hz"} & {*self.factors, *self.fixed}:
             levels["rate_hz"] = DEFAULT_RATE_HZ
         for factor, level in DEFAULT_COUNTS.items():
@@ -328,12 +339,11 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
     `check` returns the level of a factor, or raises UsageError for an invalid level.
     """
     _check_shapes(document, where)
-    factors = _factors(document.get("factors", {}), check, where)
-    fixed = {
-        key: check(key, level, f"{where}: fixed.{key}")
-        for key, level in document.get("fixed", {}).items()
-    }
-    study = Study(name, factors=factors, fixed=fixed)
+    rig = read_rig(document[RIG], f"{where}: {RIG}") if RIG in document else ONE_HOST
+    varied, held = _with_each(document.get("factors", {}), document.get("fixed", {}), rig, where)
+    factors = _factors(varied, check, where)
+    fixed = {key: check(key, level, f"{where}: fixed.{key}") for key, level in held.items()}
+    study = Study(name, factors=factors, fixed=fixed, rig=rig)
     plan = _plan_values(document.get("plan", {}), where)
     goal = document.get("goal")
     return replace(
@@ -432,6 +442,27 @@ def _check_baseline(study: Study, where: str) -> None:
 def _may_vary(name: object) -> bool:
     """Return whether `name` can be the name of a factor."""
     return isinstance(name, str) and (name in LEVEL_TYPES or name.startswith("settings."))
+
+
+def _with_each(
+    factors: Mapping[str, Any], fixed: Mapping[str, Any], rig: Rig, where: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return [factors] and [fixed] with all names of the rig as the levels of a factor EACH.
+
+    Without a rig, EACH remains as the only level. Raises UsageError if the rig has no names.
+    """
+    varied, held = dict(factors), dict(fixed)
+    for factor, names in zip(RIG_FACTORS, (rig.networks, rig.placements), strict=True):
+        if EACH not in (varied.get(factor), held.get(factor)):
+            continue
+        if rig.is_from_file and not names:
+            raise UsageError(
+                f'{where}: {factor}: found "{EACH}", but the rig has no {factor}; add '
+                f"[{factor}s.NAME] to the rig file"
+            )
+        held.pop(factor, None)
+        varied[factor] = list(names) or [EACH]
+    return varied, held
 
 
 def _factors(

@@ -15,6 +15,7 @@ from typing import Any
 from wattwire.catalog import Catalog
 from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.model.errors import AgentLostError, MissingError, UsageError
+from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.setting_keys import settings_last
 from wattwire.model.stored_study import ADDED_KEYS, PART
 from wattwire.model.study import Study, parse_frozen_study, parse_study
@@ -66,6 +67,8 @@ class Options:
     """Selects the requested treatments. The others are not built or listed."""
     only: str = ""
     """The option that excluded the other treatments, as typed, for the page."""
+    rig: Rig = ONE_HOST
+    """The rig of a new campaign. The study contains its document, so a resume reads it there."""
 
 
 class CampaignRunner:

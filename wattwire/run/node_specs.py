@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
 from wattwire.catalog import Cell, Middleware, home
-from wattwire.model.deployment import PATTERNS, ROLES, Deployment, deployment_of
+from wattwire.model.deployment import PATTERNS, ROLES, Deployment, Node, deployment_of
 from wattwire.model.errors import UsageError
 from wattwire.model.records import MESSAGE_RECORD
+from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.study import Plan
 from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import SETTLING, SETTLING_CALLS
@@ -115,11 +117,18 @@ def node_plans(
     middleware: Middleware,
     token: str,
     control: str = "",
+    rig: Rig = ONE_HOST,
+    addresses: Mapping[str, str] | None = None,
+    interfaces: Mapping[str, str] | None = None,
 ) -> tuple[Deployment, list[NodePlan]]:
-    """Return the deployment of a run, and its nodes in the order of their numbers."""
+    """Return the deployment of a run, and its nodes in the order of their numbers.
+
+    `addresses` and `interfaces` map each host to its address and its device in the network of the
+    run. A deployment on one host does not use them.
+    """
     pattern = PATTERNS[str(treatment["pattern"])]
     names = {role: cell.name for role, cell in cells.items()}
-    deployment = deployment_of(treatment, names, list(middleware.services))
+    deployment = deployment_of(treatment, names, list(middleware.services), rig)
     settings = middleware.effective_settings(treatment.settings)
     messages = scheduled_per_sender(treatment, plan, control)
     common = _common(treatment, plan, token, settings, messages)
@@ -137,6 +146,7 @@ def node_plans(
             **({"hop": node.hop} if pattern.has_positions else {}),
             "peers.nodes": deployment.other_side(node.node),
             "peers.count": len(deployment.neighbours(node.node)),
+            **_network_keys(deployment, node, addresses or {}, interfaces or {}),
             # Phases are spread evenly over a period because real senders are not synchronised.
             "phase_ns": period_ns(treatment) * node.index // counts[node.role] if node.sends else 0,
             "record.capacity": _capacity(
@@ -156,6 +166,26 @@ def node_plans(
             )
         )
     return deployment, nodes
+
+
+def _network_keys(
+    deployment: Deployment, node: Node, addresses: Mapping[str, str], interfaces: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the keys of clause C-38. On one host, they are those of the loopback device."""
+    if len(deployment.hosts) == 1:
+        return {
+            "host.address": HOST_ADDRESS,
+            "host.interface": HOST_INTERFACE,
+            "peers.addresses": [HOST_ADDRESS],
+        }
+    by_number = {other.node: other for other in deployment.nodes}
+    peers = (by_number[number] for number in deployment.neighbours(node.node))
+    host = deployment.host_of(node)
+    return {
+        "host.address": addresses[host],
+        "host.interface": interfaces[host],
+        "peers.addresses": list(dict.fromkeys(addresses[deployment.host_of(p)] for p in peers)),
+    }
 
 
 @functools.cache
@@ -192,10 +222,7 @@ def _common(
         "run": token,
         "pattern": PATTERNS[str(treatment["pattern"])].contract,
         "loop": treatment["loop"],
-        "host.address": HOST_ADDRESS,
-        "host.interface": HOST_INTERFACE,
         "peers.endpoints": [],
-        "peers.addresses": [HOST_ADDRESS],
         "period_ns": period_ns(treatment),
         "duration_ns": 0 if closed else round(plan.duration_s * SECOND_NS),
         "count": messages if closed else 0,

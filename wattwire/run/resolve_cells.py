@@ -17,6 +17,7 @@ from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements
 from wattwire.run.node_specs import needs
+from wattwire.run.placing import NETWORK, check_rig, level_gap, placing_gap, used_hosts
 from wattwire.run.results.syscalls import CALLS
 
 SEQ_BYTES = 8
@@ -50,6 +51,7 @@ def prepare(
     treatments; cells of other treatments are not resolved. Raise UsageError for a name that is not
     in the catalogue, MissingError if no treatment can be run.
     """
+    check_rig(study)
     for name in study.meters.use:
         if name not in catalog.meters:
             raise unknown(f"study {study.name}: meters.use", "meter", name, catalog.meters)
@@ -76,9 +78,9 @@ def prepare(
         treatment_catalog = catalogs.get(str(treatment.get(FACTOR)), catalog)
         chosen: dict[str, Cell] | None = None if study.request is None else {}
         reason = excluded or _awaited_gap(treatment, study, treatment_catalog)
-        reason = reason or _host_gap(treatment, builder)
+        reason = reason or _host_gap(treatment, builder) or level_gap(treatment, study.rig)
         if study.request is None and reason is None:
-            chosen, reason = _role_cells(treatment, treatment_catalog, builder, builds)
+            chosen, reason = _role_cells(treatment, study, treatment_catalog, builder, builds)
         if chosen is None:
             skipped.append((treatment, reason or "no cell"))
             continue
@@ -123,7 +125,11 @@ def _host_gap(treatment: Treatment, builder: Builder | None) -> str | None:
 
 
 def _role_cells(
-    treatment: Treatment, catalog: Catalog, builder: Builder | None, builds: dict[str, CellBuild]
+    treatment: Treatment,
+    study: Study,
+    catalog: Catalog,
+    builder: Builder | None,
+    builds: dict[str, CellBuild],
 ) -> tuple[dict[str, Cell] | None, str | None]:
     """Return (role → cell, None), or (None, reason).
 
@@ -131,7 +137,7 @@ def _role_cells(
     cells must then have the same wire format.
     """
     pattern = PATTERNS[str(treatment["pattern"])]
-    cell, reason = _choose(treatment, catalog, builder, builds)
+    cell, reason = _choose(treatment, study, catalog, builder, builds)
     if cell is None:
         return None, reason
     server_language = str(treatment.get("server_language") or cell.language)
@@ -142,7 +148,7 @@ def _role_cells(
             f"server_language = {server_language}, but pattern {pattern.name} has no server. "
             f"Remove server_language, or use a pattern with a server: {_names_with_replies()}"
         )
-    server, reason = _choose(treatment, catalog, builder, builds, server_language)
+    server, reason = _choose(treatment, study, catalog, builder, builds, server_language)
     if server is None:
         return None, reason
     wires = [role_cell.document.get("wire", "") for role_cell in (cell, server)]
@@ -156,6 +162,7 @@ def _role_cells(
 
 def _choose(
     treatment: Treatment,
+    study: Study,
     catalog: Catalog,
     builder: Builder | None,
     builds: dict[str, CellBuild],
@@ -193,7 +200,13 @@ def _choose(
     if not candidates:
         language = server_language or treatment["language"]
         return None, f"{treatment['middleware']} has no cell in {language}"
+    middleware_of_all = candidates[0].middleware
+    placing = placing_gap(treatment, middleware_of_all, study)
+    if placing:
+        return None, placing
     capabilities = needs(treatment)
+    if len(used_hosts(treatment, list(middleware_of_all.services), study.rig)) > 1:
+        capabilities.append(NETWORK)
     if server_language is not None:
         capabilities = [need for need in capabilities if need not in CLIENT_NEEDS]
     reasons: list[str] = []

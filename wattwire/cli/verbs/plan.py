@@ -341,6 +341,7 @@ def run_command(options: argparse.Namespace) -> str:
     """Return the shell command that runs the planned study."""
     arguments = ["wattwire", "run", options.study]
     arguments += ["--preset", options.preset] if options.preset else []
+    arguments += ["--rig", options.rig] if options.rig else []
     arguments += [word for change in options.changes for word in ("--set", change)]
     arguments += ["--warmup", options.warmup] if options.warmup else []
     arguments += ["--only", options.only] if options.only else []

@@ -116,10 +116,13 @@ def execute(
 
 def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
     study = _loaded(options, catalog, options.preset)
-    choose = studies.chooser(parse_study(study[0], study[2], str(study[1])), options.only, catalog)
+    parsed = parse_study(study[0], study[2], str(study[1]))
+    if parsed.rig.is_from_file:  # The runner would start all processes on this machine.
+        raise UsageError(f"--rig {options.rig}: runs on several hosts are not possible yet")
+    choose = studies.chooser(parsed, options.only, catalog)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{study[0]}-{stamp}")
-    runner_options = Options(choose=choose, only=options.only or "")
+    runner_options = Options(choose=choose, only=options.only or "", rig=parsed.rig)
     return begin(directory, catalog, progress, study, runner_options)
 
 
@@ -182,9 +185,9 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
     if options.study:
         _, _, document = _loaded(options, catalog, options.preset)
     elif any((options.preset, options.changes, options.only, options.warmup, options.variants,
-              options.confirm, options.look)):  # fmt: skip
+              options.confirm, options.look, options.rig)):  # fmt: skip
         raise UsageError(
-            "--resume uses the frozen study: --preset, --set, --only, --warmup, --variant, "
+            "--resume uses the frozen study: --preset, --set, --rig, --only, --warmup, --variant, "
             "--confirm and --look are allowed only for a new campaign"
         )
     runner = CampaignRunner(Campaign(Path(options.resume)), catalog, progress)

@@ -1,0 +1,89 @@
+"""Find the reason why a treatment cannot be placed on the hosts of its rig."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from wattwire.catalog import Middleware
+from wattwire.model.deployment import PATTERNS, hosts_of_roles, hosts_of_services
+from wattwire.model.errors import UsageError
+from wattwire.model.rig import Rig
+from wattwire.model.study import RIG_FACTORS, Study
+from wattwire.model.treatment import Treatment
+
+NETWORK = "network"
+"""Capability of cells whose nodes can run on several hosts (C-38)."""
+
+
+def check_rig(study: Study) -> None:
+    """Raise UsageError if the study needs a rig and has none, or a rig without placements."""
+    named = [factor for factor in RIG_FACTORS if factor in {**study.factors, **study.fixed}]
+    if named and not study.rig.is_from_file:
+        raise UsageError(
+            f"study {study.name}: {' and '.join(named)}: the levels are names of a rig, and there "
+            "is none. Add --rig FILE, such as --rig rigs/three.toml (docs/rigs.md)."
+        )
+    if study.request is None and study.rig.is_from_file and not study.rig.placements:
+        raise UsageError(
+            f"study {study.name}: the rig has no placement, so no process has a host. Add "
+            "[placements.NAME] to the rig file (docs/rigs.md)."
+        )
+
+
+def level_gap(treatment: Treatment, rig: Rig) -> str | None:
+    """Return the reason if the rig lacks the treatment's network or placement, else None."""
+    for factor, names in zip(RIG_FACTORS, (rig.networks, rig.placements), strict=True):
+        level = treatment.get(factor)
+        if rig.is_from_file and level is not None and level not in names:
+            return f"the rig has no {factor} {level} (it has: {', '.join(names) or 'none'})"
+    return None
+
+
+def placing_gap(treatment: Treatment, middleware: Middleware, study: Study) -> str | None:
+    """Return the reason if the middleware's processes cannot run on their hosts, else None."""
+    rig, services = study.rig, list(middleware.services)
+    if not rig.is_from_file:
+        return None
+    hosts = used_hosts(treatment, services, rig)
+    if None in hosts:
+        missing = ", ".join(_without_host(treatment, services, rig))
+        return f"placement {treatment['placement']} names no host for {missing}"
+    if len(hosts) == 1:
+        levels = [level for level in study.factors.get("network", ()) if level in rig.networks]
+        if levels and treatment["network"] != levels[0]:
+            return f"all nodes are on {hosts[0]}; the network carries nothing"
+        return None
+    return _network_gap(treatment, [host for host in hosts if host], middleware, rig)
+
+
+def used_hosts(treatment: Treatment, services: Sequence[str], rig: Rig) -> list[str | None]:
+    """Return the distinct hosts of a treatment's nodes and services; None for a missing host."""
+    roles = hosts_of_roles(treatment, rig)
+    counts = PATTERNS[str(treatment["pattern"])].counts(treatment)
+    present = [host for role, host in roles.items() if counts[role]]
+    return list(dict.fromkeys((*present, *hosts_of_services(treatment, services, rig).values())))
+
+
+def _without_host(treatment: Treatment, services: Sequence[str], rig: Rig) -> Iterator[str]:
+    placed = {**hosts_of_roles(treatment, rig), **hosts_of_services(treatment, services, rig)}
+    yield from (name for name, host in placed.items() if host is None)
+
+
+def _network_gap(
+    treatment: Treatment, hosts: Sequence[str], middleware: Middleware, rig: Rig
+) -> str | None:
+    """Return the reason if the treatment's network does not join its hosts, else None."""
+    if middleware.reach != NETWORK:
+        return f"{middleware.name} works only within one host"
+    spec = rig.networks.get(str(treatment.get("network")))
+    if spec is None:
+        return f"the rig has no network, and the processes are on {', '.join(hosts)}"
+    outside = [host for host in hosts if host not in spec.hosts]
+    if outside:
+        return f"network {spec.name} does not join {', '.join(outside)}"
+    if spec.is_emulated and not set(hosts) & {*spec.near}:
+        return (
+            f"no frame passes the link of network {spec.name}: placement "
+            f"{treatment['placement']} has no process on a near host ({', '.join(spec.near)})"
+        )
+    return None
