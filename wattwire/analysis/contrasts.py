@@ -137,7 +137,7 @@ def baseline_in(evidence: Evidence, factor: str, response: Response) -> Any:
     have a comparable value, provided that there is a second such level to compare with.
     """
     baseline = baseline_of(evidence, factor)
-    if not not_compared.without_value(evidence.usable, response).any():
+    if not not_compared.without_value(evidence, evidence.usable, response).any():
         return baseline
     comparable = [
         level

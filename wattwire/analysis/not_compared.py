@@ -2,12 +2,14 @@
 
 A treatment is excluded if one of its runs has no comparable value. A latency percentile among lost
 messages is unbounded. A percentile of too few messages is unreliable. Costs per message of a server
-that fails its calls are the costs of failures. Such a run is never excluded alone, because only the
-better runs of its treatment would remain.
+that fails its calls are the costs of failures. A one-way latency between hosts is not known if the
+band of their clocks is too wide. Such a run is never excluded alone, because only the better runs
+of its treatment would remain.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,16 +31,59 @@ from wattwire.model.verdict import Outcome
 Mask = NDArray[np.bool_]
 FAILED_MAX = 0.05
 """Maximum share of failed or lost calls at which costs per message describe answered calls."""
+ONE_WAY = re.compile(
+    r"(?:latency_(?:p\d+|mean)_us|(?:soft|hard)_deadline_missed_share)(?P<hop>\.hop\.\d+)?"
+)
+"""Responses that need one clock for both ends of a message."""
+BAND, MEDIAN = "clock_band_us", "latency_p50_us"
+BAND_SHARE_MAX = 1.0
+"""Largest share of the band in the median latency for a study without `answers.margin`. A wider
+band leaves even the sign of a latency unknown.
+"""
 
 
-def without_value(frame: pl.DataFrame, response: Response) -> Mask:
+def too_wide(evidence: Evidence, frame: pl.DataFrame, name: str) -> Mask:
+    """Return whether the clocks' band is too wide for the column `name` of each run, shape (runs,).
+
+    The band must not exceed the study's `answers.margin` of the run's median latency.
+    """
+    one_way = ONE_WAY.fullmatch(name)
+    hop = (one_way["hop"] or "") if one_way else ""
+    if not one_way or f"{BAND}{hop}" not in frame.columns:
+        return np.zeros(frame.height, dtype=np.bool_)
+    band_us, median_us = column(frame, f"{BAND}{hop}"), column(frame, f"{MEDIAN}{hop}")
+    is_within = band_us <= _band_share_max(evidence) * median_us
+    return np.asarray((band_us > 0) & ~np.isnan(median_us) & ~is_within, dtype=np.bool_)
+
+
+def _band_share_max(evidence: Evidence) -> float:
+    margin = evidence.study.answers.margin
+    return BAND_SHARE_MAX if margin is None else margin
+
+
+def _why_too_wide(evidence: Evidence, frame: pl.DataFrame, response: Response, runs: int) -> str:
+    """Return the reason against the runs of `frame`, of `runs` runs, whose band is too wide."""
+    one_way = ONE_WAY.fullmatch(response.column)
+    hop = (one_way["hop"] or "") if one_way else ""
+    band_us, median_us = column(frame, f"{BAND}{hop}"), column(frame, f"{MEDIAN}{hop}")
+    widest = int(np.argmax(band_us / np.maximum(median_us, 1e-3)))
+    return (
+        f"no {response.title} in {words.count(frame.height)} of {words.plural(runs, 'run')}, "
+        f"because the hosts' clocks agree only within ± {words.number(float(band_us[widest]))} µs, "
+        f"more than {words.percent(_band_share_max(evidence))} of the median of "
+        f"{words.number(float(median_us[widest]))} µs (round trips and delay variation need no "
+        "common clock)"
+    )
+
+
+def without_value(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mask:
     """Return whether each run lacks a comparable value of a response, shape (runs,).
 
     Runs whose nodes died before any latency was measured are included. Otherwise, only the better
     runs of the treatment would remain.
     """
     values = column(frame, response.column)
-    is_excluded: Mask = np.isposinf(values)
+    is_excluded: Mask = np.isposinf(values) | too_wide(evidence, frame, response.column)
     if carried.share_of(response.column) and "outcome" in frame.columns:
         ended = frame["outcome"].is_in([Outcome.DIED.value, Outcome.TIMED_OUT.value]).to_numpy()
         is_excluded |= np.isnan(values) & ended
@@ -75,7 +120,7 @@ def compared(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mas
     These runs have the response, and all runs of their treatment have a comparable value.
     """
     known: Mask = ~np.isnan(column(frame, response.column))
-    without = without_value(frame, response)
+    without = without_value(evidence, frame, response)
     if not without.any():
         return known
     words_by_factor = [
@@ -90,7 +135,7 @@ def why_not(
     evidence: Evidence, frame: pl.DataFrame, response: Response, levels: Mapping[str, Any]
 ) -> stats.NotComputable | None:
     """Return the reason why the runs at these levels are not comparable, else None."""
-    without = without_value(frame, response)
+    without = without_value(evidence, frame, response)
     if not without.any():
         return None
     at_levels = np.ones(frame.height, dtype=np.bool_)
@@ -101,11 +146,20 @@ def why_not(
     if not (without & at_levels).any():
         return None
     name = " ".join(evidence.title(*item) for item in levels.items()) or "the only treatment"
-    return stats.NotComputable(f"{name}: {_reason(frame, response, without, at_levels)}")
+    return stats.NotComputable(
+        f"{name}: {_reason(evidence, frame, response, without & at_levels, at_levels)}"
+    )
 
 
-def _reason(frame: pl.DataFrame, response: Response, without: Mask, at_levels: Mask) -> str:
-    excluded = frame.filter(pl.Series(without & at_levels))
+def _reason(
+    evidence: Evidence, frame: pl.DataFrame, response: Response, without: Mask, at_levels: Mask
+) -> str:
+    """Return the reason against the runs `without`, which are some of those in `at_levels`."""
+    is_too_wide = without & too_wide(evidence, frame, response.column)
+    if is_too_wide.any():
+        unknown = frame.filter(pl.Series(is_too_wide))
+        return _why_too_wide(evidence, unknown, response, int(at_levels.sum()))
+    excluded = frame.filter(pl.Series(without))
     has_value = ~np.isnan(column(excluded, response.column))
     too_few = carried.why_not(excluded.filter(pl.Series(has_value)), response.column)
     if too_few and not np.isposinf(column(excluded, response.column)).any():
@@ -165,7 +219,7 @@ def too_few_in_all(evidence: Evidence, response: Response) -> stats.TooFew | Non
 
 def excluded(evidence: Evidence, response: Response) -> list[stats.NotComputable]:
     """Return the reason for each treatment that the response's model excludes."""
-    if not without_value(evidence.usable, response).any():
+    if not without_value(evidence, evidence.usable, response).any():
         return []
     reasons = (
         why_not(evidence, evidence.usable, response, _levels(evidence, group))

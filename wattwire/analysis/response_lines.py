@@ -124,7 +124,7 @@ def _treatments(
     The levels are those of the varied factors and of `factors`.
     """
     for frame in by_treatment(evidence, evidence.usable).values():
-        if not not_compared.without_value(frame, response).any():
+        if not not_compared.without_value(evidence, frame, response).any():
             yield _levels(evidence, frame, factors), frame
 
 

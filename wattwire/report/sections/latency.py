@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from wattwire import stats
-from wattwire.analysis import carried
+from wattwire.analysis import carried, not_compared
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_run
 from wattwire.analysis.latency import Series
 from wattwire.model import words
-from wattwire.model.derived import FloatArray
+from wattwire.model.derived import FloatArray, column
+from wattwire.model.hosts.clocks import relations_of_run
 from wattwire.report import figures
 from wattwire.report.figures.panels import (
     facet_factor,
@@ -28,7 +30,7 @@ from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.tables import hops, steady_state
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words import concurrency
-from wattwire.report.words.phrases import Phrases
+from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(
     "latency",
@@ -66,6 +68,21 @@ PHRASES = Phrases(
             "failed calls exceeds the tail above the percentile, or the percentile of a run "
             "is infinite."
         ),
+        "one_clock": (
+            "The hosts {hosts:listed} have one clock (one boot and one time namespace), so one-way "
+            "latencies between them need no correction."
+        ),
+        "corrected": (
+            "The clock of the host {host} differs from the controller's. One-way latencies are "
+            "corrected by exchanges of four timestamps before and after each run, with an error of "
+            "at most ± {band_us} µs for this host; the errors of two hosts add up. Round trips "
+            "and delay variation need no correction."
+        ),
+        "clocks": "± clocks",
+        "refused": (
+            "The curves and percentiles omit {runs:plural run} in which this error exceeds the "
+            "study's margin of the median latency ({treatments:listed})."
+        ),
         "undated": (
             "{losses:plural lost message has/lost messages have} no recorded send time. The "
             "quantiles include these messages, and the time series shows them at its end."
@@ -90,6 +107,15 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
         part.parts.append(Text(PHRASES("none"), "warning"))
         return part
     part.parts.append(Text(PHRASES("what")))
+    part.parts += [Text(sentence) for sentence in _clocks(evidence)]
+    refused = _refused(evidence)
+    series = {run: s for run, s in series.items() if run not in refused}
+    if refused:
+        names = dict.fromkeys(refused.values())
+        text = PHRASES("refused", runs=len(refused), treatments=list(names))
+        part.parts.append(Text(text, "warning"))
+    if not series:
+        return part
     part.parts.append(_curves(evidence, series))
     part.parts.append(_percentiles(evidence, series))
     undated = sum(s.loose for s in series.values())
@@ -98,6 +124,37 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
     folds = hops.fold(evidence), steady_state.fold(evidence, every)
     part.parts += [fold for fold in folds if fold is not None]
     return part
+
+
+def _clocks(evidence: Evidence) -> Iterator[Phrase]:
+    """Yield a sentence per clock of the hosts of a rig."""
+    hosts_of_clock: dict[str, set[str]] = {}
+    band_ns: dict[str, int] = {}
+    for run in evidence.usable["run"].to_list():
+        for host, relation in relations_of_run(evidence.runs[run]).items():
+            hosts_of_clock.setdefault(relation.clock, set()).add(host)
+            if relation.before is not None:
+                band_ns[host] = max(relation.band_ns, band_ns.get(host, 0))
+    for hosts in hosts_of_clock.values():
+        if len(hosts) > 1:
+            yield PHRASES("one_clock", hosts=sorted(hosts))
+    for host in sorted(band_ns):
+        yield PHRASES("corrected", host=host, band_us=words.number(band_ns[host] / 1_000))
+
+
+def _refused(evidence: Evidence) -> dict[str, str]:
+    """Return run → treatment of the runs whose one-way latencies are not known."""
+    frame = evidence.usable
+    is_refused = not_compared.too_wide(evidence, frame, not_compared.MEDIAN)
+    runs = frame.filter(pl.Series(is_refused, dtype=pl.Boolean))["run"].to_list()
+    return {run: evidence.treatment_title(treatment_of(evidence, run)) for run in runs}
+
+
+def _band_us(frame: pl.DataFrame) -> float | None:
+    """Return the widest band of the runs' clocks (µs), or None on one clock."""
+    bands_us = column(frame, not_compared.BAND)
+    bands_us = bands_us[bands_us > 0]
+    return float(bands_us.max()) if bands_us.size else None
 
 
 def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
@@ -170,6 +227,7 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         row["lost"] = _lost_count(runs_us)
         for share in SHARES:
             row[_percentile_key(share)] = _percentile_of_runs(runs_us, share)
+        row["band_us"] = _band_us(frame)
         rows.append(row)
     columns = factor_columns(evidence)
     columns += [
@@ -182,6 +240,8 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         Column(_percentile_key(s), _percentile_key(s).split("_")[0], "measured", "µs")
         for s in SHARES
     ]
+    if any(row["band_us"] is not None for row in rows):
+        columns.append(Column("band_us", PHRASES("clocks"), "bound", "µs"))
     return Table(
         "latency-percentiles",
         PHRASES("table"),

@@ -1,0 +1,101 @@
+"""Test what the page says of latencies between hosts with different clocks."""
+
+import json
+
+import pytest
+
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.latency import all_series
+from wattwire.model.hosts.clocks import ClockRelation, Exchange
+from wattwire.report.sections import latency
+from wattwire.report.tests.phrase_search import phrases_in
+from wattwire.report.tests.synthetic import SLOW, Shape, write_campaign
+from wattwire.store import Campaign
+
+NEAR = ClockRelation("near")
+QUESTION = {
+    "id": "Q1", "text": "?", "factors": ["language"],
+    "responses": ["latency_p50_us", "latency_p99_us", "delay_variation_p50_us"],
+}  # fmt: skip
+
+
+def evidence_with(folder, band_us, margin=0.05, relations=None):
+    """Return a campaign of topics; `band_us` is language → band of its runs."""
+    shape = Shape(blocks=4, patterns=("topic",), clients=(1,), intervals_s=(0.05,))
+    answers = {"baseline": {"language": SLOW}, **({"margin": margin} if margin else {})}
+    shape.study = {"question": [QUESTION], "answers": answers}
+    path = write_campaign(folder / "campaign", shape)
+    for run in sorted((path / "runs").iterdir()):
+        row = json.loads((run / "summary.json").read_text())
+        row["clock_band_us"] = band_us.get(row["factor.language"], 0.0)
+        row["delay_variation_p50_us"] = row["latency_p50_us"] / 2
+        (run / "summary.json").write_text(json.dumps(row))
+        document = json.loads((run / "run.json").read_text())
+        stored = {
+            name: {"clock": relation.to_json()} for name, relation in (relations or {}).items()
+        }
+        (run / "run.json").write_text(
+            json.dumps({**document, **({"hosts": stored} if stored else {})})
+        )
+    return gather(Campaign(path))
+
+
+def results(evidence):
+    return {item.response.column: item.result for item in answer_all(evidence).items}
+
+
+def test_a_band_above_the_margin_leaves_latency_without_an_answer(tmp_path):
+    evidence = evidence_with(tmp_path, {SLOW: 60.0})
+    answers = results(evidence)
+    for name in ("latency_p50_us", "latency_p99_us"):
+        assert "± 60.0 µs" in str(answers[name]) and "more than 5.0 %" in str(answers[name])
+    assert answers["delay_variation_p50_us"].interval.estimate == pytest.approx(0.45, rel=0.1)
+    part = latency.section(evidence, all_series(evidence))
+    (refused,) = phrases_in(part, "latency.refused")
+    assert refused.values["runs"] == 4
+
+
+@pytest.mark.parametrize(
+    ("band_us", "margin", "is_refused"),
+    [(5.0, 0.05, False), (300.0, None, False), (900.0, None, True)],
+)
+def test_the_margin_decides_and_without_one_the_median_does(tmp_path, band_us, margin, is_refused):
+    result = results(evidence_with(tmp_path, {SLOW: band_us}, margin))["latency_p50_us"]
+    assert ("clocks agree" in str(result)) == is_refused
+
+
+def test_the_table_of_percentiles_has_the_band(tmp_path):
+    evidence = evidence_with(tmp_path, {SLOW: 5.0})
+    part = latency.section(evidence, all_series(evidence))
+    (table,) = (item for item in part.parts if getattr(item, "id", "") == "latency-percentiles")
+    assert sorted(row["band_us"] or 0 for row in table.rows) == [0, 5.0]
+    assert not list(phrases_in(part, "latency.refused"))
+
+
+def test_the_page_names_hosts_with_one_clock_and_the_error_of_the_others(tmp_path):
+    far = ClockRelation("far", *(Exchange(at, at + 9, 40_000, 64, "pipe") for at in (0, 10**10)))
+    relations = {"robot": NEAR, "edge": NEAR, "cloud": far}
+    evidence = evidence_with(tmp_path, {}, relations=relations)
+    part = latency.section(evidence, {})
+    assert not list(phrases_in(part, "latency.one_clock"))  # without latencies
+    part = latency.section(evidence, all_series_of_one_host(evidence))
+    (one_clock,) = phrases_in(part, "latency.one_clock")
+    assert one_clock.values["hosts"] == ["edge", "robot"]
+    (corrected,) = phrases_in(part, "latency.corrected")
+    assert corrected.values == {"host": "cloud", "band_us": "70.0"}
+
+
+def all_series_of_one_host(evidence):
+    """Return the series as if the nodes, which the simulated runs place nowhere, had one clock."""
+    stored = {run: document.pop("hosts") for run, document in evidence.runs.items()}
+    series = all_series(evidence)
+    for run, hosts in stored.items():
+        evidence.runs[run]["hosts"] = hosts
+    return series
+
+
+def test_a_campaign_on_one_host_says_nothing_of_clocks(tmp_path):
+    evidence = evidence_with(tmp_path, {})
+    part = latency.section(evidence, all_series(evidence))
+    assert not [*phrases_in(part, "latency.one_clock"), *phrases_in(part, "latency.corrected")]
