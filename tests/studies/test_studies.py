@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from wattwire.design import expand, make_plan
-from wattwire.model.study import Study, apply_preset, parse_study
+from wattwire.model.study import EACH, Study, apply_preset, parse_study
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
 
 try:
@@ -70,7 +70,8 @@ def test_questions_ask_for_factors_that_the_study_varies(name: str) -> None:
         asked = set(question.get("factors", []))
         assert asked <= set(document["factors"]), question["id"]
         assert asked or question.get("beside"), question["id"]
-    assert set(document["answers"]["baseline"]) == set(document["factors"])
+    of_rigs = {factor for factor, levels in document["factors"].items() if levels == EACH}
+    assert set(document["answers"]["baseline"]) == set(document["factors"]) - of_rigs
     for factor, level in document["answers"]["baseline"].items():
         assert level in document["factors"][factor]
 

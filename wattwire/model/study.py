@@ -453,6 +453,8 @@ def _with_each(
     """
     varied, held = dict(factors), dict(fixed)
     for factor, names in zip(RIG_FACTORS, (rig.networks, rig.placements), strict=True):
+        if held.get(factor) == "":  # a preset cannot delete a factor of its study
+            held.pop(factor)
         if EACH not in (varied.get(factor), held.get(factor)):
             continue
         if rig.is_from_file and not names:

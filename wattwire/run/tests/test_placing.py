@@ -71,6 +71,8 @@ def test_a_study_that_names_none_has_the_first_placement_and_a_network_that_join
     assert (treatment["network"], treatment["placement"]) == ("native", "apart")
     by_placement = [t for t, _ in expand(study(TWO_NETWORKS, placement=["one", "two"]))]
     assert [treatment["network"] for treatment in by_placement] == ["left", "right"]
+    empty = study(TWO_NETWORKS, {"network": "", "placement": "two"})
+    assert expand(empty)[0][0]["network"] == "right"
 
 
 def test_levels_that_the_rig_cannot_measure_are_skipped_with_the_reason() -> None:
