@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 
 use crate::profile::Tap;
@@ -34,8 +34,8 @@ impl Device {
 
 /// Create the devices of all ports, each in the namespace of its process.
 ///
-/// A process of another user namespace owns its network namespace, so the emulator enters this user
-/// namespace first. It cannot leave it again.
+/// A network namespace that another user namespace owns requires that the emulator enters its owner
+/// first. It cannot leave it again. The process itself may be in a further user namespace.
 pub fn create_all(taps: &[Tap]) -> io::Result<Vec<Device>> {
     let own = File::open("/proc/self/ns/net")?;
     let mut devices = vec![];
@@ -52,13 +52,19 @@ fn named(error: &io::Error, what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
+/// The request of ioctl_ns(2) for the user namespace that owns another namespace.
+const NS_GET_USERNS: libc::Ioctl = 0xb701;
+
 fn enter(pid: i32) -> io::Result<()> {
-    let of_host = File::open(format!("/proc/{pid}/ns/user"))?;
+    let network = File::open(format!("/proc/{pid}/ns/net"))?;
+    let owner = unsafe { libc::ioctl(network.as_raw_fd(), NS_GET_USERNS) };
+    check(owner)?;
+    let owner = unsafe { File::from_raw_fd(owner) };
     let own = File::open("/proc/self/ns/user")?;
-    if of_host.metadata()?.ino() != own.metadata()?.ino() {
-        set_namespace(&of_host, libc::CLONE_NEWUSER)?;
+    if owner.metadata()?.ino() != own.metadata()?.ino() {
+        set_namespace(&owner, libc::CLONE_NEWUSER)?;
     }
-    set_namespace(&File::open(format!("/proc/{pid}/ns/net"))?, libc::CLONE_NEWNET)
+    set_namespace(&network, libc::CLONE_NEWNET)
 }
 
 fn set_namespace(namespace: &File, kind: libc::c_int) -> io::Result<()> {
@@ -135,7 +141,9 @@ fn configure_with(socket: RawFd, tap: &Tap, port: usize) -> io::Result<()> {
         request.ifr_ifru.ifru_netmask = address(mask);
     })?;
     set(libc::SIOCSIFFLAGS as libc::Ioctl, &|request| {
-        request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
+        // This request replaces all flags, so it must repeat those that a new device has.
+        let flags = libc::IFF_UP | libc::IFF_BROADCAST | libc::IFF_MULTICAST;
+        request.ifr_ifru.ifru_flags = flags as libc::c_short;
     })
 }
 

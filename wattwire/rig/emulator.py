@@ -144,7 +144,14 @@ class Emulator:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
-        if self._process.wait(END_TIMEOUT_S):
+        try:
+            code = self._process.wait(END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise EmulatorError(
+                f"emulator: it did not end within {END_TIMEOUT_S:g} s of the end of its input"
+            ) from None
+        if code:
             raise EmulatorError(self._last_words())
 
     def kill(self) -> None:

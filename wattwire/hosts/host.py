@@ -1,0 +1,147 @@
+"""A host of a run: its files, programs and sockets, all through its agent."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from wattwire.model.errors import WattwireError
+from wattwire.model.rig import SSH, HostSpec
+from wattwire.rig.agent import AgentClient
+
+PIECE_BYTES = 8 << 20
+"""Bytes of a file in one reply of an agent."""
+CONNECT_TIMEOUT_MS = 1000
+REPLY_S = 60.0
+"""Time that a request may take in addition to the time that it grants a program."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host with its agent.
+
+    Hosts in namespaces share the files of this machine, but have sockets and a PATH of their own,
+    so requests take the same way for all kinds of hosts.
+    """
+
+    spec: HostSpec
+    agent: AgentClient
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def here(self) -> bool:
+        """Return whether the host's files are files of this machine."""
+        return self.spec.kind != SSH
+
+    @property
+    def pid(self) -> int:
+        """Return the agent's pid, whose namespaces are those of the host (only if `here`)."""
+        return self.agent.pid
+
+    # -- files -------------------------------------------------------------------------------
+
+    def folder_of(self, folder: Path, token: str) -> Path:
+        """Return where the host writes the files of an attempt that ends up in `folder`."""
+        if self.here:
+            return folder
+        return Path(self.agent.hello["cache"]) / "attempts" / token
+
+    def make_folder(self, path: Path) -> None:
+        """Create a folder with its parents."""
+        self.agent.request("folder", path=str(path))
+
+    def write(self, path: Path, content: bytes, mode: int = 0o644) -> None:
+        """Write a file, which appears complete or not at all."""
+        encoded = base64.b64encode(content).decode()
+        self.agent.request("write_file", path=str(path), base64=encoded, mode=mode)
+
+    def read(self, path: Path) -> bytes:
+        """Return the content of a file."""
+        content = bytearray()
+        while True:
+            piece, size = self._piece(path, len(content))
+            content += piece
+            if len(content) >= size or not piece:
+                return bytes(content)
+
+    def collect(self, far_folder: Path, folder: Path) -> None:
+        """Copy the files of an attempt to this machine. Raises WattwireError if one is damaged."""
+        if self.here:
+            return
+        for file in self.agent.request("list", path=str(far_folder))["files"]:
+            relative = PurePosixPath(file["path"])
+            if relative.is_absolute() or ".." in relative.parts:
+                raise WattwireError(
+                    f"host {self.name}: files of the run: found the name {file['path']!r}; "
+                    f"allowed: names below {far_folder}"
+                )
+            self._copy(far_folder / relative, folder / relative, file["size"], file["sha256"])
+
+    def forget(self, far_folder: Path) -> None:
+        """Remove the files of an attempt from a far host."""
+        if not self.here:
+            self.agent.request("remove", path=str(far_folder))
+
+    def _copy(self, far_file: Path, file: Path, size: int, sha256: str) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        copied = hashlib.sha256()
+        with open(file, "wb") as target:
+            while target.tell() < size:
+                piece, _ = self._piece(far_file, target.tell())
+                if not piece:
+                    break
+                copied.update(piece)
+                target.write(piece)
+        if copied.hexdigest() != sha256:
+            raise WattwireError(
+                f"host {self.name}: {far_file}: {file.stat().st_size} of {size} bytes were copied, "
+                "or the file changed while it was copied"
+            )
+
+    def _piece(self, path: Path, offset: int) -> tuple[bytes, int]:
+        """Return bytes of a file, with the size of the whole file."""
+        reply = self.agent.request("fetch", path=str(path), offset=offset, bytes=PIECE_BYTES)
+        piece = base64.b64decode(reply["base64"])
+        if hashlib.sha256(piece).hexdigest() != reply["sha256"]:
+            raise WattwireError(f"host {self.name}: {path}: bytes from {offset} arrived damaged")
+        return piece, reply["size"]
+
+    def free_disk_bytes(self, path: Path) -> int:
+        """Return the space that is free for this user on the file system of `path`."""
+        return int(self.agent.request("disk", path=str(path))["free_bytes"])
+
+    # -- programs and sockets ----------------------------------------------------------------
+
+    def which(self, program: str) -> str | None:
+        """Return the path of a program on the host, or None."""
+        path = self.agent.request("which", names=[program])["paths"].get(program)
+        return None if path is None else str(path)
+
+    def command(
+        self, argv: Sequence[str], timeout_s: float, env: dict[str, str] | None = None
+    ) -> tuple[int, str]:
+        """Execute a short program; return its exit code (−N for signal N) and
+        its output."""
+        reply = self.agent.request(
+            "command", timeout_s + REPLY_S, argv=list(argv), env=env or {}, timeout_s=timeout_s
+        )
+        code = -reply["signal"] if reply["code"] is None else reply["code"]
+        return code, reply["output"]
+
+    def serves(self, address: str, port: int) -> bool:
+        """Return whether a process of the host's network accepts TCP connections at an address."""
+        reply = self.agent.request(
+            "connects", address=address, port=port, timeout_ms=CONNECT_TIMEOUT_MS
+        )
+        return bool(reply["connects"])
+
+    def interface_addresses(self) -> dict[str, str]:
+        """Return the first IPv4 address of each interface that has one."""
+        found = self.agent.request("addresses")["interfaces"]
+        return {entry["name"]: entry["ipv4"][0]["address"] for entry in found if entry["ipv4"]}

@@ -1,0 +1,209 @@
+"""Start all hosts of a rig, and the network of a run between them."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from wattwire.catalog import Catalog
+from wattwire.catalog.links import links_like
+from wattwire.hosts import namespaces
+from wattwire.hosts.host import Host
+from wattwire.hosts.namespaces import Switch
+from wattwire.model.errors import AgentLostError, UsageError, WattwireError, unknown
+from wattwire.model.links.profile import Link
+from wattwire.model.rig import LOCAL, NETNS, ONE_HOST, SSH, HostSpec, NetworkSpec, Rig
+from wattwire.rig.agent import AgentClient, find_agent
+from wattwire.rig.emulator import Emulator, EmulatorError, Port, Tap
+
+LOOPBACK = ("127.0.0.1", "lo")
+EMULATOR = "emulator"
+"""Engine of links that wattwire emulates itself."""
+LAST_LINES = 5
+"""Lines of an agent's standard error in the message about a host that did not start."""
+
+
+@dataclass(frozen=True)
+class LiveNetwork:
+    """A network during a run."""
+
+    name: str
+    addresses: Mapping[str, str]
+    interfaces: Mapping[str, str]
+    emulator: Emulator | None = None
+
+    def start(self, start_ns: int) -> None:
+        """Begin the window, to which changes of a link refer, on this machine's monotonic clock."""
+        if self.emulator is not None:
+            self.emulator.start(start_ns)
+
+    @property
+    def emulator_pid(self) -> int | None:
+        return None if self.emulator is None else self.emulator.pid
+
+    @property
+    def log(self) -> Path | None:
+        """Return the log of all frames, which is complete after the network has ended."""
+        return None if self.emulator is None else self.emulator.log
+
+
+class Hosts:
+    """All hosts of a rig. They end when this object is closed, or when this process ends."""
+
+    def __init__(self, rig: Rig, state: Path) -> None:
+        self.rig = rig
+        self.by_name: dict[str, Host] = {}
+        self._links = _links_of(rig)
+        self._switch: Switch | None = None
+        with contextlib.ExitStack() as started:
+            if any(spec.kind == NETNS for spec in rig.hosts.values()):
+                self._switch = Switch()
+                started.callback(self._switch.close)
+            for name, spec in rig.hosts.items():
+                agent = self._start(spec, state if rig == ONE_HOST else state / name)
+                started.callback(agent.close)
+                self.by_name[name] = Host(spec, agent)
+            self._started = started.pop_all()
+
+    @property
+    def first(self) -> Host:
+        return next(iter(self.by_name.values()))
+
+    def close(self) -> None:
+        """End all agents, with their processes and namespaces."""
+        self._started.close()
+
+    def __enter__(self) -> Hosts:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _start(self, spec: HostSpec, state: Path) -> AgentClient:
+        if spec.kind == LOCAL:
+            return AgentClient(state)
+        if spec.kind == SSH:
+            raise UsageError(f"host {spec.name}: kind {SSH!r} is not supported yet")
+        assert self._switch is not None
+        state.mkdir(parents=True, exist_ok=True)
+        hosts_file = state / "hosts"
+        hosts_file.write_text(f"{LOOPBACK[0]} localhost {spec.name}\n", encoding="utf-8")
+        binary = find_agent()
+        command = self._switch.host_command(spec, [str(binary), "serve"], hosts_file.absolute())
+        try:
+            return AgentClient(state, binary, command)
+        except AgentLostError as error:
+            lines = (state / "agent.log").read_text(errors="replace").strip().splitlines()
+            reason = "; ".join(lines[-LAST_LINES:]) or "no message"
+            raise WattwireError(f"host {spec.name}: it did not start: {reason}") from error
+
+    # -- networks ----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def network(self, name: str, folder: Path, seed: int) -> Iterator[LiveNetwork]:
+        """Make a network the only one that is up between the hosts.
+
+        An empty name stands for the loopback interface of a single host. The emulator of a link
+        writes its profile and its log to `folder`, and `seed` determines its random numbers. Raises
+        EmulatorError at the end if the emulator has ended before.
+        """
+        if not name:
+            address, interface = LOOPBACK
+            yield LiveNetwork(
+                name, dict.fromkeys(self.by_name, address), dict.fromkeys(self.by_name, interface)
+            )
+            return
+        if name not in self.rig.networks:
+            raise unknown(self.rig.source, "network", name, self.rig.networks)
+        spec = self.rig.networks[name]
+        if not spec.subnet:
+            yield self._existing(spec)
+        elif not spec.is_emulated:
+            with self._native(spec) as network:
+                yield network
+        else:
+            with self._emulated(spec, folder, seed) as network:
+                yield network
+
+    def _existing(self, spec: NetworkSpec) -> LiveNetwork:
+        """Return a network that exists without wattwire, with the addresses that it has now."""
+        devices = {host: self.rig.device(spec.name, host) for host in spec.hosts}
+        addresses = {}
+        for host, device in devices.items():
+            known = self.by_name[host].interface_addresses()
+            if device not in known:
+                present = ", ".join(f"{name} ({address})" for name, address in known.items())
+                raise WattwireError(
+                    f"{self.rig.source}: networks.{spec.name}: host {host} has no interface "
+                    f"{device!r} with an IPv4 address; found {present or 'none'}"
+                )
+            addresses[host] = known[device]
+        return LiveNetwork(spec.name, addresses, devices)
+
+    def _made(self, spec: NetworkSpec) -> tuple[dict[str, str], dict[str, str], dict[str, int]]:
+        """Return address, device and pid of each host of a network between namespaces."""
+        return (
+            {host: self.rig.address(spec.name, host) for host in spec.hosts},
+            {host: self.rig.device(spec.name, host) for host in spec.hosts},
+            {host: self.by_name[host].pid for host in spec.hosts},
+        )
+
+    @contextlib.contextmanager
+    def _native(self, spec: NetworkSpec) -> Iterator[LiveNetwork]:
+        addresses, devices, pids = self._made(spec)
+        assert self._switch is not None
+        device = devices[spec.hosts[0]]
+        try:
+            bits = prefix_bits(spec)
+            interfaces = {pids[host]: f"{addresses[host]}/{bits}" for host in spec.hosts}
+            self._switch.join(device, interfaces)
+            self._switch.route_multicast(device, pids.values())
+            yield LiveNetwork(spec.name, addresses, devices)
+        finally:
+            self._switch.part()
+
+    @contextlib.contextmanager
+    def _emulated(self, spec: NetworkSpec, folder: Path, seed: int) -> Iterator[LiveNetwork]:
+        namespaces.require_tap_devices()
+        addresses, devices, pids = self._made(spec)
+        assert self._switch is not None
+        ports = [
+            Port(
+                host,
+                host in spec.near,
+                Tap(pids[host], devices[host], addresses[host], prefix_bits(spec)),
+            )
+            for host in spec.hosts
+        ]
+        emulator = Emulator(self._links[spec.link], seed, ports, folder)
+        try:
+            self._switch.route_multicast(devices[spec.hosts[0]], pids.values())
+            yield LiveNetwork(spec.name, addresses, devices, emulator)
+        except BaseException:
+            with contextlib.suppress(EmulatorError):
+                emulator.close()
+            raise
+        emulator.close()
+
+
+def prefix_bits(spec: NetworkSpec) -> int:
+    """Return the length of the prefix of a network's subnet, in bits."""
+    return ipaddress.IPv4Network(spec.subnet).prefixlen
+
+
+def _links_of(rig: Rig) -> dict[str, Link]:
+    """Return the links of a rig by name. Raises UsageError for an unknown or invalid link."""
+    emulated = [spec for spec in rig.networks.values() if spec.is_emulated]
+    for spec in emulated:
+        if spec.engine not in ("", EMULATOR):
+            raise UsageError(
+                f"{rig.source}: networks.{spec.name}.engine: found {spec.engine!r}; supported so "
+                f"far: {EMULATOR!r}"
+            )
+    names = sorted({spec.link for spec in emulated})
+    if not names:
+        return {}
+    return {link.name: link for link in links_like(Catalog().links, names)}
