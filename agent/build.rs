@@ -17,6 +17,9 @@ struct Manifest {
     summary: String,
     tier: String,
     default: bool,
+    /// Values of scope `machine` belong to the network namespace of the agent.
+    #[serde(default)]
+    per_network_namespace: bool,
     quantity: Vec<Quantity>,
 }
 
@@ -108,8 +111,9 @@ fn entry(index: usize, folder: &Path) -> String {
     }
     format!(
         "Entry {{ manifest: Manifest {{ name: {name:?}, title: {:?}, tier: Tier::{tier}, \
-         default: {}, quantities: &[{quantities}] }}, open: meter_{index}::open }},\n",
-        manifest.title, manifest.default
+         default: {}, per_network_namespace: {}, quantities: &[{quantities}] }}, \
+         open: meter_{index}::open }},\n",
+        manifest.title, manifest.default, manifest.per_network_namespace
     )
 }
 

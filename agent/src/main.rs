@@ -5,6 +5,7 @@ mod builder;
 mod cache;
 mod files;
 mod host;
+mod input;
 mod lock;
 mod manifest;
 mod meter;
@@ -19,8 +20,8 @@ mod serve;
 
 // Meters and the other modules refer to these modules without their parent's name.
 use host::{
-    addresses, bpf, clock, cpu_latency, cpu_times, disk, fingerprint, load, others, perf, ports,
-    programs, servers, tree, tree_file,
+    addresses, bpf, clock, clock_server, cpu_latency, cpu_times, disk, fingerprint, load, others,
+    perf, ports, programs, servers, tree, tree_file,
 };
 use processes::{
     attach, bounded, census, cgroup, clean, command, guard, launch, members, own, process, pump,

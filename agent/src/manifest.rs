@@ -23,6 +23,9 @@ pub struct Quantity {
     pub rank: Option<u32>,
 }
 
+/// Scopes of values that two agents of one machine do not read twice.
+const OWN_SCOPES: [&str; 3] = ["process", "interface", "harness"];
+
 /// A `meter.toml`.
 #[derive(Debug)]
 pub struct Manifest {
@@ -30,5 +33,14 @@ pub struct Manifest {
     pub title: &'static str,
     pub tier: Tier,
     pub default: bool,
+    /// If true, the values of scope `machine` belong to the agent's network namespace.
+    pub per_network_namespace: bool,
     pub quantities: &'static [Quantity],
+}
+
+impl Manifest {
+    /// Returns whether values of this scope describe more than the agent's own part of the machine.
+    pub fn is_machine_wide(&self, scope: &str) -> bool {
+        !self.per_network_namespace && !OWN_SCOPES.contains(&scope)
+    }
 }

@@ -226,6 +226,19 @@ pub struct SampleStart {
     /// Reads the meters only at the start, at marks and at the stop, to avoid the cost of sampling.
     #[serde(default)]
     pub marks_only: bool,
+    /// If false, another agent of this machine reads the values of the whole machine.
+    #[serde(default = "default_machine_wide")]
+    pub machine_wide: bool,
+}
+
+fn default_machine_wide() -> bool {
+    true
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Heartbeat {
+    pub patience_s: f64,
 }
 
 #[derive(Deserialize)]

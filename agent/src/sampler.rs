@@ -24,6 +24,8 @@ pub struct Sampling {
     requested: BTreeMap<String, Value>,
     /// The requested meters that cannot read here, each with its reason.
     pub absent: Vec<Value>,
+    /// The requested meters that read only values of the whole machine, which another agent reads.
+    pub skipped: Vec<&'static str>,
     stop: AtomicBool,
     state: Mutex<State>,
 }
@@ -52,7 +54,7 @@ impl Sampling {
                 request.tick_hz
             )));
         }
-        let (meters, absent) = open_meters(&request.meters)?;
+        let Opening { meters, absent, skipped } = open_meters(&request)?;
         let path = PathBuf::from(&request.path);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)
@@ -60,9 +62,11 @@ impl Sampling {
         }
         let writer = RecordWriter::create(&path)
             .map_err(|error| Problem::io("creating sample file", &path, &error))?;
+        let mut samples = Samples::new(writer);
+        samples.machine_wide = request.machine_wide;
         let state = State {
             meters,
-            samples: Samples::new(writer),
+            samples,
             marks: Vec::new(),
             missed: 0,
             ticks: 0,
@@ -74,6 +78,7 @@ impl Sampling {
             period_ns: (1e9 / request.tick_hz).round() as i64,
             requested: request.subjects,
             absent,
+            skipped,
             stop: AtomicBool::new(false),
             state: Mutex::new(state),
         });
@@ -147,7 +152,8 @@ impl Sampling {
         let description = json!({
             "samples": state.samples.writer().records, "dropped": state.samples.writer().dropped,
             "missed": state.missed, "ticks": state.ticks, "busy_ns": state.busy_ns,
-            "period_ns": self.period_ns, "absent": self.absent, "marks": state.marks,
+            "period_ns": self.period_ns, "absent": self.absent,
+            "skipped": self.skipped, "marks": state.marks,
             "series": state.samples.describe()});
         let description_path = with_suffix(&self.path, ".json");
         std::fs::write(&description_path, format!("{description}\n"))
@@ -207,10 +213,17 @@ impl State {
     }
 }
 
-/// Returns the meters that can read here and the absent meters, which are data and not an error.
-fn open_meters(names: &[String]) -> Result<(Vec<Running>, Vec<Value>), Problem> {
-    let (mut meters, mut absent) = (Vec::new(), Vec::new());
-    for name in names {
+#[derive(Default)]
+struct Opening {
+    meters: Vec<Running>,
+    absent: Vec<Value>,
+    skipped: Vec<&'static str>,
+}
+
+/// Opens the requested meters. Absent meters are data and not an error.
+fn open_meters(request: &SampleStart) -> Result<Opening, Problem> {
+    let mut opening = Opening::default();
+    for name in &request.meters {
         let entry = registry::find(name).ok_or_else(|| {
             let known: Vec<&str> =
                 registry::METERS.iter().map(|known| known.manifest.name).collect();
@@ -219,16 +232,21 @@ fn open_meters(names: &[String]) -> Result<(Vec<Running>, Vec<Value>), Problem> 
                 known.join(", ")
             ))
         })?;
+        let mut scopes = entry.manifest.quantities.iter().map(|quantity| quantity.scope);
+        if !request.machine_wide && scopes.all(|scope| entry.manifest.is_machine_wide(scope)) {
+            opening.skipped.push(entry.manifest.name);
+            continue;
+        }
         match (entry.open)(&Tree::Live) {
             Ok(opened) => {
-                meters.push(Running { manifest: &entry.manifest, meter: opened.meter });
+                opening.meters.push(Running { manifest: &entry.manifest, meter: opened.meter });
             }
-            Err(reason) => {
-                absent.push(json!({"name": name, "reason": reason.reason, "grant": reason.grant}))
-            }
+            Err(reason) => opening
+                .absent
+                .push(json!({"name": name, "reason": reason.reason, "grant": reason.grant})),
         }
     }
-    Ok((meters, absent))
+    Ok(opening)
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -30,6 +30,8 @@ pub struct Series {
     last_value: f64,
     lost: u64,
     samples: u64,
+    /// Another agent of this machine reads this series.
+    is_skipped: bool,
 }
 
 impl Series {
@@ -102,6 +104,8 @@ pub struct Samples {
     t_ns: i64,
     charged_ns: i64,
     pub edge: bool,
+    /// If false, declared series of the whole machine get no records and no description.
+    pub machine_wide: bool,
 }
 
 impl Samples {
@@ -114,6 +118,7 @@ impl Samples {
             t_ns: 0,
             charged_ns: 0,
             edge: false,
+            machine_wide: true,
         }
     }
 
@@ -147,6 +152,7 @@ impl Samples {
             last_value: f64::MIN,
             lost: 0,
             samples: 0,
+            is_skipped: !self.machine_wide && manifest.is_machine_wide(scope),
         });
         SeriesId(self.series.len() as u32 - 1)
     }
@@ -171,6 +177,9 @@ impl Samples {
     pub fn put(&mut self, series: SeriesId, value: f64) {
         let now_ns = self.fixed_t_ns.unwrap_or_else(clock::monotonic_ns);
         let entry = &mut self.series[series.0 as usize];
+        if entry.is_skipped {
+            return;
+        }
         if !value.is_finite() || (entry.quantity.counter && value < entry.last_value) {
             entry.lost += 1;
             return;
@@ -192,7 +201,8 @@ impl Samples {
     }
 
     pub fn describe(&self) -> Vec<Value> {
-        self.series.iter().enumerate().map(|(index, series)| series.describe(index)).collect()
+        let described = self.series.iter().enumerate().filter(|(_, series)| !series.is_skipped);
+        described.map(|(index, series)| series.describe(index)).collect()
     }
 
     /// Removes and returns the records since the last call as (series, value), for a replay.
@@ -340,6 +350,7 @@ mod tests {
         let mut series = Series {
             manifest,
             quantity: &manifest.quantities[0],
+            is_skipped: false,
             scope: String::new(),
             subject: String::new(),
             info: Map::new(),
@@ -376,6 +387,26 @@ mod tests {
     fn a_fall_of_less_than_half_a_range_is_a_reset_even_where_wraps_are_known() {
         let (values, _) = unwrapping(Some(1000), &[400, 300, 350]);
         assert_eq!(values, [Some(400.0), None, Some(450.0)]);
+    }
+
+    #[test]
+    fn a_series_of_the_whole_machine_has_no_records_if_another_agent_reads_it() {
+        let manifest = &registry::find("fake").unwrap().manifest;
+        let own = Place { scope: "interface", ..Place::of("own") };
+        let mut samples = Samples::new(RecordWriter::in_memory());
+        samples.machine_wide = false;
+        samples.declare_for(manifest);
+        let quantity = manifest.quantities[0].name;
+        let skipped = samples.declare(quantity, Place::of("package-0"));
+        let kept = samples.declare(quantity, own);
+        for series in [skipped, kept] {
+            samples.put(series, 1.0);
+            samples.counter(series, 2);
+        }
+        let described = samples.describe();
+        assert_eq!(described.len(), 1);
+        assert_eq!((&described[0]["series"], &described[0]["subject"]), (&json!(1), &json!("own")));
+        assert_eq!(samples.take_values(), [(1, 1.0), (1, 2.0)]);
     }
 
     #[test]

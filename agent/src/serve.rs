@@ -1,7 +1,7 @@
 //! `serve`: reads requests until the controller closes its end of the pipe.
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -15,7 +15,9 @@ use crate::builder::Builder;
 use crate::cache::{self, Cache};
 use crate::census::{Census, Members};
 use crate::cgroup::Cgroups;
+use crate::clock_server::ClockServer;
 use crate::cpu_latency::CpuLatency;
+use crate::input::{Input, Next};
 use crate::lock::locked;
 use crate::meter::Tree;
 use crate::others::Others;
@@ -33,6 +35,8 @@ const FLUSH_WAIT: Duration = Duration::from_millis(500);
 /// Requests that may take long run in threads, so that the agent still answers other requests.
 const IN_THREADS: [&str; 5] = ["build", "command", "connects", "list", "remove"];
 const THREADS_MAX: usize = 64;
+const PATIENCE_S_MIN: f64 = 0.1;
+const PATIENCE_S_MAX: f64 = 86_400.0;
 
 /// Runs the agent until its input ends, and returns its exit code.
 pub fn run() -> i32 {
@@ -59,14 +63,11 @@ pub fn run() -> i32 {
         censuses: BTreeMap::new(),
         others: Others::new(&Tree::Live),
         cpu_latency: CpuLatency::find(),
+        clock_server: ClockServer::default(),
+        patience: None,
         output,
     };
-    for line in std::io::stdin().lock().split(b'\n') {
-        let Ok(line) = line else { break };
-        if !line.trim_ascii().is_empty() {
-            agent.handle(&String::from_utf8_lossy(&line));
-        }
-    }
+    let code = agent.serve();
     agent.end();
     drop(agent);
     // A controller that still reads receives the last events. A controller that does not read, or
@@ -75,7 +76,7 @@ pub fn run() -> i32 {
     while !writer.is_finished() && Instant::now() < until {
         thread::sleep(Duration::from_millis(1));
     }
-    0
+    code
 }
 
 struct Agent {
@@ -96,10 +97,54 @@ struct Agent {
     /// State of `load` between its requests.
     others: Others,
     cpu_latency: CpuLatency,
+    clock_server: ClockServer,
+    /// The longest silence of the controller; None without a heartbeat.
+    patience: Option<Duration>,
     output: Output,
 }
 
 impl Agent {
+    /// Answers requests until the input ends or the controller is silent. Returns the exit code.
+    fn serve(&mut self) -> i32 {
+        let input = match std::io::stdin().as_fd().try_clone_to_owned() {
+            Ok(input) => input,
+            Err(error) => {
+                eprintln!("wattwire-agent: standard input: {error}");
+                return 1;
+            }
+        };
+        let mut input = Input::new(input.into());
+        loop {
+            match input.next(self.patience) {
+                Next::Line(line) if line.trim_ascii().is_empty() => {}
+                Next::Line(line) => self.handle(&String::from_utf8_lossy(&line)),
+                Next::TooLong => {
+                    let message = "a line has at most 128 MiB; this line was discarded";
+                    let problem = Problem::new(Kind::Protocol, message);
+                    self.output.send(&protocol::reply(&Value::Null, Err(problem)));
+                }
+                Next::End => return 0,
+                Next::Silence => {
+                    let patience_s = self.patience.unwrap_or_default().as_secs_f64();
+                    eprintln!("wattwire-agent: no input for {patience_s} s; ending all processes");
+                    return 1;
+                }
+            }
+        }
+    }
+
+    fn heartbeat(&mut self, request: &protocol::Heartbeat) -> Answer {
+        let patience_s = request.patience_s;
+        if !(PATIENCE_S_MIN..=PATIENCE_S_MAX).contains(&patience_s) {
+            return Err(Problem::usage(format!(
+                "heartbeat: patience_s: found {patience_s}; allowed: {PATIENCE_S_MIN} to \
+                 {PATIENCE_S_MAX}"
+            )));
+        }
+        self.patience = Some(Duration::from_secs_f64(patience_s));
+        Ok(Value::Null)
+    }
+
     fn handle(&mut self, line: &str) {
         match Request::parse(line) {
             Err((id, problem)) => self.output.send(&protocol::reply(&id, Err(problem))),
@@ -145,6 +190,12 @@ impl Agent {
                 self.cpu_latency.release()
             }
             "clock" => clock_answer(&request.arguments()?),
+            "clock_listen" => self.clock_server.listen(&request.arguments()?),
+            "clock_close" => {
+                request.arguments::<protocol::Nothing>()?;
+                self.clock_server.close()
+            }
+            "heartbeat" => self.heartbeat(&request.arguments()?),
             "load" => {
                 request.arguments::<protocol::Nothing>()?;
                 load::since_start(&Tree::Live, &mut self.others)
@@ -168,7 +219,8 @@ impl Agent {
                 "op: found {unknown:?}; allowed: hello, fingerprint, have, put, build, ports, \
                  spawn, write, signal, attach, detach, members, sample_start, mark, sample_stop, \
                  hold_cpu_latency, release_cpu_latency, clock, load, fetch, clean, folder, \
-                 write_file, list, remove, which, command, connects, disk, addresses"
+                 write_file, list, remove, which, command, connects, disk, addresses, \
+                 heartbeat, clock_listen, clock_close"
             ))),
         }
     }
@@ -228,7 +280,8 @@ impl Agent {
         }
         let subjects = [self.processes.subjects(), self.attached.subjects()].concat();
         let sampling = Sampling::start(request, &subjects)?;
-        let answer = json!({"series": sampling.series(), "absent": sampling.absent});
+        let answer = json!({"series": sampling.series(), "absent": sampling.absent,
+                            "skipped": sampling.skipped});
         self.sampling = Some(sampling);
         Ok(answer)
     }
@@ -270,6 +323,8 @@ impl Agent {
 
     fn sample_stop(&mut self, _: protocol::Nothing) -> Answer {
         let none = || Problem::usage("sample_stop: no sampling is running");
+        // Nothing beside the measured processes runs after the window.
+        let _ = self.clock_server.close();
         self.censuses.clear();
         self.sampling.take().ok_or_else(none)?.finish()
     }
@@ -277,6 +332,7 @@ impl Agent {
     /// Ends everything that this agent started. Called when the controller has closed the pipe.
     fn end(&mut self) {
         let _ = self.cpu_latency.release();
+        let _ = self.clock_server.close();
         locked(&self.commands).clear();
         self.processes.end_all(Duration::from_secs(5));
         if let Some(sampling) = self.sampling.take() {

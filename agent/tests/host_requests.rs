@@ -150,3 +150,60 @@ fn an_unknown_operation_lists_all_operations() {
         assert!(message.contains(op), "{message}");
     }
 }
+
+#[test]
+fn the_clock_responder_ends_with_clock_close_and_with_a_sampling() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let request = json!({"address": "127.0.0.1", "exchanges": 10, "seconds": 60.0});
+    assert!(agent.request("clock_listen", request.clone())["port"].as_u64().unwrap() > 0);
+    agent.expect_error("clock_listen", request.clone(), "busy");
+    let closed = json!({"closed": true, "exchanges": 0});
+    let reply = agent.request("clock_close", json!({}));
+    assert_eq!((&reply["closed"], &reply["exchanges"]), (&closed["closed"], &closed["exchanges"]));
+    agent.request("clock_listen", request.clone());
+    let path = folder.join("samples.bin");
+    agent.request("sample_start", json!({"path": path, "tick_hz": 10.0, "meters": []}));
+    agent.request("sample_stop", json!({}));
+    assert_eq!(agent.request("clock_close", json!({}))["closed"], json!(false));
+    agent.request("clock_listen", request);
+    assert_eq!(agent.end(), Some(0));
+}
+
+#[test]
+fn without_machine_wide_an_agent_reads_only_its_own_part_of_the_machine() {
+    let (folder, run) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    agent.spawn("node", &run, &["sleep", "1000"]);
+    let meters = agent.hello["meters"].as_array().unwrap().clone();
+    let names: Vec<&Value> = meters.iter().map(|meter| &meter["name"]).collect();
+    let mut sample = |machine_wide: bool| {
+        let path = folder.join(format!("samples-{machine_wide}.bin"));
+        let request = json!({"path": path, "tick_hz": 10.0, "meters": names, "marks_only": true,
+                             "machine_wide": machine_wide});
+        let started = agent.request("sample_start", request);
+        let stopped = agent.request("sample_stop", json!({}));
+        assert_eq!(started["skipped"], stopped["skipped"]);
+        let series = stopped["series"].as_array().unwrap().clone();
+        for (_, number, ..) in common::records(&path) {
+            let is_described = series.iter().any(|one| one["series"] == json!(number));
+            assert!(is_described, "a record of series {number}, which has no description");
+        }
+        (series, started["skipped"].as_array().unwrap().clone())
+    };
+    let is_own =
+        |one: &Value| ["process", "interface", "harness"].iter().any(|own| one["scope"] == *own);
+    let (series, skipped) = sample(true);
+    assert!(skipped.is_empty() && series.iter().any(|one| one["scope"] == "machine"));
+    let (own, skipped) = sample(false);
+    for one in own.iter().filter(|one| !is_own(one)) {
+        // These drops are those of the agent's network namespace.
+        let drops = own.iter().find(|one| one["quantity"] == "datagrams_dropped").unwrap();
+        assert_eq!(one["meter"], drops["meter"], "{one}");
+    }
+    assert_eq!(
+        own.iter().filter(|one| is_own(one)).count(),
+        series.iter().filter(|one| is_own(one)).count()
+    );
+    assert!(skipped.contains(&json!("fake")), "{skipped:?}");
+}

@@ -89,3 +89,66 @@ fn processes_of_an_agent_with_another_file_name_are_no_leftovers() {
     kill(spawned["guard_pid"].as_i64().unwrap() as i32);
     kill(pid);
 }
+
+/// Several hosts of a run may be on one machine: their agents use the same token.
+#[test]
+fn clean_spares_the_processes_of_another_live_agent_with_the_same_token() {
+    let (folder, run) = scratch();
+    let (other_folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let mut other = Agent::start(&other_folder, "none");
+    let segment = PathBuf::from(format!("/dev/shm/{run}-used"));
+    let unused = PathBuf::from(format!("/dev/shm/{run}-unused"));
+    std::fs::write(&unused, "left").unwrap();
+    let program = format!("exec 3<>{}; echo READY; read word", segment.display());
+    let own = agent.spawn("node", &run, &["sleep", "1000"]);
+    let spared = other.spawn("node", &run, &["bash", "-c", &program]);
+    other.line("node");
+    let pid_of = |spawned: &serde_json::Value| spawned["pid"].as_i64().unwrap() as i32;
+    for look in [true, false] {
+        let reply = agent.request("clean", json!({"run": run, "look": look}));
+        let killed = reply["killed"].as_array().unwrap();
+        assert!(killed.contains(&json!(pid_of(&own))), "{reply}");
+        assert!(!killed.contains(&json!(pid_of(&spared))), "{reply}");
+        let removed = reply["removed"].as_array().unwrap();
+        assert!(removed.contains(&json!(unused)) && !removed.contains(&json!(segment)), "{reply}");
+    }
+    // The guard carries the token too.
+    agent.event("guard_lost", "node");
+    assert!(is_alive(pid_of(&spared)) && segment.exists() && !unused.exists());
+    // The guard of the other agent is killed with its agent, so its node has no live agent.
+    // SAFETY: plain system calls on processes that this test started.
+    unsafe { libc::kill(other.pid(), libc::SIGSTOP) };
+    unsafe { libc::kill(spared["guard_pid"].as_i64().unwrap() as i32, libc::SIGSTOP) };
+    other.kill();
+    let reply = agent.request("clean", json!({"run": run}));
+    // The node dies with its guard, perhaps before `clean` reaches it.
+    assert!(reply["killed"].as_array().unwrap().contains(&spared["guard_pid"]), "{reply}");
+    wait_until("the node has ended", || !is_alive(pid_of(&spared)));
+    assert!(!segment.exists(), "{reply}");
+}
+
+/// A node in namespaces of its own carries its token like any other.
+#[test]
+fn clean_finds_the_leftovers_of_a_killed_agent_in_other_namespaces() {
+    let (folder, run) = scratch();
+    let unshare = ["--user", "--map-root-user", "--net", "--mount", "--uts"];
+    let mut command = Command::new("unshare");
+    command.args(unshare).arg("--").arg(env!("CARGO_BIN_EXE_wattwire-agent"));
+    let is_allowed = Command::new("unshare").args(unshare).arg("true").status();
+    if !is_allowed.is_ok_and(|status| status.success()) {
+        eprintln!("this user cannot create namespaces");
+        return;
+    }
+    let mut killed = Agent::start_by(command, &folder, "none");
+    let node = killed.spawn("node", &run, &["sleep", "1000"]);
+    let pid_of = |key: &str| node[key].as_i64().unwrap() as i32;
+    // SAFETY: plain system call on a process that this test started.
+    unsafe { libc::kill(pid_of("guard_pid"), libc::SIGSTOP) };
+    killed.kill();
+    let (next_folder, _) = scratch();
+    let mut next = Agent::start(&next_folder, "none");
+    let reply = next.request("clean", json!({"run": run}));
+    assert!(reply["killed"].as_array().unwrap().contains(&node["guard_pid"]), "{reply}");
+    wait_until("the node has ended", || !is_alive(pid_of("pid")));
+}

@@ -271,3 +271,37 @@ fn another_agent_removes_the_shared_memory_of_a_killed_agent() {
         assert_eq!(removed_segments(&reply), [segment.display().to_string()]);
     }
 }
+
+#[test]
+fn an_agent_ends_its_processes_when_its_controller_is_silent() {
+    for rung in ["none", "v1", "v2"] {
+        let (folder, run) = scratch();
+        let mut agent = Agent::start(&folder, rung);
+        for patience_s in [0.0, 1e9] {
+            let request = json!({"patience_s": patience_s});
+            let message = agent.expect_error("heartbeat", request, "usage");
+            assert!(message.contains("allowed: 0.1 to 86400"), "{message}");
+        }
+        agent.spawn("node", &run, &["sh", "-c", ESCAPING_TREE]);
+        assert_eq!(agent.line("node"), "READY");
+        wait_until("all three run", || marked(&run).len() >= 4);
+        agent.request("heartbeat", json!({"patience_s": 5.0}));
+        agent.request("heartbeat", json!({"patience_s": 0.3}));
+        // The pipe stays open.
+        assert_eq!(agent.child.wait().unwrap().code(), Some(1), "rung {rung}");
+        wait_until("all processes have ended", || marked(&run).is_empty());
+    }
+}
+
+#[test]
+fn blank_lines_and_incomplete_lines_keep_an_agent_alive() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    agent.request("heartbeat", json!({"patience_s": 2.0}));
+    for text in ["", "  "].iter().cycle().take(30) {
+        agent.send_raw(text);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    agent.request("clock", json!({}));
+    assert_eq!(agent.end(), Some(0));
+}

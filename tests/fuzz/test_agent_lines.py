@@ -39,6 +39,8 @@ REQUESTS: tuple[dict[str, Any], ...] = (
     {"op": "connects", "address": "127.0.0.1", "port": 1, "timeout_ms": 10},
     {"op": "disk", "path": "/nothing/here"},
     {"op": "addresses"},
+    {"op": "clock_listen", "address": "127.0.0.1", "exchanges": 1, "seconds": 0.1},
+    {"op": "clock_close"},
     {"op": "spawn", "process": "p", "run": "fuzz0", "argv": 5, "env": {}, "stdout": "lines",
      "stderr": "err"},
 )  # fmt: skip

@@ -59,7 +59,7 @@ NODE_KEYS: dict[str, Any] = {
 }  # fmt: skip
 METER_KEYS: dict[str, Any] = {
     "title": None, "summary": None, "tier": None, "default": None, "quantity": None,
-    "run": None, "info": {"*": None},
+    "per_network_namespace": bool, "run": None, "info": {"*": None},
 }  # fmt: skip
 KIND_WORDS = {
     bool: "true or false",

@@ -64,7 +64,12 @@ class AgentClient:
             start_new_session=True,  # so that Ctrl-C reaches only the controller
         )
         threading.Thread(target=self._read, name="agent-reader", daemon=True).start()
-        self.hello = self.request("hello", protocol=PROTOCOL, state=str(state))
+        self.hello: dict[str, Any] = {}
+        try:
+            self.hello = self.request("hello", protocol=PROTOCOL, state=str(state))
+        except WattwireError:
+            self.close()
+            raise
 
     @property
     def pid(self) -> int:
@@ -224,7 +229,7 @@ class AgentClient:
 
     def _remove_cgroup(self) -> None:
         """Remove the cgroup of a killed agent. If it has processes, their guards remove it."""
-        path = self.hello["cgroup"].get("path")
+        path = self.hello.get("cgroup", {}).get("path")
         if path:
             with contextlib.suppress(OSError):
                 Path(path).rmdir()

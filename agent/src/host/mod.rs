@@ -4,6 +4,7 @@
 pub mod addresses;
 pub mod bpf;
 pub mod clock;
+pub mod clock_server;
 pub mod cpu_latency;
 pub mod cpu_times;
 pub mod disk;

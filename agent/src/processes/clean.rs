@@ -25,18 +25,25 @@ fn mark_of(pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(entry).into_owned())
 }
 
-/// Returns whether the process has a live agent as an ancestor. Such a process is no leftover.
-fn has_live_agent(mut pid: i32) -> bool {
+/// Returns the live agent to which a process belongs: its nearest ancestor that is an agent. A
+/// process cannot leave its agent, because agents and guards are child subreapers.
+fn live_agent_of(mut pid: i32) -> Option<i32> {
     while let Some(stat) = Stat::read(pid) {
         pid = stat.parent;
         if pid <= 1 {
-            return false;
+            return None;
         }
         if is_agent(pid) {
-            return true;
+            return Some(pid);
         }
     }
-    false
+    None
+}
+
+/// Returns whether the process belongs to another live agent, such as that of another host of the
+/// same run. That agent ends it.
+fn is_of_other_agent(pid: i32) -> bool {
+    live_agent_of(pid).is_some_and(|agent| agent != std::process::id() as i32)
 }
 
 fn is_agent(pid: i32) -> bool {
@@ -66,7 +73,10 @@ pub fn kill_after_guard(subject: &Subject, run: &str) {
     loop {
         let in_cgroup = subject.cgroup.iter().flat_map(Cgroup::pids);
         let unguarded = members::all().into_iter().filter(|pid| {
-            mark_of(*pid).as_deref() == Some(run) && !is_guard(*pid) && !has_guard(*pid)
+            mark_of(*pid).as_deref() == Some(run)
+                && !is_guard(*pid)
+                && !has_guard(*pid)
+                && !is_of_other_agent(*pid)
         });
         let orphans: BTreeSet<i32> =
             in_cgroup.chain(unguarded).filter(|pid| !excluded.contains(pid)).collect();
@@ -155,14 +165,15 @@ fn answer(killed: &[i32], removed: &[PathBuf]) -> Value {
     json!({"killed": killed, "removed": removed})
 }
 
-/// Returns the processes of run `run`, or of every run whose agent has exited if `run` is empty.
-/// Excludes this process and its ancestors.
+/// Returns the processes of run `run` that belong to this agent or to no live agent. If `run` is
+/// empty, returns those of every run whose agent has exited. Excludes this process and its
+/// ancestors.
 fn marked(run: &str) -> Vec<i32> {
     let excluded = self_and_ancestors();
     let is_leftover = |pid: &i32| match (mark_of(*pid), run.is_empty()) {
         (None, _) => false,
-        (Some(_), true) => !has_live_agent(*pid),
-        (Some(mark), false) => mark == run,
+        (Some(_), true) => live_agent_of(*pid).is_none(),
+        (Some(mark), false) => mark == run && !is_of_other_agent(*pid),
     };
     members::all().into_iter().filter(|pid| is_leftover(pid) && !excluded.contains(pid)).collect()
 }
@@ -217,11 +228,20 @@ fn kill_in(folder: &Path) {
     }
 }
 
-/// Returns the files in /dev/shm whose names contain the run's token.
+/// Returns the files in /dev/shm whose names contain the run's token and that no process of
+/// another live agent uses.
 fn shared_memory_of(run: &str) -> Vec<PathBuf> {
     let named = |name: &std::ffi::OsStr| {
         run.len() >= 4 && name.as_bytes().windows(run.len()).any(|part| part == run.as_bytes())
     };
     let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
-    entries.filter(|entry| named(&entry.file_name())).map(|entry| entry.path()).collect()
+    let files: Vec<PathBuf> =
+        entries.filter(|entry| named(&entry.file_name())).map(|entry| entry.path()).collect();
+    if files.is_empty() {
+        return files;
+    }
+    // Agents of one machine may share /dev/shm and the token.
+    let others: Vec<i32> =
+        members::all().into_iter().filter(|pid| is_of_other_agent(*pid)).collect();
+    files.into_iter().filter(|file| !shm::is_used(file, &others)).collect()
 }

@@ -172,6 +172,12 @@ fn unused(segments: &[Segment]) -> Vec<PathBuf> {
     unused.map(|segment| Path::new(FOLDER).join(&segment.name)).collect()
 }
 
+/// Returns whether one of these processes maps a file in /dev/shm or has it open.
+pub fn is_used(file: &Path, pids: &[i32]) -> bool {
+    let Ok(metadata) = fs::metadata(file) else { return false };
+    pids.iter().flat_map(|pid| used_by(*pid)).any(|(_, inode)| inode == metadata.ino())
+}
+
 fn exists(segment: &Segment) -> bool {
     let path = Path::new(FOLDER).join(&segment.name);
     fs::metadata(path).is_ok_and(|metadata| metadata.ino() == segment.inode)
