@@ -90,6 +90,16 @@ def python(host: Host, code: str) -> str:
     return output.strip()
 
 
+def is_multicast(host: Host, device: str) -> bool:
+    """Return whether a device has the flag IFF_MULTICAST, without which libraries ignore it."""
+    code = (
+        "import fcntl, socket, struct; request = struct.pack('16sh22x', b'DEVICE', 0);"
+        "reply = fcntl.ioctl(socket.socket(), 0x8913, request);"
+        "print(struct.unpack('16sh22x', reply)[1] & 0x1000)"
+    )
+    return python(host, code.replace("DEVICE", device)) != "0"
+
+
 def round_trips_ms(server: Host, client: Host, address: str, own: str) -> dict[str, float]:
     """Return the median round trips between processes that two agents start."""
     script = str(Path(echo.__file__))
@@ -120,6 +130,7 @@ def test_hosts_have_a_name_shared_memory_and_a_loopback_interface_of_their_own(h
 def test_multicast_works_on_the_loopback_interface_of_a_host(hosts):
     medians = round_trips_ms(hosts.first, hosts.first, "127.0.0.1", "127.0.0.1")
     assert set(medians) == {"udp", "tcp", "multicast"}
+    assert is_multicast(hosts.first, "lo")
 
 
 def test_a_native_network_carries_udp_tcp_and_multicast_between_hosts(hosts, tmp_path):
@@ -132,6 +143,7 @@ def test_a_native_network_carries_udp_tcp_and_multicast_between_hosts(hosts, tmp
         assert robot.serves(other, echo.PORT)
         assert not robot.serves("127.0.0.1", echo.PORT)
         assert robot.interface_addresses() == {"lo": "127.0.0.1", "plain": own}
+        assert is_multicast(robot, "plain")
     assert robot.interface_addresses() == {"lo": "127.0.0.1"}
 
 
@@ -155,6 +167,7 @@ def test_an_emulated_network_delays_and_its_log_is_complete_at_the_end(hosts, tm
     with hosts.network("slow", tmp_path, 1) as network:
         network.start(time.monotonic_ns())
         assert robot.interface_addresses().keys() == {"lo", "slow"}
+        assert is_multicast(robot, "slow")
         medians = round_trips_ms(edge, robot, network.addresses["edge"], network.addresses["robot"])
         assert set(medians) == {"udp", "tcp", "multicast"}
         assert min(medians.values()) >= 40, medians
