@@ -19,7 +19,8 @@ import numpy as np
 from bench.nodes import Bench, tell_build
 from bench.pairs import Comparison
 from wattwire.design import PlannedRun
-from wattwire.model.deployment import Deployment
+from wattwire.hosts.hosts import LOOPBACK_NETWORK, here
+from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.errors import WattwireError
 from wattwire.model.study import TRACED, parse_study
 from wattwire.model.treatment import Treatment
@@ -125,8 +126,9 @@ class Load:
         planned = PlannedRun(token, 1, 1, self._treatment, "", TRACED if way.name else "")
         watch = Watch(self.agent)
         run = OneRun(
-            self.agent, self._study, planned, middleware, deployment, nodes, self._prepared.builds,
-            token, folder, watch,
+            {HOST: here(self.agent)}, LOOPBACK_NETWORK, self._study, planned, middleware,
+            deployment, nodes,
+            {HOST: self._prepared.builds}, token, folder, watch,
         )  # fmt: skip
         run.record.tracing = way if way.name else None
         record = run.execute()

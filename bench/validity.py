@@ -21,6 +21,8 @@ from scipy import stats as scipy_stats
 from bench.nodes import Bench, tell_build
 from wattwire import stats
 from wattwire.design import PlannedRun
+from wattwire.hosts.hosts import LOOPBACK_NETWORK, here
+from wattwire.model.deployment import HOST
 from wattwire.model.study import parse_study
 from wattwire.model.validity import CONDITION_CODES
 from wattwire.rig import AgentClient, Builder
@@ -130,18 +132,19 @@ class Cells:
         deployment, nodes = node_plans(treatment, study.plan, cells, middleware, token)
         planned = PlannedRun(token, 1, 1, treatment, "", "")
         one_run = OneRun(
-            self.agent,
+            {HOST: here(self.agent)},
+            LOOPBACK_NETWORK,
             study,
             planned,
             middleware,
             deployment,
             nodes,
-            prepared.builds,
+            {HOST: prepared.builds},
             token,
             folder,
             Silent(),
         )
-        collected = Collected(planned, 1, one_run.execute(), study, folder, {}, None)
+        collected = Collected(planned, 1, one_run.execute(), study, folder, {}, {})
         codes = sorted(
             {reason.code for reason in collected.reasons if reason.code in CONDITION_CODES}
         )

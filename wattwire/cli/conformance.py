@@ -21,6 +21,8 @@ from wattwire.cli.round_trips import bare_round_trip_ns, cell_round_trip_ns, mea
 from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs.doctor import install_command, sources
 from wattwire.cli.wrap import searchable
+from wattwire.hosts.hosts import here
+from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.setting_purposes import NAGLE_OFF, TLS
 from wattwire.model.words import plural
@@ -28,6 +30,7 @@ from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.rig.bare_clients import bare_argv
 from wattwire.rig.builds import LackingError
 from wattwire.rig.harness_costs import HarnessCost, note_harness_cost
+from wattwire.run.network import HOST_ADDRESS
 from wattwire.run.processes import RunProcesses, start_service
 
 SERVICE_TIMEOUT_S = 10.0
@@ -303,12 +306,12 @@ def _service(
         token = "wwcheck" + secrets.token_hex(4)
         run_folder = folder / token
         (run_folder / "logs").mkdir(parents=True)
-        processes = RunProcesses(agent, token, run_folder)
+        processes = RunProcesses({HOST: here(agent)}, Deployment(()), token, run_folder)
         endpoints: list[str] = []
         try:
             for name, table in cell.middleware.services.items():
                 endpoints += start_service(
-                    processes, agent, name, table, run_folder, token, SERVICE_TIMEOUT_S
+                    processes, name, table, HOST_ADDRESS, token, SERVICE_TIMEOUT_S
                 )
             yield endpoints
         finally:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from wattwire.model.errors import WattwireError
+from wattwire.model.hosts.clocks import ClockRelation
 from wattwire.model.rig import SSH, HostSpec
 from wattwire.rig.agent import AgentClient
 
@@ -19,7 +20,7 @@ REPLY_S = 60.0
 """Time that a request may take in addition to the time that it grants a program."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Host:
     """A host with its agent.
 
@@ -29,6 +30,25 @@ class Host:
 
     spec: HostSpec
     agent: AgentClient
+    relation: ClockRelation | None = None
+    """Relation of its clock to the controller's in the current run; None for one clock."""
+
+    @property
+    def offset_ns(self) -> int:
+        """Return its CLOCK_MONOTONIC minus the controller's at the start of the run."""
+        exchange = self.relation.before if self.relation else None
+        return exchange.offset_ns if exchange else 0
+
+    @property
+    def band_ns(self) -> int:
+        """Return the largest error of `offset_ns`."""
+        return self.relation.band_ns if self.relation else 0
+
+    @property
+    def round_trip_ns(self) -> int:
+        """Return the time of an exchange with the host's agent; 0 if none was needed."""
+        exchange = self.relation.before if self.relation else None
+        return exchange.round_trip_ns if exchange else 0
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ from wattwire.catalog.links import links_like
 from wattwire.hosts import namespaces
 from wattwire.hosts.host import Host
 from wattwire.hosts.namespaces import Switch
+from wattwire.model.deployment import HOST
 from wattwire.model.errors import AgentLostError, UsageError, WattwireError, unknown
 from wattwire.model.links.profile import Link
 from wattwire.model.rig import LOCAL, NETNS, ONE_HOST, SSH, HostSpec, NetworkSpec, Rig
@@ -50,6 +51,15 @@ class LiveNetwork:
         return None if self.emulator is None else self.emulator.log
 
 
+LOOPBACK_NETWORK = LiveNetwork("", {HOST: LOOPBACK[0]}, {HOST: LOOPBACK[1]})
+"""The network of a run whose processes are all on this machine."""
+
+
+def here(agent: AgentClient) -> Host:
+    """Return this machine as the host of an agent."""
+    return Host(ONE_HOST.hosts[HOST], agent)
+
+
 class Hosts:
     """All hosts of a rig. They end when this object is closed, or when this process ends."""
 
@@ -71,6 +81,11 @@ class Hosts:
     @property
     def first(self) -> Host:
         return next(iter(self.by_name.values()))
+
+    @property
+    def any_lost(self) -> bool:
+        """Return whether an agent has ended."""
+        return any(host.agent.lost.is_set() for host in self.by_name.values())
 
     def close(self) -> None:
         """End all agents, with their processes and namespaces."""
@@ -112,9 +127,8 @@ class Hosts:
         """
         if not name:
             address, interface = LOOPBACK
-            yield LiveNetwork(
-                name, dict.fromkeys(self.by_name, address), dict.fromkeys(self.by_name, interface)
-            )
+            hosts = self.by_name
+            yield LiveNetwork(name, dict.fromkeys(hosts, address), dict.fromkeys(hosts, interface))
             return
         if name not in self.rig.networks:
             raise unknown(self.rig.source, "network", name, self.rig.networks)

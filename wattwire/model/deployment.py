@@ -400,6 +400,22 @@ class Deployment:
         """Return the host of a node."""
         return self.by_process[node.process].host
 
+    def host_of_process(self, process: str) -> str:
+        """Return the host of a process, of any attempt to start a service."""
+        known = self.by_process.get(service_of(process))
+        return known.host if known is not None else self.hosts[0]
+
+    @property
+    def is_on_rig(self) -> bool:
+        """Return whether the hosts are those of a rig."""
+        return self.hosts != (HOST,)
+
+    @functools.cached_property
+    def senders_host(self) -> str:
+        """Return the host of the first flow's sender; without flows, the first host."""
+        by_number = {node.node: node for node in self.nodes}
+        return self.host_of(by_number[self.flows[0].sender]) if self.flows else self.hosts[0]
+
     def to_json(self) -> dict[str, Any]:
         """Return the content of deployment.json."""
         return {"version": 1, **asdict(self)}

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import errno
 import os
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
+from wattwire.hosts.host import Host
+from wattwire.hosts.hosts import LOOPBACK_NETWORK, Hosts, LiveNetwork, here
+from wattwire.model.deployment import HOST, Deployment, deployment_of
 from wattwire.model.errors import AgentLostError, MissingError, UsageError
 from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.setting_keys import settings_last
@@ -33,17 +37,18 @@ from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.results import CommandResults
 from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
 from wattwire.run.machine import describe_machine, energy_model
-from wattwire.run.node_specs import node_plans
+from wattwire.run.node_specs import node_plans, payload_seed
 from wattwire.run.observing import note_duration
 from wattwire.run.private_places import private_places
 from wattwire.run.processes import GuardLostError
 from wattwire.run.progress import Progress
+from wattwire.run.record import RunRecord
 from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.run.results import syscalls
 from wattwire.run.results.evidence import wait_until_quiet
 from wattwire.run.results.schema import COLUMNS, describe, pool_baselines, with_derived
 from wattwire.run.results.summary import Collected
-from wattwire.run.runner import OneRun, RunRecord
+from wattwire.run.runner import OneRun
 from wattwire.run.stopping import Stopping
 from wattwire.store import WARM_UP, Campaign
 from wattwire.store.redact import note_names
@@ -78,7 +83,9 @@ class CampaignRunner:
         self.campaign = campaign
         self.catalog = catalog
         self._progress = progress
+        self._rig = ONE_HOST
         self._agent: AgentClient | None = None
+        self._hosts: Hosts | None = None
         self._builder: Builder | None = None
         self._busy_reported = False
         campaign.lock()
@@ -94,6 +101,7 @@ class CampaignRunner:
         A request of `exec` has no path.
         """
         study = parse_study(name, document, f"study {name}")
+        self._rig = study.rig
         document = study.document
         prepared = self._prepare(study, options.choose)
         plan = make_plan(prepared.treatments, study.plan)
@@ -146,6 +154,7 @@ class CampaignRunner:
                 "Without STUDY, --resume uses the stored study, including its --set values."
             )
         study = parse_frozen_study(name, current, source)
+        self._rig = study.rig
         study = self._with_recorded_warm_up(study)
         if study.request is not None and any(t.pid for t in study.request.attached):
             raise UsageError(
@@ -201,11 +210,33 @@ class CampaignRunner:
         return prepare(study, self.catalog, self._builder, choose)
 
     def _connect(self) -> AgentClient:
+        """Return the agent of this machine, which builds cells and removes leftovers."""
         if self._agent is None or self._agent.lost.is_set():
             if self._agent is not None:
                 self._agent.close()
             self._agent = AgentClient(self.campaign.path / "agent")
         return self._agent
+
+    def _connect_hosts(self) -> Mapping[str, Host]:
+        """Return the hosts of the runs. All start again if one has lost its agent."""
+        if not self._rig.is_from_file:
+            return {HOST: here(self._connect())}
+        if self._hosts is not None and self._hosts.any_lost:
+            self._hosts.close()
+            self._hosts = None
+        if self._hosts is None:
+            self._hosts = Hosts(self._rig, self.campaign.path / "agent" / "hosts")
+        return self._hosts.by_name
+
+    @contextlib.contextmanager
+    def _network(self, deployment: Deployment, folder: Path, seed: int) -> Iterator[LiveNetwork]:
+        """Join the hosts of a run by its network."""
+        if self._hosts is None:
+            yield LOOPBACK_NETWORK
+            return
+        name = deployment.links[0].name if deployment.links else ""
+        with self._hosts.network(name, folder, seed) as network:
+            yield network
 
     def _remake_plan(self, study: Study, prepared: Prepared) -> list[PlannedRun]:
         """Return the stored plan, without treatments that could not be run at that time."""
@@ -414,16 +445,18 @@ class CampaignRunner:
 
         An exception fails only this attempt, unless it ends the campaign.
         """
-        run = self._one_run(agent, planned, token, folder)
-        results = CommandResults if isinstance(run, CommandRun) else Collected
+        results = Collected if self._study.request is None else CommandResults
+        run: OneRun | None = None
         try:
-            record = run.execute()
+            with self._one_run(planned, token, folder) as run:
+                record = run.execute()
             crash_point("convert", {"agent": agent.pid})
-            model = energy_model(agent)
-            collected = results(planned, number, record, self._study, folder, conditions, model)
+            hosts = self._connect_hosts()
+            models = {name: energy_model(hosts[name].agent) for name in record.hosts}
+            collected = results(planned, number, record, self._study, folder, conditions, models)
             collected.write()
         except Exception as error:
-            if ends_campaign(error) or agent.lost.is_set():
+            if ends_campaign(error) or agent.lost.is_set() or run is None:
                 raise
             agent.request("clean", run=token)
             reason = keep_only_logs(folder, error)
@@ -447,16 +480,34 @@ class CampaignRunner:
         if host.free_disk_bytes(folder) < FULL_DISK_BYTES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.campaign.path))
 
-    def _one_run(self, agent: AgentClient, planned: PlannedRun, token: str, folder: Path) -> OneRun:
+    @contextlib.contextmanager
+    def _one_run(self, planned: PlannedRun, token: str, folder: Path) -> Iterator[OneRun]:
+        """Prepare an attempt on its hosts, which its network joins until the attempt has ended."""
         request, cells = self._study.request, self._prepared.cells[planned.treatment.key]
-        attempt = (self._prepared.builds, token, folder, self._progress)
+        hosts = self._connect_hosts()
+        builds = {name: self._prepared.builds for name in hosts}
+        study, attempt = self._study, (builds, token, folder, self._progress)
         if request is not None:
-            return CommandRun(agent, self._study, planned, {}, request.deployment, [], *attempt)
+            deployment = request.deployment
+            yield CommandRun(hosts, LOOPBACK_NETWORK, study, planned, {}, deployment, [], *attempt)
+            return
         middleware = next(iter(cells.values())).middleware
-        treatment, plan = planned.treatment, self._study.plan
-        deployment, nodes = node_plans(treatment, plan, cells, middleware, token, planned.control)
-        services = middleware.services
-        return OneRun(agent, self._study, planned, services, deployment, nodes, *attempt)
+        treatment, services = planned.treatment, middleware.services
+        names = {role: cell.name for role, cell in cells.items()}
+        deployment = deployment_of(treatment, names, list(services), self._rig)
+        with self._network(deployment, folder, payload_seed(token)) as network:
+            deployment, nodes = node_plans(
+                treatment,
+                study.plan,
+                cells,
+                middleware,
+                token,
+                planned.control,
+                self._rig,
+                network.addresses,
+                network.interfaces,
+            )
+            yield OneRun(hosts, network, study, planned, services, deployment, nodes, *attempt)
 
     def _abandon(self, agent: AgentClient, planned: PlannedRun, number: int, token: str) -> None:
         """Remove the files of an interrupted attempt and mark it as lost in the journal."""
@@ -507,6 +558,8 @@ class CampaignRunner:
             )
 
     def close(self) -> None:
+        if self._hosts is not None:
+            self._hosts.close()
         if self._agent is not None:
             self._agent.close()
         self.campaign.close()

@@ -1,32 +1,24 @@
-"""Write the certificate authority and server certificate of a run over TLS (clause C-35)."""
+"""Make the certificate authority and server certificate of a run over TLS (clause C-35)."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
-from wattwire.run.network import HOST_ADDRESS
-
-HOSTS = (HOST_ADDRESS, "localhost")
+AUTHORITY, CERTIFICATE, KEY = "tls.authority", "tls.certificate", "tls.key"
 
 
-def make_certificates(folder: Path) -> dict[str, str]:
-    """Write PEM files of an authority, of a certificate for HOSTS that it signed, and of its key.
+def make_certificates(addresses: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+    """Make an authority, a certificate for `addresses` and localhost that it signed, and its key.
 
-    Return the spec keys of clause C-35 with the paths of the files.
+    Return the spec keys of clause C-35 with the names and contents (PEM) of the files.
     """
     import trustme  # imported here because it loads a cryptographic library that few runs need
 
-    folder.mkdir(parents=True, exist_ok=True)
     authority = trustme.CA()
-    server = authority.issue_cert(*HOSTS)
-    paths = {
-        "tls.authority": folder / "authority.pem",
-        "tls.certificate": folder / "certificate.pem",
-        "tls.key": folder / "key.pem",
+    server = authority.issue_cert(*addresses, "localhost")
+    chain = b"".join(blob.bytes() for blob in server.cert_chain_pems)
+    return {
+        AUTHORITY: ("authority.pem", authority.cert_pem.bytes()),
+        CERTIFICATE: ("certificate.pem", chain),
+        KEY: ("key.pem", server.private_key_pem.bytes()),
     }
-    paths["tls.key"].touch(mode=0o600)
-    authority.cert_pem.write_to_path(str(paths["tls.authority"]))
-    for index, blob in enumerate(server.cert_chain_pems):
-        blob.write_to_path(str(paths["tls.certificate"]), append=index > 0)
-    server.private_key_pem.write_to_path(str(paths["tls.key"]))
-    return {key: str(path.resolve()) for key, path in paths.items()}

@@ -10,7 +10,7 @@ from wattwire.model.study import Study
 from wattwire.model.verdict import Outcome
 from wattwire.rig.observed import ObservedRun, note_run
 from wattwire.run.node_specs import SECOND_NS
-from wattwire.run.runner import RunRecord
+from wattwire.run.record import RunRecord
 
 
 def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_s: float) -> None:

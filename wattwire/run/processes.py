@@ -1,28 +1,28 @@
-"""Start and end the processes of a run, and write to them, through the agent."""
+"""Start and end the processes of a run, and write to them, through the agents of its hosts."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import re
-import shutil
-import socket
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wattwire.model.deployment import process_of
+from wattwire.hosts.host import Host
+from wattwire.model.deployment import Deployment, process_of
 from wattwire.model.errors import WattwireError
-from wattwire.rig import host
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
 from wattwire.rig.builds import substitute
 from wattwire.run.lines import BadLineError, parse_line, printable
-from wattwire.run.network import HOST_ADDRESS
 from wattwire.store.files import discard
 
 SERVICE_TRIES = 3
+READY_COMMAND_S = 5.0
+"""Longest duration of a command that checks whether a service is ready."""
 
 
 class NodeEndedError(WattwireError):
@@ -48,7 +48,7 @@ class ProcessState:
     """State of one process: the fields of its printed lines, and its exit."""
 
     spawned_ns: int = 0
-    """CLOCK_MONOTONIC before the start: the earliest possible time of the process's actions."""
+    """CLOCK_MONOTONIC of its host before the start: the earliest time of the process's actions."""
     breach: str = ""
     """Text of the first breach of the contract by a line; later lines were not read."""
     lines: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -62,8 +62,11 @@ class ProcessState:
 class RunProcesses:
     """The processes of one run. Every wait has a deadline and ends early if a process dies."""
 
-    def __init__(self, agent: AgentClient, token: str, folder: Path) -> None:
-        self._agent = agent
+    def __init__(
+        self, hosts: Mapping[str, Host], deployment: Deployment, token: str, folder: Path
+    ) -> None:
+        self._hosts = hosts
+        self._deployment = deployment
         self._token = token
         self._folder = folder
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -71,26 +74,44 @@ class RunProcesses:
         self.ending = False
         """Whether the run is ending. The loss of a guard is then not an error."""
 
+    def host_of(self, process: str) -> Host:
+        """Return the host of a process."""
+        return self._hosts[self._deployment.host_of_process(process)]
+
+    def agent_of(self, process: str) -> AgentClient:
+        """Return the agent of a process's host."""
+        return self.host_of(process).agent
+
+    def folder_of(self, process: str) -> Path:
+        """Return the folder of the attempt on the host of a process."""
+        return self.host_of(process).folder_of(self._folder, self._token)
+
+    def out_of(self, process: str) -> Path:
+        """Return the process's own folder on its host."""
+        return self.folder_of(process) / "out" / process
+
     def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
         """Start a process through its guard.
 
         If `lines` is true, read its output as a node's lines.
         """
-        out = self._folder / "out" / process
-        out.mkdir(parents=True, exist_ok=True)
+        out = self.out_of(process)
+        self.host_of(process).make_folder(out)
         self.submit(process, argv, env, str(out), lines)()
 
     def submit(
         self, process: str, argv: list[str], env: dict[str, str], cwd: str, lines: bool = False
     ) -> Callable[[], None]:
         """Request the start of a process; return a function that waits until it has started."""
-        state = ProcessState(argv=argv, env=env, spawned_ns=time.monotonic_ns())
+        host = self.host_of(process)
+        spawned_ns = time.monotonic_ns() + host.offset_ns
+        state = ProcessState(argv=argv, env=env, spawned_ns=spawned_ns)
         self.states[process] = state
-        self._agent.subscribe(process, self._events)
-        logs = self._folder / "logs"
+        host.agent.subscribe(process, self._events)
+        logs = self.folder_of(process) / "logs"
         for log in (logs / f"{process}.out", logs / f"{process}.err"):
-            discard(log)  # an earlier node may have created this file
-        future = self._agent.submit(
+            discard_on(host, log)  # an earlier node may have created this file
+        future = host.agent.submit(
             "spawn",
             process=process,
             run=self._token,
@@ -103,7 +124,7 @@ class RunProcesses:
         )
 
         def wait_started() -> None:
-            reply = self._agent.reply("spawn", future)
+            reply = host.agent.reply("spawn", future)
             state.pid, state.guard_pid = reply.get("pid"), reply.get("guard_pid")
 
         return wait_started
@@ -114,7 +135,7 @@ class RunProcesses:
         The caller that waits for the response reports the end of the process.
         """
         try:
-            self._agent.request("write", process=process, text=text + "\n")
+            self.agent_of(process).request("write", process=process, text=text + "\n")
         except AgentError as error:
             if error.kind != "failed":
                 raise
@@ -216,52 +237,60 @@ class RunProcesses:
         alive = [p for p, s in self.states.items() if s.exit is None and s.pid is not None]
         for process in alive:
             with contextlib.suppress(AgentError):  # the process has already ended
-                self._agent.request("signal", process=process, signal="KILL", tree=True)
+                self.agent_of(process).request("signal", process=process, signal="KILL", tree=True)
         stuck = self.wait_exit(alive, time.monotonic() + 5.0)
-        reply = self._agent.request("clean", run=self._token)
+        left = []
+        for host in self._hosts.values():
+            killed = host.agent.request("clean", run=self._token).get("killed", [])
+            left += [f"pid {pid}" for pid in killed]
         for process in self.states:
-            self._agent.unsubscribe(process)
-        left = [f"pid {pid}" for pid in reply.get("killed", [])]
+            self.agent_of(process).unsubscribe(process)
         return [*alive, *left, *(f"{p} did not end after SIGKILL" for p in stuck)]
+
+
+def discard_on(host: Host, path: Path) -> None:
+    """Delete what an earlier node left at this path. A far host's folder is new in each attempt."""
+    if host.here and os.path.lexists(path):
+        discard(path)
 
 
 def start_service(
     processes: RunProcesses,
-    agent: AgentClient,
     name: str,
     table: dict[str, Any],
-    folder: Path,
+    address: str,
     token: str,
     timeout_s: float,
 ) -> list[str]:
-    """Start a service process, wait until it is ready, and return its endpoints.
+    """Start a service that listens on `address`, wait until it is ready, and return its endpoints.
 
     If another process binds the port first, try another port, at most SERVICE_TRIES times.
     """
     problem, timed_out = "", False
     for attempt in range(SERVICE_TRIES):
         process = process_of(name, attempt)
+        host, out = processes.host_of(process), processes.out_of(process)
         port_count = int(table.get("ports", 0))
-        ports = agent.request("ports", count=port_count)["ports"] if port_count else []
-        out = folder / "out" / process
-        out.mkdir(parents=True, exist_ok=True)
+        ports = host.agent.request("ports", count=port_count)["ports"] if port_count else []
+        host.make_folder(out)
         words = {
             "out": str(out),
             "token": token,
-            "address": HOST_ADDRESS,
+            "address": address,
             **{f"port{i}": str(p) for i, p in enumerate(ports)},
         }
         if ports:
             words["port"] = str(ports[0])
         for file, text in table.get("files", {}).items():
-            (out / file).write_text(substitute([text], words, {})[0], encoding="utf-8")
-        argv = _with_sbin(substitute(table["argv"], words, {}))
+            host.write(out / file, substitute([text], words, {})[0].encode())
+        argv = substitute(table["argv"], words, {})
+        argv[0] = host.which(argv[0]) or argv[0]
         env = {k: substitute([v], words, {})[0] for k, v in table.get("env", {}).items()}
         processes.spawn(process, argv, env, lines=False)
         try:
-            _wait_service(processes, process, table.get("ready", {}), words, folder, timeout_s)
+            _wait_service(processes, process, table.get("ready", {}), words, timeout_s)
         except NodeEndedError as error:
-            problem = f"{error}{_tail(folder, process)}"
+            problem = f"{error}{_tail(processes, process)}"
             timed_out = error.timed_out
             if timed_out:
                 break
@@ -270,18 +299,11 @@ def start_service(
     raise NodeEndedError(name, f"could not be started: {problem}", timed_out)
 
 
-def _with_sbin(argv: list[str]) -> list[str]:
-    """Return the command, with the program's full path if it is only in an sbin folder."""
-    path = shutil.which(argv[0]) or shutil.which(argv[0], path="/usr/local/sbin:/usr/sbin")
-    return [path or argv[0], *argv[1:]]
-
-
 def _wait_service(
     processes: RunProcesses,
     process: str,
     ready: dict[str, Any],
     words: dict[str, str],
-    folder: Path,
     timeout_s: float,
 ) -> None:
     deadline_s = time.monotonic() + timeout_s
@@ -289,33 +311,42 @@ def _wait_service(
         processes.drain()
         if processes.states[process].exit is not None:
             raise NodeEndedError(process, processes.describe_exit(process) + " before it was ready")
-        if _serves(process, ready, words, folder):
+        if _serves(processes, process, ready, words):
             return
         if time.monotonic() > deadline_s:
             raise NodeEndedError(process, f"was not ready within {timeout_s:g} s", timed_out=True)
         time.sleep(0.005)  # polling period, because a bound port causes no event
 
 
-def _serves(process: str, ready: dict[str, Any], words: dict[str, str], folder: Path) -> bool:
+def _serves(
+    processes: RunProcesses, process: str, ready: dict[str, Any], words: dict[str, str]
+) -> bool:
+    host = processes.host_of(process)
     if "port" in ready:
         port = int(substitute([str(ready["port"])], words, {})[0])
-        with socket.socket() as probe:
-            probe.settimeout(0.5)
-            return probe.connect_ex((words["address"], port)) == 0
+        return host.serves(words["address"], port)
     if "line" in ready:
-        text = "".join(
-            path.read_text(errors="replace") for path in (folder / "logs").glob(f"{process}.*")
-        )
-        return re.search(ready["line"], text) is not None
+        return re.search(ready["line"], "".join(_logs(processes, process))) is not None
     if "exec" in ready:
         argv = substitute(ready["exec"], words, {})
-        return host.succeeds(argv)
+        code, _ = host.command(argv, READY_COMMAND_S)
+        return code == 0
     return True
 
 
-def _tail(folder: Path, process: str) -> str:
+def _logs(processes: RunProcesses, process: str) -> list[str]:
+    """Return the text of each log of a process."""
+    host, logs = processes.host_of(process), processes.folder_of(process) / "logs"
+    texts = []
+    for end in ("err", "out"):
+        with contextlib.suppress(AgentError):  # the process has no such log
+            texts.append(host.read(logs / f"{process}.{end}").decode(errors="replace"))
+    return texts
+
+
+def _tail(processes: RunProcesses, process: str) -> str:
     """Return the last two lines of each log of a process, as text for an error message."""
     lines: list[str] = []
-    for path in sorted((folder / "logs").glob(f"{process}.*")):
-        lines += path.read_text(errors="replace").strip().splitlines()[-2:]
+    for text in _logs(processes, process):
+        lines += text.strip().splitlines()[-2:]
     return f" — end of its logs: {' / '.join(lines)}" if lines else ""

@@ -4,35 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wattwire.design import UNSAMPLED, PlannedRun
+from wattwire.hosts.clocks import relate, relate_again
+from wattwire.hosts.host import Host
+from wattwire.hosts.hosts import LiveNetwork
 from wattwire.model.deployment import Deployment
-from wattwire.model.hosts.clocks import ClockRelation, NodeClocks
 from wattwire.model.setting_purposes import TLS
 from wattwire.model.study import TRACED, Study
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.warm_up import SETTLING, SETTLING_S
 from wattwire.model.words import plural
-from wattwire.rig import AgentClient, CellBuild
+from wattwire.rig import CellBuild
 from wattwire.rig.agent import AgentError
 from wattwire.rig.host import TICK_NS
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.lines import printable
 from wattwire.run.node_specs import SECOND_NS, NodePlan, check_spec, period_ns
-from wattwire.run.processes import BrokenContractError, NodeEndedError, RunProcesses, start_service
+from wattwire.run.processes import (
+    BrokenContractError,
+    NodeEndedError,
+    RunProcesses,
+    discard_on,
+    start_service,
+)
 from wattwire.run.progress import Progress
+from wattwire.run.record import HostRecord, RunRecord
 from wattwire.run.results import syscalls
-from wattwire.store.files import discard, write_new
 
 GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
+GO_LEAD_ROUND_TRIPS = 4
+"""Round trips to the farthest agent that are added to the lead of GO."""
 EXIT_PATIENCE_S = 5.0
 REASON_PATIENCE_S = 5.0
 SKIPPED_SHARE_MAX = 0.02
@@ -41,62 +49,29 @@ REFUSED = 2
 CLOSED_WINDOW_MAX_S = 600.0
 
 
-@dataclass
-class RunRecord:
-    """Record of one attempt. Later stages use only this record and the attempt's files."""
-
-    token: str
-    deployment: Deployment
-    nodes: list[NodePlan]
-    processes: RunProcesses
-    services: list[str] = field(default_factory=list)
-    window: dict[str, int] = field(default_factory=dict)
-    baselines: dict[str, dict[str, int]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    outcome: Outcome = Outcome.COMPLETED
-    outcome_detail: str = ""
-    reasons: list[Reason] = field(default_factory=list)
-    stop_ns: int = 0
-    leftovers: list[str] = field(default_factory=list)
-    sampling: dict[str, Any] = field(default_factory=dict)
-    clocks: dict[str, Any] = field(default_factory=dict)
-    clock_relations: dict[str, ClockRelation] = field(default_factory=dict)
-    """Host → relation of its clock to the controller's; empty without a rig."""
-    tracing: syscalls.Way | None = None
-    """How this run counts system calls; None for all other runs."""
-    interrupted: bool = False
-    """Whether Ctrl-C ended the window. The attempt is kept, and the campaign stops after it."""
-    cpu_latency: dict[str, Any] = field(default_factory=dict)
-    """Limit of the CPUs' wake-up latency (us) that the agent held, and its path; {} if none."""
-    cpus: int = 1
-    """Number of CPUs of the host on which the nodes ran."""
-    tick_ns: int = TICK_NS
-    """Clock tick (ns) of that host, in which it counts steal."""
-
-    def clocks_of_nodes(self) -> NodeClocks | None:
-        """Return the clocks of the nodes, or None without a rig."""
-        if not self.clock_relations:
-            return None
-        return NodeClocks.of(self.clock_relations, self.deployment)
-
-
 class OneRun:
     """Execution of an attempt in `folder`. All processes of the attempt end with it."""
 
     def __init__(
         self,
-        agent: AgentClient,
+        hosts: Mapping[str, Host],
+        network: LiveNetwork,
         study: Study,
         planned: PlannedRun,
         services: Mapping[str, dict[str, Any]],
         deployment: Deployment,
         nodes: list[NodePlan],
-        builds: dict[str, CellBuild],
+        builds: Mapping[str, Mapping[str, CellBuild]],
         token: str,
         folder: Path,
         progress: Progress,
     ) -> None:
-        self._agent = agent
+        """Prepare an attempt. `builds` maps each host to its builds by the cell's name."""
+        self._hosts = {name: hosts[name] for name in deployment.hosts}
+        if deployment.is_on_rig:
+            for host in self._hosts.values():
+                host.relation = relate(host.agent)
+        self._network = network
         self._study = study
         self._plan = study.plan
         self._treatment = planned.treatment
@@ -107,14 +82,40 @@ class OneRun:
         self._folder = folder
         self._progress = progress
         self._phase_began = time.monotonic()
-        self.record = RunRecord(token, deployment, nodes, RunProcesses(agent, token, folder))
+        first = deployment.senders_host
+        self._agent = self._hosts[first].agent
+        self.record = RunRecord(
+            **vars(self._host_record(first, "readings.bin")),
+            others=[
+                self._host_record(name, f"readings-{name}.bin")
+                for name in self._hosts
+                if name != first
+            ],
+            token=token,
+            deployment=deployment,
+            nodes=nodes,
+            processes=RunProcesses(self._hosts, deployment, token, folder),
+            clock_relations={name: h.relation for name, h in self._hosts.items() if h.relation},
+        )
         if planned.control == TRACED:
-            self.record.tracing = syscalls.choose(agent.hello)
+            self.record.tracing = syscalls.choose(self._agent.hello)
+
+    def _host_record(self, name: str, readings: str) -> HostRecord:
+        """Return the empty record of a host. The first of a boot reads the machine's meters."""
+        host, boot = self._hosts[name], self._hosts[name].agent.hello["boot_id"]
+        same_boot = [n for n, h in self._hosts.items() if h.agent.hello["boot_id"] == boot]
+        return HostRecord(
+            name=name,
+            readings=readings,
+            offset_ns=host.offset_ns,
+            band_ns=host.band_ns,
+            machine=same_boot[0],
+        )
 
     def execute(self) -> RunRecord:
         """Run all phases.
 
-        A node's failure is an outcome; the loss of the agent or a guard is an error.
+        A node's failure is an outcome; the loss of an agent or a guard is an error.
         """
         with self._limited_cpu_latency():
             return self._execute()
@@ -129,13 +130,29 @@ class OneRun:
         if limit_us is None:
             yield
             return
-        reply = self._agent.request("hold_cpu_latency", us=limit_us)
-        self.record.cpu_latency = {key: reply[key] for key in ("us", "path")}
+        for name, reply in self._request_all("hold_cpu_latency", us=limit_us).items():
+            limit = {key: reply[key] for key in ("us", "path")}
+            self.record.hosts[name].cpu_latency = limit
         try:
             yield
         finally:
-            if not self._agent.lost.is_set():  # otherwise, the kernel has ended the limit
-                self._agent.request("release_cpu_latency")
+            for host in self._hosts.values():
+                if not host.agent.lost.is_set():  # otherwise, the kernel has ended the limit
+                    host.agent.request("release_cpu_latency")
+
+    def _request_all(self, operation: str, **arguments: Any) -> dict[str, dict[str, Any]]:
+        """Send a request to the agents of all hosts at once; return their replies by host."""
+        futures = {
+            name: host.agent.submit(operation, **arguments) for name, host in self._hosts.items()
+        }
+        return {
+            name: self._hosts[name].agent.reply(operation, future)
+            for name, future in futures.items()
+        }
+
+    @property
+    def _any_agent_lost(self) -> bool:
+        return any(host.agent.lost.is_set() for host in self._hosts.values())
 
     def _execute(self) -> RunRecord:
         record = self.record
@@ -156,7 +173,7 @@ class OneRun:
         finally:
             self._note_refusals()
             self._enter("ending")
-            if not self._agent.lost.is_set():
+            if not self._any_agent_lost:
                 self._end()
             self._note_breaches()
         return record
@@ -184,52 +201,64 @@ class OneRun:
 
     def _start_sampling(self) -> None:
         self._enter("baseline")
-        load = self._agent.request("load")
-        self.record.cpus = int(load["cpus"])
-        self.record.tick_ns = int(load.get("tick_ns", TICK_NS))
-        self.record.clocks["begin"] = self._agent.request("clock", count=3)["triples"]
-        meters = self._study.meters.use or tuple(
-            meter["name"] for meter in self._agent.hello["meters"] if meter.get("default", True)
-        )
-        tracing = self.record.tracing
-        tracing_meters = (tracing.meter,) if tracing and tracing.meter else ()
-        self._agent.request(
-            "sample_start",
-            path=str(self._folder / "readings.bin"),
-            tick_hz=self._study.meters.tick_hz,
-            meters=[*meters, *tracing_meters],
-            subjects={},
-            marks_only=self._marks_only,
-        )
+        records = self.record.hosts
+        for name, load in self._request_all("load").items():
+            records[name].cpus = int(load["cpus"])
+            records[name].tick_ns = int(load.get("tick_ns", TICK_NS))
+        for name, reply in self._request_all("clock", count=3).items():
+            records[name].clocks["begin"] = reply["triples"]
+        for name, host in self._hosts.items():
+            folder = host.folder_of(self._folder, self.record.token)
+            host.make_folder(folder)
+            host.agent.request(
+                "sample_start",
+                path=str(folder / records[name].readings),
+                tick_hz=self._study.meters.tick_hz,
+                meters=self._meters(host),
+                subjects={},
+                marks_only=self._marks_only,
+                # Hosts of one boot share a machine, whose meters only one of them reads.
+                machine_wide=records[name].machine == name,
+            )
 
-    def _mark(self, name: str) -> int:
-        return int(self._agent.request("mark", name=name)["t_ns"])
+    def _meters(self, host: Host) -> list[str]:
+        """Return the names of the meters to read on a host."""
+        known = host.agent.hello["meters"]
+        chosen = self._study.meters.use or tuple(m["name"] for m in known if m.get("default", True))
+        tracing = self.record.tracing
+        return [*chosen, *((tracing.meter,) if tracing and tracing.meter else ())]
+
+    def _mark(self, name: str) -> dict[str, int]:
+        """Mark a time on all hosts; return the times on their clocks."""
+        replies = self._request_all("mark", name=name)
+        return {host: int(reply["t_ns"]) for host, reply in replies.items()}
 
     def _baseline(self, name: str, seconds: float) -> None:
         """Wait for a baseline: the machine's before services start, or the silent one before GO."""
         self._enter(f"{name} baseline")
-        begin_ns = self._mark(f"{name}_begin")
+        begins_ns = self._mark(f"{name}_begin")
         try:
             time.sleep(seconds)
         finally:
-            end_ns = self._mark(f"{name}_end")
-            self.record.baselines[name] = {"begin_ns": begin_ns, "end_ns": end_ns}
+            ends_ns = self._mark(f"{name}_end")
+            for host, record in self.record.hosts.items():
+                record.baselines[name] = {"begin_ns": begins_ns[host], "end_ns": ends_ns[host]}
 
     def _start_services(self) -> list[str]:
         self._enter("services")
         endpoints: list[str] = []
+        processes = self.record.processes
         for name, table in self._services.items():
-            before = set(self.record.processes.states)
+            before = set(processes.states)
             endpoints += start_service(
-                self.record.processes,
-                self._agent,
+                processes,
                 name,
                 table,
-                self._folder,
+                self._network.addresses[processes.host_of(name).name],
                 self.record.token,
                 self._plan.ready_timeout_s,
             )
-            states = self.record.processes.states
+            states = processes.states
             # A service attempt whose port was taken is also in the states, but it has ended.
             self.record.services += [p for p in states if p not in before and not states[p].exit]
         return endpoints
@@ -257,27 +286,37 @@ class OneRun:
                 line = processes.states[node.process].lines["LISTENING"]
                 endpoints[node.node] = line["endpoints"]
 
-    def _certificates(self) -> dict[str, str]:
+    def _certificates(self) -> dict[str, dict[str, str]]:
+        """Write the certificates of a run over TLS on each host; return host → spec keys."""
         node = self.record.nodes[0]
         tls_setting = node.cell.middleware.setting_with(TLS)
         if tls_setting is None or not node.spec[f"settings.{tls_setting}"]:
             return {}
-        return make_certificates(self._folder / "tls")
+        files = make_certificates(sorted({*self._network.addresses.values()}))
+        return {name: self._write_files(host, files) for name, host in self._hosts.items()}
+
+    def _write_files(self, host: Host, files: Mapping[str, tuple[str, bytes]]) -> dict[str, str]:
+        """Write files (key → name and content) on a host; return key → path."""
+        folder = host.folder_of(self._folder, self.record.token) / "tls"
+        host.make_folder(folder)
+        for name, content in files.values():
+            host.write(folder / name, content, mode=0o600)
+        return {key: str(folder / name) for key, (name, _) in files.items()}
 
     def _spawn(self, node: NodePlan) -> None:
-        build = self._builds[node.cell.known_as]
-        out = self._folder / "out" / node.process
-        if os.path.lexists(out):  # an earlier node may have created this path
-            discard(out)
-        out.mkdir(parents=True)
+        processes = self.record.processes
+        host, out = processes.host_of(node.process), processes.out_of(node.process)
+        build = self._builds[host.name][node.cell.known_as]
+        discard_on(host, out)  # an earlier node may have created this path
+        host.make_folder(out)
         spec = out / "spec.json"
-        content = {**node.spec, **self._tls}
+        content = {**node.spec, **self._tls.get(host.name, {})}
         check_spec(content)
-        write_new(spec, json.dumps(content, indent=1))
+        host.write(spec, json.dumps(content, indent=1).encode())
         argv = [*build.argv, "--spec", str(spec), "--out", str(out)]
         if self.record.tracing and self.record.tracing.name == syscalls.TRACER:
             argv = syscalls.traced(argv, out)
-        self.record.processes.spawn(node.process, argv, build.env)
+        processes.spawn(node.process, argv, build.env)
 
     def _wait_ready(self) -> None:
         self._enter("matching")
@@ -292,16 +331,22 @@ class OneRun:
         if self._treatment["pacing"] == "native":
             # A native timer ticks one period after its creation, which must precede slot 0.
             lead_ns += period_ns(self._treatment)
-        start_ns = time.monotonic_ns() + lead_ns
+        slowest_ns = max(host.round_trip_ns for host in self._hosts.values())
+        start_ns = time.monotonic_ns() + lead_ns + GO_LEAD_ROUND_TRIPS * slowest_ns
+        self._network.start(start_ns)
         for node in sorted(record.nodes, key=lambda n: n.sends):  # receivers first
-            record.processes.write(node.process, f"GO {start_ns}")
+            own_start_ns = start_ns + record.host_of(node.process).offset_ns
+            record.processes.write(node.process, f"GO {own_start_ns}")
         _sleep_until(start_ns)
         self._mark("window_begin")
-        record.window = {"start_ns": start_ns, "end_ns": 0}
+        for host in record.hosts.values():
+            host.window = {"start_ns": start_ns + host.offset_ns, "end_ns": 0}
         crash_point("window", self._victims())
         senders = [n.process for n in record.nodes if n.sends]
         unfinished = self._await_senders(start_ns, senders)
-        record.window["end_ns"] = self._mark("window_end")
+        ends_ns = self._mark("window_end")
+        for name, host in record.hosts.items():
+            host.window["end_ns"] = ends_ns[name]
         exited = [p for p in unfinished if record.processes.states[p].exit is not None]
         if unfinished and self._settling and not exited:
             record.outcome_detail = f"ended after {SETTLING_S:g} s, as settling runs do"
@@ -356,7 +401,9 @@ class OneRun:
         """
         self._enter("drain")
         record = self.record
-        record.stop_ns = time.monotonic_ns()
+        now_ns = time.monotonic_ns()
+        for host in record.hosts.values():
+            host.stop_ns = now_ns + host.offset_ns
         linger_s = self._plan.linger_ms / 1000.0
         for sending in (True, False):
             group = [n.process for n in record.nodes if n.sends == sending]
@@ -423,8 +470,15 @@ class OneRun:
         try:
             self._end_processes()
         finally:
-            record.sampling = self._agent.request("sample_stop")
-        record.clocks["end"] = self._agent.request("clock", count=3)["triples"]
+            for name, sampling in self._request_all("sample_stop").items():
+                record.hosts[name].sampling = sampling
+        for name, reply in self._request_all("clock", count=3).items():
+            record.hosts[name].clocks["end"] = reply["triples"]
+        for name, relation in record.clock_relations.items():
+            again = relate_again(relation, self._hosts[name].agent)
+            record.clock_relations[name] = again
+        for host in self._hosts.values():
+            host.collect(host.folder_of(self._folder, record.token), self._folder)
         if record.leftovers:
             record.reasons.append(
                 Reason(
@@ -439,8 +493,9 @@ class OneRun:
         for service in reversed(record.services):
             if record.processes.states[service].exit is None:
                 stop = self._services[service.split(".")[0]].get("stop", "TERM")
+                agent = record.processes.agent_of(service)
                 with contextlib.suppress(AgentError):  # the service has already ended
-                    self._agent.request("signal", process=service, signal=stop, tree=False)
+                    agent.request("signal", process=service, signal=stop, tree=False)
         record.processes.wait_exit(record.services, time.monotonic() + EXIT_PATIENCE_S)
         hung = [p for p, s in record.processes.states.items() if s.exit is None and s.pid]
         leftovers = record.processes.end_all()

@@ -59,14 +59,6 @@ def test_a_study_cannot_contain_a_rig(
     assert "a study names no hosts" in capsys.readouterr().err
 
 
-def test_a_run_on_several_hosts_is_refused_before_it_begins(
-    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    campaign = tmp_path / "c"
-    assert main(["run", study, "--rig", THREE, "--campaign", str(campaign), "--yes"]) == EXIT_USAGE
-    assert "not possible yet" in capsys.readouterr().err and not campaign.exists()
-
-
 def test_a_resume_without_a_study_refuses_the_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--resume", "nowhere", "--rig", THREE]) == EXIT_USAGE
     assert "--rig" in capsys.readouterr().err

@@ -117,8 +117,6 @@ def execute(
 def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
     study = _loaded(options, catalog, options.preset)
     parsed = parse_study(study[0], study[2], str(study[1]))
-    if parsed.rig.is_from_file:  # The runner would start all processes on this machine.
-        raise UsageError(f"--rig {options.rig}: runs on several hosts are not possible yet")
     choose = studies.chooser(parsed, options.only, catalog)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{study[0]}-{stamp}")

@@ -261,7 +261,7 @@ def _construct(evidence: Evidence) -> Iterator[Phrase]:
     if failed:
         yield PHRASES("failed_calls", failed=failed, share_max=FAILED_MAX)
     yield from _short_windows(evidence)
-    if len(evidence.reader.machine.get("hosts", {})) < 2:
+    if not any(len(run.get("hosts", {})) > 1 for run in evidence.runs.values()):
         yield PHRASES("one_host")
     if "wire_bytes_per_message" in evidence.usable.columns:
         yield PHRASES("wire_bytes")

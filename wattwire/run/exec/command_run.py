@@ -23,7 +23,8 @@ from wattwire.run.crash import crash_point
 from wattwire.run.exec.output import MessageCounter, Tail, Totals
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.processes import GuardLostError
-from wattwire.run.runner import OneRun, RunRecord
+from wattwire.run.record import RunRecord
+from wattwire.run.runner import OneRun
 
 LOOK_MS = 100
 POLL_S = 0.1
@@ -67,7 +68,7 @@ def _refusal(program: str, kind: str, message: str) -> UsageError | MissingError
     return UsageError(f"{program}: cannot be started ({message}). Check its name and PATH.")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class CommandRecord(RunRecord):
     """Record of a run without nodes."""
 
@@ -186,7 +187,7 @@ class CommandRun(OneRun):
         self._enter("window")
         record = self.record
         record.before = {name: self._members(name) for name in self._attached}
-        begin_ns = self._mark("window_begin")
+        begin_ns = self._mark("window_begin")[self.record.name]
         record.window = {"start_ns": begin_ns, "end_ns": 0}
         if self._request.command:
             self._spawn_command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -59,8 +60,12 @@ class CommandResults(Collected):
     def _check_sums(self, done: list[dict[str, Any]]) -> list[Any]:
         return []
 
-    def _read(self) -> Readings:
-        return Readings(_with_births(self.quantities, self.record))
+    def _read(self) -> dict[str, Readings]:
+        return {self.record.name: Readings(_with_births(self.quantities, self.record))}
+
+    @property
+    def _readings(self) -> Readings:
+        return self.readings[self.record.name]
 
     def write(self) -> None:
         """Write the files of a run, and the table of the processes."""
@@ -94,7 +99,7 @@ class CommandResults(Collected):
 
     def _cpu_ns(self, subject: str) -> float | None:
         """Return the CPU time (ns) that a subject, or one of its processes, used in the window."""
-        return self.readings.increase(CPU_TIME, "process", subject, *self.record.span)
+        return self._readings.increase(CPU_TIME, "process", subject, *self.record.span)
 
     @cached_property
     def _powers(self) -> dict[str, Any]:
@@ -104,12 +109,13 @@ class CommandResults(Collected):
         """
         spans = [(b["begin_ns"], b["end_ns"]) for b in self.record.baselines.values()]
         series = self.record.sampling.get("series", [])
-        source = power.choose(self.readings, series, [*spans, self.record.span])
-        window_w = power.mean_w(self.readings, source, self.record.span)
+        source = power.choose(self._readings, series, [*spans, self.record.span])
+        window_w = power.mean_w(self._readings, source, self.record.span)
         seconds = [(end_ns - begin_ns) / SECOND_NS for begin_ns, end_ns in spans]
+        powers_w = [power.mean_w(self._readings, source, span) for span in spans]
         energies_j = [
-            None if (watts := power.mean_w(self.readings, source, span)) is None else watts * length
-            for span, length in zip(spans, seconds, strict=True)
+            None if watts is None else watts * length
+            for watts, length in zip(powers_w, seconds, strict=True)
         ]
         joules = total(energies_j) if sum(seconds) else None
         base_w = None if joules is None else joules / sum(seconds)
@@ -130,15 +136,16 @@ class CommandResults(Collected):
         systems have no baseline.
         """
         names, window = list(self._labels), self.record.span
-        energies = energy_estimates(self.readings, names, window, self._model)
+        energies = energy_estimates(self._readings, names, window, self._model)
         base_w, window_w = self._powers["power_machine_w"], self._powers["power_window_w"]
         if base_w is None or window_w is None or [*self._labels] != [COMMAND]:
             return energies
         spans = [(b["begin_ns"], b["end_ns"]) for b in self.record.baselines.values()]
         longest_baseline = max(spans, key=lambda span: span[1] - span[0])
+        spans_of_window = window, longest_baseline
         dynamic_j = (window_w - base_w) * self._window_s
         return energies | attributed_energy(
-            self.readings, names, window, longest_baseline, dynamic_j
+            self._readings, names, spans_of_window, self._readings, spans_of_window, dynamic_j
         )
 
     def _energy_share(self, stem: str, subject: str, cpu_ns: float | None) -> float | None:
@@ -243,11 +250,11 @@ class CommandResults(Collected):
             columns["memory_peak_kib"] = max(columns["memory_peak_kib"] or 0.0, own_kib)
         return columns
 
-    def _responses(self, model: dict[str, float] | None) -> dict[str, Any]:
+    def _responses(self, models: Mapping[str, dict[str, float] | None]) -> dict[str, Any]:
         record, names = self.record, list(self._labels)
         if not record.window.get("end_ns"):
             return {}
-        self._model = model
+        self._model = models.get(self.record.name)
         self.processes = tuple(row for name in names for row in self._subject_rows(name))
         cpu_ns = {name: self._cpu_ns(name) for name in names}
         used_ns = total(cpu_ns.values())
@@ -271,8 +278,8 @@ class CommandResults(Collected):
             "cpu_us_per_message": per_message,
             **shares,
             **self._total_memory(),
-            **wire_costs(self.readings, window, messages),
-            **life_costs(self.readings, [COMMAND] if COMMAND in names else []),
+            **wire_costs(self._readings, window, messages),
+            **life_costs(self._readings, [COMMAND] if COMMAND in names else []),
             **self._energies,
             **self._powers,
             "processes": sum(1 for row in self.processes if row.get("pid")),

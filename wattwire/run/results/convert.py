@@ -187,9 +187,9 @@ def _frame(run: str, deployment: Deployment, node: Node, records: Records) -> pl
 
 
 def quantities_frame(
-    run: str, deployment: Deployment, path: Path, series: list[dict[str, Any]]
+    run: str, deployment: Deployment, path: Path, series: list[dict[str, Any]], host: str = HOST
 ) -> pl.DataFrame:
-    """Return the sampler's readings as a long table (QUANTITY_SCHEMA), in the order of its series.
+    """Return a host's readings as a long table (QUANTITY_SCHEMA), in the order of its series.
 
     For readings of a process, `process` is its name in the deployment, which a restarted service
     keeps, and `process_kind` is its kind there. Other readings have null.
@@ -221,7 +221,7 @@ def quantities_frame(
         values.join(table, on="series", how="inner")
         .select(
             pl.lit(run).alias("run"),
-            "host",
+            pl.lit(host).alias("host"),
             "process",
             "process_kind",
             "scope",
@@ -238,7 +238,7 @@ def quantities_frame(
 
 
 def _owners(deployment: Deployment, series: list[dict[str, Any]]) -> dict[str, pl.Series]:
-    """Return the host, the process and its kind of each series."""
+    """Return the process and its kind of each series."""
     processes = [
         deployment.by_process.get(service_of(str(entry["subject"])))
         if entry["scope"] == PROCESS_SCOPE
@@ -246,7 +246,6 @@ def _owners(deployment: Deployment, series: list[dict[str, Any]]) -> dict[str, p
         for entry in series
     ]
     values: dict[str, list[str | None]] = {
-        "host": [process.host if process else HOST for process in processes],
         "process": [process.name if process else None for process in processes],
         "process_kind": [process.kind if process else None for process in processes],
     }

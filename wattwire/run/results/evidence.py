@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from wattwire.model.hosts.clocks import clock_reasons
@@ -18,11 +19,13 @@ from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.words import plural
 from wattwire.rig import AgentClient, host
 from wattwire.run.node_specs import SECOND_NS
+from wattwire.run.record import HostRecord, RunRecord
 from wattwire.run.results.resources import CPU_TIME, Readings
-from wattwire.run.runner import RunRecord
 
 LOAD_SPAN_S = 0.1
 SUSPEND_NS = 10_000_000
+ADDING_UP = ("datagrams_dropped", "harness_cpu_share")
+"""Conditions that are summed over the hosts of a run."""
 
 
 def wait_until_quiet(agent: AgentClient, limits: ValidityLimits, wait_s: float) -> dict[str, Any]:
@@ -46,7 +49,7 @@ def wait_until_quiet(agent: AgentClient, limits: ValidityLimits, wait_s: float) 
 
 def judge(
     record: RunRecord,
-    readings: Readings | None,
+    readings: Mapping[str, Readings],
     limits: ValidityLimits,
     done: list[dict[str, Any]],
 ) -> tuple[list[Reason], dict[str, float | None]]:
@@ -56,9 +59,11 @@ def judge(
     reasons += _judge_suspend(record)
     reasons += clock_reasons(record.clock_relations)
     figures: dict[str, float | None] = {}
-    if readings is not None and record.window.get("end_ns"):
-        figures = machine_figures(readings, record)
-    conditions = {**figures, MISSED_TICKS: missed_ticks_share(record.sampling)}
+    if readings and record.window.get("end_ns"):
+        figures = figures_of_hosts(readings, record)
+    missed = [missed_ticks_share(host.sampling) for host in record.hosts.values()]
+    known_missed = [share for share in missed if share is not None]
+    conditions = {**figures, MISSED_TICKS: max(known_missed, default=None)}
     reasons += broken_limits(conditions, resolution(record), limits)
     return reasons, figures
 
@@ -92,18 +97,38 @@ def _judge_counts(done: list[dict[str, Any]]) -> list[Reason]:
 
 
 def _judge_suspend(record: RunRecord) -> list[Reason]:
-    begin, end = record.clocks.get("begin"), record.clocks.get("end")
-    if not begin or not end:
-        return []
     reasons = []
-    slept_ns = host.suspended_ns(begin, end)
-    if slept_ns > SUSPEND_NS:
-        text = f"the machine was suspended for {slept_ns / SECOND_NS:.2f} s"
-        reasons.append(Reason(Verdict.INVALID, "suspended", text))
+    for name, own in record.hosts.items():
+        begin, end = own.clocks.get("begin"), own.clocks.get("end")
+        slept_ns = host.suspended_ns(begin, end) if begin and end else 0
+        if slept_ns > SUSPEND_NS:
+            machine = f"the host {name}" if record.others else "the machine"
+            text = f"{machine} was suspended for {slept_ns / SECOND_NS:.2f} s"
+            reasons.append(Reason(Verdict.INVALID, "suspended", text))
     return reasons
 
 
-def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | None]:
+def figures_of_hosts(
+    readings: Mapping[str, Readings], record: RunRecord
+) -> dict[str, float | None]:
+    """Return the conditions of all hosts: the worst, or the sum of those that add up.
+
+    With several hosts, the condition of each host is in a column of its own.
+    """
+    figures = {name: machine_figures(readings[name], own) for name, own in record.hosts.items()}
+    if not record.others:
+        return figures[record.name]
+    combined: dict[str, float | None] = {}
+    for column in figures[record.name]:
+        values = {name: row[column] for name, row in figures.items()}
+        known = [value for value in values.values() if value is not None]
+        worst_value = sum(known) if column in ADDING_UP else max(known, key=abs, default=0.0)
+        combined[column] = worst_value if known else None
+        combined |= {f"{column}.on.{name}": value for name, value in values.items()}
+    return combined
+
+
+def machine_figures(readings: Readings, record: HostRecord) -> dict[str, float | None]:
     """Return the conditions of the window: shares of all cores, stalls, temperature and drops."""
     window = record.window["start_ns"], record.window["end_ns"]
     cores = record.cpus
@@ -140,7 +165,7 @@ def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | 
     return figures
 
 
-def _clock_step_ms(record: RunRecord) -> float | None:
+def _clock_step_ms(record: HostRecord) -> float | None:
     begin, end = record.clocks.get("begin"), record.clocks.get("end")
     return host.clock_step_ns(begin, end) / 1e6 if begin and end else None
 

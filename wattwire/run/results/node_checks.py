@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,20 @@ CLOCK_TOLERANCE_NS = 10_000
 SEQ_SHIFT = np.uint64(48)
 ACK_BYTES = 8
 RECORD_HEAD_BYTES, RECORD_SAMPLE_BYTES = 96, 16
+
+
+@dataclass(frozen=True)
+class PeersClock:
+    """Relation of a node's clock to that of the other side.
+
+    Own time = the peers' time + `shift_ns`, with an error of at most `band_ns`.
+    """
+
+    shift_ns: int = 0
+    band_ns: int = 0
+
+
+SAME_CLOCK = PeersClock()
 
 
 def scheduled(spec: dict[str, Any]) -> int:
@@ -92,7 +107,13 @@ def _sent_faults(
             yield f"C-14: SENT: {key} is {sent[key]}, outside the lifetime of the process"
 
 
-def record_faults(node: NodePlan, samples: Samples, first_ns: int, last_ns: int) -> Iterator[str]:
+def record_faults(
+    node: NodePlan,
+    samples: Samples,
+    first_ns: int,
+    last_ns: int,
+    peers_clock: PeersClock = SAME_CLOCK,
+) -> Iterator[str]:
     """Yield each kind of impossible record in a file, with its clause, count and first record.
 
     `first_ns` and `last_ns` are the limits of the lifetime of the run's processes.
@@ -100,7 +121,11 @@ def record_faults(node: NodePlan, samples: Samples, first_ns: int, last_ns: int)
     counts: Counter[tuple[str, str]] = Counter()
     firsts: dict[tuple[str, str], str] = {}
     for records in samples.chunks():
-        for clause, text, mask in _wrong_records(node, records, first_ns, last_ns):
+        begins = _own_begins(node, records, peers_clock)
+        times = records["intended_ns"], begins, records["end_ns"]
+        band_ns = peers_clock.band_ns
+        limits = first_ns - band_ns, last_ns + band_ns
+        for clause, text, mask in _wrong_records(node, records, times, limits, band_ns):
             fault, count = (clause, text), int(mask.sum())
             counts[fault] += count
             if count and fault not in firsts:
@@ -117,12 +142,30 @@ def record_faults(node: NodePlan, samples: Samples, first_ns: int, last_ns: int)
 
 Masked = tuple[str, str, npt.NDArray[np.bool_]]
 """Clause, text, and the mask of wrong records."""
+Integers = npt.NDArray[np.int64]
+
+
+def _own_begins(node: NodePlan, records: Records, peers_clock: PeersClock) -> Integers:
+    """Return `begin_ns` on the node's clock. Messages carry it on the peer's clock (C-27)."""
+    begins: Integers = records["begin_ns"]
+    if not peers_clock.shift_ns:
+        return begins
+    carried = records["kind"] == KINDS.index("feedback" if node.sends else "message")
+    sound = (begins != UNKNOWN_NS) & ((records["flags"] & FLAG_CORRUPT) == 0)
+    return np.where(carried & sound, begins + peers_clock.shift_ns, begins)
 
 
 def _wrong_records(
-    node: NodePlan, records: Records, first_ns: int, last_ns: int
+    node: NodePlan,
+    records: Records,
+    own_times: tuple[Integers, Integers, Integers],
+    limits_ns: tuple[int, int],
+    band_ns: int,
 ) -> Iterator[Masked]:
-    """Yield the clause, the text and the mask of wrong records for each check."""
+    """Yield the clause, the text and the mask of wrong records for each check.
+
+    `own_times` are the intended, begin and end times on the node's clock.
+    """
     kinds, flags = records["kind"], records["flags"]
     allowed = [KINDS.index(kind) for kind in ROLES[node.role].kinds]
     yield "C-27", f"with a kind that the role {node.role} does not record", ~np.isin(kinds, allowed)
@@ -136,15 +179,16 @@ def _wrong_records(
     yield "C-17", "of a probe, which must not be recorded", probes
     sound = (flags & FLAG_CORRUPT) == 0
     # The send time in a corrupt payload is meaningless, and no latency is computed from it.
-    for name, mask in (("intended_ns", True), ("begin_ns", sound), ("end_ns", True)):
-        times = records[name]
+    first_ns, last_ns = limits_ns
+    named = zip(("intended_ns", "begin_ns", "end_ns"), own_times, (True, sound, True), strict=True)
+    for name, times, mask in named:
         outside = (times < first_ns) | (times > last_ns)
         text = f"with {name} outside the lifetime of the run's processes"
         yield "C-27", text, (times != UNKNOWN_NS) & outside & mask
-    begins, ends = records["begin_ns"], records["end_ns"]
+    _, begins, ends = own_times
     both_known = (begins != UNKNOWN_NS) & (ends != UNKNOWN_NS) & sound
     # Do not subtract: the difference of two 64-bit integers may overflow.
-    latest_begins = np.clip(ends, -(2**62), 2**62) + CLOCK_TOLERANCE_NS
+    latest_begins = np.clip(ends, -(2**62), 2**62) + CLOCK_TOLERANCE_NS + band_ns
     yield "C-27", "with end_ns before begin_ns", both_known & (latest_begins < begins)
     flagged = (flags & (FLAG_TIMEOUT | FLAG_FAILED)) != 0
     yield (

@@ -233,25 +233,33 @@ def energy_estimates(
     return costs
 
 
+Spans = tuple[tuple[int, int], tuple[int, int]]
+"""The window and the silent baseline (ns) on one clock."""
+
+
 def attributed_energy(
     readings: Readings,
     processes: list[str],
-    window: tuple[int, int],
-    silent: tuple[int, int],
+    spans: Spans,
+    machine_readings: Readings,
+    machine_spans: Spans,
     dynamic_j: float | None,
 ) -> dict[str, float | None]:
-    """Return each process's share of the measured dynamic energy.
+    """Return each process's share of the measured dynamic energy of its machine.
 
     The share is in proportion to CPU time above the silent rate. The denominator is the busy time
     of the whole machine, so the energy of other processes is not attributed to the nodes
-    (measurement, 2).
+    (measurement, 2). Another host of the same machine may read the machine's meters.
     """
-    seconds = (window[1] - window[0]) / SECOND_NS
-    busy_ns = readings.increase("busy_time", "machine", "machine", *window)
-    silent_busy_rate = readings.rate("busy_time", "machine", "machine", *silent)
+    machine_window, machine_silent = machine_spans
+    busy_ns = machine_readings.increase("busy_time", "machine", "machine", *machine_window)
+    silent_busy_rate = machine_readings.rate("busy_time", "machine", "machine", *machine_silent)
     if dynamic_j is None or busy_ns is None or silent_busy_rate is None:
         return {}
-    busy_above_silent_ns = busy_ns - silent_busy_rate * seconds
+    machine_s = (machine_window[1] - machine_window[0]) / SECOND_NS
+    busy_above_silent_ns = busy_ns - silent_busy_rate * machine_s
+    window, silent = spans
+    seconds = (window[1] - window[0]) / SECOND_NS
     costs: dict[str, float | None] = {}
     for process in processes:
         used_ns = readings.increase(CPU_TIME, "process", process, *window)

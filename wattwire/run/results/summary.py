@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
 from wattwire.run.node_specs import SECOND_NS, period_ns, warm_up_calls
-from wattwire.run.results import delivery, evidence, node_checks, power, resources, syscalls
+from wattwire.run.record import HostRecord, RunRecord
+from wattwire.run.results import delivery, evidence, node_checks, resources, syscalls
 from wattwire.run.results.convert import (
     MESSAGE_SCHEMA,
     QUANTITY_SCHEMA,
@@ -25,8 +26,8 @@ from wattwire.run.results.convert import (
     open_all_samples,
     quantities_frame,
 )
+from wattwire.run.results.costs import costs_of_hosts
 from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
-from wattwire.run.runner import RunRecord
 from wattwire.store import Messages
 from wattwire.store.files import discard, write_batches, write_new, write_table
 
@@ -45,8 +46,9 @@ class Collected:
         study: Study,
         folder: Path,
         before: dict[str, Any],
-        model: dict[str, float] | None,
+        models: Mapping[str, dict[str, float] | None],
     ) -> None:
+        """Compute all results. `models` maps each host to its energy model."""
         self.planned, self.attempt, self.record, self.study = planned, attempt, record, study
         self.folder, self.before = folder, before
         self._without_records: list[int] = []
@@ -54,13 +56,15 @@ class Collected:
         self.quantities = self._quantities()
         self.readings = self._read()
         if record.window.get("end_ns"):
-            record.window["cost_begin_ns"] = self._cost_window_start_ns()
+            begin_ns = self._cost_window_start_ns()
+            for host in record.hosts.values():
+                host.window["cost_begin_ns"] = begin_ns + host.offset_ns - record.offset_ns
         states = record.processes.states
         done = [s.lines["DONE"] for s in states.values() if "DONE" in s.lines]
         reasons, figures = evidence.judge(record, self.readings, study.validity, done)
         self.reasons: list[Reason] = [*file_reasons, *reasons]
         self.calls = self._system_calls()
-        self.row = {**self._responses(model), **figures}
+        self.row = {**self._responses(models), **figures}
         per_process = self.calls.get("processes", {})
         self.row |= syscalls.responses(per_process, self.calls.get("messages", 0))
         if not file_reasons:  # without records there are no sums to check
@@ -156,25 +160,44 @@ class Collected:
         """Yield a sentence for each impossible line or record of the nodes."""
         record, states = self.record, self.record.processes.states
         present = [node for node in record.nodes if node.process in states]
-        first_ns = min((states[node.process].spawned_ns for node in present), default=0)
-        window_ns = record.window.get("start_ns", 0), record.stop_ns
+        spawned = [(states[n.process].spawned_ns, record.host_of(n.process)) for n in present]
+        first_ns = min((ns - host.offset_ns for ns, host in spawned), default=0)
         for node in present:
             state, node_samples = states[node.process], samples.get(node.node, [])
+            host = record.host_of(node.process)
+            window_ns = host.window.get("start_ns", 0), host.stop_ns
             faults = list(node_checks.line_faults(node, state, *window_ns))
             faults += node_checks.count_faults(state.lines.get("DONE"), node_samples)
-            last_ns = (state.exit or {}).get("t_ns") or time.monotonic_ns()
+            last_ns = (state.exit or {}).get("t_ns") or time.monotonic_ns() + host.offset_ns
+            own_first_ns, peers_clock = first_ns + host.offset_ns, record.peers_clock(node)
             for file_samples in node_samples:
-                faults += node_checks.record_faults(node, file_samples, first_ns, last_ns)
+                faults += node_checks.record_faults(
+                    node, file_samples, own_first_ns, last_ns, peers_clock
+                )
             yield from (f"{node.process} broke {fault}" for fault in faults)
         yield from node_checks.sequence_faults(record.nodes, samples)
 
     def _quantities(self) -> pl.DataFrame:
-        series = self.record.sampling.get("series", [])
-        path = self.folder / "readings.bin"
-        return quantities_frame(self.planned.run, self.record.deployment, path, series)
+        frames = [
+            quantities_frame(
+                self.planned.run,
+                self.record.deployment,
+                self.folder / host.readings,
+                host.sampling.get("series", []),
+                host.name,
+            )
+            for host in self.record.hosts.values()
+        ]
+        return pl.concat(frames) if len(frames) > 1 else frames[0]
 
-    def _read(self) -> resources.Readings:
-        return resources.Readings(self.quantities)
+    def _read(self) -> dict[str, resources.Readings]:
+        """Return the readings of each host."""
+        if not self.record.others:
+            return {self.record.name: resources.Readings(self.quantities)}
+        return {
+            name: resources.Readings(self.quantities.filter(pl.col("host") == name))
+            for name in self.record.hosts
+        }
 
     # -- responses ---------------------------------------------------------------------------
 
@@ -193,7 +216,7 @@ class Collected:
             "cell": record.nodes[-1].cell.name if record.nodes else "",
         }
 
-    def _responses(self, model: dict[str, float] | None) -> dict[str, Any]:
+    def _responses(self, models: Mapping[str, dict[str, float] | None]) -> dict[str, Any]:
         record, window = self.record, self.record.window
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
         one_way = not any(flow.result for flow in record.deployment.flows)
@@ -247,7 +270,7 @@ class Collected:
         if self.planned.control == UNSAMPLED and row["warmup_calls"]:
             # Without periodic readings, there is no reading at the end of the warm-up.
             return row
-        return row | self._costs((begin_ns, window["end_ns"]), sent, model)
+        return row | costs_of_hosts(record, self.readings, sent, models)
 
     def _sent_is_unknown(self) -> bool:
         """Return whether a sender received GO but left no records of its messages."""
@@ -314,48 +337,6 @@ class Collected:
             length_ns = min(end_ns, start_ns + duration_ns) - begin_ns
         return sent / (length_ns / SECOND_NS) if length_ns > 0 else None
 
-    def _costs(
-        self, window: power.Span, sent: int | None, model: dict[str, float] | None
-    ) -> dict[str, Any]:
-        """Return the CPU, memory, bytes, power and energy of `window`.
-
-        `sent` is the number of messages in the window. If it is None, the costs per message are
-        unknown.
-        """
-        record, readings = self.record, self.readings
-        silent = _span(record.baselines["silent"])
-        processes = [n.process for n in record.nodes] + record.services
-        if window[1] <= window[0]:
-            return resources.life_costs(readings, processes)
-        row: dict[str, Any] = {
-            **resources.cpu_costs(readings, processes, window, silent, sent),
-            **resources.wire_costs(readings, window, sent),
-            **resources.memory_costs(readings, processes, window),
-            **resources.life_costs(readings, processes),
-            **resources.energy_estimates(readings, processes, window, model),
-            **self._power(window, silent),
-        }
-        if row["power_window_w"] is not None and row["power_silent_w"] is not None:
-            seconds = (window[1] - window[0]) / SECOND_NS
-            dynamic_j = (row["power_window_w"] - row["power_silent_w"]) * seconds
-            row |= resources.attributed_energy(readings, processes, window, silent, dynamic_j)
-        return row
-
-    def _power(self, window: power.Span, silent: power.Span) -> dict[str, Any]:
-        """Return the machine's power in both baselines and in the window, from a single source."""
-        machine_span = _span(self.record.baselines["machine"])
-        series = self.record.sampling.get("series", [])
-        source = power.choose(self.readings, series, [machine_span, silent, window])
-        run_span = machine_span[1], self.readings.end_ns or machine_span[1]
-        return {
-            "run_s": (run_span[1] - run_span[0]) / SECOND_NS,
-            "power_run_w": power.mean_w(self.readings, source, run_span),
-            "energy_source": source.name if source else None,
-            "power_machine_w": power.mean_w(self.readings, source, machine_span),
-            "power_silent_w": power.mean_w(self.readings, source, silent),
-            "power_window_w": power.mean_w(self.readings, source, window),
-        }
-
     def _check_sums(self, done: list[dict[str, Any]]) -> list[Reason]:
         """Return a reason for each difference between a node's counts and its files."""
         record, row, reasons = self.record, self.row, []
@@ -397,7 +378,8 @@ class Collected:
         write_new(self.folder / "summary.json", json.dumps(self.row, allow_nan=False))
         outs = [path for path in self.folder.glob("out/*") if not path.is_symlink()]
         raw = [path for out in outs for path in out.glob("samples*.bin")]
-        for path in [*raw, self.folder / "readings.bin"]:
+        readings = [self.folder / host.readings for host in self.record.hosts.values()]
+        for path in [*raw, *readings]:
             discard(path)
 
     def _events(self) -> pl.DataFrame:
@@ -413,6 +395,17 @@ class Collected:
         ]
         schema = {"process": pl.String, "keyword": pl.String, "t_ns": pl.Int64, "body": pl.String}
         return pl.DataFrame(rows, schema=schema)
+
+    def _hosts_document(self) -> dict[str, dict[str, Any]]:
+        """Return the times, readings and conditions of each host of a rig, on its own clock."""
+        return {
+            name: {
+                "machine": host.machine,
+                "clock": self.record.clock_relations[name].to_json(),
+                **_host_document(host),
+            }
+            for name, host in self.record.hosts.items()
+        }
 
     def document(self) -> dict[str, Any]:
         """Return the content of run.json: the treatment, the events and the verdict."""
@@ -451,9 +444,6 @@ class Collected:
             "token": record.token,
             "nodes": nodes,
             "services": [{"process": s, "exit": states[s].exit} for s in record.services],
-            "window": record.window,
-            "stop_ns": record.stop_ns,
-            "baselines": record.baselines,
             "outcome": record.outcome.value,
             "outcome_detail": record.outcome_detail,
             "verdict": self.verdict.value,
@@ -461,17 +451,23 @@ class Collected:
             "conditions_before": self.before,
             "resolution": evidence.resolution(record),
             "seconds": record.seconds,
-            "clocks": record.clocks,
-            "cpu_latency": record.cpu_latency or None,
             "syscalls": self.calls or None,
-            "sampling": {k: v for k, v in record.sampling.items() if k not in {"id", "ok"}},
+            **_host_document(record),
+            **({"hosts": self._hosts_document()} if record.clock_relations else {}),
             "commands": {name: state.argv for name, state in states.items()},
             "environments": {name: state.env for name, state in states.items()},
         }
 
 
-def _span(baseline: dict[str, int]) -> tuple[int, int]:
-    return baseline["begin_ns"], baseline["end_ns"]
+def _host_document(host: HostRecord) -> dict[str, Any]:
+    return {
+        "window": host.window,
+        "stop_ns": host.stop_ns,
+        "baselines": host.baselines,
+        "clocks": host.clocks,
+        "cpu_latency": host.cpu_latency or None,
+        "sampling": {k: v for k, v in host.sampling.items() if k not in {"id", "ok"}},
+    }
 
 
 def _maximum_s(values: list[int | None]) -> float | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from wattwire.hosts.hosts import here
+from wattwire.model.deployment import HOST, Deployment
 from wattwire.rig.agent import AgentError
 from wattwire.run.processes import RunProcesses
 
@@ -20,12 +22,16 @@ class Refusing:
         raise AgentError(operation, self.kind, 'no running process "subscriber-0"')
 
 
+def _processes(agent, folder):
+    return RunProcesses({HOST: here(agent)}, Deployment(()), "ww0", folder)
+
+
 def test_a_process_that_died_before_a_line_came_is_no_failure_of_ours(tmp_path):
     agent = Refusing("failed")
-    RunProcesses(agent, "ww0", tmp_path).write("subscriber-0", "STOP")
+    _processes(agent, tmp_path).write("subscriber-0", "STOP")
     assert agent.asked == [("write", {"process": "subscriber-0", "text": "STOP\n"})]
 
 
 def test_a_line_that_a_living_process_does_not_take_is_told(tmp_path):
     with pytest.raises(AgentError, match="no running process"):
-        RunProcesses(Refusing("busy"), "ww0", tmp_path).write("subscriber-0", "STOP")
+        _processes(Refusing("busy"), tmp_path).write("subscriber-0", "STOP")

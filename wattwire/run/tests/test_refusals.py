@@ -3,7 +3,8 @@
 from wattwire.model.deployment import Deployment
 from wattwire.model.verdict import Outcome, Verdict
 from wattwire.run.processes import ProcessState
-from wattwire.run.runner import OneRun, RunRecord
+from wattwire.run.record import RunRecord
+from wattwire.run.runner import OneRun
 
 
 class Processes:
@@ -17,11 +18,11 @@ def test_a_refused_go_fails_the_run_and_names_the_key():
     states = {"client-0": ProcessState(lines={"ERROR": error}), "server-0": ProcessState()}
     processes = Processes(states)
     run.record = RunRecord(
-        "t",
-        Deployment(()),
-        [],
-        processes,
-        outcome=Outcome.DIED,  # type: ignore[arg-type]
+        token="t",
+        deployment=Deployment(()),
+        nodes=[],
+        processes=processes,  # type: ignore[arg-type]
+        outcome=Outcome.DIED,
     )
     run._note_refusals()
     (reason,) = run.record.reasons

@@ -1,0 +1,101 @@
+"""Record of one attempt: what happened on its hosts and in its processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wattwire.model.deployment import HOST, Deployment
+from wattwire.model.hosts.clocks import ClockRelation, NodeClocks
+from wattwire.model.verdict import Outcome, Reason
+from wattwire.rig.host import TICK_NS
+from wattwire.run.node_specs import NodePlan
+from wattwire.run.processes import RunProcesses
+from wattwire.run.results import syscalls
+from wattwire.run.results.node_checks import SAME_CLOCK, PeersClock
+
+
+@dataclass(kw_only=True)
+class HostRecord:
+    """What one host's agent reported. All times are in ns of the host's CLOCK_MONOTONIC."""
+
+    name: str = HOST
+    readings: str = "readings.bin"
+    """File with the host's readings in the attempt's folder."""
+    offset_ns: int = 0
+    """The host's CLOCK_MONOTONIC minus that of the controller, at the start of the run."""
+    band_ns: int = 0
+    """Largest error of `offset_ns`."""
+    machine: str = HOST
+    """Host that reads the meters of this host's machine; hosts of one boot share a machine."""
+    window: dict[str, int] = field(default_factory=dict)
+    baselines: dict[str, dict[str, int]] = field(default_factory=dict)
+    stop_ns: int = 0
+    sampling: dict[str, Any] = field(default_factory=dict)
+    clocks: dict[str, Any] = field(default_factory=dict)
+    cpu_latency: dict[str, Any] = field(default_factory=dict)
+    """Limit of the CPUs' wake-up latency (us) that the agent held, and its path; {} if none."""
+    cpus: int = 1
+    """Number of CPUs of the host."""
+    tick_ns: int = TICK_NS
+    """Clock tick (ns) of the host, in which it counts steal."""
+
+
+@dataclass(kw_only=True)
+class RunRecord(HostRecord):
+    """Record of one attempt. Later stages use only this record and the attempt's files.
+
+    As a `HostRecord`, it describes the host of the senders, whose clock times the messages.
+    """
+
+    token: str
+    deployment: Deployment
+    nodes: list[NodePlan]
+    processes: RunProcesses
+    others: list[HostRecord] = field(default_factory=list)
+    """Records of the other hosts."""
+    clock_relations: dict[str, ClockRelation] = field(default_factory=dict)
+    """Host → relation of its clock to the controller's; empty without a rig."""
+    services: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    outcome: Outcome = Outcome.COMPLETED
+    outcome_detail: str = ""
+    reasons: list[Reason] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
+    tracing: syscalls.Way | None = None
+    """How this run counts system calls; None for all other runs."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the window. The attempt is kept, and the campaign stops after it."""
+
+    @property
+    def hosts(self) -> Mapping[str, HostRecord]:
+        """Return the records of all hosts by name, that of the senders' host first."""
+        return {self.name: self, **{other.name: other for other in self.others}}
+
+    def host_of(self, process: str) -> HostRecord:
+        """Return the record of the host on which a process runs."""
+        return self.hosts[self.deployment.host_of_process(process)]
+
+    def clocks_of_nodes(self) -> NodeClocks | None:
+        """Return the clocks of the nodes, or None without a rig."""
+        if not self.clock_relations:
+            return None
+        return NodeClocks.of(self.clock_relations, self.deployment)
+
+    def peers_clock(self, node: NodePlan) -> PeersClock:
+        """Return the relation of a node's clock to that of its other side (`peers.nodes`)."""
+        others = {other.node: other for other in self.nodes}
+        own = self.host_of(node.process)
+        for number in node.spec["peers.nodes"]:
+            peer = self.host_of(others[number].process)
+            if peer is not own:
+                band_ns = own.band_ns + peer.band_ns
+                return PeersClock(own.offset_ns - peer.offset_ns, band_ns)
+        return SAME_CLOCK
+
+    def on_host(self, name: str) -> tuple[list[str], list[str]]:
+        """Return the processes of the nodes and of the services on a host."""
+        place = self.deployment.host_of_process
+        nodes = [node.process for node in self.nodes if place(node.process) == name]
+        return nodes, [service for service in self.services if place(service) == name]
