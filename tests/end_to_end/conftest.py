@@ -11,7 +11,9 @@ import sqlite3
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,11 +149,20 @@ def environment_at(home: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def let_in(folder: Path) -> None:
-    """Give other users access to `folder` through its parents that root owns."""
-    for place in [folder, *folder.parents]:
-        if place.owner() == "root" and place.stat().st_mode & 0o005 != 0o005:
-            place.chmod(place.stat().st_mode | 0o055)
+NOBODY = 65534
+"""An ordinary user that exists on every Debian."""
+
+
+@pytest.fixture
+def nobodys_folder() -> Iterator[Path]:
+    """Return a folder that belongs to an ordinary user.
+
+    It is not below `tmp_path`, because every pytest process that starts, including those that tests
+    start, takes away the access of other users to the parent of all `tmp_path`.
+    """
+    with tempfile.TemporaryDirectory(prefix="wattwire-test-") as name:
+        os.chown(name, NOBODY, NOBODY)
+        yield Path(name)
 
 
 def tokens_below(folder: Path) -> list[str]:

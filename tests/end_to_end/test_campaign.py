@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 from tests.end_to_end.conftest import (
+    NOBODY,
     environment_at,
     interpreter_of,
-    let_in,
     marked_processes,
     tokens_below,
 )
@@ -234,21 +234,19 @@ def test_two_controllers_do_not_share_a_campaign(cli, mini, tmp_path):
     assert first.returncode == 0
 
 
-def test_an_ordinary_user_gets_usable_runs_and_hears_what_rights_cost(cli, mini, tmp_path):
+def test_an_ordinary_user_gets_usable_runs_and_hears_what_rights_cost(cli, mini, nobodys_folder):
     if os.geteuid() != 0:
         pytest.skip("this already is an ordinary user: the other tests show it")
-    nobody = 65534
-    let_in(tmp_path)
-    (tmp_path / "home").mkdir()
-    for path in (tmp_path, tmp_path / "home", mini):
-        os.chown(path, nobody, nobody)
-    result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
-                 user=nobody, python=interpreter_of(nobody),
-                 **environment_at(tmp_path / "home"))  # fmt: skip
+    cli.folder = nobodys_folder
+    study, campaign = nobodys_folder / mini.name, nobodys_folder / "c"
+    shutil.copy(mini, study)
+    result = cli("run", study, "--campaign", campaign, "--plain", "--no-report",
+                 user=NOBODY, python=interpreter_of(NOBODY),
+                 **environment_at(nobodys_folder))  # fmt: skip
     assert result.code == 0, result.err
-    summary = pl.read_parquet(tmp_path / "c" / "summary.parquet")
+    summary = pl.read_parquet(campaign / "summary.parquet")
     assert (summary["verdict"] == "valid").any()
-    host = json.loads((tmp_path / "c" / "machine.json").read_text())["hosts"]["local"]
+    host = json.loads((campaign / "machine.json").read_text())["hosts"]["local"]
     assert host["cgroup"]["rung"] == "none"
     assert host["cgroup"]["lost"], "what the missing right costs is not said"
 

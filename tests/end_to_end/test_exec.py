@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import wattwire
-from tests.end_to_end.conftest import environment_at, interpreter_of, let_in
+from tests.end_to_end.conftest import NOBODY, environment_at, interpreter_of
 
 pytestmark = pytest.mark.slow
 
@@ -356,16 +356,14 @@ def test_a_folder_of_an_earlier_version_is_refused_in_words(cli):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_an_ordinary_user_measures_without_cgroups(cli, tmp_path):
-    nobody = 65534
-    python = interpreter_of(nobody)
-    let_in(tmp_path)
-    os.chown(tmp_path, nobody, nobody)
+def test_an_ordinary_user_measures_without_cgroups(cli, nobodys_folder):
+    cli.folder = nobodys_folder
+    python = interpreter_of(NOBODY)
     result = cli(
-        "exec", "--json", "--out", tmp_path / "out", "--", python, "-S", "-c", BUSY, "0.3",
-        user=nobody, python=python, **environment_at(tmp_path),
+        "exec", "--json", "--out", nobodys_folder / "out", "--", python, "-S", "-c", BUSY, "0.3",
+        user=NOBODY, python=python, **environment_at(nobodys_folder),
     )  # fmt: skip
     assert result.code == 0, result.err
-    machine = json.loads((tmp_path / "out" / "machine.json").read_text())["hosts"]["local"]
+    machine = json.loads((nobodys_folder / "out" / "machine.json").read_text())["hosts"]["local"]
     assert machine["rights"]["root"] is False and machine["cgroup"]["rung"] == "none"
     assert 0.3 <= json.loads(result.out)["whole"]["cpu_s"]["mean"] < 0.5
