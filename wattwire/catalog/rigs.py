@@ -8,13 +8,36 @@ from pathlib import Path
 from wattwire.catalog.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.model.deployment import PLACED
-from wattwire.model.rig import Rig, read_rig
+from wattwire.model.errors import UsageError
+from wattwire.model.rig import SSH_CONFIG, Rig, read_rig
 
 
 def load_rig(path: Path, catalog: Catalog | None = None) -> Rig:
-    """Return the rig of a file. Raises UsageError for an unreadable file or an invalid value."""
+    """Return the rig of a file. Raises UsageError for an unreadable file or an invalid value.
+
+    Its document has the absolute path of `ssh_config`, because a campaign that resumes reads the
+    document without the file.
+    """
     catalog = catalog or Catalog()
-    return read_rig(read_toml(path), str(path), catalog.links, placed_keys(catalog))
+    document, placed = read_toml(path), placed_keys(catalog)
+    rig = read_rig(document, str(path), catalog.links, placed)
+    if not rig.ssh_config:
+        return rig
+    config = _beside(path, rig.ssh_config)
+    return read_rig({**document, SSH_CONFIG: config}, str(path), catalog.links, placed)
+
+
+def _beside(path: Path, config: str) -> str:
+    """Return the absolute path of a configuration of ssh. Raises UsageError if unreadable."""
+    file = path.absolute().parent / Path(config).expanduser()
+    try:
+        file.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{path}: {SSH_CONFIG}: found {config!r}, which is the file {file}: {error.strerror}; "
+            "allowed: a readable configuration file of ssh, relative to the rig file"
+        ) from error
+    return str(file)
 
 
 def placed_keys(catalog: Catalog) -> Collection[str]:

@@ -41,3 +41,17 @@ def test_an_absent_or_unreadable_file_is_named(tmp_path: Path) -> None:
         load_rig(tmp_path / "none.toml")
     with pytest.raises(UsageError, match="cannot be read"):
         load_rig(tmp_path)
+
+
+def test_a_configuration_of_ssh_is_found_beside_the_rig(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text('ssh_config = "keys/config"\n[hosts]\npi = {kind = "ssh", to = "pi"}\n')
+    with pytest.raises(
+        UsageError, match=r"r.toml: ssh_config: found 'keys/config', .*No such file"
+    ):
+        load_rig(path)
+    config = tmp_path / "keys" / "config"
+    config.parent.mkdir()
+    config.write_text("Host pi\n")
+    rig = load_rig(path)
+    assert rig.ssh_config == rig.document["ssh_config"] == str(config)

@@ -1,6 +1,6 @@
 """Rigs: the hosts, networks and placements of a campaign."""
 
-from wattwire.model.rig.parsing import read_rig
+from wattwire.model.rig.parsing import SSH_CONFIG, read_rig
 from wattwire.model.rig.rig import (
     KINDS,
     LOCAL,
@@ -21,6 +21,7 @@ __all__ = [
     "NETNS",
     "ONE_HOST",
     "SSH",
+    "SSH_CONFIG",
     "HostSpec",
     "NetworkSpec",
     "PlacementSpec",

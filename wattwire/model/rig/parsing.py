@@ -24,6 +24,7 @@ from wattwire.model.rig.rig import (
 )
 
 TABLES = ("hosts", "networks", "placements")
+SSH_CONFIG = "ssh_config"
 ENGINES = ("kernel", "emulator")
 MANAGEMENT = ("shared",)
 LOOPBACK = "lo"
@@ -81,8 +82,8 @@ def read_rig(
     another machine may read. Raises UsageError with the position, the value and what is allowed.
     """
     for key in document:
-        if key not in TABLES:
-            raise unknown(source, "key", key, TABLES)
+        if key not in (*TABLES, SSH_CONFIG):
+            raise unknown(source, "key", key, (*TABLES, SSH_CONFIG))
     tables = {key: _tables(document, key, source) for key in TABLES}
     if not tables["hosts"]:
         raise UsageError(
@@ -99,7 +100,27 @@ def read_rig(
         name: _read_placement(name, table, f"{source}: placements.{name}", hosts, placed)
         for name, table in tables["placements"].items()
     }
-    return Rig(hosts, networks, placements, source, dict(document))
+    config = _read_ssh_config(document, hosts, source)
+    return Rig(hosts, networks, placements, config, source, dict(document))
+
+
+def _read_ssh_config(
+    document: Mapping[str, Any], hosts: Mapping[str, HostSpec], source: str
+) -> str:
+    if SSH_CONFIG not in document:
+        return ""
+    path = document[SSH_CONFIG]
+    if not isinstance(path, str) or not path.strip() or not path.isprintable():
+        raise UsageError(
+            f"{source}: {SSH_CONFIG}: found {path!r}; allowed: the path of a configuration file of "
+            "ssh, relative to the rig file"
+        )
+    if not any(host.kind == SSH for host in hosts.values()):
+        raise UsageError(
+            f"{source}: {SSH_CONFIG}: found {path!r} in a rig without a host of kind {SSH}; "
+            f"allowed: only with such a host. Remove {SSH_CONFIG}, or change a kind."
+        )
+    return path
 
 
 def _tables(document: Mapping[str, Any], key: str, source: str) -> Mapping[str, Mapping[str, Any]]:

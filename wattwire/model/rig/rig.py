@@ -77,6 +77,8 @@ class Rig:
     hosts: Mapping[str, HostSpec]
     networks: Mapping[str, NetworkSpec] = field(default_factory=dict)
     placements: Mapping[str, PlacementSpec] = field(default_factory=dict)
+    ssh_config: str = ""
+    """Path of the configuration file of ssh; "" stands for those of the user and the system."""
     source: str = ""
     """Path of the file, for messages."""
     document: Mapping[str, Any] = field(default_factory=dict)

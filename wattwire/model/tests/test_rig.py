@@ -54,6 +54,16 @@ def test_machines_are_joined_by_their_own_interfaces() -> None:
     assert rig.address("wifi", "pi") == ""
 
 
+def test_a_rig_names_the_configuration_of_ssh() -> None:
+    assert read(hosts=FAR, ssh_config="config").ssh_config == "config"
+    assert read(hosts=FAR).ssh_config == ""
+    for found in ("", 7):
+        with pytest.raises(UsageError, match="rig.toml: ssh_config: found .*; allowed: the path"):
+            read(hosts=FAR, ssh_config=found)
+    with pytest.raises(UsageError, match="in a rig without a host of kind ssh"):
+        read(hosts=TWO, ssh_config="config")
+
+
 def test_a_placement_finds_exact_names_before_general_words() -> None:
     hosts = {"sender": "a", "publisher": "b", "receiver": "c", "relay": "c", "service": "a"}
     rig = read(hosts=THREE, placements={"p": hosts, "q": {"broker": "b", "sink": "a"}})
@@ -103,7 +113,7 @@ def placement(**table: Any) -> dict[str, Any]:
 
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "empty file": ({}, "hosts: found none; allowed: a table [hosts] with at least one host"),
-    "key": ({"host": {}}, 'unknown key "host"; known: hosts, networks, placements. Did you mean'),
+    "key": ({"host": {}}, 'unknown key "host"; known: hosts, networks, placements, ssh_config. '),
     "no table": ({"hosts": "a"}, "hosts: found 'a'; allowed: a table [hosts]"),
     "host no table": ({"hosts": {"a": "b"}}, "hosts.a: found 'b'; allowed: a table"),
     "host's name": ({"hosts": {"a b": {}}}, "hosts: found the name 'a b'; allowed: 1 to 31"),
