@@ -156,34 +156,37 @@ def _records_at(files: Sequence[Samples], indices: npt.NDArray[np.int64]) -> Rec
 
 
 def _frame(run: str, deployment: Deployment, node: Node, records: Records) -> pl.DataFrame:
+    # Only steps of NumPy and of single series: for a few thousand records, expressions of Polars
+    # would take longer than all other steps.
     count = len(records)
-    kinds = np.array(KINDS, dtype=object)[records["kind"]]
     senders = (records["seq"] >> np.uint64(48)).astype(np.uint16)
-    frame = pl.DataFrame(
-        {
-            "run": pl.Series([run]).new_from_index(0, count),
-            "flow": pl.Series(senders).replace_strict(
-                deployment.flow_names, default=None, return_dtype=pl.String
-            ),
-            "node": np.full(count, node.node, np.uint16),
-            "host": pl.Series([deployment.host_of(node)]).new_from_index(0, count),
-            "sender": senders,
-            "counter": records["seq"] & np.uint64(COUNTER_MASK),
-            "kind": pl.Series(kinds, dtype=pl.String),
-            "peer": records["peer"].copy(),
-            "hop": np.full(count, node.hop, np.uint8),
-            **{name: records[name].copy() for name in ("intended_ns", "begin_ns", "end_ns")},
-            "bytes": records["bytes"].copy(),
-            "flags": records["flags"].copy(),
-        }
-    )
-    return frame.with_columns(
-        *(
-            pl.when(pl.col(name) != UNKNOWN_NS).then(pl.col(name)).alias(name)
+    flows = list(deployment.flow_names.items())
+    flow_numbers = np.full(np.iinfo(np.uint16).max + 1, len(flows), np.uint32)
+    flow_numbers[[sender for sender, _ in flows]] = np.arange(len(flows))
+    flow_names = pl.Series([*(name for _, name in flows), None], dtype=pl.String)
+    columns = {
+        "run": pl.Series([run]).new_from_index(0, count),
+        "flow": flow_names.gather(flow_numbers[senders]),
+        "node": np.full(count, node.node, np.uint16),
+        "host": pl.Series([deployment.host_of(node)]).new_from_index(0, count),
+        "sender": senders,
+        "counter": records["seq"] & np.uint64(COUNTER_MASK),
+        "kind": pl.Series(np.array(KINDS, dtype=object)[records["kind"]], dtype=pl.String),
+        "peer": _known(records["peer"], UNKNOWN_PEER),
+        "hop": np.full(count, node.hop, np.uint8),
+        **{
+            name: _known(records[name], UNKNOWN_NS)
             for name in ("intended_ns", "begin_ns", "end_ns")
-        ),
-        pl.when(pl.col("peer") != UNKNOWN_PEER).then(pl.col("peer")).alias("peer"),
-    ).cast(MESSAGE_SCHEMA)  # type: ignore[arg-type]
+        },
+        "bytes": records["bytes"].copy(),
+        "flags": records["flags"].copy(),
+    }
+    return pl.DataFrame(columns, schema=MESSAGE_SCHEMA)
+
+
+def _known(values: npt.NDArray[Any], unknown: int) -> pl.Series:
+    """Return the values of a column, with null for unknown ones."""
+    return pl.Series(values.copy()).set(pl.Series(values == unknown), None)
 
 
 def quantities_frame(
