@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from wattwire.hosts.clocks import PIPE, relate
 from wattwire.model.errors import WattwireError
 from wattwire.model.hosts.clocks import ClockRelation
 from wattwire.model.rig import SSH, HostSpec
@@ -32,6 +33,10 @@ class Host:
     agent: AgentClient
     relation: ClockRelation | None = None
     """Relation of its clock to the controller's in the current run; None for one clock."""
+    clock_address: str = ""
+    """Address at which the controller may reach the host by UDP, for exchanges of clocks; "" for
+    none. It is removed when UDP has not reached it.
+    """
 
     @property
     def offset_ns(self) -> int:
@@ -63,6 +68,13 @@ class Host:
     def pid(self) -> int:
         """Return the agent's pid, whose namespaces are those of the host (only if `here`)."""
         return self.agent.pid
+
+    def relate_clock(self) -> None:
+        """Measure the relation of its clock to the controller's before a run."""
+        self.relation = relate(self.agent, self.clock_address)
+        before = self.relation.before
+        if before is not None and before.way == PIPE:
+            self.clock_address = ""
 
     # -- files -------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wattwire.catalog import Catalog
 from wattwire.catalog.links import links_like
-from wattwire.hosts import namespaces
+from wattwire.hosts import namespaces, ssh
 from wattwire.hosts.host import Host
 from wattwire.hosts.namespaces import Switch
 from wattwire.model.deployment import HOST
@@ -72,10 +72,16 @@ class Hosts:
             if any(spec.kind == NETNS for spec in rig.hosts.values()):
                 self._switch = Switch()
                 started.callback(self._switch.close)
+            far = [spec for spec in rig.hosts.values() if spec.kind == SSH]
+            hosts = ssh.connect_all(far, rig.ssh_config, state)
+            for host in hosts.values():
+                started.callback(host.agent.close)
             for name, spec in rig.hosts.items():
-                agent = self._start(spec, state if rig == ONE_HOST else state / name)
-                started.callback(agent.close)
-                self.by_name[name] = Host(spec, agent)
+                if spec.kind != SSH:
+                    agent = self._start(spec, state if rig == ONE_HOST else state / name)
+                    started.callback(agent.close)
+                    hosts[name] = Host(spec, agent)
+            self.by_name = {name: hosts[name] for name in rig.hosts}
             self._started = started.pop_all()
 
     @property
@@ -98,10 +104,9 @@ class Hosts:
         self.close()
 
     def _start(self, spec: HostSpec, state: Path) -> AgentClient:
+        name = spec.name if self.rig.is_from_file else ""
         if spec.kind == LOCAL:
-            return AgentClient(state)
-        if spec.kind == SSH:
-            raise UsageError(f"host {spec.name}: kind {SSH!r} is not supported yet")
+            return AgentClient(state, host=name)
         assert self._switch is not None
         state.mkdir(parents=True, exist_ok=True)
         hosts_file = state / "hosts"
@@ -109,7 +114,7 @@ class Hosts:
         binary = find_agent()
         command = self._switch.host_command(spec, [str(binary), "serve"], hosts_file.absolute())
         try:
-            return AgentClient(state, binary, command)
+            return AgentClient(state, binary, command, name)
         except AgentLostError as error:
             lines = (state / "agent.log").read_text(errors="replace").strip().splitlines()
             reason = "; ".join(lines[-LAST_LINES:]) or "no message"

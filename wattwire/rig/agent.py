@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import queue
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,19 +15,30 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.model.errors import AgentLostError, WattwireError
+from wattwire.rig.agent_pipe import AgentPipe
 from wattwire.rig.programs import find_program
 
 PROTOCOL = 2
 REQUEST_TIMEOUT_S = 60.0
-_LOST: dict[str, Any] = {"event": "agent_lost"}
+LOST = "agent_lost"
+HEARTBEATS = 6
+"""Number of lines that keep an agent alive, in each period of its patience."""
+LAST_LINES = 2
+"""Number of lines of an agent's standard error in the message about its end."""
 
 
 class AgentError(WattwireError):
     """The agent refused or failed a request; `kind` is the protocol's kind of error."""
 
-    def __init__(self, operation: str, kind: str, message: str) -> None:
-        super().__init__(f"agent: {operation}: {message}")
+    def __init__(self, operation: str, kind: str, message: str, agent: str = "agent") -> None:
+        super().__init__(f"{agent}: {operation}: {message}")
         self.kind = kind
+
+
+Bootstrap = Callable[[AgentPipe], str]
+"""Make the process behind a pipe an agent, and return the agent's folder on its host. Raises
+WattwireError if that is not possible.
+"""
 
 
 def find_agent() -> Path:
@@ -40,33 +50,42 @@ class AgentClient:
     """A running agent. It is thread-safe, and every wait ends if the agent dies."""
 
     def __init__(
-        self, state: Path, binary: Path | None = None, command: Sequence[str] = ()
+        self,
+        state: Path,
+        binary: Path | None = None,
+        command: Sequence[str] = (),
+        host: str = "",
+        bootstrap: Bootstrap | None = None,
+        patience_s: float = 0.0,
     ) -> None:
         """Start an agent, with `command` where it is not enough to start the binary.
 
         The command ends in a process that serves the protocol on the command's standard input and
-        output, such as `nsenter … wattwire-agent serve`.
+        output, such as `nsenter … wattwire-agent serve`. `host` is named in messages. `bootstrap`
+        makes the command an agent on another machine, and returns the agent's folder there. An
+        agent with a patience ends when this controller is silent for so long.
         """
         self.binary = binary or find_agent()
+        self.name = f"host {host}: agent" if host else "agent"
+        self._is_far = bootstrap is not None
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[dict[str, Any]]] = {}
         self._queues: dict[str, queue.Queue[dict[str, Any]]] = {}
         self._lock = threading.Lock()
         self._on_build: Callable[[str], None] | None = None
         self.lost = threading.Event()
-        state.mkdir(parents=True, exist_ok=True)
-        self._log = open(state / "agent.log", "ab")  # noqa: SIM115 - closed with the client
-        self._process = subprocess.Popen(
-            list(command) or [str(self.binary), "serve"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            start_new_session=True,  # so that Ctrl-C reaches only the controller
-        )
-        threading.Thread(target=self._read, name="agent-reader", daemon=True).start()
         self.hello: dict[str, Any] = {}
+        self._pipe = AgentPipe(list(command) or [str(self.binary), "serve"], state / "agent.log")
         try:
-            self.hello = self.request("hello", protocol=PROTOCOL, state=str(state))
+            folder = str(state) if bootstrap is None else bootstrap(self._pipe)
+        except BaseException:
+            self._pipe.close(0.0)
+            raise
+        threading.Thread(target=self._read, name="agent-reader", daemon=True).start()
+        try:
+            self.hello = self.request("hello", protocol=PROTOCOL, state=folder)
+            if patience_s:
+                self._keep_alive(patience_s)
         except WattwireError:
             self.close()
             raise
@@ -85,15 +104,13 @@ class AgentClient:
         line = json.dumps({"id": number, "op": operation, **arguments}) + "\n"
         with self._lock:
             if self.lost.is_set():
-                raise AgentLostError(f"agent: {operation}: the agent has ended")
+                raise AgentLostError(f"{self.name}: {operation}: the agent has ended{self._why()}")
             self._waiting[number] = future
             try:
-                assert self._process.stdin is not None
-                self._process.stdin.write(line.encode())
-                self._process.stdin.flush()
+                self._pipe.write(line.encode())
             except OSError as error:
                 raise AgentLostError(
-                    f"agent: {operation}: the pipe to the agent broke ({error})"
+                    f"{self.name}: {operation}: the pipe to the agent broke ({error}){self._why()}"
                 ) from error
         return future
 
@@ -114,12 +131,32 @@ class AgentClient:
             reply = future.result(reply_timeout_s)
         except FutureTimeoutError:
             raise AgentLostError(
-                f"agent: {operation}: no reply within {reply_timeout_s:g} s"
+                f"{self.name}: {operation}: no reply within {reply_timeout_s:g} s"
             ) from None
         if not reply.get("ok"):
             error = reply.get("error", {})
-            raise AgentError(operation, error.get("kind", "failed"), error.get("message", "?"))
+            kind, message = error.get("kind", "failed"), error.get("message", "?")
+            raise AgentError(operation, kind, message, self.name)
         return reply
+
+    def _keep_alive(self, patience_s: float) -> None:
+        """Let the agent end after a silence, and be silent for less until it has ended.
+
+        A broken connection then leaves nothing running, even if nobody closes it.
+        """
+        self.request("heartbeat", patience_s=patience_s)
+        period_s = patience_s / HEARTBEATS
+        threading.Thread(
+            target=self._beat, args=(period_s,), name="agent-heartbeat", daemon=True
+        ).start()
+
+    def _beat(self, period_s: float) -> None:
+        while not self.lost.wait(period_s):
+            try:
+                with self._lock:
+                    self._pipe.write(b"\n")
+            except OSError:
+                return
 
     # -- events ------------------------------------------------------------------------------
 
@@ -133,8 +170,7 @@ class AgentClient:
             self._queues.pop(process, None)
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in self._pipe.lines():
             try:
                 message = json.loads(line)
             except ValueError:
@@ -164,9 +200,16 @@ class AgentClient:
             waiting, self._waiting = self._waiting, {}
             queues = list(self._queues.values())
         for future in waiting.values():
-            future.set_exception(AgentLostError("the agent ended before its greeting"))
+            future.set_exception(
+                AgentLostError(f"{self.name}: it ended before its reply{self._why()}")
+            )
         for events in queues:
-            events.put(_LOST)
+            events.put({"event": LOST, "agent": self.name, "why": self._why()})
+
+    def _why(self) -> str:
+        """Return the agent's last messages, or those of the program that leads to it, as text."""
+        lines = self._pipe.messages()[-LAST_LINES:]
+        return f": {'; '.join(lines)}" if lines else ""
 
     # -- building ----------------------------------------------------------------------------
 
@@ -215,16 +258,10 @@ class AgentClient:
 
     def close(self, patience_s: float = 10.0) -> None:
         """Stop the agent, which ends all its processes."""
-        with contextlib.suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        try:
-            self._process.wait(patience_s)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._log.close()
-        if self._process.returncode != 0:
+        if self._lock.acquire(timeout=patience_s):  # otherwise, a write hangs
+            self._pipe.end_input()
+            self._lock.release()
+        if self._pipe.close(patience_s) != 0 and not self._is_far:
             self._remove_cgroup()
 
     def _remove_cgroup(self) -> None:
@@ -244,6 +281,8 @@ def wait_event(events: queue.Queue[dict[str, Any]], deadline_s: float) -> dict[s
         event = events.get(timeout=max(0.0, deadline_s - time.monotonic()))
     except queue.Empty:
         return None
-    if event["event"] == "agent_lost":
-        raise AgentLostError("the agent died while wattwire was waiting for a process")
+    if event["event"] == LOST:
+        raise AgentLostError(
+            f"{event['agent']}: it ended while wattwire was waiting for a process{event['why']}"
+        )
     return event

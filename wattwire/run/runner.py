@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.design import UNSAMPLED, PlannedRun
-from wattwire.hosts.clocks import relate, relate_again
+from wattwire.hosts.clocks import relate_again
 from wattwire.hosts.host import Host
 from wattwire.hosts.hosts import LiveNetwork
 from wattwire.model.deployment import Deployment
@@ -70,7 +70,7 @@ class OneRun:
         self._hosts = {name: hosts[name] for name in deployment.hosts}
         if deployment.is_on_rig:
             for host in self._hosts.values():
-                host.relation = relate(host.agent)
+                host.relate_clock()
         self._network = network
         self._study = study
         self._plan = study.plan
@@ -475,7 +475,8 @@ class OneRun:
         for name, reply in self._request_all("clock", count=3).items():
             record.hosts[name].clocks["end"] = reply["triples"]
         for name, relation in record.clock_relations.items():
-            again = relate_again(relation, self._hosts[name].agent)
+            host = self._hosts[name]
+            again = relate_again(relation, host.agent, host.clock_address)
             record.clock_relations[name] = again
         for host in self._hosts.values():
             host.collect(host.folder_of(self._folder, record.token), self._folder)

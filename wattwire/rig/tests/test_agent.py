@@ -97,7 +97,7 @@ def test_a_refused_agent_has_ended(tmp_path, monkeypatch):
         return started[-1]
 
     monkeypatch.setattr("wattwire.rig.agent.PROTOCOL", 1)
-    monkeypatch.setattr("wattwire.rig.agent.subprocess.Popen", start)
+    monkeypatch.setattr("wattwire.rig.agent_pipe.subprocess.Popen", start)
     with pytest.raises((AgentError, MissingError)):
         AgentClient(tmp_path)
     assert all(process.returncode is not None for process in started)
