@@ -24,7 +24,7 @@ const LIST_DEPTH_MAX: usize = 64;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Folder {
-    path: PathBuf,
+    pub path: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ pub struct List {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Remove {
-    path: PathBuf,
+    pub path: PathBuf,
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,7 @@
 //! wattwire-agent runs once per host. It starts the measured processes, samples them and removes
 //! everything that they leave behind. `PROTOCOL.md` describes its complete interface.
 
+mod attempts;
 mod builder;
 mod cache;
 mod files;

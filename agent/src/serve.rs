@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{json, Value};
 
 use crate::attach::{Attach, Attached};
+use crate::attempts::Attempts;
 use crate::bounded::Controls;
 use crate::builder::Builder;
 use crate::cache::{self, Cache};
@@ -54,6 +55,7 @@ pub fn run() -> i32 {
         processes: Processes::new(cgroups.clone(), output.clone(), shared_memory.clone()),
         shared_memory,
         cgroups,
+        attempts: Attempts::new(cache.attempts()),
         cache,
         commands: Controls::default(),
         threads: Arc::default(),
@@ -85,6 +87,7 @@ struct Agent {
     cgroups: Arc<Cgroups>,
     shared_memory: Arc<Journal>,
     cache: Cache,
+    attempts: Attempts,
     /// Pipes to the guards of builds and of other commands.
     commands: Controls,
     /// Cloned by each thread of a request.
@@ -201,7 +204,7 @@ impl Agent {
                 load::since_start(&Tree::Live, &mut self.others)
                     .map_err(|error| Problem::io("reading", "/proc/stat", &error))
             }
-            "folder" => files::folder(&request.arguments()?),
+            "folder" => self.folder(&request.arguments()?),
             "write_file" => files::write_file(&request.arguments()?),
             "which" => programs::which(&request.arguments()?),
             "disk" => disk::disk(&request.arguments()?),
@@ -273,6 +276,11 @@ impl Agent {
         });
     }
 
+    fn folder(&mut self, request: &files::Folder) -> Answer {
+        self.attempts.note(&request.path);
+        files::folder(request)
+    }
+
     fn sample_start(&mut self, request: protocol::SampleStart) -> Answer {
         if self.sampling.is_some() {
             let message = "sample_start: a sampling is already running; send sample_stop first";
@@ -339,6 +347,7 @@ impl Agent {
             // The controller is gone, so an error such as a full disk has no recipient.
             let _ = sampling.finish();
         }
+        self.attempts.remove_all();
         self.shared_memory.end();
         self.cgroups.remove();
     }

@@ -56,6 +56,25 @@ fn files_are_written_listed_read_and_removed_below_the_cache() {
 }
 
 #[test]
+fn the_folders_of_attempts_end_with_the_agent_that_made_them() {
+    let (folder, run) = scratch();
+    let attempts = folder.join("cache/attempts");
+    let others = attempts.join("another-agent");
+    std::fs::create_dir_all(&others).unwrap();
+    let mut agent = Agent::start(&folder, "none");
+    for path in [attempts.clone(), attempts.join(&run).join("out/node-0"), folder.join("kept")] {
+        agent.request("folder", json!({"path": path}));
+    }
+    let file = attempts.join(&run).join("out/node-0/samples.bin");
+    agent.request("write_file", json!({"path": file, "base64": "YWJj"}));
+    let argv = ["sh", "-c", "while :; do echo x >> $0; done", file.to_str().unwrap()];
+    agent.spawn("node", &run, &argv);
+    assert_eq!(agent.end(), Some(0));
+    assert!(!attempts.join(&run).exists());
+    assert!(others.exists() && folder.join("kept").exists());
+}
+
+#[test]
 fn a_command_returns_its_exit_code_and_its_output() {
     let (folder, _) = scratch();
     let mut agent = Agent::start(&folder, "none");

@@ -82,7 +82,8 @@ class Host:
         """Return where the host writes the files of an attempt that ends up in `folder`."""
         if self.here:
             return folder
-        return Path(self.agent.hello["cache"]) / "attempts" / token
+        # Hosts of one machine may share a cache, but not the files of a run.
+        return Path(self.agent.hello["cache"]) / "attempts" / f"{token}-{self.name}"
 
     def make_folder(self, path: Path) -> None:
         """Create a folder with its parents."""

@@ -284,7 +284,8 @@ class CampaignRunner:
         agent = self._connect()
         for attempt in self.campaign.journal.attempts():
             if attempt.state == "begun":
-                agent.request("clean", run=attempt.token)
+                self._connect_hosts()
+                self._clean(agent, attempt.token)
                 self.campaign.journal.lose(attempt.run, attempt.attempt, _now())
                 self._progress.event("note", text=f"{attempt.run} was interrupted; it is run again")
             elif attempt.state == "done" and not self.campaign.holds(attempt):
@@ -458,7 +459,7 @@ class CampaignRunner:
         except Exception as error:
             if ends_campaign(error) or agent.lost.is_set() or run is None:
                 raise
-            agent.request("clean", run=token)
+            self._clean(agent, token)
             reason = keep_only_logs(folder, error)
             collected = results.failed(
                 planned, number, run.record, self._study, folder, conditions, reason
@@ -514,10 +515,18 @@ class CampaignRunner:
         if agent.lost.is_set():
             agent = self._connect()
         try:
-            agent.request("clean", run=token)
+            self._clean(agent, token)
         finally:
             self.campaign.journal.lose(planned.run, number, _now())
             self.campaign.drop_partials()
+
+    def _clean(self, agent: AgentClient, token: str) -> None:
+        """Remove the leftovers of an attempt from this machine and all hosts with an agent."""
+        agent.request("clean", run=token)
+        for connected in () if self._hosts is None else self._hosts.by_name.values():
+            with contextlib.suppress(AgentLostError):
+                connected.agent.request("clean", run=token)
+                connected.forget(connected.folder_of(self.campaign.path, token))
 
     def _report(self, planned: PlannedRun, collected: Collected, record: RunRecord) -> None:
         if not self._busy_reported and any(r.code in CONDITION_CODES for r in collected.reasons):

@@ -479,7 +479,9 @@ class OneRun:
             again = relate_again(relation, host.agent, host.clock_address)
             record.clock_relations[name] = again
         for host in self._hosts.values():
-            host.collect(host.folder_of(self._folder, record.token), self._folder)
+            far_folder = host.folder_of(self._folder, record.token)
+            host.collect(far_folder, self._folder)
+            host.forget(far_folder)
         if record.leftovers:
             record.reasons.append(
                 Reason(

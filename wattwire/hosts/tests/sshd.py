@@ -53,6 +53,7 @@ class Sshd:
         self.pid = pid
         self.port = port
         self.cache = folder / "cache"
+        self.attempts = self.cache / "attempts"
         self.config = folder / "ssh_config"
         self.known_hosts = folder / "known_hosts"
 

@@ -35,6 +35,7 @@ from wattwire.hosts import Hosts
 from wattwire.model.rig import read_rig
 hosts = Hosts(read_rig(json.loads(sys.argv[1]), "rig.toml"), Path(sys.argv[2]))
 agent = hosts.first.agent
+hosts.first.make_folder(hosts.first.folder_of(Path(sys.argv[2]), "token") / "out")
 reply = agent.request("spawn", process="node", run="t", argv=["sleep", "1000"], env={},
                       cwd=sys.argv[2], stdout="lines", stderr="/dev/null")
 print(json.dumps([agent.pid, reply["pid"], reply["guard_pid"]]))
@@ -145,7 +146,7 @@ def test_output_of_the_login_shell_is_skipped(tmp_path):
         assert hosts.first.agent.request("clock", count=1)["triples"]
 
 
-def test_a_killed_controller_leaves_no_process_on_the_host(server, tmp_path):
+def test_a_killed_controller_leaves_no_process_and_no_file_of_a_run_on_the_host(server, tmp_path):
     document = json.dumps(dict(server.rig().document))
     controller = subprocess.Popen(
         [sys.executable, "-c", CONTROLLER, document, str(tmp_path)],
@@ -153,11 +154,32 @@ def test_a_killed_controller_leaves_no_process_on_the_host(server, tmp_path):
     )  # fmt: skip
     far = json.loads(controller.stdout.readline())
     assert all(executable(pid) for pid in far)
+    assert list(server.attempts.iterdir())
     controller.kill()
     controller.wait()
     controller.stdout.close()
     wait_until(lambda: not any(executable(pid) for pid in far))
     wait_until(lambda: not server.agents())
+    assert not list(server.attempts.iterdir())
+
+
+def test_files_of_a_run_are_copied_here_and_removed_there(server, tmp_path):
+    with Hosts(server.rig("robot", "edge"), tmp_path / "state") as hosts:
+        folders = {name: h.folder_of(tmp_path, "token") for name, h in hosts.by_name.items()}
+        assert len({*folders.values()}) == 2, "they share a cache"
+        contents = {f"{name}/{number}": f"{name} {number}".encode() * number
+                    for name in folders for number in range(20)}  # fmt: skip
+        for path, content in contents.items():
+            name = path.partition("/")[0]
+            hosts.by_name[name].make_folder(folders[name] / name)
+            hosts.by_name[name].write(folders[name] / path, content)
+        for name, host in hosts.by_name.items():
+            host.collect(folders[name], tmp_path / "run")
+            host.forget(folders[name])
+        files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+        copied = {str(path.relative_to(tmp_path / "run")): path.read_bytes() for path in files}
+        assert copied == contents
+        assert not list(server.attempts.iterdir())
 
 
 # -- losing the connection -----------------------------------------------------------------------
