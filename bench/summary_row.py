@@ -48,14 +48,22 @@ def comparisons(workbench: Bench, pairs: int, revision: str) -> Iterator[Compari
     """Yield a comparison of the two trees for each rate of messages."""
     tree = workbench.folder / "old"
     extract(revision, tree)
+    old_agent = _build_agent(tree)
     for rate_hz in RATES_HZ:
         study = workbench.folder / f"{rate_hz}.toml"
         study.write_text(STUDY.format(rate_hz=rate_hz))
         label = f"topic, {2 * rate_hz:,} messages, against {revision}"
-        with timer(ROOT, study) as new, timer(tree, study) as old:
+        with timer(ROOT, study, find_agent()) as new, timer(tree, study, old_agent) as old:
             for side in (new, old):  # the first results take longer
                 side.seconds()
             yield from compared(label, "s", abba(label, new.seconds, old.seconds, pairs), PROMISE)
+
+
+def _build_agent(tree: Path) -> Path:
+    """Build the agent of a tree."""
+    command = ["cargo", "build", "--quiet", "--release", "--locked", "--package=wattwire-agent"]
+    subprocess.run(command, cwd=tree, check=True)
+    return tree / "target" / "release" / "wattwire-agent"
 
 
 class Timer:
@@ -84,14 +92,14 @@ class Timer:
 
 
 @contextlib.contextmanager
-def timer(tree: Path, study: Path) -> Iterator[Timer]:
-    """Yield the timer of a tree. Both trees use the agent of this tree."""
+def timer(tree: Path, study: Path, agent: Path) -> Iterator[Timer]:
+    """Yield the timer of a tree with its agent, because their protocol may have changed."""
     campaign = study.with_name(f"{study.stem}-{tree.name}")
     process = subprocess.Popen(
         [sys.executable, Path(__file__).with_name("row_timer.py"), study, campaign],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         cwd=tree, env={
-            **os.environ, "PYTHONPATH": str(tree), "WATTWIRE_AGENT": str(find_agent()),
+            **os.environ, "PYTHONPATH": str(tree), "WATTWIRE_AGENT": str(agent),
         },
     )  # fmt: skip
     try:

@@ -35,8 +35,7 @@ class Readings:
 
     def subjects(self, quantity: str, scope: str) -> list[str]:
         """Return the names of the subjects that have this quantity."""
-        chosen = self._frame.filter(pl.col("quantity") == quantity, pl.col("scope") == scope)
-        return sorted(chosen["subject"].unique().to_list())
+        return sorted({key[2] for key in self._row_of if key[:2] == (quantity, scope)})
 
     def _series(self, quantity: str, scope: str, subject: str, kind: str) -> tuple[Any, Any]:
         row = self._row_of.get((quantity, scope, subject, kind))
