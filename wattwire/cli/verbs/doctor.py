@@ -17,6 +17,7 @@ from typing import Any
 
 from wattwire import __version__
 from wattwire.catalog import Catalog, Cell, home
+from wattwire.cli import rig_doctor
 from wattwire.cli.quantities import size_words
 from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
@@ -66,6 +67,11 @@ def add_to(verbs: Any) -> None:
         action="store_true",
         help="print udev rules that permanently grant access to meters",
     )
+    verb.add_argument(
+        "--rig",
+        metavar="FILE",
+        help="check the hosts and networks of a rig: what changes results, and how to change it",
+    )
     verb.set_defaults(call=doctor)
 
 
@@ -75,6 +81,8 @@ def doctor(options: argparse.Namespace) -> int:
     if options.print_udev:
         print("\n".join(udev_lines(catalog)))
         return EXIT_OK
+    if options.rig:
+        return rig_doctor.doctor(Path(options.rig), catalog, options.json)
     health = examine(catalog)
     if options.json:
         print(json.dumps(asdict(health), indent=1))
