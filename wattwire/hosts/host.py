@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
 
 from wattwire.hosts.clocks import PIPE, relate
 from wattwire.model.errors import WattwireError
@@ -17,8 +19,15 @@ from wattwire.rig.agent import AgentClient
 PIECE_BYTES = 8 << 20
 """Bytes of a file in one reply of an agent."""
 CONNECT_TIMEOUT_MS = 1000
+FETCHES = 8
+"""Number of files that are requested at once, so that a round trip is not needed for each."""
 REPLY_S = 60.0
 """Time that a request may take in addition to the time that it grants a program."""
+
+Wait = Callable[[], None]
+"""Waits for the reply to a request. Raises AgentError or AgentLostError."""
+Result = TypeVar("Result")
+Piece = Callable[[], tuple[bytes, int]]
 
 
 @dataclass
@@ -87,12 +96,28 @@ class Host:
 
     def make_folder(self, path: Path) -> None:
         """Create a folder with its parents."""
-        self.agent.request("folder", path=str(path))
+        self.submit_folder(path)()
 
     def write(self, path: Path, content: bytes, mode: int = 0o644) -> None:
         """Write a file, which appears complete or not at all."""
+        self.submit_file(path, content, mode)()
+
+    def submit_folder(self, path: Path) -> Wait:
+        """Request a folder with its parents, before all later requests."""
+        return self._submit("folder", path=str(path))
+
+    def submit_file(self, path: Path, content: bytes, mode: int = 0o644) -> Wait:
+        """Request that a file is written, before all later requests."""
         encoded = base64.b64encode(content).decode()
-        self.agent.request("write_file", path=str(path), base64=encoded, mode=mode)
+        return self._submit("write_file", path=str(path), base64=encoded, mode=mode)
+
+    def _submit(self, operation: str, **arguments: Any) -> Wait:
+        future = self.agent.submit(operation, **arguments)
+
+        def wait() -> None:
+            self.agent.reply(operation, future)
+
+        return wait
 
     def read(self, path: Path) -> bytes:
         """Return the content of a file."""
@@ -107,31 +132,38 @@ class Host:
         """Copy the files of an attempt to this machine. Raises WattwireError if one is damaged."""
         if self.here:
             return
-        for file in self.agent.request("list", path=str(far_folder))["files"]:
-            relative = PurePosixPath(file["path"])
-            if relative.is_absolute() or ".." in relative.parts:
-                raise WattwireError(
-                    f"host {self.name}: files of the run: found the name {file['path']!r}; "
-                    f"allowed: names below {far_folder}"
-                )
-            self._copy(far_folder / relative, folder / relative, file["size"], file["sha256"])
+        files = self.agent.request("list", path=str(far_folder))["files"]
+        for begin in range(0, len(files), FETCHES):
+            some = files[begin : begin + FETCHES]
+            pieces = [self._submit_piece(far_folder / file["path"], 0) for file in some]
+            for file, first_piece in zip(some, pieces, strict=True):
+                self._copy(far_folder, folder, file, first_piece)
 
     def forget(self, far_folder: Path) -> None:
         """Remove the files of an attempt from a far host."""
         if not self.here:
             self.agent.request("remove", path=str(far_folder))
 
-    def _copy(self, far_file: Path, file: Path, size: int, sha256: str) -> None:
+    def _copy(
+        self, far_folder: Path, folder: Path, listed: dict[str, Any], first_piece: Piece
+    ) -> None:
+        """Copy a file as the agent has listed it, of which the first bytes are requested."""
+        relative, size = PurePosixPath(listed["path"]), listed["size"]
+        if relative.is_absolute() or ".." in relative.parts:
+            raise WattwireError(
+                f"host {self.name}: files of the run: found the name {listed['path']!r}; "
+                f"allowed: names below {far_folder}"
+            )
+        far_file, file = far_folder / relative, folder / relative
         file.parent.mkdir(parents=True, exist_ok=True)
         copied = hashlib.sha256()
         with open(file, "wb") as target:
-            while target.tell() < size:
-                piece, _ = self._piece(far_file, target.tell())
-                if not piece:
-                    break
+            piece, _ = first_piece()
+            while piece:
                 copied.update(piece)
                 target.write(piece)
-        if copied.hexdigest() != sha256:
+                piece = b"" if target.tell() >= size else self._piece(far_file, target.tell())[0]
+        if copied.hexdigest() != listed["sha256"]:
             raise WattwireError(
                 f"host {self.name}: {far_file}: {file.stat().st_size} of {size} bytes were copied, "
                 "or the file changed while it was copied"
@@ -139,11 +171,22 @@ class Host:
 
     def _piece(self, path: Path, offset: int) -> tuple[bytes, int]:
         """Return bytes of a file, with the size of the whole file."""
-        reply = self.agent.request("fetch", path=str(path), offset=offset, bytes=PIECE_BYTES)
-        piece = base64.b64decode(reply["base64"])
-        if hashlib.sha256(piece).hexdigest() != reply["sha256"]:
-            raise WattwireError(f"host {self.name}: {path}: bytes from {offset} arrived damaged")
-        return piece, reply["size"]
+        return self._submit_piece(path, offset)()
+
+    def _submit_piece(self, path: Path, offset: int) -> Piece:
+        """Request bytes of a file; return a function that waits for them and the file's size."""
+        future = self.agent.submit("fetch", path=str(path), offset=offset, bytes=PIECE_BYTES)
+
+        def wait() -> tuple[bytes, int]:
+            reply = self.agent.reply("fetch", future)
+            piece = base64.b64decode(reply["base64"])
+            if hashlib.sha256(piece).hexdigest() != reply["sha256"]:
+                raise WattwireError(
+                    f"host {self.name}: {path}: bytes from {offset} arrived damaged"
+                )
+            return piece, int(reply["size"])
+
+        return wait
 
     def free_disk_bytes(self, path: Path) -> int:
         """Return the space that is free for this user on the file system of `path`."""
@@ -178,3 +221,11 @@ class Host:
         """Return the first IPv4 address of each interface that has one."""
         found = self.agent.request("addresses")["interfaces"]
         return {entry["name"]: entry["ipv4"][0]["address"] for entry in found if entry["ipv4"]}
+
+
+def in_parallel(function: Callable[[Host], Result], hosts: Collection[Host]) -> list[Result]:
+    """Return the results of a function of each host. They wait for their agents concurrently."""
+    if len(hosts) < 2:
+        return [function(host) for host in hosts]
+    with ThreadPoolExecutor(len(hosts)) as threads:
+        return list(threads.map(function, hosts))

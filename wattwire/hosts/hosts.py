@@ -11,7 +11,7 @@ from pathlib import Path
 from wattwire.catalog import Catalog
 from wattwire.catalog.links import links_like
 from wattwire.hosts import namespaces, ssh
-from wattwire.hosts.host import Host
+from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.namespaces import Switch
 from wattwire.model.deployment import HOST
 from wattwire.model.errors import AgentLostError, UsageError, WattwireError, unknown
@@ -151,8 +151,8 @@ class Hosts:
         """Return a network that exists without wattwire, with the addresses that it has now."""
         devices = {host: self.rig.device(spec.name, host) for host in spec.hosts}
         addresses = {}
-        for host, device in devices.items():
-            known = self.by_name[host].interface_addresses()
+        replies = in_parallel(Host.interface_addresses, [self.by_name[host] for host in devices])
+        for (host, device), known in zip(devices.items(), replies, strict=True):
             if device not in known:
                 present = ", ".join(f"{name} ({address})" for name, address in known.items())
                 raise WattwireError(

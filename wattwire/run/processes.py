@@ -91,13 +91,11 @@ class RunProcesses:
         return self.folder_of(process) / "out" / process
 
     def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
-        """Start a process through its guard.
+        """Start a process through its guard in its own folder, which exists.
 
         If `lines` is true, read its output as a node's lines.
         """
-        out = self.out_of(process)
-        self.host_of(process).make_folder(out)
-        self.submit(process, argv, env, str(out), lines)()
+        self.submit(process, argv, env, str(self.out_of(process)), lines)()
 
     def submit(
         self, process: str, argv: list[str], env: dict[str, str], cwd: str, lines: bool = False
@@ -134,11 +132,21 @@ class RunProcesses:
 
         The caller that waits for the response reports the end of the process.
         """
-        try:
-            self.agent_of(process).request("write", process=process, text=text + "\n")
-        except AgentError as error:
-            if error.kind != "failed":
-                raise
+        self.write_all({process: text})
+
+    def write_all(self, texts: Mapping[str, str]) -> None:
+        """Write a line to each process, in this order on each host, without waiting in between."""
+        futures = [
+            (agent, agent.submit("write", process=process, text=text + "\n"))
+            for process, text in texts.items()
+            for agent in (self.agent_of(process),)
+        ]
+        for agent, future in futures:
+            try:
+                agent.reply("write", future)
+            except AgentError as error:
+                if error.kind != "failed":
+                    raise
 
     def wait_for(
         self, keyword: str, processes: Sequence[str], deadline_s: float, strict: bool = True
@@ -239,10 +247,14 @@ class RunProcesses:
             with contextlib.suppress(AgentError):  # the process has already ended
                 self.agent_of(process).request("signal", process=process, signal="KILL", tree=True)
         stuck = self.wait_exit(alive, time.monotonic() + 5.0)
-        left = []
-        for host in self._hosts.values():
-            killed = host.agent.request("clean", run=self._token).get("killed", [])
-            left += [f"pid {pid}" for pid in killed]
+        agents = [host.agent for host in self._hosts.values()]
+        cleaned = [(agent, agent.submit("clean", run=self._token)) for agent in agents]
+        killed = {  # agents of one machine may find the same process
+            (agent.hello["boot_id"], pid): f"pid {pid}"
+            for agent, future in cleaned
+            for pid in agent.reply("clean", future).get("killed", [])
+        }
+        left = list(killed.values())
         for process in self.states:
             self.agent_of(process).unsubscribe(process)
         return [*alive, *left, *(f"{p} did not end after SIGKILL" for p in stuck)]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.hosts.clocks import relate_again
-from wattwire.hosts.host import Host
+from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.hosts import LiveNetwork
 from wattwire.model.deployment import Deployment
 from wattwire.model.setting_purposes import TLS
@@ -207,10 +208,11 @@ class OneRun:
             records[name].tick_ns = int(load.get("tick_ns", TICK_NS))
         for name, reply in self._request_all("clock", count=3).items():
             records[name].clocks["begin"] = reply["triples"]
+        waits: list[Callable[[], object]] = []
         for name, host in self._hosts.items():
             folder = host.folder_of(self._folder, self.record.token)
-            host.make_folder(folder)
-            host.agent.request(
+            made = host.submit_folder(folder)
+            started = host.agent.submit(
                 "sample_start",
                 path=str(folder / records[name].readings),
                 tick_hz=self._study.meters.tick_hz,
@@ -220,6 +222,9 @@ class OneRun:
                 # Hosts of one boot share a machine, whose meters only one of them reads.
                 machine_wide=records[name].machine == name,
             )
+            waits += [made, functools.partial(host.agent.reply, "sample_start", started)]
+        for wait in waits:
+            wait()
 
     def _meters(self, host: Host) -> list[str]:
         """Return the names of the meters to read on a host."""
@@ -308,15 +313,17 @@ class OneRun:
         host, out = processes.host_of(node.process), processes.out_of(node.process)
         build = self._builds[host.name][node.cell.known_as]
         discard_on(host, out)  # an earlier node may have created this path
-        host.make_folder(out)
         spec = out / "spec.json"
         content = {**node.spec, **self._tls.get(host.name, {})}
         check_spec(content)
-        host.write(spec, json.dumps(content, indent=1).encode())
+        folder_made = host.submit_folder(out)
+        spec_written = host.submit_file(spec, json.dumps(content, indent=1).encode())
         argv = [*build.argv, "--spec", str(spec), "--out", str(out)]
         if self.record.tracing and self.record.tracing.name == syscalls.TRACER:
             argv = syscalls.traced(argv, out)
-        processes.spawn(node.process, argv, build.env)
+        started = processes.submit(node.process, argv, build.env, str(out), lines=True)
+        for wait in (folder_made, spec_written, started):
+            wait()
 
     def _wait_ready(self) -> None:
         self._enter("matching")
@@ -334,9 +341,11 @@ class OneRun:
         slowest_ns = max(host.round_trip_ns for host in self._hosts.values())
         start_ns = time.monotonic_ns() + lead_ns + GO_LEAD_ROUND_TRIPS * slowest_ns
         self._network.start(start_ns)
-        for node in sorted(record.nodes, key=lambda n: n.sends):  # receivers first
-            own_start_ns = start_ns + record.host_of(node.process).offset_ns
-            record.processes.write(node.process, f"GO {own_start_ns}")
+        starts_ns = {
+            node.process: start_ns + record.host_of(node.process).offset_ns
+            for node in sorted(record.nodes, key=lambda n: n.sends)  # receivers first
+        }
+        record.processes.write_all({process: f"GO {ns}" for process, ns in starts_ns.items()})
         _sleep_until(start_ns)
         self._mark("window_begin")
         for host in record.hosts.values():
@@ -408,8 +417,7 @@ class OneRun:
         for sending in (True, False):
             group = [n.process for n in record.nodes if n.sends == sending]
             alive = [p for p in group if record.processes.states[p].exit is None]
-            for process in alive:
-                record.processes.write(process, "STOP")
+            record.processes.write_all(dict.fromkeys(alive, "STOP"))
             deadline_s = time.monotonic() + linger_s + EXIT_PATIENCE_S
             if sending:  # open calls may complete (C-15)
                 deadline_s += max(n.spec["timeout_ns"] for n in record.nodes) / SECOND_NS
@@ -478,10 +486,7 @@ class OneRun:
             host = self._hosts[name]
             again = relate_again(relation, host.agent, host.clock_address)
             record.clock_relations[name] = again
-        for host in self._hosts.values():
-            far_folder = host.folder_of(self._folder, record.token)
-            host.collect(far_folder, self._folder)
-            host.forget(far_folder)
+        in_parallel(self._collect_files, [h for h in self._hosts.values() if not h.here])
         if record.leftovers:
             record.reasons.append(
                 Reason(
@@ -489,6 +494,11 @@ class OneRun:
                 )
             )
         self._enter("converting")
+
+    def _collect_files(self, host: Host) -> None:
+        far_folder = host.folder_of(self._folder, self.record.token)
+        host.collect(far_folder, self._folder)
+        host.forget(far_folder)
 
     def _end_processes(self) -> None:
         """Stop the services, then kill all remaining processes."""

@@ -17,8 +17,10 @@ class Refusing:
         self.kind = kind
         self.asked = []
 
-    def request(self, operation, **fields):
+    def submit(self, operation, **fields):
         self.asked.append((operation, fields))
+
+    def reply(self, operation, future):
         raise AgentError(operation, self.kind, 'no running process "subscriber-0"')
 
 
@@ -30,6 +32,12 @@ def test_a_process_that_died_before_a_line_came_is_no_failure_of_ours(tmp_path):
     agent = Refusing("failed")
     _processes(agent, tmp_path).write("subscriber-0", "STOP")
     assert agent.asked == [("write", {"process": "subscriber-0", "text": "STOP\n"})]
+
+
+def test_lines_for_several_processes_are_sent_before_the_first_reply(tmp_path):
+    agent = Refusing("failed")
+    _processes(agent, tmp_path).write_all({"publisher-0": "GO 1", "subscriber-0": "GO 2"})
+    assert [fields["text"] for _, fields in agent.asked] == ["GO 1\n", "GO 2\n"]
 
 
 def test_a_line_that_a_living_process_does_not_take_is_told(tmp_path):
