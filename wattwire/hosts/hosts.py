@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from wattwire.catalog import Catalog
 from wattwire.catalog.links import links_like
-from wattwire.hosts import namespaces, ssh
+from wattwire.hosts import kernel_links, namespaces, ssh
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.namespaces import Switch
 from wattwire.model.deployment import HOST
-from wattwire.model.errors import AgentLostError, UsageError, WattwireError, unknown
+from wattwire.model.errors import AgentLostError, WattwireError, unknown
 from wattwire.model.links.profile import Link
 from wattwire.model.rig import LOCAL, NETNS, ONE_HOST, SSH, HostSpec, NetworkSpec, Rig
 from wattwire.rig.agent import AgentClient, find_agent
 from wattwire.rig.emulator import Emulator, EmulatorError, Port, Tap
 
 LOOPBACK = ("127.0.0.1", "lo")
-EMULATOR = "emulator"
-"""Engine of links that wattwire emulates itself."""
+KERNEL = "kernel"
+"""Engine of links that queueing disciplines of Linux form. The others are emulated."""
+COUNTERS_FILE = "kernel-link.json"
 LAST_LINES = 5
 """Lines of an agent's standard error in the message about a host that did not start."""
 
@@ -72,6 +74,7 @@ class Hosts:
             if any(spec.kind == NETNS for spec in rig.hosts.values()):
                 self._switch = Switch()
                 started.callback(self._switch.close)
+                self._switch.require_kinds(self._kernel_kinds())
             far = [spec for spec in rig.hosts.values() if spec.kind == SSH]
             hosts = ssh.connect_all(far, rig.ssh_config, state)
             for host in hosts.values():
@@ -143,6 +146,9 @@ class Hosts:
         elif not spec.is_emulated:
             with self._native(spec) as network:
                 yield network
+        elif spec.engine == KERNEL:
+            with self._native(spec) as network, self._limited(spec, folder):
+                yield network
         else:
             with self._emulated(spec, folder, seed) as network:
                 yield network
@@ -184,6 +190,32 @@ class Hosts:
         finally:
             self._switch.part()
 
+    def _kernel_kinds(self) -> set[str]:
+        """Return the queueing disciplines that the networks of the rig need."""
+        networks = self.rig.networks.values()
+        links = (self._links[spec.link] for spec in networks if spec.engine == KERNEL)
+        return set().union(*map(kernel_links.kinds_of, links))
+
+    @contextlib.contextmanager
+    def _limited(self, spec: NetworkSpec, folder: Path) -> Iterator[None]:
+        """Send the frames of a native network through the link, and write the kernel's counters.
+
+        The queueing disciplines vanish with the devices of the network.
+        """
+        assert self._switch is not None
+        _, devices, pids = self._made(spec)
+        device, ordered = devices[spec.hosts[0]], [pids[host] for host in spec.hosts]
+        near = [pids[host] for host in spec.near]
+        self._switch.limit(self._links[spec.link], device, ordered, near)
+        try:
+            yield
+        finally:
+            counters = {
+                host: self._switch.counters(device, ordered, pids[host]) for host in spec.near
+            }
+            text = json.dumps(counters, indent=1)
+            (folder / COUNTERS_FILE).write_text(f"{text}\n", encoding="utf-8")
+
     @contextlib.contextmanager
     def _emulated(self, spec: NetworkSpec, folder: Path, seed: int) -> Iterator[LiveNetwork]:
         namespaces.require_tap_devices()
@@ -216,13 +248,12 @@ def prefix_bits(spec: NetworkSpec) -> int:
 def _links_of(rig: Rig) -> dict[str, Link]:
     """Return the links of a rig by name. Raises UsageError for an unknown or invalid link."""
     emulated = [spec for spec in rig.networks.values() if spec.is_emulated]
-    for spec in emulated:
-        if spec.engine not in ("", EMULATOR):
-            raise UsageError(
-                f"{rig.source}: networks.{spec.name}.engine: found {spec.engine!r}; supported so "
-                f"far: {EMULATOR!r}"
-            )
     names = sorted({spec.link for spec in emulated})
     if not names:
         return {}
-    return {link.name: link for link in links_like(Catalog().links, names)}
+    links = {link.name: link for link in links_like(Catalog().links, names)}
+    for spec in emulated:
+        if spec.engine == KERNEL:
+            place = f"{rig.source}: networks.{spec.name}.engine"
+            kernel_links.check_expressible(links[spec.link], place)
+    return links

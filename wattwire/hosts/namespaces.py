@@ -19,13 +19,17 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from wattwire.hosts import kernel_links
+from wattwire.hosts.kernel_links import NETEM, TBF
 from wattwire.model.errors import MissingError, UsageError, WattwireError
+from wattwire.model.links.profile import DIRECTIONS, Direction, Link
 from wattwire.model.rig import HostSpec
 
 PACKAGES = {
     "unshare": "util-linux", "nsenter": "util-linux", "mount": "mount", "hostname": "hostname",
-    "ip": "iproute2",
+    "ip": "iproute2", "tc": "iproute2",
 }  # fmt: skip
 """Debian package of each program."""
 SYSTEM_PATHS = ("/usr/sbin", "/sbin")
@@ -202,17 +206,66 @@ class Switch:
             options += [f"--user=/proc/{self.pid}/ns/user", "--preserve-credentials"]
         return [self._programs["nsenter"], *options, "--"] if options else []
 
-    def _ip(self, pid: int, commands: Sequence[str], *options: str) -> None:
-        """Execute commands of `ip` in the network namespace of a process."""
+    def _ip(self, pid: int, commands: Sequence[str], program: str = "ip") -> None:
+        """Execute commands of `ip` or `tc` in the network namespace of a process."""
         done = subprocess.run(
-            [
-                *self._enter(f"--net=/proc/{pid}/ns/net"),
-                self._programs["ip"], *options, "-batch", "-",
-            ],
+            [*self._enter(f"--net=/proc/{pid}/ns/net"), self._programs[program], "-batch", "-"],
             input="\n".join(commands) + "\n", capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
             raise WattwireError(
-                f"network between the hosts: ip, in the namespace of process {pid}: "
+                f"network between the hosts: {program}, in the namespace of process {pid}: "
                 f"{' '.join(done.stderr.split())}"
             )
+
+    # -- links of the kernel -----------------------------------------------------------------
+
+    def require_kinds(self, kinds: Iterable[str]) -> None:
+        """Raise MissingError if the kernel lacks a queueing discipline."""
+        options = {TBF: "rate 1mbit burst 2000 limit 2000", NETEM: "delay 1ms"}
+        for kind in sorted(kinds):
+            add = f"qdisc add dev lo root {kind} {options[kind]}"
+            try:
+                self._ip(self.pid, [add, "qdisc del dev lo root"], "tc")
+            except WattwireError as error:
+                raise MissingError(
+                    f'engine = "kernel" needs the queueing discipline {kind}; found: {error}. '
+                    f"Load it (sudo modprobe sch_{kind}); if the kernel is built without it, set "
+                    'engine = "emulator".'
+                ) from error
+
+    def limit(self, link: Link, device: str, pids: Sequence[int], near: Iterable[int]) -> None:
+        """Send the frames of near hosts through a link, in both directions.
+
+        `pids` are the hosts in the order of `join`, and `near` those at the near end.
+        """
+        for pid in near:
+            for direction, (place, name) in self._senders(device, pids, pid).items():
+                # One frame per buffer, because netem treats a buffer as a frame.
+                self._ip(place, [f"link set dev {name} gso_max_segs 1"])
+                lines = list(kernel_links.commands(_only(link, direction), name))
+                if lines:
+                    self._ip(place, lines, "tc")
+        for pid in pids:
+            self._ip(pid, [f"link set dev {device} gso_max_segs 1"])
+
+    def counters(self, device: str, pids: Sequence[int], pid: int) -> dict[str, Any]:
+        """Return the counters of a near host's link by direction and queueing discipline."""
+        counters = {}
+        for direction, (place, name) in self._senders(device, pids, pid).items():
+            done = subprocess.run(
+                [*self._enter(f"--net=/proc/{place}/ns/net"), self._programs["tc"],
+                 "-s", "-json", "qdisc", "show", "dev", name],
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            counters[direction] = kernel_links.read_counters(done.stdout)
+        return counters
+
+    def _senders(self, device: str, pids: Sequence[int], pid: int) -> dict[str, tuple[int, str]]:
+        """Return, by direction, the namespace and the device that sends the frames of a host."""
+        up, down = DIRECTIONS
+        return {up: (pid, device), down: (self.pid, f"port{list(pids).index(pid)}")}
+
+
+def _only(link: Link, direction: str) -> Direction:
+    return link.course(direction).segments[0].direction

@@ -345,7 +345,10 @@ def test_a_device_for_links_that_is_closed_to_the_user_is_named_with_its_remedy(
 
 
 def test_unknown_networks_and_engines_are_usage_errors(tmp_path):
-    document = {**DOCUMENT, "networks": {"slow": {"link": "twenty", "engine": "kernel"}}}
+    document = {**DOCUMENT, "networks": {"slow": {"link": "cell", "engine": "kernel"}}}
+    folder = tmp_path / "root" / "links" / "cell"
+    folder.mkdir(parents=True)
+    (folder / "link.toml").write_text(LINK + "jitter_ms = 1\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"networks.slow.engine: found 'kernel'"):
         Hosts(read_rig(document, "rig.toml"), tmp_path)
     with (

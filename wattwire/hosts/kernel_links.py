@@ -1,0 +1,125 @@
+"""Express a link by queueing disciplines of Linux: tbf for the rate, netem for the rest.
+
+The kernel delays and loses a frame before its transmission; the emulator does so afterwards. Both
+are the same only for a fixed delay, so a link with a rate and a random part is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wattwire.model.errors import UsageError
+from wattwire.model.links.profile import DIRECTIONS, FRAME_BYTES_MAX, Direction, Link
+
+NETEM, TBF = "netem", "tbf"
+ROOT, DELAYED = "1:", "1:1"
+OVERHEAD_BYTES_MAX = 65_535
+BURST_S = 250e-6
+"""Transmission time that tbf may send at once, because a timer wakes it for the rest."""
+NETEM_FRAMES = 1_000_000
+"""Frames that netem holds during their delay. The queue of the link is that of tbf."""
+COUNTERS = {"bytes": "sent_bytes", "packets": "sent_frames", "drops": "dropped_frames"}
+
+
+def check_expressible(link: Link, place: str) -> None:
+    """Raise UsageError if the kernel cannot express a link. `place` names the key of the engine."""
+    if (reason := _inexpressible(link)) is not None:
+        raise UsageError(
+            f"{place}: found 'kernel' with the link {link.name!r}, which has {reason}; allowed for "
+            "this link: 'emulator'"
+        )
+
+
+def _inexpressible(link: Link) -> str | None:
+    """Return the first property of a link that the kernel cannot express, with the reason."""
+    if link.half_duplex:
+        return "a half-duplex medium: no queueing discipline covers several devices"
+    for name in DIRECTIONS:
+        course = link.course(name)
+        direction = course.segments[0].direction
+        if direction.trace:
+            return f"{name}.trace: no queueing discipline follows a delivery trace"
+        if len(course.segments) > 1:
+            return f"changes of {name}: the kernel changes nothing at a time of the window"
+        if (reason := _inexpressible_values(direction)) is not None:
+            return f"{name}.{reason}"
+    return None
+
+
+def _inexpressible_values(direction: Direction) -> str | None:
+    if direction.jitter_ms and direction.jitter_shape != "uniform":
+        return f"jitter_shape {direction.jitter_shape!r}: netem has only uniform jitter here"
+    if direction.jitter_ms and not direction.reorders:
+        return "jitter_ms without reorders = true: netem lets frames overtake each other"
+    if not 0 <= direction.overhead_bytes <= OVERHEAD_BYTES_MAX:
+        return f"overhead_bytes {direction.overhead_bytes}: tbf has only 0 to {OVERHEAD_BYTES_MAX}"
+    is_random = direction.jitter_ms or direction.loss or direction.bursts is not None
+    if direction.is_limited and is_random:
+        return (
+            "rate_mbit_s with a jitter or loss: the kernel applies them before the transmission, "
+            "so lost frames take no transmission time and jitter changes the queue"
+        )
+    return None
+
+
+def kinds_of(link: Link) -> set[str]:
+    """Return the queueing disciplines that a link needs."""
+    directions = [link.course(name).segments[0].direction for name in DIRECTIONS]
+    kinds = {NETEM for direction in directions if _netem_options(direction)}
+    return kinds | {TBF for direction in directions if direction.rate_bit_s is not None}
+
+
+def commands(direction: Direction, device: str) -> Iterator[str]:
+    """Yield the commands of `tc` that make a device send its frames through a direction."""
+    netem = _netem_options(direction)
+    if netem:
+        options = " ".join(netem)
+        yield f"qdisc add dev {device} root handle {ROOT} {NETEM} {options} limit {NETEM_FRAMES}"
+    if direction.rate_bit_s is not None:
+        parent = f"parent {DELAYED} handle 10:" if netem else f"root handle {ROOT}"
+        overhead = f" overhead {direction.overhead_bytes}" if direction.overhead_bytes else ""
+        yield (
+            f"qdisc add dev {device} {parent} {TBF} rate {direction.rate_bit_s}bit "
+            f"burst {_burst_bytes(direction)} limit {direction.queue_bytes}{overhead}"
+        )
+
+
+def _burst_bytes(direction: Direction) -> int:
+    """Return the bucket of tbf: at least a frame, which tbf would drop otherwise."""
+    assert direction.rate_bit_s is not None
+    at_once = round(direction.rate_bit_s / 8 * BURST_S)
+    return max(FRAME_BYTES_MAX + direction.overhead_bytes, at_once)
+
+
+def _netem_options(direction: Direction) -> list[str]:
+    options = []
+    if direction.delay_ms:
+        options.append(f"delay {direction.delay_ms:.6f}ms")
+        if direction.jitter_ms:
+            options.append(f"{direction.jitter_ms:.6f}ms")
+    if direction.bursts is not None:
+        bursts = direction.bursts
+        shares = (bursts.enter, bursts.leave, bursts.loss_bad, bursts.loss_good)
+        options.append("loss gemodel " + " ".join(_percent(share) for share in shares))
+    elif direction.loss:
+        options.append(f"loss random {_percent(direction.loss)}")
+    return options
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.9g}%"
+
+
+def read_counters(text: str) -> dict[str, dict[str, int]]:
+    """Return the counters of `tc -s -json qdisc show` by queueing discipline.
+
+    A frame that tbf drops also counts as dropped by netem above it.
+    """
+    entries: list[Mapping[str, Any]] = json.loads(text or "[]")
+    return {
+        entry["kind"]: {name: int(entry.get(key, 0)) for key, name in COUNTERS.items()}
+        for entry in entries
+        if entry.get("kind") in (NETEM, TBF)
+    }
