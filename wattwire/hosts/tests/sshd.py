@@ -46,11 +46,11 @@ GlobalKnownHostsFile /dev/null
 
 
 class Sshd:
-    """A running server. `cache` is the cache of wattwire behind it."""
+    """A server, whose pid is 0 until it runs. `cache` is the cache of wattwire behind it."""
 
-    def __init__(self, folder: Path, pid: int, port: int) -> None:
+    def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
-        self.pid = pid
+        self.pid = 0
         self.port = port
         self.cache = folder / "cache"
         self.attempts = self.cache / "attempts"
@@ -101,21 +101,9 @@ def serving(
     `prefix` is a command that executes the server, such as unshare.
     """
     program = find_sshd()
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("host_key", "user_key"):
-        make_key(folder / name)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    host_key = (folder / "host_key.pub").read_text()
-    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key}")
-    variables = {"WATTWIRE_CACHE": str(folder / "cache"), **(environment or {})}
-    set_env = "SetEnv " + " ".join(f'"{key}={value}"' for key, value in variables.items())
-    words = {
-        "alias": ALIAS, "port": port, "folder": folder, "more": f"{set_env}\n{more}",
-        "user": pwd.getpwuid(os.geteuid()).pw_name,
-    }  # fmt: skip
-    (folder / "sshd_config").write_text(SERVER.format(**words))
-    (folder / "ssh_config").write_text(CLIENT.format(**words))
+    sshd = prepare(folder, port, f"[127.0.0.1]:{port}", environment, more)
     if os.geteuid() == 0:
         PRIVILEGE_SEPARATION.mkdir(mode=0o755, exist_ok=True)
     with open(folder / "sshd.log", "wb") as log:
@@ -125,10 +113,36 @@ def serving(
         )  # fmt: skip
     try:
         wait_listening(port, server, folder / "sshd.log")
-        yield Sshd(folder, server.pid, port)
+        sshd.pid = server.pid
+        yield sshd
     finally:
         server.terminate()
         server.wait()
+
+
+def prepare(
+    folder: Path,
+    port: int,
+    alias: str,
+    environment: Mapping[str, str] | None = None,
+    more: str = "",
+) -> Sshd:
+    """Write the keys and configurations of a server, which has this alias in `known_hosts`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("host_key", "user_key"):
+        make_key(folder / name)
+    host_key = (folder / "host_key.pub").read_text()
+    (folder / "known_hosts").write_text(f"{alias} {host_key}")
+    variables = {"WATTWIRE_CACHE": str(folder / "cache"), **(environment or {})}
+    set_env = "SetEnv " + " ".join(f'"{key}={value}"' for key, value in variables.items())
+    words = {
+        "alias": ALIAS, "folder": folder, "more": f"{set_env}\n{more}",
+        "user": pwd.getpwuid(os.geteuid()).pw_name, "port": port,
+    }  # fmt: skip
+    server = SERVER if port else SERVER.replace("Port {port}\n", "")
+    (folder / "sshd_config").write_text(server.format(**words))
+    (folder / "ssh_config").write_text(CLIENT.format(**words))
+    return Sshd(folder, port)
 
 
 def make_key(path: Path) -> None:
