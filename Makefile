@@ -59,6 +59,11 @@ agent:
 	@if command -v $(CARGO) >/dev/null; then \
 	    $(PYTHON) tools/requirements.py cargo; \
 	    $(CARGO) build --quiet --release --locked --workspace; \
+	    static=$$(uname -m)-unknown-linux-musl; \
+	    if rustup target list --installed 2>/dev/null | grep -qx "$$static"; then \
+	        $(CARGO) build --quiet --release --locked -p wattwire-agent --target "$$static"; \
+	        touch "target/$$static/release/wattwire-agent"; \
+	    fi; \
 	else \
 	    echo "agent: not built, because cargo is not installed; runs need the agent (see README.md)" >&2; \
 	fi

@@ -11,6 +11,7 @@ import functools
 import gzip
 import hashlib
 import ipaddress
+import os
 import platform
 import secrets
 import shutil
@@ -20,6 +21,7 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
+from wattwire.catalog.home import home
 from wattwire.hosts.agent_sources import packed_sources, source_hash
 from wattwire.hosts.host import Host
 from wattwire.model.errors import MissingError, WattwireError
@@ -127,7 +129,7 @@ def connect(spec: HostSpec, config: str, state: Path, cancelled: threading.Event
     `config` is the configuration file of ssh, or "" for the user's own. Raises MissingError if the
     host cannot be reached or used, and WattwireError if it is `cancelled` before it is ready.
     """
-    binary = find_agent()
+    binary = portable_agent()
     start = Start(spec, binary, cancelled)
     agent = AgentClient(
         state, binary, ssh_command(spec, config), spec.name, start, patience_s=PATIENCE_S
@@ -174,6 +176,19 @@ def _close(futures: Iterable[Future[Host]]) -> None:
     for future in futures:
         if future.exception() is None:
             future.result().agent.close()
+
+
+def portable_agent() -> Path:
+    """Return the statically linked agent if `make agent` has built it, else the usual one.
+
+    A static agent needs no C library on its host. It must not be older than the usual one.
+    """
+    binary = find_agent()
+    target = home() / "target"
+    static = target / f"{platform.machine()}-unknown-linux-musl" / "release" / binary.name
+    if binary != target / "release" / binary.name or not os.access(static, os.X_OK):
+        return binary
+    return static if static.stat().st_mtime >= binary.stat().st_mtime else binary
 
 
 def ssh_command(spec: HostSpec, config: str) -> list[str]:

@@ -152,6 +152,7 @@ pub fn virtualisation(tree: &Tree) -> String {
     if hypervisor { "hypervisor" } else { "none" }.into()
 }
 
+/// Returns the C library of the host. A static agent asks its program `getconf`.
 fn libc_version() -> String {
     #[cfg(target_env = "gnu")]
     {
@@ -160,5 +161,9 @@ fn libc_version() -> String {
         format!("glibc {}", version.to_string_lossy())
     }
     #[cfg(not(target_env = "gnu"))]
-    String::from("not glibc")
+    {
+        let answer = std::process::Command::new("getconf").arg("GNU_LIBC_VERSION").output();
+        let text = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_string());
+        text.ok().filter(|text| !text.is_empty()).unwrap_or_else(|| "not glibc".into())
+    }
 }

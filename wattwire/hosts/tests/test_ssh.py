@@ -117,7 +117,25 @@ def test_hosts_start_agents_copied_once_and_leave_no_process(server, tmp_path):
         wait_until(lambda: not server.agents())
     assert stat.S_IMODE(copy.stat().st_mode) == 0o755
     assert len(inodes) == 1, "it was copied again"
-    assert copy.read_bytes() == find_agent().read_bytes()
+    assert copy.read_bytes() == ssh.portable_agent().read_bytes()
+
+
+def test_a_static_agent_is_preferred_unless_it_is_older(tmp_path, monkeypatch):
+    monkeypatch.setattr("wattwire.hosts.ssh.home", lambda: tmp_path)
+    usual = tmp_path / "target" / "release" / "wattwire-agent"
+    static = tmp_path / "target" / f"{platform.machine()}-unknown-linux-musl" / "release"
+    static = static / usual.name
+    for path in (usual, static):
+        path.parent.mkdir(parents=True)
+        path.touch(mode=0o755)
+    monkeypatch.setenv("WATTWIRE_AGENT", str(usual))
+    os.utime(usual, (1000, 1000))
+    assert ssh.portable_agent() == static
+    os.utime(static, (999, 999))
+    assert ssh.portable_agent() == usual
+    os.utime(static, (1000, 1000))
+    static.chmod(0o644)
+    assert ssh.portable_agent() == usual
 
 
 def test_a_changed_copy_of_the_agent_is_refused(tmp_path):
