@@ -245,6 +245,8 @@ pub struct Heartbeat {
 #[serde(deny_unknown_fields)]
 pub struct Mark {
     pub name: String,
+    /// The time of the mark on CLOCK_MONOTONIC; now by default.
+    pub at_ns: Option<i64>,
 }
 
 #[derive(Deserialize)]

@@ -128,10 +128,18 @@ impl Sampling {
 
     /// Reads the meters of all tiers once and returns the time at the start of the reading.
     pub fn mark(&self, name: &str) -> i64 {
-        let mut state = self.lock();
-        let t_ns = state.read(|_| true, true);
-        state.marks.push(json!({"name": name, "t_ns": t_ns}));
-        t_ns
+        self.lock().mark(name)
+    }
+
+    /// Marks a later time without a further request, unless the sampling stops before.
+    pub fn mark_at(self: Arc<Self>, name: String, at_ns: i64) {
+        thread::spawn(move || {
+            clock::sleep_until(at_ns);
+            let mut state = self.lock();
+            if !state.stopped {
+                state.mark(&name);
+            }
+        });
     }
 
     pub fn series(&self) -> Vec<Value> {
@@ -196,6 +204,12 @@ impl State {
             self.samples.declare_for(running.manifest);
             running.meter.declare(&mut self.samples);
         }
+    }
+
+    fn mark(&mut self, name: &str) -> i64 {
+        let t_ns = self.read(|_| true, true);
+        self.marks.push(json!({"name": name, "t_ns": t_ns}));
+        t_ns
     }
 
     fn read(&mut self, is_due: impl Fn(Tier) -> bool, edge: bool) -> i64 {

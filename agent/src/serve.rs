@@ -326,7 +326,14 @@ impl Agent {
         let sampling = self.sampling.as_ref().ok_or_else(|| {
             Problem::usage(format!("mark {:?}: no sampling; send sample_start first", request.name))
         })?;
-        Ok(json!({"t_ns": sampling.mark(&request.name)}))
+        let t_ns = match request.at_ns {
+            None => sampling.mark(&request.name),
+            Some(at_ns) => {
+                sampling.clone().mark_at(request.name.clone(), at_ns);
+                at_ns
+            }
+        };
+        Ok(json!({"t_ns": t_ns}))
     }
 
     fn sample_stop(&mut self, _: protocol::Nothing) -> Answer {

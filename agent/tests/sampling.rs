@@ -84,6 +84,27 @@ fn cpu_time_errors(program: &str, rung: &str) -> Option<(f64, f64)> {
 }
 
 #[test]
+fn a_mark_at_a_later_time_needs_no_request_then() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let meter = meter_of_process_cpu(&agent);
+    start(&mut agent, &[meter.as_str()], 1.0);
+    let clock = agent.request("clock", json!({"count": 1}));
+    let now_ns = clock["triples"][0]["monotonic_ns"].as_i64().unwrap();
+    let at_ns = now_ns + 200_000_000;
+    let reply = agent.request("mark", json!({"name": "window_begin", "at_ns": at_ns}));
+    assert_eq!(reply["t_ns"], json!(at_ns));
+    let never_ns = now_ns + 3_600_000_000_000;
+    agent.request("mark", json!({"name": "never", "at_ns": never_ns}));
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    let stopped = agent.request("sample_stop", json!({}));
+    let marks = stopped["marks"].as_array().unwrap();
+    assert_eq!(marks.len(), 1, "{marks:?}");
+    assert_eq!(marks[0]["name"], json!("window_begin"));
+    assert!(marks[0]["t_ns"].as_i64().unwrap() >= at_ns);
+}
+
+#[test]
 fn cpu_time_agrees_with_the_guards_sum() {
     for (name, program) in [("ended threads", THREADS), ("ended children", CHILDREN)] {
         for rung in ["none", "v1", "v2"] {

@@ -25,7 +25,7 @@ from wattwire.catalog.home import home
 from wattwire.hosts.agent_sources import packed_sources, source_hash
 from wattwire.hosts.host import Host
 from wattwire.model.errors import MissingError, WattwireError
-from wattwire.model.rig import HostSpec
+from wattwire.model.rig import SHARED, HostSpec
 from wattwire.rig.agent import AgentClient, find_agent
 from wattwire.rig.agent_pipe import AgentPipe
 
@@ -199,7 +199,10 @@ def ssh_command(spec: HostSpec, config: str) -> list[str]:
             f"host {spec.name}: hosts of kind ssh need the program ssh, which is not in PATH; "
             "install it (Debian: apt install openssh-client)"
         )
-    options = [word for key, value in OPTIONS.items() for word in ("-o", f"{key}={value}")]
+    values: dict[str, object] = dict(OPTIONS)
+    if spec.management == SHARED:  # ssh asks for signs of life in the window, too
+        values["ServerAliveInterval"] = 0
+    options = [word for key, value in values.items() for word in ("-o", f"{key}={value}")]
     file = ["-F", config] if config else []
     return [program, "-T", *options, *file, spec.to, COMMAND]
 

@@ -8,9 +8,10 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,20 @@ def find_agent() -> Path:
     return find_program("wattwire-agent", "WATTWIRE_AGENT", "agent")
 
 
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes that the controller sent and received."""
+
+    sent_bytes: int
+    received_bytes: int
+
+    def since(self, before: Traffic) -> Traffic:
+        """Return the bytes since an earlier reading."""
+        return Traffic(
+            self.sent_bytes - before.sent_bytes, self.received_bytes - before.received_bytes
+        )
+
+
 class AgentClient:
     """A running agent. It is thread-safe, and every wait ends if the agent dies."""
 
@@ -74,6 +89,8 @@ class AgentClient:
         self._lock = threading.Lock()
         self._on_build: Callable[[str], None] | None = None
         self.lost = threading.Event()
+        self._patience_s = patience_s
+        self._silent_until_s = 0.0
         self.hello: dict[str, Any] = {}
         self._pipe = AgentPipe(list(command) or [str(self.binary), "serve"], state / "agent.log")
         try:
@@ -150,8 +167,37 @@ class AgentClient:
             target=self._beat, args=(period_s,), name="agent-heartbeat", daemon=True
         ).start()
 
+    @contextlib.contextmanager
+    def silence(self, seconds: float) -> Iterator[None]:
+        """Send no heartbeat for up to `seconds`, for which the agent's patience grows.
+
+        Only requests of the caller then use the connection. A dead controller is noticed later.
+        """
+        if not self._patience_s:
+            yield
+            return
+        self.request("heartbeat", patience_s=self._patience_s + seconds)
+        self._silent_until_s = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._silent_until_s = 0.0
+            if not self.lost.is_set():
+                self.request("heartbeat", patience_s=self._patience_s)
+
+    def traffic(self) -> Traffic:
+        """Return the bytes since the start of the agent that its pipe has carried."""
+        return Traffic(self._pipe.sent_bytes, self._pipe.received_bytes)
+
+    @property
+    def command_pid(self) -> int:
+        """Return the pid of the command on this machine that leads to the agent."""
+        return self._pipe.pid
+
     def _beat(self, period_s: float) -> None:
         while not self.lost.wait(period_s):
+            if time.monotonic() < self._silent_until_s:
+                continue
             try:
                 with self._lock:
                     self._pipe.write(b"\n")

@@ -27,6 +27,7 @@ class AgentPipe:
         self._log_begin = self._log.tell()
         self._unread = bytearray()
         self._searched = 0
+        self.sent_bytes = self.received_bytes = 0
         self._process = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
@@ -35,12 +36,18 @@ class AgentPipe:
             start_new_session=True,  # so that Ctrl-C reaches only the controller
         )
 
+    @property
+    def pid(self) -> int:
+        """Return the pid of the command."""
+        return self._process.pid
+
     def write(self, data: bytes) -> None:
         """Write all of `data`. Raises OSError if the process has ended or closed its input."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(data)
             self._process.stdin.flush()
+            self.sent_bytes += len(data)
         except ValueError as error:  # this side has closed it
             raise BrokenPipeError(str(error)) from error
 
@@ -63,6 +70,7 @@ class AgentPipe:
             if not piece:
                 return b""
             self._unread += piece
+            self.received_bytes += len(piece)
         line = bytes(self._unread[: end + 1])
         del self._unread[: end + 1]
         self._searched = 0

@@ -36,6 +36,9 @@ class HostRecord:
     clocks: dict[str, Any] = field(default_factory=dict)
     cpu_latency: dict[str, Any] = field(default_factory=dict)
     """Limit of the CPUs' wake-up latency (us) that the agent held, and its path; {} if none."""
+    management: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Bytes in the window of a connection that passes the measured network: `sent_bytes` and
+    `received_bytes` of "protocol" and of "ssh"; {} for other connections."""
     cpus: int = 1
     """Number of CPUs of the host."""
     tick_ns: int = TICK_NS

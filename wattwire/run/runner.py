@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from wattwire.run.processes import (
 from wattwire.run.progress import Progress
 from wattwire.run.record import HostRecord, RunRecord
 from wattwire.run.results import syscalls
+from wattwire.run.shared_connections import SharedConnections
 
 GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
@@ -73,6 +74,7 @@ class OneRun:
             for host in self._hosts.values():
                 host.relate_clock()
         self._network = network
+        self._shared = SharedConnections(self._hosts)
         self._study = study
         self._plan = study.plan
         self._treatment = planned.treatment
@@ -141,11 +143,12 @@ class OneRun:
                 if not host.agent.lost.is_set():  # otherwise, the kernel has ended the limit
                     host.agent.request("release_cpu_latency")
 
-    def _request_all(self, operation: str, **arguments: Any) -> dict[str, dict[str, Any]]:
-        """Send a request to the agents of all hosts at once; return their replies by host."""
-        futures = {
-            name: host.agent.submit(operation, **arguments) for name, host in self._hosts.items()
-        }
+    def _request_all(
+        self, operation: str, hosts: Collection[str] | None = None, **arguments: Any
+    ) -> dict[str, dict[str, Any]]:
+        """Send a request to the agents of some or all hosts at once; return replies by host."""
+        names = self._hosts if hosts is None else hosts
+        futures = {name: self._hosts[name].agent.submit(operation, **arguments) for name in names}
         return {
             name: self._hosts[name].agent.reply(operation, future)
             for name, future in futures.items()
@@ -233,9 +236,13 @@ class OneRun:
         tracing = self.record.tracing
         return [*chosen, *((tracing.meter,) if tracing and tracing.meter else ())]
 
-    def _mark(self, name: str) -> dict[str, int]:
-        """Mark a time on all hosts; return the times on their clocks."""
-        replies = self._request_all("mark", name=name)
+    def _mark(self, name: str, in_window: bool = False) -> dict[str, int]:
+        """Mark a time on all hosts; return the times on their clocks.
+
+        In the window, hosts of shared connections mark it without a request.
+        """
+        hosts = [host for host in self._hosts if not (in_window and host in self._shared)]
+        replies = self._request_all("mark", hosts, name=name)
         return {host: int(reply["t_ns"]) for host, reply in replies.items()}
 
     def _baseline(self, name: str, seconds: float) -> None:
@@ -340,19 +347,31 @@ class OneRun:
             lead_ns += period_ns(self._treatment)
         slowest_ns = max(host.round_trip_ns for host in self._hosts.values())
         start_ns = time.monotonic_ns() + lead_ns + GO_LEAD_ROUND_TRIPS * slowest_ns
+        end_s, patience_s = self._window_end(start_ns)
+        with self._shared.silent(end_s + patience_s - time.monotonic()):
+            self._silent_window(start_ns)
+
+    def _silent_window(self, start_ns: int) -> None:
+        """Start the nodes and wait for the senders; send nothing to hosts of shared connections."""
+        record = self.record
         self._network.start(start_ns)
         starts_ns = {
             node.process: start_ns + record.host_of(node.process).offset_ns
             for node in sorted(record.nodes, key=lambda n: n.sends)  # receivers first
         }
+        self._shared.mark_later("window_begin", start_ns)
+        if warmup_ns := int(record.nodes[0].spec["warmup_ns"]):
+            self._shared.mark_later("warmup_end", start_ns + warmup_ns)
         record.processes.write_all({process: f"GO {ns}" for process, ns in starts_ns.items()})
+        self._shared.begin()
         _sleep_until(start_ns)
-        self._mark("window_begin")
+        self._mark("window_begin", in_window=True)
         for host in record.hosts.values():
             host.window = {"start_ns": start_ns + host.offset_ns, "end_ns": 0}
         crash_point("window", self._victims())
         senders = [n.process for n in record.nodes if n.sends]
         unfinished = self._await_senders(start_ns, senders)
+        self._shared.end(record.hosts)
         ends_ns = self._mark("window_end")
         for name, host in record.hosts.items():
             host.window["end_ns"] = ends_ns[name]
@@ -370,13 +389,8 @@ class OneRun:
         hung = ", ".join(label(process) for process in unfinished if process not in exited)
         return "; ".join([*texts, *([f"{hung} did not finish in the window"] if hung else [])])
 
-    def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:
-        """Wait until the window and all senders have ended; return the senders that did not end.
-
-        A client that has made `count` calls may continue until STOP (C-11), so that all clients are
-        active until the end of the window.
-        """
-        processes = self.record.processes
+    def _window_end(self, start_ns: int) -> tuple[float, float]:
+        """Return the end of the window (s, time.monotonic), and how long senders may overrun it."""
         spec = self.record.nodes[0].spec
         if self._treatment["loop"] == "open":
             duration_ns = int(spec["duration_ns"])
@@ -389,10 +403,22 @@ class OneRun:
             patience_s = min(timeouts_s, CLOSED_WINDOW_MAX_S + self._plan.warmup_max_s) + 2.0
             if self._settling:
                 patience_s = SETTLING_S
+        return end_s, patience_s
+
+    def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:
+        """Wait until the window and all senders have ended; return the senders that did not end.
+
+        A client that has made `count` calls may continue until STOP (C-11), so that all clients are
+        active until the end of the window.
+        """
+        processes = self.record.processes
+        spec = self.record.nodes[0].spec
+        end_s, patience_s = self._window_end(start_ns)
         warm_up_end_s = (start_ns + int(spec["warmup_ns"])) / SECOND_NS
         if spec["warmup_ns"]:
             processes.wait_for("SENT", senders, warm_up_end_s, strict=False)
-            self._mark("warmup_end")  # costs count from this time, even in a run without sampling
+            # Costs count from this time, even in a run without sampling.
+            self._mark("warmup_end", in_window=True)
         done_keywords = ("COUNTED", "SENT")
         unfinished = processes.wait_for_any(
             done_keywords, senders, end_s + patience_s, strict=False

@@ -16,6 +16,7 @@ from wattwire.model.rig.rig import (
     LOCAL,
     NATIVE,
     NETNS,
+    SHARED,
     SSH,
     HostSpec,
     NetworkSpec,
@@ -26,7 +27,7 @@ from wattwire.model.rig.rig import (
 TABLES = ("hosts", "networks", "placements")
 SSH_CONFIG = "ssh_config"
 ENGINES = ("kernel", "emulator")
-MANAGEMENT = ("shared",)
+MANAGEMENT = (SHARED,)
 LOOPBACK = "lo"
 DEVICE_CHARS_MAX = 15
 """Maximum length of the name of a network interface (IFNAMSIZ − 1)."""

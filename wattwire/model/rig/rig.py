@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 LOCAL, NETNS, SSH = "local", "netns", "ssh"
 """Kinds of hosts: this machine, a network namespace of this machine, and a machine over ssh."""
 KINDS = (LOCAL, NETNS, SSH)
+SHARED = "shared"
+"""`management` of a host whose ssh connection passes the measured network."""
 NATIVE = "native"
 """`link` of a network that emulates nothing: plain veth devices, or real interfaces."""
 ANY_SERVICE = "service"

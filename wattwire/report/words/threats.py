@@ -71,6 +71,13 @@ PHRASES = Phrases(
             "The authors of the data determined run order, machine load and exclusions. No "
             "validity limit was checked."
         ),
+        "shared_connection": (
+            "The ssh connection to host {host} passes the measured network. In the window, "
+            "wattwire sends no requests and no heartbeats there. The connection carried at most "
+            "{sent} sent and {received} received bytes per window ({counted})."
+        ),
+        "of_ssh": "counted at the socket of ssh",
+        "of_protocol": "counted before ssh encrypts them, because its socket was not readable",
         "virtual": (
             "This is a virtual machine. Its host controls the CPU frequency, the power states and "
             "which other virtual machines share the hardware. Steal time was monitored{most}."
@@ -318,11 +325,29 @@ def _is_energy(quantity: Any) -> bool:
     return isinstance(quantity, dict) and quantity.get("rank") is not None
 
 
+def _shared_connections(evidence: Evidence) -> Iterator[Phrase]:
+    """Yield the most bytes that each connection over the measured network had in a window."""
+    counts: dict[tuple[str, str], list[Mapping[str, int]]] = {}
+    for run in evidence.usable["run"].to_list():
+        for host, entry in (evidence.runs[run].get("hosts") or {}).items():
+            if counted := entry.get("management"):
+                place = "ssh" if "ssh" in counted else "protocol"
+                counts.setdefault((host, place), []).append(counted[place])
+    for (host, place), traffic in sorted(counts.items()):
+        sent, received = (
+            words.number(max(count[key] for count in traffic))
+            for key in ("sent_bytes", "received_bytes")
+        )
+        counted = PHRASES("of_ssh") if place == "ssh" else PHRASES("of_protocol")
+        yield PHRASES("shared_connection", host=host, sent=sent, received=received, counted=counted)
+
+
 def _internal(evidence: Evidence) -> Iterator[Phrase]:
     """Yield threats to internal validity, where a difference may have another cause."""
     if evidence.imported:
         yield PHRASES("internal_imported")
         return
+    yield from _shared_connections(evidence)
     if is_virtual(facts_of(evidence)):
         steal = column(evidence.usable, "steal_share")
         steal = steal[np.isfinite(steal)]

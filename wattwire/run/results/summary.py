@@ -403,6 +403,7 @@ class Collected:
                 "machine": host.machine,
                 "clock": self.record.clock_relations[name].to_json(),
                 **_host_document(host),
+                **({"management": host.management} if host.management else {}),
             }
             for name, host in self.record.hosts.items()
         }
