@@ -6,10 +6,13 @@ from collections.abc import Collection
 from pathlib import Path
 
 from wattwire.catalog.catalog import Catalog
+from wattwire.catalog.links import links_like
 from wattwire.catalog.manifest import read_toml
 from wattwire.model.deployment import PLACED
 from wattwire.model.errors import UsageError
-from wattwire.model.rig import SSH_CONFIG, Rig, read_rig
+from wattwire.model.links.kernel import check_expressible
+from wattwire.model.links.profile import Link
+from wattwire.model.rig import KERNEL, SSH_CONFIG, Rig, read_rig
 
 
 def load_rig(path: Path, catalog: Catalog | None = None) -> Rig:
@@ -21,10 +24,25 @@ def load_rig(path: Path, catalog: Catalog | None = None) -> Rig:
     catalog = catalog or Catalog()
     document, placed = read_toml(path), placed_keys(catalog)
     rig = read_rig(document, str(path), catalog.links, placed)
+    links_of_rig(rig, catalog)
     if not rig.ssh_config:
         return rig
     config = _beside(path, rig.ssh_config)
     return read_rig({**document, SSH_CONFIG: config}, str(path), catalog.links, placed)
+
+
+def links_of_rig(rig: Rig, catalog: Catalog) -> dict[str, Link]:
+    """Return the links of a rig's networks by name.
+
+    Raises UsageError for an unknown or invalid link, and for one that its engine cannot express.
+    """
+    emulated = [spec for spec in rig.networks.values() if spec.is_emulated]
+    names = sorted({spec.link for spec in emulated})
+    links = {link.name: link for link in links_like(catalog.links, names)} if names else {}
+    for spec in emulated:
+        if spec.engine == KERNEL:
+            check_expressible(links[spec.link], f"{rig.source}: networks.{spec.name}.engine")
+    return links
 
 
 def _beside(path: Path, config: str) -> str:

@@ -10,20 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wattwire.catalog import Catalog
-from wattwire.catalog.links import links_like
+from wattwire.catalog.rigs import links_of_rig
 from wattwire.hosts import kernel_links, namespaces, ssh
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.namespaces import Switch
 from wattwire.model.deployment import HOST
 from wattwire.model.errors import AgentLostError, WattwireError, unknown
-from wattwire.model.links.profile import Link
-from wattwire.model.rig import LOCAL, NETNS, ONE_HOST, SSH, HostSpec, NetworkSpec, Rig
+from wattwire.model.rig import KERNEL, LOCAL, NETNS, ONE_HOST, SSH, HostSpec, NetworkSpec, Rig
 from wattwire.rig.agent import AgentClient, find_agent
 from wattwire.rig.emulator import Emulator, EmulatorError, Port, Tap
 
 LOOPBACK = ("127.0.0.1", "lo")
-KERNEL = "kernel"
-"""Engine of links that queueing disciplines of Linux form. The others are emulated."""
 COUNTERS_FILE = "kernel-link.json"
 LAST_LINES = 5
 """Lines of an agent's standard error in the message about a host that did not start."""
@@ -68,7 +65,7 @@ class Hosts:
     def __init__(self, rig: Rig, state: Path) -> None:
         self.rig = rig
         self.by_name: dict[str, Host] = {}
-        self._links = _links_of(rig)
+        self._links = links_of_rig(rig, Catalog())
         self._switch: Switch | None = None
         with contextlib.ExitStack() as started:
             if any(spec.kind == NETNS for spec in rig.hosts.values()):
@@ -243,17 +240,3 @@ class Hosts:
 def prefix_bits(spec: NetworkSpec) -> int:
     """Return the length of the prefix of a network's subnet, in bits."""
     return ipaddress.IPv4Network(spec.subnet).prefixlen
-
-
-def _links_of(rig: Rig) -> dict[str, Link]:
-    """Return the links of a rig by name. Raises UsageError for an unknown or invalid link."""
-    emulated = [spec for spec in rig.networks.values() if spec.is_emulated]
-    names = sorted({spec.link for spec in emulated})
-    if not names:
-        return {}
-    links = {link.name: link for link in links_like(Catalog().links, names)}
-    for spec in emulated:
-        if spec.engine == KERNEL:
-            place = f"{rig.source}: networks.{spec.name}.engine"
-            kernel_links.check_expressible(links[spec.link], place)
-    return links

@@ -55,3 +55,38 @@ def test_a_configuration_of_ssh_is_found_beside_the_rig(tmp_path: Path) -> None:
     config.write_text("Host pi\n")
     rig = load_rig(path)
     assert rig.ssh_config == rig.document["ssh_config"] == str(config)
+
+
+LINKS = {
+    "delay below 0": ("[up]\ndelay_ms = -1\n", "up.delay_ms: found -1; allowed: 0 to 60000 ms"),
+    "loss above 1": ("[both]\nloss = 1.5\n", "loss: found 1.5; allowed: a probability, 0 to 1"),
+    "queue below a frame": (
+        "[both]\nrate_mbit_s = 1\nqueue_bytes = 1000\n", "found 1000; allowed: 1514 or more",
+    ),
+    "trace whose times fall": (
+        '[both]\ntrace = "t.txt"\nqueue_bytes = 3000\n', "t.txt:2: found 3; allowed: 5 or more",
+    ),
+    "half-duplex in the kernel": (
+        '[both]\nrate_mbit_s = 1\nqueue_bytes = 3000\n', "allowed for this link: 'emulator'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LINKS)
+def test_an_invalid_link_of_a_rig_is_refused_before_a_plan(tmp_path: Path, case: str) -> None:
+    table, message = LINKS[case]
+    is_kernel = "kernel" in case
+    medium = 'medium = "half-duplex"\n' if is_kernel else ""
+    folder = tmp_path / "links" / "bad"
+    folder.mkdir(parents=True)
+    (folder / "link.toml").write_text(f'title = "T"\nsummary = "S"\n{medium}{table}')
+    (folder / "t.txt").write_text("5\n3\n")
+    rig = tmp_path / "r.toml"
+    engine = 'engine = "kernel"\n' if is_kernel else ""
+    hosts = '[hosts]\na = {kind = "netns"}\nb = {kind = "netns"}\n'
+    rig.write_text(f'{hosts}[networks.n]\nlink = "bad"\n{engine}')
+    with pytest.raises(UsageError) as error:
+        load_rig(rig, Catalog([tmp_path]))
+    place = f"{rig}: networks.n.engine" if is_kernel else str(folder / "link.toml")
+    assert place in str(error.value) or f"{folder}/t.txt" in str(error.value)
+    assert message in str(error.value)

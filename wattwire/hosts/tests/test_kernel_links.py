@@ -11,6 +11,7 @@ import pytest
 
 from wattwire.hosts import Hosts, kernel_links, namespaces
 from wattwire.model.errors import MissingError, UsageError, WattwireError
+from wattwire.model.links.kernel import check_expressible
 from wattwire.model.links.profile import Link, read_link
 from wattwire.model.rig import Rig, read_rig
 from wattwire.rig.agent import find_agent
@@ -100,7 +101,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_the_kernel_cannot_express_is_refused_with_the_alternative(case: str) -> None:
     document, reason = REFUSED[case]
     with pytest.raises(UsageError) as error:
-        kernel_links.check_expressible(read("1\n2\n", **document), "rig.toml: networks.n.engine")
+        check_expressible(read("1\n2\n", **document), "rig.toml: networks.n.engine")
     text = str(error.value)
     assert text.startswith("rig.toml: networks.n.engine: found 'kernel' with the link 'mine'")
     assert reason in text and text.endswith("allowed for this link: 'emulator'")
@@ -109,7 +110,7 @@ def test_what_the_kernel_cannot_express_is_refused_with_the_alternative(case: st
 def test_links_that_the_kernel_expresses_are_not_refused() -> None:
     for both in (RATE, {**RATE, "delay_ms": 20}, {"delay_ms": 5, "loss": 0.1}, {"bursts": BURSTS},
                  {"delay_ms": 5, "jitter_ms": 5, "reorders": True}):  # fmt: skip
-        kernel_links.check_expressible(read(both=both), "")
+        check_expressible(read(both=both), "")
     assert kernel_links.kinds_of(read(up=RATE, down={"delay_ms": 1})) == {"tbf", "netem"}
     assert kernel_links.kinds_of(read()) == set()
 

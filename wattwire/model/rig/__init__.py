@@ -2,6 +2,7 @@
 
 from wattwire.model.rig.parsing import SSH_CONFIG, read_rig
 from wattwire.model.rig.rig import (
+    KERNEL,
     KINDS,
     LOCAL,
     NATIVE,
@@ -16,6 +17,7 @@ from wattwire.model.rig.rig import (
 )
 
 __all__ = [
+    "KERNEL",
     "KINDS",
     "LOCAL",
     "NATIVE",

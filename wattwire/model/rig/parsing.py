@@ -12,6 +12,7 @@ from typing import Any
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import given, names, number, read_table
 from wattwire.model.rig.rig import (
+    KERNEL,
     KINDS,
     LOCAL,
     NATIVE,
@@ -26,7 +27,7 @@ from wattwire.model.rig.rig import (
 
 TABLES = ("hosts", "networks", "placements")
 SSH_CONFIG = "ssh_config"
-ENGINES = ("kernel", "emulator")
+ENGINES = (KERNEL, "emulator")
 MANAGEMENT = (SHARED,)
 LOOPBACK = "lo"
 DEVICE_CHARS_MAX = 15

@@ -15,6 +15,8 @@ LOCAL, NETNS, SSH = "local", "netns", "ssh"
 KINDS = (LOCAL, NETNS, SSH)
 SHARED = "shared"
 """`management` of a host whose ssh connection passes the measured network."""
+KERNEL = "kernel"
+"""`engine` of a network whose link queueing disciplines of Linux form."""
 NATIVE = "native"
 """`link` of a network that emulates nothing: plain veth devices, or real interfaces."""
 ANY_SERVICE = "service"
