@@ -45,7 +45,9 @@ class Participant {
       throw wattwire::MiddlewareFailed("Fast DDS did not register the type " +
                                        type_.get_type_name());
   }
-  // The library removes its shared-memory files here.
+  // The library removes its shared-memory files here. Fast DDS 3.2 hangs here if a peer's end and
+  // the timer of the announcements coincide (eProsima/Fast-DDS#6502). The kit then ends the
+  // process.
   ~Participant() {
     end_crashes_with_code();
     participant_->delete_contained_entities();

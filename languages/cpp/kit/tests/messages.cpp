@@ -227,7 +227,7 @@ int main(int argc, char** argv) {
     return 1;
   const Spec spec(spec_text(c), "this test", {});
   Dialogue dialogue;
-  Kit kit(spec, &dialogue, now_ns());
+  Kit kit(spec, &dialogue, now_ns(), ".");
   dialogue.listen();
   const std::string go = "GO " + std::to_string(now_ns() + 200000000) + "\n";
   if (write(input[1], go.data(), go.size()) < 0) return 1;

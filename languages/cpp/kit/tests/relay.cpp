@@ -40,13 +40,13 @@ int main(int argc, char** argv) {
   const Spec spec(argv[1], {});
   check_capabilities(spec, cell);
   Dialogue dialogue;
-  Kit kit(spec, &dialogue, now_ns());
+  Kit kit(spec, &dialogue, now_ns(), argv[2]);
   dialogue.listen();
   const std::string go = "GO " + std::to_string(now_ns() + 200000000) + "\n";
   if (write(input[1], go.data(), go.size()) < 0) return 1;
   sleep_until_ns(kit.wait_go());
   for (int at = 3; at + 1 < argc; at += 2)
     pass(kit, from_hex(argv[at + 1]), std::string(argv[at]) == "sends");
-  kit.finish(argv[2]);
+  kit.finish();
   _exit(0);
 }

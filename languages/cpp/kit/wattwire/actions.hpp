@@ -70,8 +70,8 @@ struct Goal {
 
 class Actions : public Scheduler {
  public:
-  Actions(const Spec& spec, Dialogue* dialogue, int64_t process_start_ns)
-      : Scheduler(spec, dialogue, process_start_ns),
+  Actions(const Spec& spec, Dialogue* dialogue, int64_t process_start_ns, std::string out)
+      : Scheduler(spec, dialogue, process_start_ns, std::move(out)),
         feedback_count_(spec.integer("action.feedback")) {}
 
   int64_t feedback_count() const { return feedback_count_; }

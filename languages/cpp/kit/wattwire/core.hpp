@@ -50,9 +50,10 @@ struct Relay {
 
 class Core {
  public:
-  Core(const Spec& spec, Dialogue* dialogue, int64_t process_start_ns)
+  Core(const Spec& spec, Dialogue* dialogue, int64_t process_start_ns, std::string out)
       : spec_(spec),
         dialogue_(*dialogue),
+        out_(std::move(out)),
         process_start_ns_(process_start_ns),
         role_(role_of(spec)),
         sender_(role_.sends),
@@ -237,24 +238,39 @@ class Core {
     }).detach();
   }
 
-  // Writes the samples and prints DONE.
-  void finish(const std::string& out) {
-    Lock lock(mutex_);
-    recorder_.write(out + "/samples.bin", role_.code, static_cast<uint16_t>(schedule_.node),
-                    static_cast<uint64_t>(integer("payload.seed")));
-    dialogue_.line("DONE", Object()
-                               .add("sent", sent_)
-                               .add("received", received_)
-                               .add("recorded", recorder_.recorded())
-                               .add("overflow", recorder_.overflow())
-                               .add("foreign", foreign_)
-                               .add("corrupt", corrupt_)
-                               .add("probes", probes_));
+  // Ends the process if the library hangs after STOP, for example in its shutdown. The samples are
+  // complete, because the roles end by themselves before this limit.
+  void limit_end() {
+    const int64_t calls_ns = sender_ ? timeout_ns_ : 0;
+    dialogue_.limit_end(linger_ns_ + calls_ns + kShutdownNs, [this] {
+      std::fputs("the middleware hung after STOP; the node ended without its shutdown\n", stderr);
+      finish();
+      _exit(0);
+    });
+  }
+
+  // Writes the samples and prints DONE, once.
+  void finish() {
+    std::call_once(finished_, [this] {
+      Lock lock(mutex_);
+      recorder_.write(out_ + "/samples.bin", role_.code, static_cast<uint16_t>(schedule_.node),
+                      static_cast<uint64_t>(integer("payload.seed")));
+      dialogue_.line("DONE", Object()
+                                 .add("sent", sent_)
+                                 .add("received", received_)
+                                 .add("recorded", recorder_.recorded())
+                                 .add("overflow", recorder_.overflow())
+                                 .add("foreign", foreign_)
+                                 .add("corrupt", corrupt_)
+                                 .add("probes", probes_));
+    });
   }
 
  protected:
   using Lock = std::lock_guard<std::mutex>;
   static constexpr int64_t kNapNs = 100000000;  // maximum wait between two checks for STOP
+  // Below the 5 s for which the harness waits for DONE.
+  static constexpr int64_t kShutdownNs = 4000000000;
 
   struct Arrival {
     bool counted;  // false: a probe, or a sequence that cannot be read
@@ -338,6 +354,7 @@ class Core {
 
   const Spec& spec_;
   Dialogue& dialogue_;
+  const std::string out_;
   const int64_t process_start_ns_;
   const Role& role_;
   const bool sender_;
@@ -349,6 +366,7 @@ class Core {
   const uint16_t peer_;
   const int64_t timeout_ns_, spin_ns_, quiet_ns_, linger_ns_;
   std::mutex mutex_;
+  std::once_flag finished_;
   uint64_t current_seq_ = 0;
   int64_t current_begin_ns_ = 0, arrival_ns_ = 0;
   uint64_t sent_ = 0, received_ = 0, foreign_ = 0, corrupt_ = 0, probes_ = 0;

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <climits>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -41,6 +45,13 @@ class Dialogue {
     _exit(code);
   }
 
+  // Calls `end`, which does not return, if the process still runs `limit_ns` after STOP. Call this
+  // before listen().
+  void limit_end(int64_t limit_ns, std::function<void()> end) {
+    end_limit_ns_ = limit_ns;
+    end_ = std::move(end);
+  }
+
   void listen() {
     std::thread([this] { read(); }).detach();
   }
@@ -63,6 +74,7 @@ class Dialogue {
     std::string rest;
     char chunk[4096];
     for (;;) {
+      if (end_ && stopped() && !arrives_before(stop_ns_ + end_limit_ns_)) end_();
       ssize_t count = ::read(0, chunk, sizeof chunk);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) _exit(5);
@@ -70,6 +82,15 @@ class Dialogue {
       for (size_t end; (end = rest.find('\n')) != std::string::npos; rest.erase(0, end + 1))
         handle(rest.substr(0, end));
     }
+  }
+
+  // Returns whether input, or its end, arrives before `deadline_ns`.
+  static bool arrives_before(int64_t deadline_ns) {
+    pollfd input{0, POLLIN, 0};
+    for (int64_t left_ns; (left_ns = deadline_ns - now_ns()) > 0;)
+      if (poll(&input, 1, static_cast<int>(std::min<int64_t>(left_ns / 1000000 + 1, INT_MAX))) > 0)
+        return true;
+    return false;
   }
 
   void handle(const std::string& text) {
@@ -96,6 +117,8 @@ class Dialogue {
   std::mutex line_mutex_, mutex_;
   std::condition_variable changed_;
   std::atomic<int64_t> start_ns_{0}, stop_ns_{0};
+  int64_t end_limit_ns_ = 0;
+  std::function<void()> end_;
 };
 
 }  // namespace wattwire

@@ -80,13 +80,14 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
       throw BadSpec("--out", arguments["--out"], "a writable folder");
     auto* spec = new Spec(arguments["--spec"], cell.settings);
     check_capabilities(*spec, cell);
+    auto* kit = new Kit(*spec, dialogue, process_start_ns, arguments["--out"]);
+    kit->limit_end();
     dialogue->listen();
     // With a second thread glibc prepares each system call for cancellation with two atomic
     // operations, which cost 4 % of a round trip over UDP. No code cancels this thread.
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
-    auto* kit = new Kit(*spec, dialogue, process_start_ns);
     cell.roles.at(spec->string("role"))(*kit);
-    kit->finish(arguments["--out"]);
+    kit->finish();
   } catch (const BadSpec& error) {
     dialogue->fail(2, error.key, error.what());
   } catch (const Unsupported& error) {
