@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -158,14 +158,8 @@ class CommandResults(Collected):
     # -- rows --------------------------------------------------------------------------------
 
     def _subject_rows(self, subject: str) -> list[dict[str, Any]]:
-        begin_ns, end_ns = self.record.span
-        in_window = [
-            member
-            for member in self.record.after[subject]["members"]
-            if member["born_ns"] < end_ns
-            and (member["ended_ns"] is None or member["ended_ns"] > begin_ns)
-        ]
-        rows = [self._row(subject, member) for member in in_window]
+        members = members_in_window(self.record.after[subject]["members"], self.record.span)
+        rows = [self._row(subject, member) for member in members]
         subject_ns = self._cpu_ns(subject)
         seen_ns = sum(row["cpu_s"] or 0.0 for row in rows) * SECOND_NS
         if subject_ns is not None and subject_ns - seen_ns > UNSEEN_MIN_NS:
@@ -185,7 +179,7 @@ class CommandResults(Collected):
             **{stem: self._energy_share(stem, subject, cpu_ns) for stem in ENERGIES},
         }
 
-    def _row(self, subject: str, member: dict[str, Any]) -> dict[str, Any]:
+    def _row(self, subject: str, member: Mapping[str, Any]) -> dict[str, Any]:
         name = member["subject"]
         at_begin = self._member_before(subject, name)
         user_ns = member["user_ns"] - at_begin.get("user_ns", 0)
@@ -227,7 +221,7 @@ class CommandResults(Collected):
         user_s = cpu_s * user_share
         return {"cpu_s": cpu_s, "cpu_user_s": user_s, "cpu_system_s": cpu_s - user_s}
 
-    def _memory(self, name: str, member: dict[str, Any] | None) -> dict[str, float | None]:
+    def _memory(self, name: str, member: Mapping[str, Any] | None) -> dict[str, float | None]:
         """Return the resident and the proportional memory of a process, in KiB.
 
         `member` is given only for a process that started in the window. The kernel's peak value
@@ -324,6 +318,23 @@ class CommandResults(Collected):
             "memory_kib_total": sums.pop("memory_mean_kib"),
             **sums,
         }
+
+
+def members_in_window(
+    members: Iterable[Mapping[str, Any]], span: tuple[int, int]
+) -> list[Mapping[str, Any]]:
+    """Return the processes that lived in the span (begin and end, ns).
+
+    The start of a process is uncertain by BIRTH_STEP_NS, so the start of a command that ends at
+    once can appear to follow the window's end.
+    """
+    begin_ns, end_ns = span
+    return [
+        member
+        for member in members
+        if member["born_ns"] < end_ns + BIRTH_STEP_NS
+        and (member["ended_ns"] is None or member["ended_ns"] > begin_ns)
+    ]
 
 
 def _with_births(quantities: pl.DataFrame, record: CommandRecord) -> pl.DataFrame:
