@@ -16,10 +16,7 @@ PINS := requirements.txt requirements-dev.txt pyproject.toml
 HASH := $(shell cat $(PINS) | sha256sum | cut -c1-16)
 STAMP := $(VENV)/installed-$(HASH)
 CARGO := cargo
-# A sourced ROS adds pytest plugins to PYTHONPATH that this pytest cannot load, so disable
-# autoloading and name our plugins.
-PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist.plugin -p pytest_timeout \
-    -p _hypothesis_pytestplugin
+TESTS := $(BIN)/python tools/run_tests.py
 CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
 
 .PHONY: constants help setup agent check test test-all test-setup lint demo clean requirements packages-%
@@ -87,11 +84,10 @@ test-setup:
 	echo "packages: $$((packages - begun)) s; agent: $$(($$(date +%s) - packages)) s"
 
 test: test-setup
-	@# Most tests wait for a measured window, so three processes fit two cores.
-	@$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder
+	@$(TESTS)
 
 test-all: test-setup
-	@WATTWIRE_HEAVY=1 $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m ""
+	@WATTWIRE_HEAVY=1 $(TESTS) -m ""
 
 lint: packages-lint
 	@$(MAKE) -s --no-print-directory $(STAMP)
@@ -114,7 +110,7 @@ lint: packages-lint
 	@$(BIN)/python tools/kit_lints.py
 
 check: lint
-	@$(PYTEST) -q tests/tidy
+	@$(TESTS) -q tests/tidy
 
 # Needs pip-tools on PATH. Run it with the Python version for which to pin packages.
 requirements:

@@ -1,0 +1,62 @@
+"""Run pytest with several processes, and repeat tests that failed once, alone.
+
+Usage: run_tests.py [PYTEST_ARGUMENT …]. Tests of this repository measure a real machine. While
+three processes share two cores, a host that stalls can fail a test that is correct. A fault of the
+code fails again without other tests. The program repeats at most REPEATED_MAX tests, names those
+that passed only alone, and exits with 0 if each test passed once. Any such test is a defect to be
+mended, because it depends on the speed of the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PLUGINS = ("xdist.plugin", "pytest_timeout", "_hypothesis_pytestplugin")
+IN_PARALLEL = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Most tests wait for a measured window, so three processes fit two cores."""
+FAILED = 1
+"""Exit code of pytest if tests failed."""
+REPEATED_MAX = 10
+"""More failed tests show a fault of the code, which a repeat would only hide for a while."""
+
+
+def pytest(arguments: list[str]) -> int:
+    """Run pytest and return its exit code.
+
+    A sourced ROS adds plugins to PYTHONPATH that this pytest cannot load, so none is loaded
+    automatically.
+    """
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    plugins = [word for name in PLUGINS for word in ("-p", name)]
+    command = [sys.executable, "-m", "pytest", *plugins, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def failed_tests() -> list[str]:
+    """Return the node ids of the tests that failed in the last run of pytest."""
+    path = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+    return list(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else []
+
+
+def main(arguments: list[str]) -> int:
+    code = pytest(["--cache-clear", *IN_PARALLEL, *arguments])
+    failed = failed_tests()
+    if code != FAILED or not 0 < len(failed) <= REPEATED_MAX:
+        return code
+    print(
+        f"\nrepeating {len(failed)} failed tests without others:", *failed, sep="\n  ", flush=True
+    )
+    code = pytest(["--last-failed", "--last-failed-no-failures", "none", *arguments])
+    again = set(failed_tests())
+    for name in failed:
+        print(f"{'failed twice' if name in again else 'passed only without other tests'}: {name}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""A test that fails beside others is repeated once; a fault fails twice."""
+
+import pytest
+
+from tools import run_tests
+
+FLAKY = """
+from pathlib import Path
+
+def test_passes_the_second_time():
+    mark = Path(__file__).with_name("mark")
+    begun = mark.exists()
+    mark.touch()
+    assert begun
+
+def test_passes():
+    pass
+"""
+BROKEN = "\n".join(
+    f"def test_{n}():\n    assert False\n" for n in range(run_tests.REPEATED_MAX + 1)
+)
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    """Return a function that writes a test file, runs it, and returns the exit code."""
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    monkeypatch.setattr(run_tests, "IN_PARALLEL", ("-n", "2"))
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+
+    def run(code: str) -> int:
+        (tmp_path / "test_it.py").write_text(code, encoding="utf-8")
+        return run_tests.main([])
+
+    return run
+
+
+def test_a_test_that_passes_without_others_is_named_and_does_not_fail_the_suite(suite, capfd):
+    assert suite(FLAKY) == 0
+    shown = capfd.readouterr().out
+    assert "passed only without other tests: test_it.py::test_passes_the_second_time" in shown
+
+
+def test_a_test_that_fails_twice_fails_the_suite(suite, capfd):
+    assert suite("def test_it():\n    assert False\n") == run_tests.FAILED
+    assert "failed twice: test_it.py::test_it" in capfd.readouterr().out
+
+
+def test_many_failed_tests_are_not_repeated(suite, capfd):
+    assert suite(BROKEN) == run_tests.FAILED
+    assert "repeating" not in capfd.readouterr().out
