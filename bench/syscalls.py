@@ -123,10 +123,11 @@ class Load:
         cells = self._prepared.cells[self._treatment.key]
         middleware = next(iter(cells.values())).middleware
         deployment, nodes = node_plans(self._treatment, self._study.plan, cells, middleware, token)
+        services = middleware.services_for(self._treatment.settings)
         planned = PlannedRun(token, 1, 1, self._treatment, "", TRACED if way.name else "")
         watch = Watch(self.agent)
         run = OneRun(
-            {HOST: here(self.agent)}, LOOPBACK_NETWORK, self._study, planned, middleware,
+            {HOST: here(self.agent)}, LOOPBACK_NETWORK, self._study, planned, services,
             deployment, nodes,
             {HOST: self._prepared.builds}, token, folder, watch,
         )  # fmt: skip

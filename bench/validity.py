@@ -136,7 +136,7 @@ class Cells:
             LOOPBACK_NETWORK,
             study,
             planned,
-            middleware,
+            middleware.services_for(treatment.settings),
             deployment,
             nodes,
             {HOST: prepared.builds},

@@ -62,6 +62,9 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
         metric_of_hop = metrics.METRICS[stem]
         return Response(name, f"{metric_of_hop.words}, hop {hop}", metric_of_hop.unit)
     metric = metrics.find(name)
+    if metric is not None and metric.of == metrics.COUNTER and "." in name:
+        _, service, counter = name.split(".")
+        return Response(name, f"{counter.replace('_', ' ')} of the {service}", metric.unit)
     if metric is not None and "." not in name:
         return response_of(metric.name)
     return Response(name, name.replace("_", " "), "", energy="energy" in name or "power" in name)

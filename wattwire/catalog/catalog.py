@@ -13,6 +13,7 @@ from typing import Any
 from wattwire.catalog import manifest
 from wattwire.catalog.home import home
 from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
+from wattwire.catalog.services import check_services, needed
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_purposes import SETTING_PURPOSES, SWITCH
 from wattwire.model.study import merge
@@ -51,6 +52,10 @@ class Middleware:
     def services(self) -> dict[str, dict[str, Any]]:
         return self.document.get("services", {})
 
+    def services_for(self, settings: Mapping[str, Level]) -> dict[str, dict[str, Any]]:
+        """Return the services that a treatment needs, from its settings without defaults."""
+        return needed(self.services, self.effective_settings(settings))
+
     @property
     def environment(self) -> dict[str, Any] | None:
         return self.document.get("environment")
@@ -68,8 +73,13 @@ class Middleware:
         )
         return error_replies
 
-    def listens(self, pattern: str) -> str:
-        """Return the role that listens in a pattern, or "none" if the roles discover each other."""
+    def listens(self, pattern: str, settings: Mapping[str, Level] | None = None) -> str:
+        """Return the role that listens in a pattern with these settings.
+
+        It is "none" if the roles discover each other, or connect only to a service (`hub`).
+        """
+        if any(table.get("hub") for table in self.services_for(settings or {}).values()):
+            return "none"
         return self.document.get("patterns", {}).get(pattern, {}).get("listens", "none")
 
     def replies_told_by(self, pattern: str) -> str:
@@ -84,7 +94,7 @@ class Middleware:
         """Return the name of the first setting with a purpose of SETTING_PURPOSES, or None."""
         return next((n for n, t in self.settings.items() if t.get("purpose") == purpose), None)
 
-    def effective_settings(self, given: dict[str, Level]) -> dict[str, Level]:
+    def effective_settings(self, given: Mapping[str, Level]) -> dict[str, Level]:
         """Return all settings, with defaults filled in. Raises UsageError for invalid settings."""
         for name, value in given.items():
             if name not in self.settings:
@@ -253,6 +263,8 @@ class Catalog:
                     f"{path}: settings.{name}.default: found {table['default']!r}; "
                     f"allowed: {table['type']}"
                 )
+        settings, has_environment = document.get("settings", {}), "environment" in document
+        check_services(str(path), document.get("services", {}), settings, has_environment)
         return Middleware(path.parent.name, path.parent, document)
 
     @property

@@ -41,6 +41,7 @@ SETTING_KEYS: dict[str, Any] = {
 SERVICE_KEYS: dict[str, Any] = {
     "argv": WORDS, "requires": WORDS, "ports": int, "files": {"*": str}, "env": {"*": str},
     "ready": {"port": str, "line": str, "exec": WORDS}, "endpoints": WORDS, "stop": str,
+    "when": {"settings": {"*": None}}, "hub": bool, "counters": WORDS,
 }  # fmt: skip
 ENVIRONMENT_KEYS: dict[str, Any] = {
     "requires": WORDS, "inputs": WORDS, "commands": COMMANDS, "exports": str, "timeout_s": float,

@@ -9,7 +9,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ from wattwire.rig.bare_clients import bare_argv
 from wattwire.rig.builds import LackingError
 from wattwire.rig.harness_costs import HarnessCost, note_harness_cost
 from wattwire.run.network import HOST_ADDRESS
-from wattwire.run.processes import RunProcesses, start_service
+from wattwire.run.processes import RunProcesses
+from wattwire.run.services import start_service
 
 SERVICE_TIMEOUT_S = 10.0
 BEFORE_READY = ("C-06", "C-07")
@@ -270,7 +271,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
         tls_setting=cell.middleware.setting_with(TLS) or "",
         prompt=_prompt(cell),
         wire=suite.wire_of(cell.middleware.folder),
-        service=_service(cell, agent, folder),
+        service=_service(cell, agent, folder, build.words),
     )
 
 
@@ -299,7 +300,7 @@ def _excluded(cell: Cell) -> dict[str, Any]:
 
 
 def _service(
-    cell: Cell, agent: AgentClient, folder: Path
+    cell: Cell, agent: AgentClient, folder: Path, words: Mapping[str, str]
 ) -> Callable[[], contextlib.AbstractContextManager[list[str]]]:
     @contextlib.contextmanager
     def started() -> Iterator[list[str]]:
@@ -309,10 +310,11 @@ def _service(
         processes = RunProcesses({HOST: here(agent)}, Deployment(()), token, run_folder)
         endpoints: list[str] = []
         try:
-            for name, table in cell.middleware.services.items():
-                endpoints += start_service(
-                    processes, name, table, HOST_ADDRESS, token, SERVICE_TIMEOUT_S
+            for name, table in cell.middleware.services_for({}).items():
+                service = start_service(
+                    processes, name, table, HOST_ADDRESS, token, SERVICE_TIMEOUT_S, words
                 )
+                endpoints += service.endpoints
             yield endpoints
         finally:
             processes.end_all()

@@ -1,7 +1,8 @@
 """Registry of the metrics of runs with name, unit, kind and synonyms.
 
 A metric of a run is a column of the summary. A metric of a node has a column per node,
-`NAME.ROLE.INDEX`, and per service process, `NAME.SERVICE`.
+`NAME.ROLE.INDEX`, and per service process, `NAME.SERVICE`. A metric of a counter has a column per
+counter of a service, `NAME.SERVICE.COUNTER`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from wattwire.model.deployment import ROLES
 from wattwire.model.errors import UsageError, nearest
 
-RUN, NODE = "run", "node"
+RUN, NODE, COUNTER = "run", "node", "counter"
 LOWER, HIGHER = "lower", "higher"
 OFFERED, FIGURES, EVIDENCE, HARNESS = "offered", "figures", "evidence", "harness"
 """Lists of metrics.
@@ -36,7 +37,7 @@ class Metric:
     - `direction` is the better direction, LOWER or HIGHER.
     - `is_share` is true for shares, which are compared by differences instead of ratios.
     - `also` is a regular expression for its synonyms.
-    - `of` is RUN or NODE.
+    - `of` is RUN, NODE or COUNTER.
     - `needs` is its requirement: ENERGY, SYSTEM_CALLS, the name of a quantity that a meter reads,
       or "" for none.
     - `lists` contains its lists (OFFERED, FIGURES, EVIDENCE, HARNESS), with its position in each.
@@ -507,6 +508,13 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric("clock_step_ms", "ms", "measured", "step of the wall clock during the run"),
     Metric("datagrams_dropped", "", "measured", "datagrams dropped at full socket buffers"),
     Metric(
+        "service_counter",
+        "",
+        "measured",
+        "growth of a service's own counter, from the ready nodes to their end",
+        of=COUNTER,
+    ),
+    Metric(
         "harness_cpu_share",
         "cores",
         "measured",
@@ -698,6 +706,10 @@ _REGISTRY: tuple[Metric, ...] = (
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}
 
 
+_COUNTER = re.compile(r"[A-Za-z][\w-]*\.[A-Za-z][\w-]*", re.ASCII)
+"""SERVICE.COUNTER at the end of a column."""
+
+
 def metrics_in(name: str) -> tuple[str, ...]:
     """Return the names of the metrics in a list (OFFERED, FIGURES, …), in the order of the list."""
     places = {
@@ -724,6 +736,8 @@ def find(name: str) -> Metric | None:
         return None
     if not dot:
         return metric_of_column
+    if metric_of_column.of == COUNTER:
+        return metric_of_column if _COUNTER.fullmatch(node) else None
     return metric_of_column if metric_of_column.of == NODE and _is_node(node) else None
 
 
@@ -746,6 +760,11 @@ def check_response(name: str, place: str) -> Metric:
         raise UsageError(
             f"{place}: only {SYSTEM_CALLS} measure {name}, and answers do not use these runs. "
             f"Put {name} in a question's `beside` or in a [[table]]."
+        )
+    if metric.of == COUNTER and "." not in name:
+        raise UsageError(
+            f"{place}: {name} has a value per counter of a service, not per run. Add both, for "
+            f"example {name}.SERVICE.COUNTER; the page lists the names."
         )
     if metric.of == NODE and "." not in name:
         raise UsageError(

@@ -60,6 +60,8 @@ class CellBuild:
     env: dict[str, str]
     facts: dict[str, Any]
     cached: bool
+    words: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Placeholders of the services of the cell's middleware: `python` and `environment`."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,9 @@ class Builder:
             for name, value in document["run"]["env"].items()
         }
         env = merge_env(exports.get("env", {}), own_env)
-        return CellBuild(cell, key, argv, env, exports.get("facts", {}), bool(reply.get("cached")))
+        facts, cached = exports.get("facts", {}), bool(reply.get("cached"))
+        service_words = {name: words[name] for name in ("python", "environment")}
+        return CellBuild(cell, key, argv, env, facts, cached, service_words)
 
     def _run_build(
         self,
@@ -339,14 +343,20 @@ def expected_build_s(name: str, table: Mapping[str, Any]) -> float:
 def check_requirements(cell: Cell) -> None:
     """Check that this host has the programs to build a cell and to run its services.
 
-    Programs are started only to read their versions. Raise MissingError if one is missing.
+    Services that only some treatments need are not included (`check_services`). Programs are
+    started only to read their versions. Raise MissingError if one is missing.
     """
     require(cell.document["requires"], cell.name)
     require_versions(cell.document["requires"], cell.document["versions"], cell.name)
     middleware = cell.middleware
     needs = (middleware.environment or {}).get("requires", [])
     require(needs, f"the environment of {middleware.name}")
-    for name, service in middleware.services.items():
+    check_services(middleware, {n: t for n, t in middleware.services.items() if "when" not in t})
+
+
+def check_services(middleware: Middleware, services: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that this host has the programs of services. Raise MissingError if one is missing."""
+    for name, service in services.items():
         require(service.get("requires", []), f"the {name} of {middleware.name}")
 
 

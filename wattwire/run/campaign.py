@@ -493,7 +493,8 @@ class CampaignRunner:
             yield CommandRun(hosts, LOOPBACK_NETWORK, study, planned, {}, deployment, [], *attempt)
             return
         middleware = next(iter(cells.values())).middleware
-        treatment, services = planned.treatment, middleware.services
+        treatment = planned.treatment
+        services = middleware.services_for(treatment.settings)
         names = {role: cell.name for role, cell in cells.items()}
         deployment = deployment_of(treatment, names, list(services), self._rig)
         with self._network(deployment, folder, payload_seed(token)) as network:

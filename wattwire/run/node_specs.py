@@ -128,13 +128,14 @@ def node_plans(
     """
     pattern = PATTERNS[str(treatment["pattern"])]
     names = {role: cell.name for role, cell in cells.items()}
-    deployment = deployment_of(treatment, names, list(middleware.services), rig)
+    services = list(middleware.services_for(treatment.settings))
+    deployment = deployment_of(treatment, names, services, rig)
     settings = middleware.effective_settings(treatment.settings)
     messages = scheduled_per_sender(treatment, plan, control)
     common = _common(treatment, plan, token, settings, messages)
     messages_max = messages + calls_beyond(treatment, messages)
     counts = pattern.counts(treatment)
-    listening = deployment.listening(middleware.listens(pattern.contract))
+    listening = deployment.listening(middleware.listens(pattern.contract, settings))
     nodes = []
     for node in deployment.nodes:
         spec = {

@@ -39,9 +39,11 @@ def level_gap(treatment: Treatment, rig: Rig) -> str | None:
     return None
 
 
-def placing_gap(treatment: Treatment, middleware: Middleware, study: Study) -> str | None:
-    """Return the reason if the middleware's processes cannot run on their hosts, else None."""
-    rig, services = study.rig, list(middleware.services)
+def placing_gap(
+    treatment: Treatment, middleware: Middleware, services: Sequence[str], study: Study
+) -> str | None:
+    """Return the reason if the nodes and `services` cannot run on their hosts, else None."""
+    rig = study.rig
     if not rig.is_from_file:
         return None
     hosts = used_hosts(treatment, services, rig)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,16 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.hosts.host import Host
-from wattwire.model.deployment import Deployment, process_of
+from wattwire.model.deployment import Deployment
 from wattwire.model.errors import WattwireError
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
-from wattwire.rig.builds import substitute
 from wattwire.run.lines import BadLineError, parse_line, printable
 from wattwire.store.files import discard
-
-SERVICE_TRIES = 3
-READY_COMMAND_S = 5.0
-"""Longest duration of a command that checks whether a service is ready."""
 
 
 class NodeEndedError(WattwireError):
@@ -228,6 +222,15 @@ class RunProcesses:
             return
         state.lines[keyword] = {**fields, "seen_ns": event.get("t_ns")}
 
+    def logs_of(self, process: str) -> list[str]:
+        """Return the text of each log of a process."""
+        host, logs = self.host_of(process), self.folder_of(process) / "logs"
+        texts = []
+        for end in ("err", "out"):
+            with contextlib.suppress(AgentError):  # the process has no such log
+                texts.append(host.read(logs / f"{process}.{end}").decode(errors="replace"))
+        return texts
+
     def describe_exit(self, process: str) -> str:
         """Return a text that describes how a process ended, with its reported reason, if any."""
         state = self.states[process]
@@ -264,101 +267,3 @@ def discard_on(host: Host, path: Path) -> None:
     """Delete what an earlier node left at this path. A far host's folder is new in each attempt."""
     if host.here and os.path.lexists(path):
         discard(path)
-
-
-def start_service(
-    processes: RunProcesses,
-    name: str,
-    table: dict[str, Any],
-    address: str,
-    token: str,
-    timeout_s: float,
-) -> list[str]:
-    """Start a service that listens on `address`, wait until it is ready, and return its endpoints.
-
-    If another process binds the port first, try another port, at most SERVICE_TRIES times.
-    """
-    problem, timed_out = "", False
-    for attempt in range(SERVICE_TRIES):
-        process = process_of(name, attempt)
-        host, out = processes.host_of(process), processes.out_of(process)
-        port_count = int(table.get("ports", 0))
-        ports = host.agent.request("ports", count=port_count)["ports"] if port_count else []
-        host.make_folder(out)
-        words = {
-            "out": str(out),
-            "token": token,
-            "address": address,
-            **{f"port{i}": str(p) for i, p in enumerate(ports)},
-        }
-        if ports:
-            words["port"] = str(ports[0])
-        for file, text in table.get("files", {}).items():
-            host.write(out / file, substitute([text], words, {})[0].encode())
-        argv = substitute(table["argv"], words, {})
-        argv[0] = host.which(argv[0]) or argv[0]
-        env = {k: substitute([v], words, {})[0] for k, v in table.get("env", {}).items()}
-        processes.spawn(process, argv, env, lines=False)
-        try:
-            _wait_service(processes, process, table.get("ready", {}), words, timeout_s)
-        except NodeEndedError as error:
-            problem = f"{error}{_tail(processes, process)}"
-            timed_out = error.timed_out
-            if timed_out:
-                break
-            continue
-        return substitute(table.get("endpoints", []), words, {})
-    raise NodeEndedError(name, f"could not be started: {problem}", timed_out)
-
-
-def _wait_service(
-    processes: RunProcesses,
-    process: str,
-    ready: dict[str, Any],
-    words: dict[str, str],
-    timeout_s: float,
-) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    while True:
-        processes.drain()
-        if processes.states[process].exit is not None:
-            raise NodeEndedError(process, processes.describe_exit(process) + " before it was ready")
-        if _serves(processes, process, ready, words):
-            return
-        if time.monotonic() > deadline_s:
-            raise NodeEndedError(process, f"was not ready within {timeout_s:g} s", timed_out=True)
-        time.sleep(0.005)  # polling period, because a bound port causes no event
-
-
-def _serves(
-    processes: RunProcesses, process: str, ready: dict[str, Any], words: dict[str, str]
-) -> bool:
-    host = processes.host_of(process)
-    if "port" in ready:
-        port = int(substitute([str(ready["port"])], words, {})[0])
-        return host.serves(words["address"], port)
-    if "line" in ready:
-        return re.search(ready["line"], "".join(_logs(processes, process))) is not None
-    if "exec" in ready:
-        argv = substitute(ready["exec"], words, {})
-        code, _ = host.command(argv, READY_COMMAND_S)
-        return code == 0
-    return True
-
-
-def _logs(processes: RunProcesses, process: str) -> list[str]:
-    """Return the text of each log of a process."""
-    host, logs = processes.host_of(process), processes.folder_of(process) / "logs"
-    texts = []
-    for end in ("err", "out"):
-        with contextlib.suppress(AgentError):  # the process has no such log
-            texts.append(host.read(logs / f"{process}.{end}").decode(errors="replace"))
-    return texts
-
-
-def _tail(processes: RunProcesses, process: str) -> str:
-    """Return the last two lines of each log of a process, as text for an error message."""
-    lines: list[str] = []
-    for text in _logs(processes, process):
-        lines += text.strip().splitlines()[-2:]
-    return f" — end of its logs: {' / '.join(lines)}" if lines else ""

@@ -14,6 +14,7 @@ from wattwire.run.node_specs import NodePlan
 from wattwire.run.processes import RunProcesses
 from wattwire.run.results import syscalls
 from wattwire.run.results.node_checks import SAME_CLOCK, PeersClock
+from wattwire.run.services import Service
 
 
 @dataclass(kw_only=True)
@@ -60,7 +61,8 @@ class RunRecord(HostRecord):
     """Records of the other hosts."""
     clock_relations: dict[str, ClockRelation] = field(default_factory=dict)
     """Host → relation of its clock to the controller's; empty without a rig."""
-    services: list[str] = field(default_factory=list)
+    services: dict[str, Service] = field(default_factory=dict)
+    """Process → service that is ready, in the order of their starts."""
     seconds: dict[str, float] = field(default_factory=dict)
     outcome: Outcome = Outcome.COMPLETED
     outcome_detail: str = ""

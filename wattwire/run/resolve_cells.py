@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from wattwire.catalog import Catalog, Cell
+from wattwire.catalog import Catalog, Cell, Middleware
 from wattwire.catalog.manifest import read_toml
 from wattwire.design import expand
 from wattwire.model.deployment import PATTERNS, Pattern
@@ -15,7 +15,7 @@ from wattwire.model.treatment import Level, Treatment
 from wattwire.model.variants import FACTOR
 from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
-from wattwire.rig.builds import NotBuiltError, check_requirements
+from wattwire.rig.builds import NotBuiltError, check_requirements, check_services
 from wattwire.run.node_specs import needs
 from wattwire.run.placing import NETWORK, check_rig, level_gap, placing_gap, used_hosts
 from wattwire.run.results.syscalls import CALLS
@@ -200,24 +200,19 @@ def _choose(
     if not candidates:
         language = server_language or treatment["language"]
         return None, f"{treatment['middleware']} has no cell in {language}"
+    settings = _settings_of(treatment, candidates[0])
     middleware_of_all = candidates[0].middleware
-    placing = placing_gap(treatment, middleware_of_all, study)
-    if placing:
+    services = middleware_of_all.services_for(settings)
+    placing = placing_gap(treatment, middleware_of_all, list(services), study)
+    if placing or (placing := _services_gap(middleware_of_all, services)):
         return None, placing
     capabilities = needs(treatment)
-    if len(used_hosts(treatment, list(middleware_of_all.services), study.rig)) > 1:
+    if len(used_hosts(treatment, list(services), study.rig)) > 1:
         capabilities.append(NETWORK)
     if server_language is not None:
         capabilities = [need for need in capabilities if need not in CLIENT_NEEDS]
     reasons: list[str] = []
     for cell in candidates:
-        try:
-            settings = cell.middleware.effective_settings(treatment.settings)
-        except UsageError as error:
-            raise UsageError(
-                f"{error} The setting is in the study's [factors], [fixed] or variants (or --set) "
-                f"and applies to every cell of the study, including {cell.name}"
-            ) from error
         gap = cell.gap(pattern.contract, capabilities, int(treatment["payload_bytes"]), settings)
         gap = gap or _reply_match_gap(treatment, cell)
         if gap is not None:
@@ -228,6 +223,28 @@ def _choose(
             return cell, None
         reasons.append(problem)
     return None, "; ".join(reasons)
+
+
+def _settings_of(treatment: Treatment, cell: Cell) -> dict[str, Level]:
+    """Return all settings of a treatment. All its cells have the same middleware."""
+    try:
+        return cell.middleware.effective_settings(treatment.settings)
+    except UsageError as error:
+        raise UsageError(
+            f"{error} The setting is in the study's [factors], [fixed] or variants (or --set) "
+            f"and applies to every cell of the study, including {cell.name}"
+        ) from error
+
+
+def _services_gap(
+    middleware: Middleware, services: Mapping[str, Mapping[str, object]]
+) -> str | None:
+    """Return the reason if this host lacks a program of the treatment's services, else None."""
+    try:
+        check_services(middleware, services)
+    except MissingError as error:
+        return str(error)
+    return None
 
 
 def _pattern_gap(treatment: Treatment, pattern: Pattern) -> str | None:

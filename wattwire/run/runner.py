@@ -32,11 +32,11 @@ from wattwire.run.processes import (
     NodeEndedError,
     RunProcesses,
     discard_on,
-    start_service,
 )
 from wattwire.run.progress import Progress
 from wattwire.run.record import HostRecord, RunRecord
 from wattwire.run.results import syscalls
+from wattwire.run.services import AFTER, BEFORE, read_counters, start_service
 from wattwire.run.shared_connections import SharedConnections
 
 GO_LEAD_NS = 50_000_000
@@ -166,6 +166,7 @@ class OneRun:
             self._window()
             crash_point("drain", self._victims())
             self._drain()
+            self._read_counters(AFTER)
         except NodeEndedError as ended:
             record.outcome = Outcome.TIMED_OUT if ended.timed_out else Outcome.DIED
             problem = ended.problem
@@ -191,6 +192,7 @@ class OneRun:
         self._start_nodes(endpoints)
         crash_point("ready", self._victims())
         self._wait_ready()
+        self._read_counters(BEFORE)
         self._baseline("silent", self._plan.baseline_s)
 
     def _enter(self, phase: str) -> None:
@@ -258,22 +260,25 @@ class OneRun:
 
     def _start_services(self) -> list[str]:
         self._enter("services")
-        endpoints: list[str] = []
         processes = self.record.processes
         for name, table in self._services.items():
-            before = set(processes.states)
-            endpoints += start_service(
+            host = processes.host_of(name).name
+            service = start_service(
                 processes,
                 name,
                 table,
-                self._network.addresses[processes.host_of(name).name],
+                self._network.addresses[host],
                 self.record.token,
                 self._plan.ready_timeout_s,
+                next((build.words for build in self._builds[host].values()), {}),
             )
-            states = processes.states
-            # A service attempt whose port was taken is also in the states, but it has ended.
-            self.record.services += [p for p in states if p not in before and not states[p].exit]
-        return endpoints
+            self.record.services[service.process] = service
+        return [endpoint for s in self.record.services.values() for endpoint in s.endpoints]
+
+    def _read_counters(self, reading: str) -> None:
+        """Read the counters of all services, outside the window and the baselines."""
+        for process, service in self.record.services.items():
+            read_counters(self.record.processes.host_of(process), service, reading)
 
     def _start_nodes(self, service_endpoints: list[str]) -> None:
         """Start the nodes. A node starts when all nodes to which it connects listen.
@@ -529,7 +534,7 @@ class OneRun:
     def _end_processes(self) -> None:
         """Stop the services, then kill all remaining processes."""
         record = self.record
-        for service in reversed(record.services):
+        for service in reversed(list(record.services)):
             if record.processes.states[service].exit is None:
                 stop = self._services[service.split(".")[0]].get("stop", "TERM")
                 agent = record.processes.agent_of(service)

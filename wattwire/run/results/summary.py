@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.design import UNSAMPLED, PlannedRun
+from wattwire.model.deployment import service_of
 from wattwire.model.hosts.clocks import ONE_CLOCK
 from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
@@ -241,6 +242,11 @@ class Collected:
         row["skipped"] = sum(
             int(s.lines["SENT"]["skipped"]) for s in states if s and "SENT" in s.lines
         )
+        row |= {
+            f"service_counter.{service_of(process)}.{name}": grown
+            for process, service in record.services.items()
+            for name, grown in service.counted.items()
+        }
         row["startup_s_max"] = _maximum_s([r.get("startup_ns") for r in ready])
         row["discovery_s_max"] = _maximum_s([r.get("discovery_ns") for r in ready])
         if not window.get("end_ns"):
@@ -444,7 +450,10 @@ class Collected:
             "cells": {n.role: n.cell.name for n in record.nodes},
             "token": record.token,
             "nodes": nodes,
-            "services": [{"process": s, "exit": states[s].exit} for s in record.services],
+            "services": [
+                {"process": process, "exit": states[process].exit, **service.to_json()}
+                for process, service in record.services.items()
+            ],
             "outcome": record.outcome.value,
             "outcome_detail": record.outcome_detail,
             "verdict": self.verdict.value,

@@ -11,7 +11,7 @@ from cryptography import x509
 from wattwire.hosts.hosts import here
 from wattwire.run.certificates import make_certificates
 from wattwire.run.network import HOST_ADDRESS
-from wattwire.run.processes import start_service
+from wattwire.run.services import start_service
 
 SERVICE = {
     "argv": ["broker", "--listen", "{address}:{port}"],
@@ -68,8 +68,8 @@ class Processes:
 
 def test_a_service_gets_the_address_of_its_host_in_command_files_and_endpoints(tmp_path):
     processes = Processes(tmp_path)
-    endpoints = start_service(processes, "broker", SERVICE, HOST_ADDRESS, "ww0", 1.0)
-    assert endpoints == [f"{HOST_ADDRESS}:4711"]
+    service = start_service(processes, "broker", SERVICE, HOST_ADDRESS, "ww0", 1.0)
+    assert service.endpoints == [f"{HOST_ADDRESS}:4711"]
     assert processes.argv == ["broker", "--listen", f"{HOST_ADDRESS}:4711"]
     (configuration,) = tmp_path.glob("out/*/broker.conf")
     assert configuration.read_text() == f"listener 4711 {HOST_ADDRESS}"

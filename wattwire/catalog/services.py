@@ -1,0 +1,85 @@
+"""Check the services of a middleware, and select those that a treatment needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wattwire.model.errors import UsageError, unknown
+from wattwire.model.treatment import Level
+
+Services = Mapping[str, dict[str, Any]]
+"""Name of a service → its table in the manifest."""
+NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+BUILT = "{environment}"
+
+
+def needed(services: Services, settings: Mapping[str, Level]) -> dict[str, dict[str, Any]]:
+    """Return the services that a treatment with these settings needs, in the manifest's order.
+
+    `settings` contains every setting of the middleware, with defaults filled in.
+    """
+    return {name: table for name, table in services.items() if _is_needed(table, settings)}
+
+
+def _is_needed(table: Mapping[str, Any], settings: Mapping[str, Level]) -> bool:
+    return all(settings.get(name) == level for name, level in _conditions(table).items())
+
+
+def _conditions(table: Mapping[str, Any]) -> Mapping[str, Level]:
+    conditions: Mapping[str, Level] = table.get("when", {}).get("settings", {})
+    return conditions
+
+
+def check_services(
+    where: str, services: Services, settings: Mapping[str, Mapping[str, Any]], has_environment: bool
+) -> None:
+    """Raise UsageError for an invalid service. `settings` are the tables of the settings."""
+    for name, table in services.items():
+        place = f"{where}: services.{name}"
+        if not NAME.fullmatch(name):
+            raise UsageError(
+                f"{place}: found the name {name!r}; allowed: letters, digits, - and _, with a "
+                "letter first"
+            )
+        for setting, level in _conditions(table).items():
+            if setting not in settings:
+                raise unknown(f"{place}.when", "setting", setting, settings)
+            _check_level(f"{place}.when.settings.{setting}", level, settings[setting])
+        if table.get("hub") and not table.get("endpoints"):
+            raise UsageError(
+                f"{place}.hub: found true without endpoints, so no node can connect to the "
+                "service. Add endpoints, or remove hub."
+            )
+        if "counters" in table and not table["counters"]:
+            raise UsageError(
+                f"{place}.counters: found []; allowed: a program and its arguments. Remove the "
+                "key if the service has no counters."
+            )
+        _check_environment(place, table, has_environment)
+
+
+def _check_level(where: str, level: Any, setting: Mapping[str, Any]) -> None:
+    allowed = setting.get("allowed")
+    if allowed is not None and level not in allowed:
+        raise UsageError(f"{where}: found {level!r}; allowed: {', '.join(map(repr, allowed))}")
+    if type(level) is not type(setting["default"]):
+        raise UsageError(f"{where}: found {level!r}; allowed: {setting['type']}")
+
+
+def _check_environment(place: str, table: Mapping[str, Any], has_environment: bool) -> None:
+    if has_environment:
+        return
+    texts: dict[str, Sequence[str]] = {
+        "argv": table.get("argv", ()),
+        "counters": table.get("counters", ()),
+        "env": tuple(table.get("env", {}).values()),
+        "files": tuple(table.get("files", {}).values()),
+    }
+    for key, values in texts.items():
+        if any(BUILT in value for value in values):
+            raise UsageError(
+                f"{place}.{key}: found {BUILT}, but the manifest has no [environment]. Add the "
+                "table, or do not use the placeholder."
+            )

@@ -1,0 +1,78 @@
+"""Tests of a middleware's services: the treatments that need them, and invalid manifests."""
+
+import pytest
+
+from wattwire.catalog import Catalog
+from wattwire.model.errors import UsageError
+
+MIDDLEWARE = """title = "M"
+[patterns.topic]
+listens = "subscriber"
+[settings.via]
+type = "string"
+default = "direct"
+allowed = ["direct", "router"]
+[settings.depth]
+type = "integer"
+default = 1
+[services.clock]
+argv = ["clock"]
+"""
+ROUTER = """[services.router]
+argv = ["router", "{address}:{port}"]
+ports = 1
+when = {settings.via = "router"}
+hub = true
+endpoints = ["{address}:{port}"]
+"""
+
+
+def middleware(root, text):
+    path = root / "middleware" / "mmm" / "middleware.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return Catalog([root]).middleware["mmm"]
+
+
+def test_a_service_is_needed_where_the_settings_match_its_condition(tmp_path):
+    known = middleware(tmp_path, MIDDLEWARE + ROUTER)
+    assert list(known.services_for({})) == ["clock"]
+    assert list(known.services_for({"via": "direct"})) == ["clock"]
+    assert list(known.services_for({"via": "router"})) == ["clock", "router"]
+
+
+def test_no_node_listens_where_all_connect_to_a_service(tmp_path):
+    known = middleware(tmp_path, MIDDLEWARE + ROUTER)
+    assert known.listens("topic") == "subscriber"
+    assert known.listens("topic", {"via": "router"}) == "none"
+    beside = middleware(tmp_path, MIDDLEWARE + ROUTER.replace("hub = true\n", ""))
+    assert beside.listens("topic", {"via": "router"}) == "subscriber"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("settings.via", "settings.vai", 'router.when: unknown setting "vai".*mean "via"'),
+        ('= "router"}', '= "bridge"}', "via: found 'bridge'; allowed: 'direct', 'router'"),
+        ('settings.via = "router"', 'settings.depth = "x"', "depth: found 'x'; allowed: integer"),
+        ('settings.via = "router"', "settings.depth = true", "found True; allowed: integer"),
+        ('settings.via = "router"', "via = 1", 'when: unknown key "via"'),
+        ('endpoints = ["{address}:{port}"]\n', "", "hub: found true without endpoints"),
+        ("hub = true", "counters = []", r"counters: found \[\]; allowed: a program"),
+        ('"{address}:{port}"]\nports', '"{environment}/x"]\nports', r"argv: found \{environment\}"),
+        ("hub = true", 'counters = ["{environment}/x"]', r"counters: found \{environment\}"),
+        ("services.router", 'services."a b"', "found the name 'a b'; allowed: letters"),
+    ],
+)
+def test_an_invalid_service_is_refused_with_key_value_and_allowed_values(
+    tmp_path, old, new, problem
+):
+    assert old in ROUTER
+    with pytest.raises(UsageError, match=problem):
+        middleware(tmp_path, MIDDLEWARE + ROUTER.replace(old, new))
+
+
+def test_a_service_may_use_the_environment_that_its_middleware_has(tmp_path):
+    text = MIDDLEWARE + ROUTER.replace("hub = true", 'counters = ["{environment}/x"]')
+    known = middleware(tmp_path, text + '[environment]\ncommands = [["true"]]\n')
+    assert known.services["router"]["counters"] == ["{environment}/x"]

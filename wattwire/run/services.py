@@ -1,0 +1,225 @@
+"""Start the service processes of a run, wait until they are ready, and read their counters."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from wattwire.hosts.host import Host
+from wattwire.model.deployment import process_of
+from wattwire.rig.agent import AgentError
+from wattwire.rig.builds import substitute
+from wattwire.run.lines import printable
+from wattwire.run.processes import NodeEndedError, RunProcesses
+
+SERVICE_TRIES = 3
+READY_COMMAND_S = 5.0
+"""Longest duration of a command that checks whether a service is ready."""
+COUNTERS_S = 10.0
+"""Longest duration of a command that reads the counters of a service."""
+COUNTER_NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+BEFORE, AFTER = "before", "after"
+"""Readings of counters: when the nodes are ready, and when they have ended."""
+
+
+@dataclass
+class Service:
+    """A service process that is ready.
+
+    - `process` is the name of its process, and `endpoints` are the entries for the nodes.
+    - `facts` are the named groups of the line that it printed when it was ready.
+    - `counters` is the command that prints its counters, with the environment `env`; () if none.
+    - `readings` maps BEFORE and AFTER to the counters by name, or to {"absent": reason}.
+    """
+
+    process: str
+    endpoints: list[str]
+    facts: dict[str, str] = field(default_factory=dict)
+    counters: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    readings: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts and readings for run.json, without empty entries."""
+        entries = {"facts": self.facts, "counters": self.readings}
+        return {name: value for name, value in entries.items() if value}
+
+    @property
+    def counted(self) -> dict[str, float]:
+        """Return how much each counter grew between the readings; {} if a reading is absent.
+
+        A counter that one reading lacks, or that fell, is not included.
+        """
+        before, after = self.readings.get(BEFORE, {}), self.readings.get(AFTER, {})
+        if "absent" in before or "absent" in after:
+            return {}
+        return {
+            name: value - before[name]
+            for name, value in after.items()
+            if name in before and value >= before[name]
+        }
+
+
+def start_service(
+    processes: RunProcesses,
+    name: str,
+    table: dict[str, Any],
+    address: str,
+    token: str,
+    timeout_s: float,
+    built: Mapping[str, str] | None = None,
+) -> Service:
+    """Start a service that listens on `address`, and wait until it is ready.
+
+    `built` are the placeholders of the middleware's build on the service's host. If another
+    process binds the port first, try another port, at most SERVICE_TRIES times.
+    """
+    problem, timed_out = "", False
+    for attempt in range(SERVICE_TRIES):
+        process = process_of(name, attempt)
+        host, out = processes.host_of(process), processes.out_of(process)
+        port_count = int(table.get("ports", 0))
+        ports = host.agent.request("ports", count=port_count)["ports"] if port_count else []
+        host.make_folder(out)
+        words = {
+            **(built or {}),
+            "out": str(out),
+            "token": token,
+            "address": address,
+            **{f"port{i}": str(p) for i, p in enumerate(ports)},
+        }
+        if ports:
+            words["port"] = str(ports[0])
+        for file, text in table.get("files", {}).items():
+            host.write(out / file, substitute([text], words, {})[0].encode())
+        argv = substitute(table["argv"], words, {})
+        argv[0] = host.which(argv[0]) or argv[0]
+        env = {k: substitute([v], words, {})[0] for k, v in table.get("env", {}).items()}
+        processes.spawn(process, argv, env, lines=False)
+        try:
+            facts = _wait_ready(processes, process, table.get("ready", {}), words, timeout_s)
+        except NodeEndedError as error:
+            problem = f"{error}{_tail(processes, process)}"
+            timed_out = error.timed_out
+            if timed_out:
+                break
+            continue
+        endpoints = substitute(table.get("endpoints", []), words, {})
+        counters = tuple(substitute(table.get("counters", []), words, {}))
+        return Service(process, endpoints, facts, counters, env)
+    raise NodeEndedError(name, f"could not be started: {problem}", timed_out)
+
+
+def _wait_ready(
+    processes: RunProcesses,
+    process: str,
+    ready: dict[str, Any],
+    words: dict[str, str],
+    timeout_s: float,
+) -> dict[str, str]:
+    """Wait until every condition of `ready` holds; return the named groups of `ready.line`."""
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        processes.drain()
+        if processes.states[process].exit is not None:
+            raise NodeEndedError(process, processes.describe_exit(process) + " before it was ready")
+        facts = _serves(processes, process, ready, words)
+        if facts is not None:
+            return facts
+        if time.monotonic() > deadline_s:
+            raise NodeEndedError(process, f"was not ready within {timeout_s:g} s", timed_out=True)
+        time.sleep(0.005)  # polling period, because a bound port causes no event
+
+
+def _serves(
+    processes: RunProcesses, process: str, ready: dict[str, Any], words: dict[str, str]
+) -> dict[str, str] | None:
+    """Return the named groups of `ready.line` if every condition holds, else None."""
+    host, facts = processes.host_of(process), {}
+    if "line" in ready:
+        line = re.search(ready["line"], "".join(processes.logs_of(process)), re.MULTILINE)
+        if line is None:
+            return None
+        facts = {name: text for name, text in line.groupdict().items() if text is not None}
+    if "port" in ready:
+        port = int(substitute([str(ready["port"])], words, {})[0])
+        if not host.serves(words["address"], port):
+            return None
+    if "exec" in ready:
+        code, _ = host.command(substitute(ready["exec"], words, {}), READY_COMMAND_S)
+        if code != 0:
+            return None
+    return facts
+
+
+def _tail(processes: RunProcesses, process: str) -> str:
+    """Return the last two lines of each log of a process, as text for an error message."""
+    lines: list[str] = []
+    for text in processes.logs_of(process):
+        lines += text.strip().splitlines()[-2:]
+    return f" — end of its logs: {' / '.join(lines)}" if lines else ""
+
+
+def read_counters(host: Host, service: Service, reading: str) -> None:
+    """Store a reading of a service's counters, or the reason why there is none.
+
+    The counters describe a run but do not change its verdict.
+    """
+    if not service.counters:
+        return
+    try:
+        code, output = host.command(service.counters, COUNTERS_S, service.env)
+    except AgentError as error:
+        service.readings[reading] = {"absent": printable(str(error))}
+        return
+    try:
+        if code != 0:
+            raise ValueError(f"the command ended with code {code}: {output.strip()[-200:]}")
+        service.readings[reading] = dict(parse_counters(output))
+    except ValueError as error:
+        service.readings[reading] = {"absent": printable(str(error))}
+
+
+def parse_counters(output: str) -> dict[str, float]:
+    """Return the counters in the output of a command.
+
+    The last line is a JSON object, or every line is a name and a number. Raises ValueError with
+    the first entry that is no counter.
+    """
+    lines = output.strip().splitlines()
+    if not lines:
+        raise ValueError("the command printed no counter; allowed: a JSON object, or NAME NUMBER")
+    if lines[-1].lstrip().startswith("{"):
+        try:
+            entries = list(json.loads(lines[-1]).items())
+        except ValueError as error:
+            raise ValueError(f"the last line is no JSON object: {error}") from error
+    else:
+        entries = [(name, _number(text)) for name, _, text in map(_split, lines)]
+    for name, value in entries:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not COUNTER_NAME.fullmatch(name) or not is_number or not isfinite(value) or value < 0:
+            raise ValueError(
+                f"found the counter {name!r} = {value!r}; allowed: a name of letters, digits, - "
+                "and _, and a number of at least 0"
+            )
+    return dict(entries)
+
+
+def _split(line: str) -> tuple[str, str, str]:
+    return line.strip().rpartition(" ")
+
+
+def _number(text: str) -> Any:
+    """Return the text as a number, or unchanged."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

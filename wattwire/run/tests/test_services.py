@@ -1,0 +1,151 @@
+"""Test the services of a run: their readiness, their facts and their counters."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+
+import pytest
+
+from wattwire.catalog import Catalog, home
+from wattwire.hosts.hosts import here
+from wattwire.model.deployment import HOST, Deployment
+from wattwire.model.study import parse_study
+from wattwire.rig import AgentClient
+from wattwire.run import prepare
+from wattwire.run.network import HOST_ADDRESS
+from wattwire.run.processes import NodeEndedError, RunProcesses
+from wattwire.run.services import (
+    AFTER,
+    BEFORE,
+    Service,
+    parse_counters,
+    read_counters,
+    start_service,
+)
+
+BROKER = """
+import os, socket, sys
+print("broker 2.1 of", sys.argv[1], flush=True)
+listener = socket.create_server((sys.argv[2], int(sys.argv[3])))
+while True:
+    listener.accept()
+"""
+LINE = r"^(?P<program>\w+) (?P<version>[\d.]+) of"
+
+
+@pytest.fixture
+def processes(tmp_path):
+    with contextlib.closing(AgentClient(tmp_path / "agent")) as agent:
+        (tmp_path / "run" / "logs").mkdir(parents=True)
+        started = RunProcesses({HOST: here(agent)}, Deployment(()), "wwt0", tmp_path / "run")
+        try:
+            yield started
+        finally:
+            started.end_all()
+
+
+PLACED = """
+[patterns.topic]
+[settings.via]
+type = "string"
+default = "direct"
+allowed = ["direct", "router"]
+[services.router]
+argv = ["no-such-router"]
+requires = ["no-such-router"]
+when = {settings.via = "router"}
+"""
+
+
+def test_a_missing_program_skips_only_the_treatments_that_need_its_service(tmp_path):
+    folder = tmp_path / "middleware" / "routed"
+    (folder / "python").mkdir(parents=True)
+    (folder / "middleware.toml").write_text(PLACED)
+    node = 'patterns = ["topic"]\n'
+    node += 'capabilities = ["encoding.bytes", "pacing.kit", "loop.open"]\n'
+    (folder / "python" / "node.toml").write_text(node)
+    document = {
+        "factors": {"settings.via": ["direct", "router"]},
+        "fixed": {"cell": "routed/python", "pattern": "topic", "rate_hz": 10},
+    }
+    prepared = prepare(parse_study("s", document, "s.toml"), Catalog([tmp_path, home()]), None)
+    assert [treatment.settings["via"] for treatment in prepared.treatments] == ["direct"]
+    ((skipped, reason),) = prepared.skipped
+    assert skipped.settings["via"] == "router"
+    assert "the router of routed: no-such-router is not on PATH" in reason
+
+
+def started(processes, ready, argv=("{port}",), **table):
+    script = {"files": {"broker.py": BROKER}, "ports": 1, "ready": ready}
+    command = [sys.executable, "{out}/broker.py", "{environment}", "{address}", *argv]
+    built = {"environment": "BUILT", "python": sys.executable}
+    whole = {"argv": command, "endpoints": ["{address}:{port}"], **script, **table}
+    return start_service(processes, "broker", whole, HOST_ADDRESS, "wwt0", 30.0, built)
+
+
+def test_every_condition_holds_when_a_service_is_ready_and_its_line_gives_facts(processes):
+    service = started(processes, {"line": LINE, "port": "{port}"})
+    assert service.facts == {"program": "broker", "version": "2.1"}
+    _, port = service.endpoints[0].split(":")
+    assert processes.host_of("broker").serves(HOST_ADDRESS, int(port))
+    assert any("of BUILT" in text for text in processes.logs_of("broker"))
+
+
+def test_a_service_that_prints_its_line_but_opens_no_port_is_not_ready(processes):
+    with pytest.raises(NodeEndedError, match="ended with code 1 before it was ready"):
+        started(processes, {"line": LINE, "port": "{port}"}, argv=("no-port",))
+
+
+COUNTING = "import sys; print('{\"taken\": %s}' % sys.argv[1])"
+
+
+@pytest.mark.parametrize(
+    ("command", "reading"),
+    [
+        ([sys.executable, "-c", COUNTING, "7"], {"taken": 7}),
+        ([sys.executable, "-c", "print('a_b 3'); print('c 1.5')"], {"a_b": 3, "c": 1.5}),
+    ],
+)
+def test_counters_are_what_their_command_prints(processes, command, reading):
+    service = Service("broker", [], counters=tuple(command))
+    read_counters(processes.host_of("broker"), service, BEFORE)
+    assert service.readings == {BEFORE: reading}
+
+
+def test_a_command_that_fails_leaves_a_reason_and_no_counters(processes):
+    host = processes.host_of("broker")
+    failing = (sys.executable, "-c", "raise SystemExit('no broker')")
+    service = Service("broker", [], counters=failing)
+    read_counters(host, service, BEFORE)
+    assert service.readings[BEFORE]["absent"] == "the command ended with code 1: no broker"
+    service.counters = ("/no/such/program",)
+    read_counters(host, service, AFTER)
+    assert "/no/such/program" in service.readings[AFTER]["absent"]
+    assert service.counted == {}
+    assert json.loads(json.dumps(service.to_json()))["counters"] == service.readings
+
+
+def test_the_growth_of_a_counter_needs_both_readings_and_no_reset():
+    readings = {BEFORE: {"a": 5, "b": 9, "c": 1}, AFTER: {"a": 12, "b": 2, "d": 4}}
+    assert Service("broker", [], readings=readings).counted == {"a": 7}
+    assert Service("broker", [], readings={BEFORE: {"a": 5}}).counted == {}
+
+
+@pytest.mark.parametrize(
+    ("output", "problem"),
+    [
+        ("", "printed no counter"),
+        ("{'a': 1}", "the last line is no JSON object"),
+        ('{"a": "x"}', "found the counter 'a' = 'x'; allowed"),
+        ('{"a": true}', "found the counter 'a' = True; allowed"),
+        ('{"a.b": 1}', "found the counter 'a.b' = 1; allowed"),
+        ('{"a": -1}', "found the counter 'a' = -1; allowed"),
+        ("a 1\nbroker started", "found the counter 'broker' = 'started'; allowed"),
+        ("a nan", "found the counter 'a' = nan; allowed"),
+    ],
+)
+def test_output_that_is_no_counter_is_refused_with_the_entry(output, problem):
+    with pytest.raises(ValueError, match=problem):
+        parse_counters(output)
