@@ -328,13 +328,16 @@ class Catalog:
     def cells_like(self, names: Sequence[str]) -> list[Cell]:
         """Return the cells that match names, paths (middleware/NAME/CELL) or patterns.
 
-        Without names, return all cells. Raises UsageError for an unknown name.
+        The name of a middleware matches all of its cells. Without names, return all cells. Raises
+        UsageError for an unknown name.
         """
         chosen: dict[str, None] = {} if names else dict.fromkeys(self.cells)
         for name in names:
             cell_name = "/".join(Path(name).parts[-2:])
             # A pattern without matches is probably a typo. `cell` then raises UsageError.
-            chosen |= dict.fromkeys(fnmatch.filter(self.cells, cell_name) or [cell_name])
+            matches = fnmatch.filter(self.cells, cell_name)
+            matches = matches or fnmatch.filter(self.cells, f"{cell_name}/*")
+            chosen |= dict.fromkeys(matches or [cell_name])
         return [self.cell(name) for name in chosen]
 
     def of_variant(self, name: str, root: str) -> Catalog:

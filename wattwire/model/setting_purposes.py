@@ -9,6 +9,7 @@ SEND_BUFFER_BYTES = "send_buffer_bytes"
 RECEIVE_BUFFER_BYTES = "receive_buffer_bytes"
 FRAGMENT_BYTES = "fragment_bytes"
 TLS = "tls"
+REPLY_WAIT = "reply_wait"
 
 SETTING_PURPOSES: dict[str, str] = {
     NAGLE_OFF: "boolean",
@@ -18,6 +19,7 @@ SETTING_PURPOSES: dict[str, str] = {
     RECEIVE_BUFFER_BYTES: "integer",
     FRAGMENT_BYTES: "integer",
     TLS: "boolean",
+    REPLY_WAIT: "string",
 }
 """Purpose → the type of settings with this purpose. docs/manifests.md defines the purposes."""
 

@@ -80,6 +80,8 @@ class Core {
   Names strings(std::string_view key) const { return spec_.strings(key); }
   std::vector<int64_t> integers(std::string_view key) const { return spec_.integers(key); }
   const Spec& spec() const { return spec_; }
+  // Returns the node's output folder, for libraries that write files.
+  const std::string& out() const { return out_; }
   const std::string& encoding() const { return string("payload.encoding"); }
   bool text() const { return encoding() == "text"; }
   bool carries_seq() const { return payload_.carries_seq; }

@@ -1,0 +1,33 @@
+"""Fixtures: a cell of ROS 1, and a master that runs during the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contract.conformance.cell import CellUnderTest
+from wattwire.catalog import Catalog
+from wattwire.cli.conformance import _suite, under_test
+from wattwire.model.errors import MissingError
+from wattwire.rig import AgentClient, Builder
+
+
+@pytest.fixture
+def cell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CellUnderTest]:
+    agent = AgentClient(tmp_path / "agent")
+    try:
+        build = Builder(agent).cell(Catalog().cell(request.param))
+        yield under_test(_suite(), build, agent, tmp_path)
+    except MissingError as reason:
+        pytest.skip(str(reason))
+    finally:
+        agent.close()
+
+
+@pytest.fixture
+def master(cell: CellUnderTest) -> Iterator[str]:
+    """Yield the endpoint of a running master."""
+    with cell.service() as endpoints:
+        yield endpoints[0]
