@@ -13,6 +13,7 @@ Services = Mapping[str, dict[str, Any]]
 """Name of a service → its table in the manifest."""
 NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 BUILT = "{environment}"
+SETTING = re.compile(r"\{settings\.([^{}]*)\}")
 
 
 def needed(services: Services, settings: Mapping[str, Level]) -> dict[str, dict[str, Any]]:
@@ -57,7 +58,7 @@ def check_services(
                 f"{place}.counters: found []; allowed: a program and its arguments. Remove the "
                 "key if the service has no counters."
             )
-        _check_environment(place, table, has_environment)
+        _check_placeholders(place, table, settings, has_environment)
 
 
 def _check_level(where: str, level: Any, setting: Mapping[str, Any]) -> None:
@@ -68,18 +69,35 @@ def _check_level(where: str, level: Any, setting: Mapping[str, Any]) -> None:
         raise UsageError(f"{where}: found {level!r}; allowed: {setting['type']}")
 
 
-def _check_environment(place: str, table: Mapping[str, Any], has_environment: bool) -> None:
-    if has_environment:
-        return
+def _check_placeholders(
+    place: str,
+    table: Mapping[str, Any],
+    settings: Mapping[str, Mapping[str, Any]],
+    has_environment: bool,
+) -> None:
     texts: dict[str, Sequence[str]] = {
         "argv": table.get("argv", ()),
         "counters": table.get("counters", ()),
+        "endpoints": table.get("endpoints", ()),
         "env": tuple(table.get("env", {}).values()),
         "files": tuple(table.get("files", {}).values()),
     }
     for key, values in texts.items():
-        if any(BUILT in value for value in values):
+        for name in SETTING.findall("\n".join(values)):
+            if name not in settings:
+                raise unknown(f"{place}.{key}", "setting", name, settings)
+        if not has_environment and any(BUILT in value for value in values):
             raise UsageError(
                 f"{place}.{key}: found {BUILT}, but the manifest has no [environment]. Add the "
                 "table, or do not use the placeholder."
             )
+
+
+def setting_words(settings: Mapping[str, Level]) -> dict[str, str]:
+    """Return the placeholders of settings, such as "settings.depth" → "10"."""
+    return {f"settings.{name}": _word(level) for name, level in settings.items()}
+
+
+def _word(level: Level) -> str:
+    """Return a level as text. Booleans are true and false, as in TOML and most configurations."""
+    return str(level).lower() if isinstance(level, bool) else str(level)

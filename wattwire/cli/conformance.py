@@ -16,6 +16,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
+from wattwire.catalog.services import setting_words
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.round_trips import bare_round_trip_ns, cell_round_trip_ns, measured_cost
 from wattwire.cli.screen import make_progress
@@ -309,10 +310,17 @@ def _service(
         (run_folder / "logs").mkdir(parents=True)
         processes = RunProcesses({HOST: here(agent)}, Deployment(()), token, run_folder)
         endpoints: list[str] = []
+        settings = setting_words(cell.middleware.effective_settings({}))
         try:
             for name, table in cell.middleware.services_for({}).items():
                 service = start_service(
-                    processes, name, table, HOST_ADDRESS, token, SERVICE_TIMEOUT_S, words
+                    processes,
+                    name,
+                    table,
+                    HOST_ADDRESS,
+                    token,
+                    SERVICE_TIMEOUT_S,
+                    {**words, **settings},
                 )
                 endpoints += service.endpoints
             yield endpoints

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from wattwire.catalog import Middleware
 from wattwire.model.deployment import PATTERNS, hosts_of_roles, hosts_of_services
@@ -46,6 +47,9 @@ def placing_gap(
     rig = study.rig
     if not rig.is_from_file:
         return None
+    same = _same_placement(treatment, services, study)
+    if same:
+        return f"placement {treatment['placement']} has the same hosts as placement {same}"
     hosts = used_hosts(treatment, services, rig)
     if None in hosts:
         missing = ", ".join(_without_host(treatment, services, rig))
@@ -58,12 +62,37 @@ def placing_gap(
     return _network_gap(treatment, [host for host in hosts if host], middleware, rig)
 
 
+def _same_placement(treatment: Treatment, services: Sequence[str], study: Study) -> str | None:
+    """Return the study's first placement that puts all processes on the same hosts, if earlier.
+
+    For example, placements that differ only in relays are the same for a pattern without relays.
+    """
+    own = treatment.get("placement")
+    levels = [
+        level for level in study.factors.get("placement", ()) if level in study.rig.placements
+    ]
+    placed = _hosts_by_process(treatment, services, study.rig)
+    for level in levels[: levels.index(own)] if own in levels else ():
+        levels_of_other = {**dict(treatment.levels), "placement": level}
+        other = replace(treatment, levels=tuple(levels_of_other.items()))
+        if _hosts_by_process(other, services, study.rig) == placed:
+            return str(level)
+    return None
+
+
+def _hosts_by_process(
+    treatment: Treatment, services: Sequence[str], rig: Rig
+) -> dict[str, str | None]:
+    """Return role or service → host, without roles that have no node."""
+    counts = PATTERNS[str(treatment["pattern"])].counts(treatment)
+    roles = hosts_of_roles(treatment, rig)
+    present = {role: host for role, host in roles.items() if counts[role]}
+    return {**present, **hosts_of_services(treatment, services, rig)}
+
+
 def used_hosts(treatment: Treatment, services: Sequence[str], rig: Rig) -> list[str | None]:
     """Return the distinct hosts of a treatment's nodes and services; None for a missing host."""
-    roles = hosts_of_roles(treatment, rig)
-    counts = PATTERNS[str(treatment["pattern"])].counts(treatment)
-    present = [host for role, host in roles.items() if counts[role]]
-    return list(dict.fromkeys((*present, *hosts_of_services(treatment, services, rig).values())))
+    return list(dict.fromkeys(_hosts_by_process(treatment, services, rig).values()))
 
 
 def _without_host(treatment: Treatment, services: Sequence[str], rig: Rig) -> Iterator[str]:

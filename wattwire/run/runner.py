@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from wattwire.catalog.services import setting_words
 from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.hosts.clocks import relate_again
 from wattwire.hosts.host import Host, in_parallel
@@ -270,13 +271,22 @@ class OneRun:
                 self._network.addresses[host],
                 self.record.token,
                 self._plan.ready_timeout_s,
-                next((build.words for build in self._builds[host].values()), {}),
+                self._service_words(host),
             )
             self.record.services[service.process] = service
         return [endpoint for s in self.record.services.values() for endpoint in s.endpoints]
 
+    def _service_words(self, host: str) -> dict[str, str]:
+        """Return the placeholders of services that all of them have on a host."""
+        node = self.record.nodes[0]
+        built = self._builds[host][node.cell.known_as].words
+        settings = node.cell.middleware.effective_settings(self._treatment.settings)
+        return {**built, **setting_words(settings)}
+
     def _read_counters(self, reading: str) -> None:
         """Read the counters of all services, outside the window and the baselines."""
+        if any(service.counters for service in self.record.services.values()):
+            self._enter(f"counters {reading}")
         for process, service in self.record.services.items():
             read_counters(self.record.processes.host_of(process), service, reading)
 

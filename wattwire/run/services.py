@@ -72,12 +72,13 @@ def start_service(
     address: str,
     token: str,
     timeout_s: float,
-    built: Mapping[str, str] | None = None,
+    common: Mapping[str, str] | None = None,
 ) -> Service:
     """Start a service that listens on `address`, and wait until it is ready.
 
-    `built` are the placeholders of the middleware's build on the service's host. If another
-    process binds the port first, try another port, at most SERVICE_TRIES times.
+    `common` are the placeholders of the middleware's build on the service's host and of the
+    settings. If another process binds the port first, try another port, at most SERVICE_TRIES
+    times.
     """
     problem, timed_out = "", False
     for attempt in range(SERVICE_TRIES):
@@ -87,7 +88,7 @@ def start_service(
         ports = host.agent.request("ports", count=port_count)["ports"] if port_count else []
         host.make_folder(out)
         words = {
-            **(built or {}),
+            **(common or {}),
             "out": str(out),
             "token": token,
             "address": address,
@@ -151,7 +152,10 @@ def _serves(
         if not host.serves(words["address"], port):
             return None
     if "exec" in ready:
-        code, _ = host.command(substitute(ready["exec"], words, {}), READY_COMMAND_S)
+        try:
+            code, _ = host.command(substitute(ready["exec"], words, {}), READY_COMMAND_S)
+        except AgentError:  # the command did not start or did not end in time
+            return None
         if code != 0:
             return None
     return facts

@@ -31,14 +31,16 @@ inline const std::string& interface_of(const wattwire::Kit& kit) {
   return setting.empty() ? kit.string("host.interface") : setting;
 }
 
-// Returns a configuration with one interface, no multicast, and a tag that isolates the run.
+// Returns a configuration with one interface, multicast as set, and a tag that isolates the run.
 inline std::string configuration(const wattwire::Kit& kit) {
   std::string peers;
   for (const auto& peer : kit.strings("peers.addresses"))
     peers += "<Peer Address=" + quoted_xml(peer) + "/>";
+  const std::string multicast = kit.boolean("settings.multicast") ? "true" : "false";
   return "<CycloneDDS><Domain Id=\"any\"><General><Interfaces><NetworkInterface name=" +
          quoted_xml(interface_of(kit)) +
-         "/></Interfaces><AllowMulticast>false</AllowMulticast></General><Discovery><Tag>" +
+         "/></Interfaces><AllowMulticast>" + multicast +
+         "</AllowMulticast></General><Discovery><Tag>" +
          kit.string("run") +
          "</Tag><ParticipantIndex>auto</ParticipantIndex>"
          "<MaxAutoParticipantIndex>99</MaxAutoParticipantIndex>"

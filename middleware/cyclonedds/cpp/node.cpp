@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
                    {"history", Type::kString},
                    {"depth", Type::kInteger},
                    {"interface", Type::kString},
+                   {"multicast", Type::kBoolean},
                    {"domain", Type::kInteger}};
   cell.capabilities = {"encoding.bytes", "encoding.text", "encoding.record", "pacing.kit",
                        "loop.open",      "loop.closed",   "reply.echo",      "reply.ack",

@@ -91,7 +91,8 @@ class Participant {
     ready.effective["interface"] = interface_of(kit_);
     ready.effective["domain"] = int64_t{domain_};
     ready.effective["transport"] = std::string("udp/ipv4");
-    ready.effective["multicast"] = false;
+    ready.effective["multicast"] =
+        kit_.boolean("settings.multicast") && has_joined(interface_of(kit_));
     ready.guarantee = {reliable && all ? "reliable" : "best_effort", "per_sender",
                        !all       ? "drop_oldest"
                        : reliable ? "block"

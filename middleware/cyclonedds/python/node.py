@@ -20,6 +20,7 @@ if __name__ == "__main__":
             "history": str,
             "depth": int,
             "interface": str,
+            "multicast": bool,
             "domain": int,
         },
         capabilities=(

@@ -27,13 +27,13 @@ from cyclonedds.domain import Domain, DomainParticipant  # noqa: E402
 from cyclonedds.pub import DataWriter  # noqa: E402
 from cyclonedds.sub import DataReader  # noqa: E402
 from cyclonedds.topic import Topic  # noqa: E402
-from interface import stay_on  # noqa: E402
+from interface import has_joined, stay_on  # noqa: E402
 from wattwire_kit import Kit, MiddlewareFailed, SendFailed  # noqa: E402
 
-# One interface, no multicast, and the run's own tag, which hides participants with other tags.
+# One interface, multicast as set, and the run's own tag, which hides participants with other tags.
 CONFIGURATION = """<CycloneDDS><Domain Id="any">
 <General><Interfaces><NetworkInterface name={interface}/></Interfaces>
-<AllowMulticast>false</AllowMulticast></General>
+<AllowMulticast>{multicast}</AllowMulticast></General>
 <Discovery><Tag>{tag}</Tag><ParticipantIndex>auto</ParticipantIndex>
 <MaxAutoParticipantIndex>99</MaxAutoParticipantIndex>
 <Peers>{peers}</Peers></Discovery>
@@ -54,7 +54,10 @@ class Participant:
         interface = kit.setting("interface") or kit.spec["host.interface"]
         peers = [f"<Peer Address={quoteattr(peer)}/>" for peer in kit.spec["peers.addresses"]]
         configuration = CONFIGURATION.format(
-            interface=quoteattr(interface), tag=kit.spec["run"], peers="".join(peers)
+            interface=quoteattr(interface),
+            multicast=str(kit.setting("multicast")).lower(),
+            tag=kit.spec["run"],
+            peers="".join(peers),
         )
         try:
             self._domain = Domain(self.domain, configuration)  # exists while it is referenced
@@ -133,7 +136,7 @@ class Participant:
                 "interface": self._interface,
                 "domain": entity.get_domain_id(),
                 "transport": "udp/ipv4",
-                "multicast": False,
+                "multicast": self.kit.setting("multicast") and has_joined(self._interface),
             },
             guarantee=(
                 "reliable" if reliable and keeps_all else "best_effort",

@@ -15,7 +15,7 @@ if __name__ == "__main__":
             "relay": "pipeline:relay",
             "sink": "topic:subscribe",
         },
-        settings={"qos": int, "tcp_nodelay": bool},
+        settings={"qos": int, "tcp_nodelay": bool, "broker_tcp_nodelay": bool},
         capabilities=(
             "encoding.bytes",
             "encoding.text",

@@ -15,7 +15,7 @@ def configuration(kit: Kit, listen: list[str], connect: list[str]) -> zenoh.Conf
     config = zenoh.Config()
     is_shared = kit.spec["payload.bytes"] >= json.loads(config.get_json(SHARED_BYTES_MIN))
     for key, value in {
-        "mode": "peer",
+        "mode": "client" if is_routed(kit) else "peer",
         "listen/endpoints": listen,
         "connect/endpoints": connect,
         "connect/timeout_ms": kit.spec["ready_timeout_ms"],
@@ -30,6 +30,11 @@ def configuration(kit: Kit, listen: list[str], connect: list[str]) -> zenoh.Conf
     }.items():
         config.insert_json5(key, json.dumps(value))
     return config
+
+
+def is_routed(kit: Kit) -> bool:
+    """Return whether all nodes are clients of a router, which is then their only endpoint."""
+    return bool(kit.setting("via") == "router")
 
 
 def free_port(host: str, transport: str) -> int:

@@ -16,6 +16,7 @@ if __name__ == "__main__":
             "sink": "topic:subscribe",
         },
         settings={
+            "via": str,
             "transport": str,
             "shared_memory": bool,
             "batching": bool,

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 import zenoh
-from configuration import SHARED_BYTES_MIN, configuration, free_port
+from configuration import SHARED_BYTES_MIN, configuration, free_port, is_routed
 from segments import remove_own
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed
 
@@ -26,8 +26,11 @@ class Session:
         self.created_ns = kit.now()
         self._tokens: set[str] = set()
         self._kept: list[Any] = []  # declarations exist while they are referenced
-        endpoints = self._endpoints() if connects else []
-        self.zenoh = self._listen(endpoints) if listens else self._connect(endpoints)
+        is_client = is_routed(kit)
+        endpoints = self._endpoints() if connects or is_client else []
+        self.zenoh = (
+            self._listen(endpoints) if listens and not is_client else self._connect(endpoints)
+        )
 
     def _open(self, listen: list[str], connect: list[str]) -> Any:
         self._config = configuration(self.kit, listen, connect)
@@ -106,6 +109,7 @@ class Session:
         transport = links[0].dst.partition("/")[0] if links else self.kit.setting("transport")
         config = self._config
         effective = {
+            "via": "router" if routers(self.zenoh) else "direct",
             "transport": transport,
             "congestion_control": "block" if blocks else "drop",
             "reliability": reliability,
@@ -133,6 +137,11 @@ class Session:
     def close(self) -> None:
         self.zenoh.close()
         remove_own()
+
+
+def routers(session: zenoh.Session) -> int:
+    """Return the number of routers to which a session is connected."""
+    return sum(t.whatami == zenoh.WhatAmI.ROUTER for t in session.info.transports())
 
 
 def with_session(

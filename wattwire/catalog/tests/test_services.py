@@ -3,6 +3,7 @@
 import pytest
 
 from wattwire.catalog import Catalog
+from wattwire.catalog.services import setting_words
 from wattwire.model.errors import UsageError
 
 MIDDLEWARE = """title = "M"
@@ -58,6 +59,7 @@ def test_no_node_listens_where_all_connect_to_a_service(tmp_path):
         ('settings.via = "router"', "settings.depth = true", "found True; allowed: integer"),
         ('settings.via = "router"', "via = 1", 'when: unknown key "via"'),
         ('endpoints = ["{address}:{port}"]\n', "", "hub: found true without endpoints"),
+        ("hub = true", 'files = {f = "{settings.vai}"}', 'files: unknown setting "vai"'),
         ("hub = true", "counters = []", r"counters: found \[\]; allowed: a program"),
         ('"{address}:{port}"]\nports', '"{environment}/x"]\nports', r"argv: found \{environment\}"),
         ("hub = true", 'counters = ["{environment}/x"]', r"counters: found \{environment\}"),
@@ -70,6 +72,11 @@ def test_an_invalid_service_is_refused_with_key_value_and_allowed_values(
     assert old in ROUTER
     with pytest.raises(UsageError, match=problem):
         middleware(tmp_path, MIDDLEWARE + ROUTER.replace(old, new))
+
+
+def test_settings_are_words_of_services_as_toml_writes_them():
+    words = setting_words({"via": "router", "nodelay": True, "depth": 3})
+    assert words == {"settings.via": "router", "settings.nodelay": "true", "settings.depth": "3"}
 
 
 def test_a_service_may_use_the_environment_that_its_middleware_has(tmp_path):

@@ -59,7 +59,7 @@ def test_each_is_all_names_of_the_rig_in_either_table() -> None:
     names = tuple(RIG.networks)
     assert study(network="each").factors == {"network": names}
     changed = study(fixed={"placement": "each"}, network="each")
-    assert changed.factors == {"network": names, "placement": ("apart", "together")}
+    assert changed.factors == {"network": names, "placement": tuple(RIG.placements)}
     assert study(None, network="each").factors == {"network": ("each",)}
     without = {"hosts": RIG.document["hosts"], "placements": RIG.document["placements"]}
     with pytest.raises(UsageError, match='network: found "each", but the rig has no network'):
@@ -76,7 +76,7 @@ def test_a_study_that_names_none_has_the_first_placement_and_a_network_that_join
 
 
 def test_levels_that_the_rig_cannot_measure_are_skipped_with_the_reason() -> None:
-    assert reasons(study(network=["native", "moon"], placement="each")) == {
+    assert reasons(study(network=["native", "moon"], placement=["apart", "together"])) == {
         "network=native placement=apart": "",
         "network=native placement=together": "",
         "network=moon placement=apart":
@@ -95,6 +95,36 @@ def test_levels_that_the_rig_cannot_measure_are_skipped_with_the_reason() -> Non
         "placement=across": "network left does not join d",
         "placement=part": "placement part names no host for pong",
     }
+
+
+def test_placements_that_differ_only_for_absent_processes_are_measured_once() -> None:
+    same = "has the same hosts as placement"
+    assert reasons(study(placement="each")) == {
+        "placement=apart": "",
+        "placement=together": "",
+        "placement=round-trip": f"placement round-trip {same} together",
+        "placement=round-trip-broker-on-robot":
+            f"placement round-trip-broker-on-robot {same} together",
+    }  # fmt: skip
+    chain = {"pattern": "pipeline", "nodes": 3, "placement": "each"}
+    assert list(reasons(study(fixed=chain)).values()) == [
+        "", "", "", f"placement round-trip-broker-on-robot {same} round-trip",
+    ]  # fmt: skip
+    assert list(reasons(study(fixed={**chain, "cell": "mqtt/python"})).values()) == [""] * 4
+
+
+def test_one_clock_times_a_round_trip_over_a_relay() -> None:
+    chain = {"pattern": "pipeline", "nodes": 3, "placement": "round-trip", "cell": "mqtt/python"}
+    of = study(fixed=chain)
+    cells = dict.fromkeys(("source", "relay", "sink"), CATALOG.cell("mqtt/python"))
+    (treatment,) = (treatment for treatment, _ in expand(of))
+    middleware = cells["source"].middleware
+    deployment, _ = node_plans(
+        treatment, Plan(), cells, middleware, "abcd", "", of.rig, ADDRESSES, INTERFACES
+    )
+    placed = {process.name: process.host for process in deployment.processes}
+    broker = next(iter(middleware.services))
+    assert placed == {"source-0": "robot", "relay-0": "edge", "sink-0": "robot", broker: "cloud"}
 
 
 def test_cells_of_one_host_and_cells_without_the_capability_are_skipped() -> None:

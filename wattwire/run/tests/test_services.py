@@ -79,10 +79,16 @@ def test_a_missing_program_skips_only_the_treatments_that_need_its_service(tmp_p
 
 def started(processes, ready, argv=("{port}",), **table):
     script = {"files": {"broker.py": BROKER}, "ports": 1, "ready": ready}
-    command = [sys.executable, "{out}/broker.py", "{environment}", "{address}", *argv]
-    built = {"environment": "BUILT", "python": sys.executable}
+    command = [
+        sys.executable,
+        "{out}/broker.py",
+        "{environment}-{settings.qos}",
+        "{address}",
+        *argv,
+    ]
+    common = {"environment": "BUILT", "settings.qos": "2"}
     whole = {"argv": command, "endpoints": ["{address}:{port}"], **script, **table}
-    return start_service(processes, "broker", whole, HOST_ADDRESS, "wwt0", 30.0, built)
+    return start_service(processes, "broker", whole, HOST_ADDRESS, "wwt0", 30.0, common)
 
 
 def test_every_condition_holds_when_a_service_is_ready_and_its_line_gives_facts(processes):
@@ -90,7 +96,7 @@ def test_every_condition_holds_when_a_service_is_ready_and_its_line_gives_facts(
     assert service.facts == {"program": "broker", "version": "2.1"}
     _, port = service.endpoints[0].split(":")
     assert processes.host_of("broker").serves(HOST_ADDRESS, int(port))
-    assert any("of BUILT" in text for text in processes.logs_of("broker"))
+    assert any("of BUILT-2" in text for text in processes.logs_of("broker"))
 
 
 def test_a_service_that_prints_its_line_but_opens_no_port_is_not_ready(processes):

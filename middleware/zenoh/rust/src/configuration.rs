@@ -13,7 +13,7 @@ pub fn configuration(kit: &Kit, listen: &[&str], connect: &[&str]) -> zenoh::Res
     let scouting = kit.boolean("settings.scouting");
     let is_shared = kit.integer("payload.bytes") >= SHARED_BYTES_MIN;
     for (key, value) in [
-        ("mode", Value::from("peer")),
+        ("mode", Value::from(mode_of(kit))),
         ("listen/endpoints", listen.into()),
         ("connect/endpoints", connect.into()),
         ("connect/timeout_ms", kit.integer("ready_timeout_ms").into()),
@@ -29,6 +29,14 @@ pub fn configuration(kit: &Kit, listen: &[&str], connect: &[&str]) -> zenoh::Res
         config.insert_json5(key, &value.to_string())?;
     }
     Ok(config)
+}
+
+/// Returns "client" if the nodes connect only to a router, which is then their only endpoint.
+pub fn mode_of(kit: &Kit) -> &'static str {
+    match kit.string("settings.via") {
+        "router" => "client",
+        _ => "peer",
+    }
 }
 
 pub fn free_port(host: &str, transport: &str) -> Result<u16, Error> {

@@ -22,6 +22,7 @@ fn main() {
             ("sink", topic::subscribe),
         ],
         settings: &[
+            ("via", Type::String),
             ("transport", Type::String),
             ("shared_memory", Type::Boolean),
             ("batching", Type::Boolean),

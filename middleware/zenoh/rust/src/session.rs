@@ -8,7 +8,7 @@ use wattwire_kit::{failed, now_ns, sleep_until_ns, Error, Guarantee, Kit, Librar
 use zenoh::qos::{CongestionControl, Reliability};
 use zenoh::Wait;
 
-use crate::configuration::{configuration, free_port, SHARED_BYTES_MIN};
+use crate::configuration::{configuration, free_port, mode_of, SHARED_BYTES_MIN};
 use crate::segments;
 
 const LISTEN_ATTEMPTS: usize = 5;
@@ -29,12 +29,18 @@ impl Drop for Session {
 
 impl Session {
     pub fn listen(kit: &'static Kit) -> Result<Self, Error> {
-        Self::listen_and_connect(kit, &[])
+        match mode_of(kit) {
+            "client" => Self::connect(kit),
+            _ => Self::listen_and_connect(kit, &[]),
+        }
     }
 
     /// Opens the session of a relay, which listens and connects to its successor.
     pub fn relay(kit: &'static Kit) -> Result<Self, Error> {
-        Self::listen_and_connect(kit, &peer_endpoints(kit)?)
+        match mode_of(kit) {
+            "client" => Self::connect(kit),
+            _ => Self::listen_and_connect(kit, &peer_endpoints(kit)?),
+        }
     }
 
     fn listen_and_connect(kit: &'static Kit, connect: &[&str]) -> Result<Self, Error> {
@@ -133,7 +139,7 @@ impl Session {
             ("reliability", reliability.into()),
             ("shared_memory", is_shm.into()),
             ("shared_memory_bytes_min", SHARED_BYTES_MIN.into()),
-            ("mode", "peer".into()),
+            ("mode", mode_of(self.kit).into()),
             ("links", links.len().into()),
         ] {
             effective.insert(name.into(), value);
