@@ -271,6 +271,8 @@ def spec_vectors() -> dict[str, Any]:
     publisher = base_spec("topic", "publisher", 2, [1])
     record = {**publisher, "payload.encoding": "record", "payload.bytes": 96}
     valid.append({"name": "a record of the least size", "spec": record})
+    one_point = {**publisher, "payload.encoding": "pointcloud", "payload.bytes": 16}
+    valid.append({"name": "a point cloud of one point", "spec": one_point})
     invalid = []
     wrong_values: tuple[tuple[str, Any], ...] = (
         ("contract", 1), ("contract", True), ("run", 5), ("node", "2"), ("index", True),
@@ -309,6 +311,12 @@ def spec_vectors() -> dict[str, Any]:
         unsound.append(
             {"name": f"record: {key} = {value!r}", "of": smallest_record, "changes": changes}
         )
+    for key, value in (("payload.bytes", 0), ("payload.bytes", 24), ("payload.literal", "Hello")):
+        name = f"point cloud: {key} = {value!r}"
+        changes = {key: value}
+        unsound.append({"name": name, "of": "a point cloud of one point", "changes": changes})
+    pointcloud = {"payload.encoding": "pointcloud"}
+    unsound.append({"name": "a service of clouds", "of": "service client", "changes": pointcloud})
     texts = [
         {"name": "not JSON", "text": "{", "code": 2, "key": "--spec"},
         {"name": "not an object", "text": "[]", "code": 2, "key": "--spec"},

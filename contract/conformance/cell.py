@@ -47,6 +47,7 @@ CLAUSES = {
     "C-35": "over TLS a client trusts only the run's authority",
     "C-36": "a call that ends with an error is failed, not received or corrupt",
     "C-37": "a relay sends every message of its run once, unchanged and in order, and records it",
+    "C-39": "point clouds of every size arrive unchanged, and a part of a point is refused with 3",
     "C-38": "a node listens only on the address of its host, and rejects a bad address with 2",
 }
 

@@ -44,7 +44,7 @@ def payload(seq: int, send_ns: int, size: int, seed: int, text: bool) -> bytes:
     return data
 
 
-SIZE_CLAUSES = {"bytes": "C-19", "text": "C-20", "record": "C-32"}
+SIZE_CLAUSES = {"bytes": "C-19", "text": "C-20", "record": "C-32", "pointcloud": "C-39"}
 """Encoding → its clause."""
 
 

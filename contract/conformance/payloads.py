@@ -19,22 +19,27 @@ from .spec import (
     SEED,
     SENDER_NODE,
     closed_loop,
+    encodings_of,
     gentle,
     open_loop,
     stranger_pace,
 )
+from .usage import refusal
 
 GOLDEN_SIZES = (0, 1, 7, 8, 15, 16, 64, 65_536)
 RECORD_SIZES = (96, 111, 128, 1024, 16_384)
+CLOUD_SIZES = (16, 32, 1024, 65_536)
 FEW_SIZES = {
-    "pingpong": ((64,), (128,)),
-    "action": ((0, 7, 64), (96, 128)),
-    "pipeline": ((0, 7, 16, 65_536), (96, 1024)),
+    "pingpong": ((64,), (128,), ()),
+    "action": ((0, 7, 64), (96, 128), ()),
+    "pipeline": ((0, 7, 16, 65_536), (96, 1024), (16, 65_536)),
 }
-"""The sizes of payloads and of records for patterns that use few: pingpong uses the service's code
-(C-28), actions are slow, and three nodes of a pipeline check each record."""
-PAIR_SIZES = (8, 64, 1000)
-RECORD_PAIR_SIZES = (96, 1000)
+"""The sizes of payloads, records and point clouds for patterns that use few: pingpong uses the
+service's code (C-28), actions are slow, and three nodes of a pipeline check each record."""
+PAIR_SIZES = {
+    "bytes": (8, 64, 1000), "text": (8, 64, 1000), "record": (96, 1000), "pointcloud": (16, 1024),
+}  # fmt: skip
+PART_POINTS = (0, 8, 24, 65_537)
 
 
 def sizes(pattern: str, encoding: str, sizes_bytes: tuple[int, ...]) -> Scenario:
@@ -158,10 +163,10 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
     def check(bench: Bench) -> list[Problem]:
         problems: list[Problem] = []
         runs = 0
-        for encoding in ENCODINGS:
+        for encoding in encodings_of(pattern):
             if any(f"encoding.{encoding}" not in cell.capabilities for cell in (sender, receiver)):
                 continue
-            for size in RECORD_PAIR_SIZES if encoding == "record" else PAIR_SIZES:
+            for size in PAIR_SIZES[encoding]:
                 if size < max(cell.bytes_min(encoding) for cell in (sender, receiver)):
                     continue
                 runs += 1
@@ -198,13 +203,36 @@ def pair_scenarios(cell: CellUnderTest, others: list[CellUnderTest]) -> list[Sce
     return pair_runs
 
 
+def part_points(bench: Bench) -> list[Problem]:
+    """Check that a cell with point clouds refuses specs that no point cloud can meet."""
+    bench.need("encoding.pointcloud")
+    problems: list[Problem] = []
+    for pattern in bench.cell.patterns:
+        cases: list[dict[str, Any]] = [{"payload__bytes": 64}]  # refused because of the pattern
+        if PATTERNS[pattern].is_one_way:
+            cases = [{"payload__bytes": size} for size in PART_POINTS]
+            cases.append({"payload__bytes": 16, "payload__literal": "Hello World"})
+        for changes in cases:
+            sender = PATTERNS[pattern].sender
+            spec = bench.lone_spec(pattern, sender, payload__encoding="pointcloud", **changes)
+            case = f"a point cloud with {pattern}, {changes}"
+            problems += refusal(bench.single(spec), 3, "C-39", case)[0]
+    return problems
+
+
+def _sizes_of(pattern: str, encoding: str) -> tuple[int, ...]:
+    all_sizes = (GOLDEN_SIZES, RECORD_SIZES, CLOUD_SIZES)
+    payloads, records, clouds = FEW_SIZES.get(pattern, all_sizes)
+    return {"record": records, "pointcloud": clouds}.get(encoding, payloads)
+
+
 def scenarios(patterns: list[str]) -> list[Scenario]:
     all_scenarios = []
     for encoding in ENCODINGS:
         for pattern in patterns:
-            few_sizes, few_record_sizes = FEW_SIZES.get(pattern, (GOLDEN_SIZES, RECORD_SIZES))
-            sizes_bytes = few_record_sizes if encoding == "record" else few_sizes
-            all_scenarios.append(sizes(pattern, encoding, sizes_bytes))
+            if encoding in encodings_of(pattern):
+                all_scenarios.append(sizes(pattern, encoding, _sizes_of(pattern, encoding)))
+    all_scenarios.append(Scenario("part-points", ("C-39",), part_points))
     all_scenarios += [literal(pattern) for pattern in patterns]
     for kind in ("echo", "ack", "literal"):
         for pattern in calling(patterns):

@@ -18,10 +18,10 @@ from .roles import PATTERNS, chain_roles
 from .samples import CORRUPT, FAILED, UNKNOWN_NS, Record
 from .scenario import ALWAYS, Bench, Scenario
 from .spec import (
-    ENCODINGS,
     MILLISECOND_NS,
     SEED,
     SENDER_NODE,
+    WIRE_ENCODINGS,
     new_token,
     open_loop,
     stranger_pace,
@@ -299,7 +299,7 @@ def _count_breaches(
 
 def failed_sends(bench: Bench) -> list[Problem]:
     """Check a relay whose successor closes: it records its failed sends, or ends with 4."""
-    encodings = [name for name in ENCODINGS if f"encoding.{name}" in bench.cell.capabilities]
+    encodings = [name for name in WIRE_ENCODINGS if f"encoding.{name}" in bench.cell.capabilities]
     with lone_relay(bench, payload__encoding=encodings[0]) as relay:
         for counter in range(SENT_BEFORE + SENT_AFTER):
             if counter == SENT_BEFORE:
@@ -338,6 +338,6 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
         Scenario("strangers[pipeline]", ("C-37", "C-18", "C-21"), strangers),
         Scenario("missing-neighbour", ("C-37", "C-04"), missing_neighbour),
         Scenario("planted-loss[pipeline]", ("C-37",), planted_loss),
-        *(relayed_bytes(encoding) for encoding in ENCODINGS),
+        *(relayed_bytes(encoding) for encoding in WIRE_ENCODINGS),
         Scenario("failed-sends[pipeline]", ("C-37",), failed_sends),
     ]

@@ -17,7 +17,15 @@ SEED = 0x0012_3456_789A_BCDE
 # The two bytes of a node number differ and are not zero, so that swapped bytes are detected.
 SENDER_NODE, RECEIVER_NODE, RELAY_NODE = 0x0203, 0x0405, 0x0607
 
-ENCODINGS = ("bytes", "text", "record")
+ENCODINGS = ("bytes", "text", "record", "pointcloud")
+WIRE_ENCODINGS = ("bytes", "text", "record")
+"""The encodings that a peer without a kit can send, because its messages are only a payload."""
+
+
+def encodings_of(pattern: str) -> list[str]:
+    """Return the encodings of a pattern; patterns with replies have no point clouds (C-39)."""
+    return [name for name in ENCODINGS if name != "pointcloud" or PATTERNS[pattern].is_one_way]
+
 
 _tokens = itertools.count()
 
@@ -29,7 +37,7 @@ def new_token() -> str:
 
 def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
     """Return the complete spec of one node; keys in `changes` have `__` instead of the dot."""
-    encodings = [name for name in ENCODINGS if f"encoding.{name}" in cell.capabilities]
+    encodings = [n for n in encodings_of(pattern) if f"encoding.{n}" in cell.capabilities]
     roles = PATTERNS[pattern]
     has_open_loop = roles.is_one_way or "loop.open" in cell.capabilities
     spec: dict[str, Any] = {

@@ -11,7 +11,15 @@ from .process import NodeProcess
 from .roles import CALLING_ROLES, PATTERNS
 from .scenario import Bench, Scenario
 from .schema import breaches
-from .spec import ENCODINGS, HOST_ADDRESS, READY_TIMEOUT_MS, bad_specs, base_spec, open_loop
+from .spec import (
+    ENCODINGS,
+    HOST_ADDRESS,
+    READY_TIMEOUT_MS,
+    bad_specs,
+    base_spec,
+    encodings_of,
+    open_loop,
+)
 
 SHARDS = 4
 REPLIES = ("echo", "ack", "literal")
@@ -91,7 +99,7 @@ def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
         sender = PATTERNS[pattern].sender
         specs_by_capability: dict[str, dict[str, Any]] = {
             f"encoding.{kind}": {"payload__encoding": kind, "payload__bytes": 128}
-            for kind in ENCODINGS
+            for kind in encodings_of(pattern)
         }
         specs_by_capability["pacing.native"] = {"pacing": "native"}
         specs_by_capability["literal"] = {"payload__literal": "Hello World"}

@@ -24,7 +24,7 @@ from .process import NodeProcess
 from .roles import CALLING_ROLES, SENDING_ROLES
 from .samples import CORRUPT, PROBE, Record, read_samples
 from .scenario import Bench, Scenario
-from .spec import ENCODINGS, MILLISECOND_NS, READY_TIMEOUT_MS, SEED, SENDER_NODE, open_loop
+from .spec import MILLISECOND_NS, READY_TIMEOUT_MS, SEED, SENDER_NODE, WIRE_ENCODINGS, open_loop
 
 MESSAGE, REQUEST, REPLY = range(3)
 SIZE = 200
@@ -318,6 +318,6 @@ def _plant_breaches(
 def scenarios(patterns: list[str]) -> list[Scenario]:
     if "topic" not in patterns:
         return []
-    all_scenarios = [sent_bytes(encoding) for encoding in ENCODINGS]
+    all_scenarios = [sent_bytes(encoding) for encoding in WIRE_ENCODINGS]
     all_scenarios.append(Scenario("wire-literal", ("C-22",), sent_literal))
-    return all_scenarios + [received_bytes(encoding) for encoding in ENCODINGS]
+    return all_scenarios + [received_bytes(encoding) for encoding in WIRE_ENCODINGS]

@@ -9,7 +9,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -182,6 +182,8 @@ class _Check:
             return 0
         partner_cells, unpaired_reason = self._partners(cell, pairing)
         print(f"{cell.name}", flush=True)
+        for capability, reason in self._builder.absent_capabilities(cell).items():
+            print(searchable(f"absent  {capability}: {reason}", sys.stdout, "  ", " " * 8))
         if unpaired_reason:
             print(searchable(f"not paired: {unpaired_reason}", sys.stdout, "  ", " " * 4))
         counts = {"passed": 0, "failed": 0, "skipped": 0}
@@ -229,7 +231,8 @@ class _Check:
         if cell.name not in self._built:
             try:
                 build = self._builder.cell(cell)
-                subject = under_test(self._suite, build, self._agent, self._folder)
+                absent = self._builder.absent_capabilities(cell)
+                subject = under_test(self._suite, build, self._agent, self._folder, absent)
             except MissingError as error:
                 subject = error
             self._built[cell.name] = subject
@@ -251,8 +254,14 @@ def early_words(ended_by: Sequence[str]) -> str:
     )
 
 
-def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -> Any:
-    """Return a built cell as a CellUnderTest of the suite."""
+def under_test(
+    suite: Any,
+    build: CellBuild,
+    agent: AgentClient,
+    folder: Path,
+    absent_capabilities: Collection[str] = (),
+) -> Any:
+    """Return a built cell as a CellUnderTest of the suite, without `absent_capabilities`."""
     cell = build.cell
     document = cell.document
     return suite.CellUnderTest(
@@ -260,7 +269,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
         argv=list(build.argv),
         env=build.env,
         patterns=document["patterns"],
-        capabilities=document["capabilities"],
+        capabilities=[n for n in document["capabilities"] if n not in absent_capabilities],
         listens={p: cell.middleware.listens(p) for p in document["patterns"]},
         settings=cell.middleware.effective_settings({}),
         payload_bytes_max=document.get("payload_bytes_max"),

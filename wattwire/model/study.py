@@ -35,7 +35,7 @@ LEVEL_TYPES: dict[str, type] = {
 
 ALLOWED_LEVELS: dict[str, Collection[str]] = {
     "pattern": PATTERNS,
-    "payload_encoding": ("bytes", "text", "record"),
+    "payload_encoding": ("bytes", "text", "record", "pointcloud"),
     "loop": ("open", "closed"),
     "pacing": ("kit", "native"),
     "verify": ("header", "full"),

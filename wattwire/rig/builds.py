@@ -150,6 +150,26 @@ class Builder:
                 absent[setting] = {**absent.get(setting, {}), **table.get("absent", {})}
         return absent
 
+    def absent_capabilities(self, cell: Cell) -> dict[str, str]:
+        """Return the cell's capabilities that this host does not support, each with the reason.
+
+        The environment of the cell's middleware lists them. The result is empty if this
+        environment is not built yet. Raise UsageError if the cell declares no such capability.
+        """
+        middleware = cell.middleware
+        environment = self._environments.get((middleware.name, middleware.folder))
+        exports = environment.exports if environment is not None else {}
+        own_exports = exports.get("cells", {}).get(cell.folder.name, {})
+        absent = dict(own_exports.get("capabilities", {}).get("absent", {}))
+        for name in absent:
+            if name not in cell.document["capabilities"]:
+                where = f"the environment of {middleware.name}: cells.{cell.folder.name}"
+                raise unknown(where, "capability", name, cell.document["capabilities"])
+        for name, reason in exports.get("capabilities", {}).get("absent", {}).items():
+            if name in cell.document["capabilities"]:
+                absent[name] = reason
+        return absent
+
     def cpu_latency_gap(self) -> str | None:
         """Return the reason that the agent cannot limit the CPUs' wake-up latency, or None."""
         state = self._agent.hello.get("cpu_latency", {"absent": "the agent is too old"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wattwire.catalog import Catalog, Cell, Middleware
@@ -16,13 +16,13 @@ from wattwire.model.variants import FACTOR
 from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements, check_services
+from wattwire.run.encodings import encoding_gap
 from wattwire.run.node_specs import needs
 from wattwire.run.placing import NETWORK, check_rig, level_gap, placing_gap, used_hosts
 from wattwire.run.results.syscalls import CALLS
 
 SEQ_BYTES = 8
 CLIENT_NEEDS = ("async_client", "pacing.kit", "pacing.native", "loop.open", "loop.closed")
-RECORD_BYTES_MIN = 96
 
 
 @dataclass(frozen=True)
@@ -180,14 +180,9 @@ def _choose(
         candidates = [catalog.cell(str(treatment["cell"]))]
     else:
         candidates = catalog.resolve(str(treatment["middleware"]), str(treatment["language"]))
-    pattern_gap = _pattern_gap(treatment, pattern)
+    pattern_gap = _pattern_gap(treatment, pattern) or encoding_gap(treatment, pattern)
     if pattern_gap:
         return None, pattern_gap
-    is_record = treatment["payload_encoding"] == "record"
-    if is_record and int(treatment["payload_bytes"]) < RECORD_BYTES_MIN:
-        return None, f"a record has at least {RECORD_BYTES_MIN} bytes (C-32)"
-    if is_record and treatment["literal"]:
-        return None, "a record carries no literal (C-32)"
     seq_bytes = _sequence_bytes(treatment)
     if pattern.counts(treatment)[pattern.sender] > 1:
         short = int(treatment["payload_bytes"]) < seq_bytes and not treatment["literal"]
@@ -218,7 +213,7 @@ def _choose(
         if gap is not None:
             reasons.append(gap)
             continue
-        problem = _build(cell, builder, builds) or _level_gap(cell, builder, settings)
+        problem = _build(cell, builder, builds) or _host_lack(cell, builder, settings, capabilities)
         if problem is None:
             return cell, None
         reasons.append(problem)
@@ -287,13 +282,22 @@ def _build(cell: Cell, builder: Builder | None, builds: dict[str, CellBuild]) ->
     return None
 
 
-def _level_gap(cell: Cell, builder: Builder | None, settings: Mapping[str, Level]) -> str | None:
-    """Return the reason if this host does not support a level of a setting, else None."""
-    absent = builder.absent_levels(cell) if builder is not None else {}
-    for name, reasons in absent.items():
+def _host_lack(
+    cell: Cell,
+    builder: Builder | None,
+    settings: Mapping[str, Level],
+    capabilities: Sequence[str],
+) -> str | None:
+    """Return the reason if this host lacks a level of a setting or a capability, else None."""
+    if builder is None:
+        return None
+    for name, reasons in builder.absent_levels(cell).items():
         level = str(settings[name])
         if level in reasons:
             return f"{cell.name} does not support {name} = {level!r} here: {reasons[level]}"
+    for capability, reason in builder.absent_capabilities(cell).items():
+        if capability in capabilities:
+            return f"{cell.name} does not support {capability} here: {reason}"
     return None
 
 

@@ -1,9 +1,10 @@
-// A common interface to idlc's types for the three encodings. `assign` refers a message to the
+// A common interface to idlc's types for the encodings. `assign` refers a message to the
 // kit's data, which is valid until the next message. `view` returns the payload of a received
 // message.
 
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -83,11 +84,50 @@ struct RecordType {
   wattwire::Record arrived_;
 };
 
-// Calls `role(type)` with the encoding's type.
+// Only topics and pipelines have point clouds (C-39), so this type has no call.
+class PointCloudType {
+ public:
+  using Message = sensor_msgs_msg_PointCloud2;
+  static const dds_topic_descriptor_t* message() { return &sensor_msgs_msg_PointCloud2_desc; }
+
+  PointCloudType() {
+    for (size_t at = 0; at < fields_.size(); ++at) {
+      const auto& [name, offset] = wattwire::kPointFields[at];
+      fields_[at] = {const_cast<char*>(name), offset, kFloat32, 1};
+    }
+  }
+
+  void assign(Message& message, Bytes data) {
+    const uint32_t size = static_cast<uint32_t>(data.size);
+    const uint32_t count = static_cast<uint32_t>(fields_.size());
+    message.header = {{0, 0}, const_cast<char*>("lidar")};
+    message.height = 1;
+    message.width = size / wattwire::kPointBytes;
+    message.fields = {count, count, fields_.data(), false};
+    message.is_bigendian = false;
+    message.point_step = wattwire::kPointBytes;
+    message.row_step = size;
+    message.data = {size, size, const_cast<uint8_t*>(data.data), false};
+    message.is_dense = false;
+  }
+  Bytes view(const Message& message) { return {message.data._buffer, message.data._length}; }
+
+ private:
+  static constexpr uint8_t kFloat32 = 7;  // PointField::FLOAT32
+  std::array<sensor_msgs_msg_PointField, wattwire::kPointFields.size()> fields_;
+};
+
+// Calls `role(type)` with the encoding's type. Topics and pipelines call `with_topic_type`.
 template <class Role>
 void with_type(const wattwire::Kit& kit, Role role) {
   const std::string& encoding = kit.string("payload.encoding");
   if (encoding == "bytes") return role(BytesType());
   if (encoding == "text") return role(TextType());
   role(RecordType());
+}
+
+template <class Role>
+void with_topic_type(const wattwire::Kit& kit, Role role) {
+  if (kit.encoding() == "pointcloud") return role(PointCloudType());
+  with_type(kit, role);
 }

@@ -16,8 +16,10 @@ int main(int argc, char** argv) {
                    {"interface", Type::kString},
                    {"multicast", Type::kBoolean},
                    {"domain", Type::kInteger}};
-  cell.capabilities = {"encoding.bytes", "encoding.text", "encoding.record", "pacing.kit",
-                       "loop.open",      "loop.closed",   "reply.echo",      "reply.ack",
-                       "reply.literal",  "literal",       "async_client"};
+  cell.capabilities = {
+      "encoding.bytes", "encoding.text", "encoding.record", "encoding.pointcloud",
+      "pacing.kit",     "loop.open",     "loop.closed",     "reply.echo",
+      "reply.ack",      "reply.literal", "literal",         "async_client",
+  };
   return wattwire::run(argc, argv, cell);
 }

@@ -15,7 +15,7 @@ inline void drain(const wattwire::Kit& kit, dds_entity_t writer) {
 }
 
 inline void publish(wattwire::Kit& kit) {
-  with_type(kit, [&](auto type) {
+  with_topic_type(kit, [&](auto type) {
     Participant participant(kit);
     const dds_entity_t writer = participant.writer(kit.sending_topic(), type.message());
     participant.await_matched();
@@ -30,7 +30,7 @@ inline void publish(wattwire::Kit& kit) {
 }
 
 inline void subscribe(wattwire::Kit& kit) {
-  with_type(kit, [&](auto type) {
+  with_topic_type(kit, [&](auto type) {
     using Message = typename decltype(type)::Message;
     Participant participant(kit);
     participant.reader(kit.receiving_topic(), type.message());
@@ -45,7 +45,7 @@ inline void subscribe(wattwire::Kit& kit) {
 
 // Sends the messages that the reader lends, so it does not fill them again.
 inline void relay(wattwire::Kit& kit) {
-  with_type(kit, [&](auto type) {
+  with_topic_type(kit, [&](auto type) {
     using Message = typename decltype(type)::Message;
     Participant participant(kit);
     const dds_entity_t writer = participant.writer(kit.sending_topic(), type.message());

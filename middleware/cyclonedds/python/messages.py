@@ -10,6 +10,7 @@ from typing import Any
 from cyclonedds.idl import IdlStruct
 from cyclonedds.idl.annotations import final
 from cyclonedds.idl.types import byte, float64, int64, sequence, uint32, uint64
+from point_cloud import PointCloud2, decode_point_cloud, point_cloud_encoder
 from wattwire_kit import Kit
 from wattwire_kit import Record as KitRecord
 
@@ -109,7 +110,7 @@ class RecordCall(IdlStruct, typename="wattwire.RecordCall"):
     body: Record
 
 
-MESSAGES = {"bytes": Bytes, "text": Text, "record": Record}
+MESSAGES = {"bytes": Bytes, "text": Text, "record": Record, "pointcloud": PointCloud2}
 CALLS = {"bytes": BytesCall, "text": TextCall, "record": RecordCall}
 
 
@@ -118,12 +119,19 @@ def encoder(kit: Kit) -> Callable[[Any], Any]:
 
     This looks up the encoding once, not for each message.
     """
+    if kit.encoding == "pointcloud":
+        return point_cloud_encoder(kit)
     return {"bytes": _encode_bytes, "text": _encode_text, "record": _encode_record}[kit.encoding]
 
 
 def decoder(kit: Kit) -> Callable[[Any], Any]:
     """Return a function that converts an arrival to the kit's form."""
-    return {"bytes": _decode_bytes, "text": _decode_text, "record": _decode_record}[kit.encoding]
+    return {
+        "bytes": _decode_bytes,
+        "text": _decode_text,
+        "record": _decode_record,
+        "pointcloud": decode_point_cloud,
+    }[kit.encoding]
 
 
 def _encode_bytes(data: Any) -> Bytes:

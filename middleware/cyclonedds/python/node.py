@@ -27,6 +27,7 @@ if __name__ == "__main__":
             "encoding.bytes",
             "encoding.text",
             "encoding.record",
+            "encoding.pointcloud",
             "pacing.kit",
             "loop.open",
             "loop.closed",

@@ -1,4 +1,4 @@
-// Message memory of the two encodings, with a common interface to a field of bytes or characters.
+// Message memory of the encodings, with a common interface to a field of bytes or characters.
 
 #pragma once
 
@@ -12,6 +12,13 @@
 #include <cstring>
 
 #include "wattwire/kit.hpp"
+
+// Small ROS installations have no sensor_msgs.
+#if __has_include(<sensor_msgs/msg/point_cloud2.h>)
+#include <sensor_msgs/msg/point_cloud2.h>
+#include <sensor_msgs/msg/point_field.h>
+#define WATTWIRE_ROS_POINT_CLOUDS 1
+#endif
 
 inline wattwire::Bytes view(const rosidl_runtime_c__uint8__Sequence& field) {
   return {field.data, field.size};
@@ -53,6 +60,17 @@ struct TextTopic {
   static bool init(Message* message) { return std_msgs__msg__String__init(message); }
   static void fini(Message* message) { std_msgs__msg__String__fini(message); }
 };
+
+#ifdef WATTWIRE_ROS_POINT_CLOUDS
+struct PointCloudTopic {
+  using Message = sensor_msgs__msg__PointCloud2;
+  static const rosidl_message_type_support_t* support() {
+    return ROSIDL_GET_MSG_TYPE_SUPPORT(sensor_msgs, msg, PointCloud2);
+  }
+  static bool init(Message* message) { return sensor_msgs__msg__PointCloud2__init(message); }
+  static void fini(Message* message) { sensor_msgs__msg__PointCloud2__fini(message); }
+};
+#endif
 
 struct BytesRequest {
   using Message = wattwire_interfaces__srv__ExchangeBytes_Request;
@@ -105,3 +123,42 @@ struct Owned {
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;
 };
+
+// Fills the fields that are equal in all messages of a run; only the data differ.
+template <typename Message>
+void prepare(const wattwire::Kit& /*kit*/, Message& /*message*/) {}
+
+#ifdef WATTWIRE_ROS_POINT_CLOUDS
+inline void assign(rosidl_runtime_c__String& field, const char* text) {
+  if (!rosidl_runtime_c__String__assign(&field, text)) throw std::bad_alloc();
+}
+
+inline void prepare(const wattwire::Kit& kit, sensor_msgs__msg__PointCloud2& cloud) {
+  cloud.header.stamp = {};  // rosidl does not initialise numbers
+  assign(cloud.header.frame_id, "lidar");
+  cloud.height = 1;
+  cloud.width = static_cast<uint32_t>(kit.integer("payload.bytes") / wattwire::kPointBytes);
+  const size_t count = wattwire::kPointFields.size();
+  if (!sensor_msgs__msg__PointField__Sequence__init(&cloud.fields, count)) throw std::bad_alloc();
+  for (size_t at = 0; at < count; ++at) {
+    sensor_msgs__msg__PointField& field = cloud.fields.data[at];
+    assign(field.name, wattwire::kPointFields[at].name);
+    field.offset = wattwire::kPointFields[at].offset;
+    field.datatype = sensor_msgs__msg__PointField__FLOAT32;
+    field.count = 1;
+  }
+  cloud.is_bigendian = false;
+  cloud.point_step = wattwire::kPointBytes;
+  cloud.row_step = wattwire::kPointBytes * cloud.width;
+  cloud.is_dense = false;
+}
+#endif
+
+// Calls `role(type)` with the type of the encoding of a topic or a pipeline.
+template <typename Role>
+void with_type(const wattwire::Kit& kit, Role role) {
+#ifdef WATTWIRE_ROS_POINT_CLOUDS
+  if (kit.encoding() == "pointcloud") return role(PointCloudTopic());
+#endif
+  kit.text() ? role(TextTopic()) : role(BytesTopic());
+}

@@ -32,5 +32,8 @@ int main(int argc, char** argv) {
   cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",  "pacing.native",
                        "loop.open",      "loop.closed",   "reply.echo",  "reply.ack",
                        "reply.literal",  "literal",       "async_client"};
+#ifdef WATTWIRE_ROS_POINT_CLOUDS
+  cell.capabilities.push_back("encoding.pointcloud");
+#endif
   return wattwire::run(argc, argv, cell);
 }

@@ -1,5 +1,4 @@
-// Topic and pipeline patterns: std_msgs/String carries text, wattwire_interfaces/Bytes carries
-// bytes.
+// Topic and pipeline patterns: ROS topics of the encoding's message type.
 
 #pragma once
 
@@ -18,6 +17,7 @@ void publish_as(wattwire::Kit& kit) {
   session.ready(matched(), discovery_ns, publisher.granted());
 
   Owned<Type> owned;
+  prepare(kit, owned.message);
   auto send = [&](wattwire::Bytes buffer) {
     assign(owned.message.data, buffer);
     return publisher.publish(owned.message);
@@ -70,13 +70,13 @@ void relay_as(wattwire::Kit& kit) {
 }
 
 inline void publish(wattwire::Kit& kit) {
-  kit.text() ? publish_as<TextTopic>(kit) : publish_as<BytesTopic>(kit);
+  with_type(kit, [&](auto type) { publish_as<decltype(type)>(kit); });
 }
 
 inline void subscribe(wattwire::Kit& kit) {
-  kit.text() ? subscribe_as<TextTopic>(kit) : subscribe_as<BytesTopic>(kit);
+  with_type(kit, [&](auto type) { subscribe_as<decltype(type)>(kit); });
 }
 
 inline void relay(wattwire::Kit& kit) {
-  kit.text() ? relay_as<TextTopic>(kit) : relay_as<BytesTopic>(kit);
+  with_type(kit, [&](auto type) { relay_as<decltype(type)>(kit); });
 }

@@ -1,5 +1,4 @@
-// Topic and pipeline patterns: std_msgs/String carries text, wattwire_interfaces/Bytes carries
-// bytes.
+// Topic and pipeline patterns: ROS topics of the encoding's message type.
 
 #pragma once
 
@@ -41,7 +40,7 @@ void publish_as(wattwire::Kit& kit) {
   kit.await_peers(matched, [&](int64_t timeout_ns) { session.spin_once(timeout_ns); });
   session.ready(matched(), publisher->get_actual_qos());
 
-  Message message;
+  auto message = new_message<Message>(kit);
   auto send = [&](wattwire::Bytes buffer) {
     assign(message.data, buffer);
     return publish_message(*publisher, message);
@@ -93,13 +92,13 @@ void relay_as(wattwire::Kit& kit) {
 }
 
 inline void publish(wattwire::Kit& kit) {
-  kit.text() ? publish_as<TextTypes>(kit) : publish_as<BytesTypes>(kit);
+  with_types(kit, [&](auto types) { publish_as<decltype(types)>(kit); });
 }
 
 inline void subscribe(wattwire::Kit& kit) {
-  kit.text() ? subscribe_as<TextTypes>(kit) : subscribe_as<BytesTypes>(kit);
+  with_types(kit, [&](auto types) { subscribe_as<decltype(types)>(kit); });
 }
 
 inline void relay(wattwire::Kit& kit) {
-  kit.text() ? relay_as<TextTypes>(kit) : relay_as<BytesTypes>(kit);
+  with_types(kit, [&](auto types) { relay_as<decltype(types)>(kit); });
 }

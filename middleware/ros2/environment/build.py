@@ -39,6 +39,8 @@ RMWS = (
     "rmw_gurumdds_cpp", "rmw_zenoh_cpp",
 )  # fmt: skip
 """RMW implementations with packages. A node reports any other name as an error."""
+POINT_CLOUDS = "sensor_msgs"
+"""The package of the messages of `encoding.pointcloud`, which small installations lack."""
 PROBE = (
     "import json, sys, sysconfig; v = sysconfig.get_config_var; import platform;"
     "print(json.dumps({'version': list(sys.version_info[:2]), 'libdir': v('LIBDIR'),"
@@ -130,6 +132,7 @@ def use_installation(build: Path) -> dict:
         "lists": compile_lists([str(install), *prefixes], [], distribution)
         | {"cmake": cmake_options([str(install), *prefixes], python)},
         "settings": {"rmw": {"absent": absent_rmws(env, f"install {{}} for {distribution}")}},
+        "capabilities": {"absent": absent_encodings(prefixes)},
         "cells": {
             "cpp": {"settings": {"executor": {"absent": absent_executors(prefixes)}}},
             **missing_packages(prefixes, {"cpp": ["rclcpp", "rclcpp_action"]}),
@@ -335,6 +338,9 @@ def compile_lists(
         "std_msgs__rosidl_typesupport_c", "std_msgs__rosidl_generator_c",
         "action_msgs__rosidl_generator_c", "rosidl_runtime_c", "rcl_action", "rcl", "rcutils",
     ]  # fmt: skip
+    if not absent_encodings(prefixes):
+        kinds = ("rosidl_typesupport_c", "rosidl_generator_c")
+        names += [f"{POINT_CLOUDS}__{kind}" for kind in kinds]
     rpath_link = f"-Wl,-rpath-link,{joined(str(Path(p) / 'lib') for p in prefixes)}"
     ldflags = [*libraries, rpath_link, *(f"-l{name}" for name in names), rmw_library(prefixes)]
     cxxflags = [f"-I{HERE / 'include'}", *includes, f"-DWATTWIRE_ROS_{distribution.upper()}=1"]
@@ -403,6 +409,14 @@ def absent_executors(prefixes: Iterable[str]) -> dict[str, str]:
         return {}
     version = package_version(prefixes, "rclcpp")
     return {"events": f"rclcpp {version} has no EventsExecutor; source ROS 2 Jazzy or newer"}
+
+
+def absent_encodings(prefixes: Iterable[str]) -> dict[str, str]:
+    """Return the encodings whose messages these prefixes lack, each with the reason."""
+    if package_version(prefixes, POINT_CLOUDS) != "unknown":
+        return {}
+    reason = f"no {POINT_CLOUDS} under AMENT_PREFIX_PATH; install ros-$ROS_DISTRO-sensor-msgs"
+    return {"encoding.pointcloud": reason}
 
 
 def package_version(prefixes: Iterable[str], package: str) -> str:

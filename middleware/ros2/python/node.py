@@ -33,6 +33,7 @@ if __name__ == "__main__":
         capabilities=(
             "encoding.bytes",
             "encoding.text",
+            "encoding.pointcloud",
             "pacing.kit",
             "pacing.native",
             "loop.open",

@@ -1,4 +1,4 @@
-"""Topic pattern, source and sink: std_msgs/String for text, wattwire_interfaces/Bytes for bytes."""
+"""Topic pattern, source and sink: one ROS topic of the encoding's message type."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from interfaces import field_of, message_type
+from interfaces import field_of, message_type, new_message
 from session import Session, with_session
 from wattwire_kit import Kit, SendFailed
 
@@ -16,7 +16,7 @@ def publish(kit: Kit, session: Session) -> None:
     topic = f"{session.prefix}/{kit.sending_topic()}"
     qos = session.qos(kit.setting("durability"))
     publisher = session.node.create_publisher(message_type(kit), topic, qos)
-    message = message_type(kit)()
+    message = new_message(kit)
     kit.await_peers(publisher.get_subscription_count, session.spin_once)
     granted = session.granted_qos(topic, publishers=True)
     session.ready(publisher.get_subscription_count(), granted)

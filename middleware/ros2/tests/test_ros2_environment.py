@@ -198,3 +198,17 @@ def test_the_events_executor_is_absent_without_its_header(
     header.parent.mkdir(parents=True)
     header.touch()
     assert build.absent_executors([str(tmp_path)]) == {}
+
+
+def test_an_installation_without_sensor_msgs_lacks_point_clouds_but_is_built(
+    build: ModuleType, sourced: Callable[[str], dict[str, Any]], tmp_path: Path
+) -> None:
+    exports = sourced("jazzy")
+    (reason,) = exports["capabilities"]["absent"].values()
+    assert list(exports["capabilities"]["absent"]) == ["encoding.pointcloud"]
+    assert reason.startswith("no sensor_msgs under AMENT_PREFIX_PATH; install ros-")
+    assert not any("sensor_msgs" in flag for flag in exports["lists"]["ldflags"])
+    package(tmp_path, "sensor_msgs", "5.5.1")
+    exports = sourced("jazzy")
+    assert exports["capabilities"]["absent"] == {}
+    assert "-lsensor_msgs__rosidl_typesupport_c" in exports["lists"]["ldflags"]

@@ -191,6 +191,9 @@ class Builder:
     def absent_levels(self, cell):
         return {}
 
+    def absent_capabilities(self, cell):
+        return {}
+
 
 def part_of_three(folder, wanted, builder):
     """Prepare a design over three languages, restricted to the languages in `wanted`."""
@@ -274,6 +277,9 @@ class BuilderOfHost(Builder):
     def absent_levels(self, cell):
         return {"patience": {"7": "no library of that age"}} if cell.name == "mmm/two" else {}
 
+    def absent_capabilities(self, cell):
+        return {"encoding.text": "no letters"} if cell.name == "mmm/two" else {}
+
     def cpu_latency_gap(self):
         return "the device cannot be written"
 
@@ -290,6 +296,13 @@ def test_a_level_that_the_environment_lists_as_absent_is_skipped_with_the_reason
     assert [t["settings.patience"] for t in found.treatments] == [0, 8]
     (skipped,) = found.skipped
     assert skipped[1] == "mmm/two does not support patience = '7' here: no library of that age"
+
+
+def test_a_capability_that_the_environment_lists_as_absent_is_skipped_with_the_reason(tmp_path):
+    found = on_this_host(tmp_path, BuilderOfHost(), payload_encoding=["bytes", "text"])
+    assert [t["payload_encoding"] for t in found.treatments] == ["bytes"]
+    (skipped,) = found.skipped
+    assert skipped[1] == "mmm/two does not support encoding.text here: no letters"
 
 
 def test_without_a_builder_no_level_is_absent(tmp_path):

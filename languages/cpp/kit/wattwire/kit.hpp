@@ -11,6 +11,7 @@
 #include <string>
 
 #include "actions.hpp"
+#include "point_cloud.hpp"
 
 namespace wattwire {
 
@@ -57,6 +58,7 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
     if (const std::string& value = spec.at(key).source; !has(values, value))
       throw Unsupported(key + " " + value + "; this cell supports " + join(values));
   }
+  if (spec.string("payload.encoding") == "pointcloud") check_point_cloud(spec);
   const bool record = spec.string("payload.encoding") == "record";
   const auto bytes_max =
       record && cell.record_bytes_max ? cell.record_bytes_max : cell.payload_bytes_max;

@@ -6,9 +6,11 @@ from .events import Slot
 from .kit import Kit
 from .main import run
 from .record import UNREADABLE, Record
-from .spec import BadSpec, MiddlewareFailed, Unsupported
+from .spec import POINT_BYTES, POINT_FIELDS, BadSpec, MiddlewareFailed, Unsupported
 
 __all__ = [
+    "POINT_BYTES",
+    "POINT_FIELDS",
     "UNREADABLE",
     "BadSpec",
     "Goal",

@@ -9,6 +9,11 @@ from typing import Any
 
 from .constants import CONTRACT, KEYS, PIPELINE_KEYS, SENDERS
 
+ONE_WAY = ("topic", "pipeline")
+"""The patterns without replies."""
+POINT_BYTES = 16
+POINT_FIELDS = (("x", 0), ("y", 4), ("z", 8), ("intensity", 12))
+"""The fields of a point with their offsets in bytes; each is a float of 32 bits (C-39)."""
 _WORDS = {bool: "true or false", str: "a string", int: "an integer of 64 bits"}
 
 
@@ -130,7 +135,7 @@ def check_capabilities(
     required = [f"encoding.{spec['payload.encoding']}", f"loop.{spec['loop']}"]
     if spec["role"] in SENDERS:
         required.append(f"pacing.{spec['pacing']}")
-    if spec["pattern"] not in ("topic", "pipeline"):  # these have no replies
+    if spec["pattern"] not in ONE_WAY:
         required.append(f"reply.{spec['reply']}")
     if spec["payload.literal"]:
         required.append("literal")
@@ -139,11 +144,29 @@ def check_capabilities(
     for name in required:
         if name not in capabilities:
             raise Unsupported(f"{name}; this cell has {', '.join(capabilities)}")
+    if spec["payload.encoding"] == "pointcloud":
+        _check_point_cloud(spec)
     size, size_max = spec["payload.bytes"], payload_bytes_max
     if spec["payload.encoding"] == "record" and record_bytes_max is not None:
         size_max = record_bytes_max
     if size_max is not None and size > size_max:
         raise Unsupported(f"payload.bytes {size}; this cell carries at most {size_max}")
+
+
+def _check_point_cloud(spec: Mapping[str, Any]) -> None:
+    """Raise Unsupported for a spec that no point cloud can meet (C-39)."""
+    if spec["pattern"] not in ONE_WAY:
+        raise Unsupported(
+            f"pattern {spec['pattern']} with encoding.pointcloud; allowed: {', '.join(ONE_WAY)}"
+        )
+    if spec["payload.literal"]:
+        raise Unsupported("payload.literal with encoding.pointcloud; allowed: an empty literal")
+    size = spec["payload.bytes"]
+    if size < POINT_BYTES or size % POINT_BYTES:
+        raise Unsupported(
+            f"payload.bytes {size} with encoding.pointcloud; allowed: multiples of {POINT_BYTES}, "
+            f"from {POINT_BYTES}, the bytes of one point; choose one, or use another encoding"
+        )
 
 
 def check_settings(spec: Mapping[str, Any], allowed: Mapping[str, Sequence[Any]]) -> None:
