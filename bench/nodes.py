@@ -21,8 +21,10 @@ from contract.conformance.group import Group, Member  # noqa: E402
 from contract.conformance.roles import PATTERNS, SENDING_ROLES  # noqa: E402
 from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE  # noqa: E402
 from wattwire.catalog import Catalog, Cell  # noqa: E402
+from wattwire.cli.check_hosts import CheckHosts  # noqa: E402
 from wattwire.cli.conformance import _suite, under_test  # noqa: E402
 from wattwire.cli.round_trips import cell_round_trip_ns  # noqa: E402
+from wattwire.hosts.hosts import here  # noqa: E402
 from wattwire.model.errors import MissingError  # noqa: E402
 from wattwire.rig import AgentClient, Builder, BuildStep  # noqa: E402
 
@@ -47,6 +49,7 @@ class Bench:
         self.folder = folder
         self.catalog = Catalog()
         self._agent = AgentClient(folder / "agent")
+        self._hosts = CheckHosts(here(self._agent))
         self._builder = Builder(self._agent, tell_build)
         self._suite = _suite()
 
@@ -61,7 +64,7 @@ class Bench:
         except MissingError as error:
             print(f"  {cell.known_as}: absent: {error}", flush=True)
             return None
-        return under_test(self._suite, build, self._agent, self.folder)
+        return under_test(self._suite, build, self._hosts, self.folder)
 
     def close(self) -> None:
         self._agent.close()

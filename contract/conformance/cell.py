@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from .host import HERE, Place
+
 CLAUSES = {
     "C-01": "the command line of a node has only --spec and --out",
     "C-02": "a bad spec key ends the node with 2, and the error names the key",
@@ -103,6 +105,8 @@ class CellUnderTest:
       scenarios that need a steady pace.
     - `service`: returns a context manager that runs the middleware's service processes and yields
       their endpoints.
+    - `places`: the hosts on which the nodes of a scenario run, in turn. Single nodes and service
+      processes run on the first.
     """
 
     name: str
@@ -122,6 +126,7 @@ class CellUnderTest:
     excluded: Mapping[str, Any] = field(default_factory=dict)
     wire: Callable[[str], Wire] | None = None
     service: Callable[[], AbstractContextManager[list[str]]] = _no_service
+    places: Sequence[Place] = (HERE,)
 
     @property
     def middleware(self) -> str:

@@ -81,6 +81,7 @@ def answered_with_errors(bench: Bench) -> list[Problem]:
     if not cell.error_replies:
         raise Skipped("the middleware has no error replies; servers do not answer foreign calls")
     bench.need("loop.closed")
+    bench.need_own_host("the proxy that redirects the calls")
     changes: dict[str, Any] = {"loop": "closed", "count": CALLS, "period_ns": 0, "duration_ns": 0}
     if "keep_alive" in cell.settings and cell.excluded.get("keep_alive") != "off":
         changes["settings__keep_alive"] = "off"  # the proxy closes kept connections

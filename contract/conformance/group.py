@@ -7,15 +7,16 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from .cell import Broken, CellUnderTest
+from .host import Place, waiting_per_core
 from .process import NodeProcess
-from .roles import PATTERNS, SENDING_ROLES, chain_roles
-from .samples import Samples, read_samples
+from .roles import MESSAGE, PATTERNS, SENDING_ROLES, chain_roles
+from .samples import Record, Samples, converted, read_samples
 from .spec import READY_TIMEOUT_MS, base_spec, first_node, new_token, overlap
 
 HANG_S = 20.0
@@ -27,6 +28,14 @@ blocked for a minute."""
 GO_MARGIN_NS = 200_000_000
 RELAYS = 2
 """The usual number of relays in a chain; the two relays of two languages differ."""
+
+
+def go_margin_ns() -> int:
+    """Return how far ahead a start is that all nodes read in time (ns), by the machine's load.
+
+    A node may have to wait while each other process of its core uses its slice.
+    """
+    return round(GO_MARGIN_NS * max(1.0, waiting_per_core()))
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,7 @@ class Group:
         self._endpoints = list(endpoints)
         self.members: list[tuple[Member, dict[str, Any]]] = []
         self.nodes: list[NodeProcess] = []
+        self._places: dict[int, Place] = {}
         self.start_ns = 0
         self.stop_ns: dict[NodeProcess, int] = {}
         self.done_ns = 0
@@ -62,7 +72,7 @@ class Group:
         """Fill `self.members` with the members and their specs, peers included."""
         counts: dict[str, int] = {}
         relays = sum(member.role == self._roles.relay for member in members)
-        for member in members:
+        for number, member in enumerate(members):
             index = counts.get(member.role, 0)
             counts[member.role] = index + 1
             spec = base_spec(member.cell, self.pattern, member.role)
@@ -72,6 +82,7 @@ class Group:
             if self._roles.is_chain:
                 spec["hop"] = self._roles.hop(member.role, index, relays)
             self.members.append((member, spec))
+            self._places[spec["node"]] = member.cell.places[number % len(member.cell.places)]
         for member, spec in self.members:
             peers = [
                 spec_["node"]
@@ -81,9 +92,24 @@ class Group:
             spec["peers.nodes"] = peers
             if not self._roles.is_chain:
                 spec["peers.count"] = len(peers)
+            spec.update(self._network(spec, peers))
             spec.update(member.changes)
             if "outstanding_max" not in member.changes:
                 spec["outstanding_max"] = overlap(spec)
+
+    def _network(self, spec: dict[str, Any], peers: Sequence[int]) -> dict[str, Any]:
+        """Return the keys of C-38 for a node with these peers."""
+        place = self._places[spec["node"]]
+        near = set(peers)
+        if self._roles.is_chain:
+            hops = (spec["hop"] - 1, spec["hop"] + 1)
+            near = {other["node"] for _, other in self.members if other["hop"] in hops}
+        addresses = [self._places[node].address for node in sorted(near)]
+        return {
+            "host.address": place.address,
+            "host.interface": place.interface,
+            "peers.addresses": list(dict.fromkeys(addresses)) or [place.address],
+        }
 
     def __enter__(self) -> Group:
         return self
@@ -101,10 +127,11 @@ class Group:
     # --- starting --------------------------------------------------------------------------
 
     def launch(self, member: Member, spec: dict[str, Any]) -> NodeProcess:
-        place = f" at hop {spec['hop']}" if self._roles.is_chain else ""
-        label = f"{spec['role']} {spec['node']}{place} ({member.cell.name})"
+        hop = f" at hop {spec['hop']}" if self._roles.is_chain else ""
+        label = f"{spec['role']} {spec['node']}{hop} ({member.cell.name})"
         folder = self._folder / f"{spec['role']}-{spec['node']}-{len(self.nodes)}"
-        node = NodeProcess(member.cell, spec, folder, label)
+        place = self._places[spec["node"]]
+        node = NodeProcess(member.cell, spec, folder, label, place=place)
         self.nodes.append(node)
         return node
 
@@ -158,10 +185,11 @@ class Group:
     def node(self, role: str, index: int = 0) -> NodeProcess:
         return [node for node in self.nodes if node.spec["role"] == role][index]
 
-    def go(self, ahead_ns: int = GO_MARGIN_NS) -> None:
-        self.start_ns = time.monotonic_ns() + ahead_ns
+    def go(self, ahead_ns: int | None = None) -> None:
+        """Send GO to all nodes, with a start `ahead_ns` from now or late enough for the load."""
+        self.start_ns = time.monotonic_ns() + (go_margin_ns() if ahead_ns is None else ahead_ns)
         for node in self.nodes:
-            node.write(f"GO {self.start_ns}\n")
+            node.go(self.start_ns)
 
     def window_s(self, node: NodeProcess) -> float:
         """Return the longest window of a sender by its spec, in seconds (C-10 to C-12)."""
@@ -213,7 +241,23 @@ class Group:
         return self
 
     def samples(self, node: NodeProcess) -> Samples:
-        return read_samples(node.out, node.spec, node.label)
+        """Return the records of a node, with times on the clock of this process."""
+        samples = read_samples(node.out, node.spec, node.label)
+        if len({place.clock_ahead_ns for place in self._places.values()} | {0}) == 1:
+            return samples
+        own, sends = node.place, node.spec["role"] in SENDING_ROLES
+        records = [
+            converted(record, own, self._sender(record, node, sends)) for record in samples.records
+        ]
+        return replace(samples, records=records)
+
+    def _sender(self, record: Record, node: NodeProcess, sends: bool) -> Place:
+        """Return the host that sent what a record describes."""
+        if sends == (record.kind == MESSAGE):  # the node's own message or feedback
+            return node.place
+        if record.kind == MESSAGE:
+            return self._places.get(record.node, node.place)
+        return self._places.get(node.spec["peers.nodes"][0], node.place)
 
 
 def pair(

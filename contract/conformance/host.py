@@ -1,10 +1,25 @@
-"""Measure the CPU time that the host stole: evidence that does not depend on the nodes."""
+"""Hosts of nodes: how processes get there, their clocks and addresses, and the machine's load."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from .roles import CODES
+
+LOADAVG = Path("/proc/loadavg")
 STAT = Path("/proc/stat")
+
+
+def waiting_per_core(loadavg: Path = LOADAVG) -> float:
+    """Return the number of processes that run or wait for a CPU, per core; 0 if it is unknown."""
+    try:
+        runnable = int(loadavg.read_text().split()[3].partition("/")[0])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return runnable / (os.cpu_count() or 1)
 
 
 class Watch:
@@ -30,3 +45,27 @@ class Watch:
         """Return the share of all cores' time that other virtual machines used, 0 to 1."""
         stolen, total = self._read()
         return (stolen - self._before[0]) / max(1, total - self._before[1])
+
+
+@dataclass(frozen=True)
+class Place:
+    """A host that shares the files and the process ids of this machine.
+
+    - `enter`: command that executes its arguments on the host; () for the host of this process.
+    - `clock_ahead_ns`: its CLOCK_MONOTONIC minus that of this process.
+    - `address`, `interface`: host.address and host.interface of its nodes (C-38).
+    """
+
+    name: str = ""
+    enter: Sequence[str] = ()
+    clock_ahead_ns: int = 0
+    address: str = "127.0.0.1"
+    interface: str = "lo"
+
+    def controller_ns(self, own_ns: int) -> int:
+        """Return a time of the host's clock on the clock of this process."""
+        return own_ns if own_ns == CODES["unknown_ns"] else own_ns - self.clock_ahead_ns
+
+
+HERE = Place()
+"""The host of this process."""

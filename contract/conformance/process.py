@@ -10,12 +10,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .cell import CellUnderTest
+from .host import HERE, Place
 
+TIMES = ("begin_ns", "end_ns")
+"""Fields of lines that are times of the clock of the node's host; other fields are durations."""
 KEYWORDS = ("LISTENING", "READY", "COUNTED", "SENT", "DONE", "ERROR")
 LINES_ON_THREE = ("sh", "-c", 'exec "$@" 3>&1 1>&2', "sh")
 """Prefix of a node's command that opens descriptor 3 for its lines (C-05)."""
@@ -52,8 +55,10 @@ class NodeProcess:
         folder: Path,
         label: str,
         extra: Sequence[str] = (),
+        place: Place = HERE,
     ) -> None:
         self.cell, self.spec, self.label, self.folder = cell, spec, label, folder
+        self.place = place
         self.out = folder / "out"
         self.out.mkdir(parents=True)
         spec_path = folder / "spec.json"
@@ -66,8 +71,8 @@ class NodeProcess:
         self.spawn_ns = time.monotonic_ns()
         with open(folder / "stderr", "wb") as stderr:
             self._process = subprocess.Popen(
-                [*LINES_ON_THREE, *cell.argv, "--spec", str(spec_path), "--out", str(self.out),
-                 *extra],
+                [*place.enter, *LINES_ON_THREE, *cell.argv, "--spec", str(spec_path),
+                 "--out", str(self.out), *extra],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
                 env={**env, **cell.env}, cwd=folder, start_new_session=True, bufsize=0,
             )  # fmt: skip
@@ -82,13 +87,22 @@ class NodeProcess:
         assert self._process.stdout is not None
         with open(self._process.stdout.fileno(), "rb", closefd=False) as stdout:
             for raw in stdout:
-                line = parse_line(raw, time.monotonic_ns())
+                line = self._converted(parse_line(raw, time.monotonic_ns()))
                 with self._changed:
                     self.lines.append(line)
                     self._changed.notify_all()
         with self._changed:
             self._ended = True
             self._changed.notify_all()
+
+    def _converted(self, line: Line) -> Line:
+        """Return a line of the node with the times of its fields on the clock of this process."""
+        times = {
+            key: self.place.controller_ns(value)
+            for key, value in (line.fields or {}).items()
+            if key in TIMES and type(value) is int
+        }
+        return replace(line, fields={**(line.fields or {}), **times}) if times else line
 
     def line(self, keyword: str) -> Line | None:
         """Return the first well-formed line with this keyword, or None."""
@@ -130,6 +144,10 @@ class NodeProcess:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(text.encode())
+
+    def go(self, start_ns: int) -> None:
+        """Send GO; `start_ns` is a time on the clock of this process."""
+        self.write(f"GO {start_ns + self.place.clock_ahead_ns}\n")
 
     def close_input(self) -> None:
         assert self._process.stdin is not None

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .cell import Problem
-from .roles import CODES, RELAY, ROLE_CODES
+from .host import Place
+from .roles import CODES, FEEDBACK, MESSAGE, RELAY, ROLE_CODES
 
 UNKNOWN_NS = CODES["unknown_ns"]
 UNKNOWN_PEER = CODES["unknown_peer"]
@@ -103,3 +104,17 @@ def read_samples(out: Path, spec: dict[str, Any], label: str) -> Samples:
         records_bytes = (len(data) - 64) // 40 * 40
         records += map(Record._make, _RECORD.iter_unpack(data[64 : 64 + records_bytes]))
     return Samples(records, overflow, problems)
+
+
+def converted(record: Record, own: Place, sender: Place) -> Record:
+    """Return a record of a node with all times on the clock of this process.
+
+    `sender` is the host that sent what the record describes: the time `begin_ns` of a received
+    message or feedback is of the sender's clock (C-27). For a sent one, `sender` is `own`.
+    """
+    begin = sender if record.kind in (MESSAGE, FEEDBACK) else own
+    return record._replace(
+        intended_ns=own.controller_ns(record.intended_ns),
+        begin_ns=begin.controller_ns(record.begin_ns),
+        end_ns=own.controller_ns(record.end_ns),
+    )

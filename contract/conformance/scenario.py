@@ -12,6 +12,7 @@ from .audit import Expect
 from .audit_peers import audit, closing_problems
 from .cell import CellUnderTest, Problem, Skipped
 from .group import Group, Member, pair
+from .host import HERE
 from .process import NodeProcess
 from .spec import base_spec, new_token
 
@@ -44,6 +45,11 @@ class Bench:
             if name not in self.cell.capabilities:
                 raise Skipped(f"the manifest does not declare {name}")
 
+    def need_own_host(self, peer: str) -> None:
+        """Raise Skipped if nodes run on other hosts, which cannot reach `peer` in this process."""
+        if self.cell.places[0] != HERE:
+            raise Skipped(f"{peer} is on this host only; check the cell without a rig, too")
+
     def group(self, pattern: str, members: Sequence[Member]) -> Group:
         return Group(self.folder, pattern, members, self.endpoints)
 
@@ -67,7 +73,8 @@ class Bench:
     def single(self, spec: dict[str, Any], extra: Sequence[str] = ()) -> NodeProcess:
         """Start one node with exactly this spec; the caller must kill it."""
         folder = self.folder / new_token()
-        return NodeProcess(self.cell, spec, folder, f"{spec.get('role')} ({self.cell.name})", extra)
+        label = f"{spec.get('role')} ({self.cell.name})"
+        return NodeProcess(self.cell, spec, folder, label, extra, self.cell.places[0])
 
     def lone_spec(self, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
         """Return the spec of a single node with a new run token."""

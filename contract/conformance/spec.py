@@ -38,13 +38,14 @@ def new_token() -> str:
 def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
     """Return the complete spec of one node; keys in `changes` have `__` instead of the dot."""
     encodings = [n for n in encodings_of(pattern) if f"encoding.{n}" in cell.capabilities]
-    roles = PATTERNS[pattern]
+    roles, place = PATTERNS[pattern], cell.places[0]
     has_open_loop = roles.is_one_way or "loop.open" in cell.capabilities
     spec: dict[str, Any] = {
         "contract": 2, "run": "check0", "cell": cell.name, "pattern": pattern, "role": role,
-        "node": first_node(role), "index": 0, "host.address": HOST_ADDRESS, "host.interface": "lo",
+        "node": first_node(role), "index": 0, "host.address": place.address,
+        "host.interface": place.interface,
         "peers.nodes": [RECEIVER_NODE if role in SENDING_ROLES else SENDER_NODE],
-        "peers.count": 1, "peers.endpoints": [], "peers.addresses": [HOST_ADDRESS],
+        "peers.count": 1, "peers.endpoints": [], "peers.addresses": [place.address],
         "loop": "open" if has_open_loop else "closed",
         "count": 0 if has_open_loop else 30, "count_beyond": 0, "phase_ns": 0,
         "period_ns": 0, "duration_ns": 0, "warmup_ns": 0, "overrun_ns": 5_000 * MILLISECOND_NS,

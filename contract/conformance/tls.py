@@ -12,7 +12,7 @@ from .cell import Problem, Skipped
 from .group import HANG_S
 from .roles import PATTERNS
 from .scenario import ALWAYS, Bench, Scenario
-from .spec import HOST_ADDRESS, READY_TIMEOUT_MS
+from .spec import READY_TIMEOUT_MS
 from .usage import refusal
 from .wire import await_line
 
@@ -40,11 +40,16 @@ def _written(folder: Path, authority: trustme.CA, server: trustme.LeafCert) -> d
     return {f"tls.{name}": str(path) for name, path in paths.items()}
 
 
+def _addresses(bench: Bench) -> list[str]:
+    """Return the addresses of all hosts on which nodes may listen."""
+    return list(dict.fromkeys(place.address for place in bench.cell.places))
+
+
 def trusted(pattern: str) -> Scenario:
     def check(bench: Bench) -> list[Problem]:
         changes = _switched_on(bench)
         authority = trustme.CA()
-        server = authority.issue_cert(HOST_ADDRESS, "localhost")
+        server = authority.issue_cert(*_addresses(bench), "localhost")
         changes |= _written(bench.folder / "trusted", authority, server)
         return bench.whole_run(pattern, changes)
 
@@ -59,8 +64,8 @@ def refused(pattern: str) -> Scenario:
         authority = trustme.CA()
         past = datetime.now(timezone.utc) - timedelta(days=1)
         cases = {
-            "expired": authority.issue_cert(HOST_ADDRESS, not_after=past),
-            "of another authority": trustme.CA().issue_cert(HOST_ADDRESS),
+            "expired": authority.issue_cert(*_addresses(bench), not_after=past),
+            "of another authority": trustme.CA().issue_cert(*_addresses(bench)),
             "of another host": authority.issue_cert("elsewhere.example"),
         }
         problems: list[Problem] = []

@@ -151,7 +151,7 @@ def past_start(bench: Bench) -> list[Problem]:
     with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
         group.start()
         for node in group.nodes:
-            node.write(f"GO {time.monotonic_ns() - 1_000_000_000}\n")
+            node.go(time.monotonic_ns() - 1_000_000_000)
         for node in group.nodes:
             problems += refusal(node, 2, "C-08", "a start one second ago", AT_ONCE_S)[0]
     return problems

@@ -116,7 +116,7 @@ def go(node: NodeProcess) -> int:
     """Wait for READY, send GO, and return the start in ns."""
     await_line(node, "READY", "C-07")
     start_ns = time.monotonic_ns() + GO_MARGIN_NS
-    node.write(f"GO {start_ns}\n")
+    node.go(start_ns)
     return start_ns
 
 
@@ -131,6 +131,7 @@ def stop(node: NodeProcess) -> tuple[dict[str, Any], list[Record], list[Problem]
 
 def made_wire(bench: Bench, token: str) -> Wire:
     """Return the suite's side of the wire. Raise Skipped if the middleware has no `wire.py`."""
+    bench.need_own_host("the suite's side of the wire")
     if bench.cell.wire is None:
         raise Skipped("the middleware's folder has no wire.py, so the suite cannot be the peer")
     return bench.cell.wire(token)

@@ -16,6 +16,9 @@ import pytest
 from contract.conformance.repository import kit_languages, proving_middleware
 from tests.end_to_end.conftest import Cli
 from wattwire.catalog import Catalog, Cell
+from wattwire.catalog.home import home
+from wattwire.hosts.namespaces import user_namespace
+from wattwire.model.errors import MissingError
 
 PROVING = {f"{proving_middleware(language)}/{language}" for language in kit_languages()}
 ALL = [Catalog().cell(name) for name in Catalog().cells]
@@ -110,3 +113,41 @@ def test_two_languages_of_each_middleware_understand_each_other(cli_of_check, mi
 @pytest.mark.parametrize("cell", [cell.name for cell in ALL])
 def test_the_cell_keeps_the_contract(checked, cell):
     holds(checked(cell.partition("/")[0]), cell)
+
+
+@pytest.fixture(scope="module")
+def clocks_rig():
+    """Return the rig file of two namespaces whose clocks differ by 1,000 s."""
+    try:
+        user_namespace()
+    except MissingError as error:
+        pytest.skip(str(error))
+    return str(home() / "rigs" / "clocks.toml")
+
+
+@pytest.mark.slow
+def test_a_cell_keeps_the_contract_between_hosts_with_different_clocks(cli_of_check, clocks_rig):
+    result = cli_of_check(
+        "check", "udp/python", "loopback/python", "--pairs", "none", "--rig", clocks_rig,
+        "--clause", "own-address", "--clause", "warm-up",
+    )  # fmt: skip
+    out = result.out + result.err
+    assert "0 failed" in section(out, "udp/python")[-1] and result.code == 0, out
+    assert " passed" in section(out, "udp/python")[-1]
+    assert "loopback works only within one host" in out
+
+
+@pytest.mark.slow
+@pytest.mark.matrix
+@pytest.mark.parametrize("middleware", MIDDLEWARE)
+def test_two_languages_understand_each_other_between_hosts(cli_of_check, clocks_rig, middleware):
+    names = [cell.name for cell in representatives(middleware)]
+    if len(names) < 2:
+        pytest.skip(f"{middleware} has one cell that is quickly built: {', '.join(names)}")
+    result = cli_of_check("check", *names, "--clause", "pair", "--rig", clocks_rig)
+    first = section(result.out + result.err, names[0])
+    if "works only within one host" in first[0]:
+        pytest.skip(first[0])
+    skip_if_absent(first[0])
+    assert first[-1].startswith("  2 passed, 0 failed"), "\n".join(first)
+    assert result.code == 0, result.out[-4000:] + result.err

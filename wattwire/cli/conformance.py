@@ -17,6 +17,7 @@ from typing import Any
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
 from wattwire.catalog.services import setting_words
+from wattwire.cli.check_hosts import CheckHosts, rig_hosts
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.round_trips import bare_round_trip_ns, cell_round_trip_ns, measured_cost
 from wattwire.cli.screen import make_progress
@@ -31,7 +32,6 @@ from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.rig.bare_clients import bare_argv
 from wattwire.rig.builds import LackingError
 from wattwire.rig.harness_costs import HarnessCost, note_harness_cost
-from wattwire.run.network import HOST_ADDRESS
 from wattwire.run.processes import RunProcesses
 from wattwire.run.services import start_service
 
@@ -40,12 +40,15 @@ BEFORE_READY = ("C-06", "C-07")
 """Clauses whose violation ends a scenario before its window."""
 
 
-def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> int:
+def check_cells(
+    names: list[str], clauses: list[str] | None, pairs: Pairs, rig: Path | None = None
+) -> int:
     """Run the conformance suite on cells and return the number of failed clauses.
 
     Print the cells that cannot be built. Several cells are paired with each other. A single cell is
     paired with the other cells of its middleware. Each pair is checked once, in both directions,
-    after the clauses of its first cell. Raises MissingError if no cell can be built, and UsageError
+    after the clauses of its first cell. With `rig`, the nodes of a scenario run on the hosts of a
+    rig, in turn. Raises MissingError if no cell can be built, and UsageError
     for contradictory options.
     """
     if pairs is Pairs.NONE and "pair" in (clauses or []):
@@ -58,9 +61,13 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
     progress = make_progress(as_json=False, plain=False)
     with tempfile.TemporaryDirectory(prefix="wattwire-check-") as folder:
         agent = AgentClient(Path(folder))
+        started = contextlib.ExitStack()
         try:
+            hosts = CheckHosts(here(agent))
+            if rig is not None:
+                hosts = started.enter_context(rig_hosts(rig, Path(folder) / "hosts"))
             builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
-            check = _Check(builder, agent, Path(folder))
+            check = _Check(builder, hosts, Path(folder))
             chosen = catalog.cells_like(names)
             alone = len(chosen) == 1
             among = [catalog.cell(name) for name in catalog.cells] if alone else chosen
@@ -68,6 +75,7 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
                 failed += check.run(cell, Pairing(pairs, among, alone), clauses)
         finally:
             progress.close()
+            started.close()
             agent.close()
     if len(check.absent) == len(chosen):
         raise MissingError(f"nothing was checked: {', '.join(check.absent)} cannot be built here")
@@ -96,7 +104,8 @@ def measure_costs(names: list[str]) -> int:
                 except MissingError as error:
                     print(searchable(f"{cell.name}: absent: {error}", sys.stdout))
                     continue
-                cost, reason = _cost(under_test(_suite(), build, agent, folder), folder)
+                subject = under_test(_suite(), build, CheckHosts(here(agent)), folder)
+                cost, reason = _cost(subject, folder)
                 measured, failed = measured + (cost is not None), failed + bool(reason)
                 if cost is not None:
                     note_harness_cost(build.key, cost)
@@ -163,9 +172,9 @@ class Pairing:
 class _Check:
     """Runs the suite on one cell after another, using the same agent and folder."""
 
-    def __init__(self, builder: Builder, agent: AgentClient, folder: Path) -> None:
+    def __init__(self, builder: Builder, hosts: CheckHosts, folder: Path) -> None:
         self._suite = _suite()
-        self._builder, self._agent, self._folder = builder, agent, folder
+        self._builder, self._hosts, self._folder = builder, hosts, folder
         self._built: dict[str, Any] = {}
         self.absent: list[str] = []
 
@@ -230,9 +239,11 @@ class _Check:
         """Return the cell as a CellUnderTest of the suite, or the MissingError of its build."""
         if cell.name not in self._built:
             try:
+                if gap := self._hosts.gap(cell):
+                    raise MissingError(gap)
                 build = self._builder.cell(cell)
                 absent = self._builder.absent_capabilities(cell)
-                subject = under_test(self._suite, build, self._agent, self._folder, absent)
+                subject = under_test(self._suite, build, self._hosts, self._folder, absent)
             except MissingError as error:
                 subject = error
             self._built[cell.name] = subject
@@ -257,7 +268,7 @@ def early_words(ended_by: Sequence[str]) -> str:
 def under_test(
     suite: Any,
     build: CellBuild,
-    agent: AgentClient,
+    hosts: CheckHosts,
     folder: Path,
     absent_capabilities: Collection[str] = (),
 ) -> Any:
@@ -281,8 +292,18 @@ def under_test(
         tls_setting=cell.middleware.setting_with(TLS) or "",
         prompt=_prompt(cell),
         wire=suite.wire_of(cell.middleware.folder),
-        service=_service(cell, agent, folder, build.words),
+        service=_service(cell, hosts, folder, build.words),
+        places=_places(suite, hosts),
     )
+
+
+def _places(suite: Any, hosts: CheckHosts) -> tuple[Any, ...]:
+    """Return the hosts of nodes as values of the suite."""
+    places = tuple(
+        suite.Place(e.name, tuple(e.command), e.clock_ahead_ns, e.address, e.interface)
+        for e in hosts.entries
+    )
+    return places or (suite.HERE,)
 
 
 def _prompt(cell: Cell) -> dict[str, Any]:
@@ -310,14 +331,14 @@ def _excluded(cell: Cell) -> dict[str, Any]:
 
 
 def _service(
-    cell: Cell, agent: AgentClient, folder: Path, words: Mapping[str, str]
+    cell: Cell, hosts: CheckHosts, folder: Path, words: Mapping[str, str]
 ) -> Callable[[], contextlib.AbstractContextManager[list[str]]]:
     @contextlib.contextmanager
     def started() -> Iterator[list[str]]:
         token = "wwcheck" + secrets.token_hex(4)
         run_folder = folder / token
         (run_folder / "logs").mkdir(parents=True)
-        processes = RunProcesses({HOST: here(agent)}, Deployment(()), token, run_folder)
+        processes = RunProcesses({HOST: hosts.service_host}, Deployment(()), token, run_folder)
         endpoints: list[str] = []
         settings = setting_words(cell.middleware.effective_settings({}))
         try:
@@ -326,7 +347,7 @@ def _service(
                     processes,
                     name,
                     table,
-                    HOST_ADDRESS,
+                    hosts.service_address,
                     token,
                     SERVICE_TIMEOUT_S,
                     {**words, **settings},

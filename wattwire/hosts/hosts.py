@@ -103,6 +103,12 @@ class Hosts:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def entry_command(self, name: str) -> list[str]:
+        """Return a command that executes its arguments on a host of the kind netns."""
+        assert self._switch is not None
+        host = self.by_name[name]
+        return self._switch.entry_command(host.pid, host.spec.clock_offset_s != 0)
+
     def _start(self, spec: HostSpec, state: Path) -> AgentClient:
         name = spec.name if self.rig.is_from_file else ""
         if spec.kind == LOCAL:

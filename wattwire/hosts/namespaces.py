@@ -162,6 +162,19 @@ class Switch:
             command += [f"--map-user={os.geteuid()}", f"--map-group={os.getegid()}"]
         return [*command, *agent]
 
+    def entry_command(self, pid: int, has_clock: bool) -> list[str]:
+        """Return a command that executes its arguments in the namespaces of the host of an agent.
+
+        It replaces its process by theirs. `has_clock` states whether the host has its own clocks.
+        """
+        kinds = {
+            "net": "net",
+            "mount": "mnt",
+            "uts": "uts",
+            **({"time": "time"} if has_clock else {}),
+        }
+        return self._enter(*(f"--{option}=/proc/{pid}/ns/{kind}" for option, kind in kinds.items()))
+
     def join(self, device: str, addresses: Mapping[int, str]) -> None:
         """Connect hosts, given as pid → address/prefix, to a new bridge by devices of one name."""
         commands = [

@@ -99,3 +99,18 @@ def test_scenarios_that_ended_before_ready_are_told_with_the_counts(ended_by, me
     assert early_words(ended_by).startswith(message) and bool(early_words(ended_by)) == bool(
         message
     )
+
+
+@pytest.mark.parametrize(
+    ("rig", "message"),
+    [
+        ('[hosts]\na = {kind = "netns"}\nb = {kind = "ssh", to = "b"}\n', "b (ssh)"),
+        ('[hosts]\na = {kind = "netns"}\n', "found 1 host"),
+        ('[hosts]\na = {kind = "netns"}\nb = {kind = "netns"}\n', "no network joins all hosts"),
+    ],
+)
+def test_a_rig_whose_hosts_cannot_run_nodes_of_the_suite_is_refused(rig, message, tmp_path, capsys):
+    path = tmp_path / "rig.toml"
+    path.write_text(rig)
+    assert main(["check", "loopback/python", "--rig", str(path)]) == EXIT_USAGE
+    assert message in capsys.readouterr().err

@@ -86,6 +86,12 @@ def add_to(verbs: Any) -> None:
         action="store_true",
         help="with 'links': check the emulator between two network namespaces, as root",
     )
+    verb.add_argument(
+        "--rig",
+        metavar="FILE",
+        help="run the nodes of each scenario on the hosts of a rig (kind netns), in turn, over its "
+        "first network that joins all hosts",
+    )
     verb.set_defaults(call=check)
 
 
@@ -175,12 +181,14 @@ def check(options: argparse.Namespace) -> int:
     from wattwire.cli.conformance import check_cells, measure_costs  # noqa: PLC0415 - the suite
 
     if options.cost:
-        if options.clause or options.pairs:
+        if options.clause or options.pairs or options.rig:
             raise UsageError(
-                "--cost cannot be combined with --clause or --pairs; leave out one of the options"
+                "--cost cannot be combined with --clause, --pairs or --rig; leave out one of the "
+                "options"
             )
         return EXIT_BAD_RESULT if measure_costs(options.cells) else EXIT_OK
-    failures = check_cells(options.cells, options.clause, Pairs(options.pairs or "all"))
+    rig = Path(options.rig) if options.rig else None
+    failures = check_cells(options.cells, options.clause, Pairs(options.pairs or "all"), rig)
     return EXIT_BAD_RESULT if failures else EXIT_OK
 
 
@@ -188,7 +196,9 @@ def _check_links(options: argparse.Namespace) -> int:
     """Check the emulation of links. Raises UsageError for options of cells."""
     from wattwire.cli.link_check import check_links, check_wires  # noqa: PLC0415 - imports scipy
 
-    if options.clause or options.pairs or options.cost:
-        raise UsageError("check links: --clause, --pairs and --cost are for cells; leave them out")
+    if options.clause or options.pairs or options.cost or options.rig:
+        raise UsageError(
+            "check links: --clause, --pairs, --cost and --rig are for cells; leave them out"
+        )
     chosen_check = check_wires if options.wire else check_links
     return EXIT_BAD_RESULT if chosen_check(options.cells[1:]) else EXIT_OK
