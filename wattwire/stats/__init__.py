@@ -40,6 +40,7 @@ from wattwire.stats.series.dependence import clusters_above, effective_size
 from wattwire.stats.series.distribution import Ecdf, ecdf
 from wattwire.stats.series.modes import Mode, mode_between
 from wattwire.stats.series.percentiles import Percentile, carried_size, nearest_rank, percentile
+from wattwire.stats.series.ticks import Ticks, ticks_of
 from wattwire.stats.series.warm_up import Course, classify, consensus
 from wattwire.stats.two_occasions import welch_difference, welch_ratio
 from wattwire.stats.two_samples import cliffs_delta, ratio_by_ranks, shift_by_ranks
@@ -68,6 +69,7 @@ __all__ = [
     "Ratio",
     "SerialCorrelation",
     "Spread",
+    "Ticks",
     "TooFew",
     "additivity",
     "alarm_rate",
@@ -115,6 +117,7 @@ __all__ = [
     "spread_between",
     "spreads_between",
     "step_logs",
+    "ticks_of",
     "conclusion",
     "welch_difference",
     "welch_ratio",

@@ -87,12 +87,12 @@ def in_mode(run: Run) -> float:
 
 def hits_of(evidence: Evidence, runs: Sequence[Run]) -> list[Hit]:
     """Return the treatments with a mode that acknowledgements may cause, with the fuller band."""
-    off_levels = [(name, "yes") for purpose in (NAGLE_OFF, QUICK_ACK)
+    off_settings = [name for purpose in (NAGLE_OFF, QUICK_ACK)
            for name in settings_with(evidence, runs, purpose)]  # fmt: skip
     some_fast = any(run.p50_us < FAST_US for run in runs)
     hits = []
     for treatment, members in by_treatment(evidence, runs).items():
-        possible = [run for run in members if _may_wait(run, off_levels, some_fast)]
+        possible = [run for run in members if _may_wait(run, off_settings, some_fast)]
         series = [run.values_us for run in possible]
         modes = [stats.mode_between(series, low, high) for low, high in BANDS_US]
         present = [mode for mode in modes if mode is not None]
@@ -103,9 +103,9 @@ def hits_of(evidence: Evidence, runs: Sequence[Run]) -> list[Hit]:
     return hits
 
 
-def _may_wait(run: Run, off_levels: Sequence[tuple[str, str]], some_fast: bool) -> bool:
+def _may_wait(run: Run, off_settings: Sequence[str], some_fast: bool) -> bool:
     """Return whether the messages of this run may have waited for acknowledgements."""
-    if any(run.in_force(name) == {word} for name, word in off_levels):
+    if any(run.in_force(name) in ({"yes"}, {"on"}) for name in off_settings):
         return False
     if run.transports and not any(ACKNOWLEDGED.search(word) for word in run.transports):
         return False
@@ -132,7 +132,7 @@ def contrasts(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> l
 def _contrasted_levels(purpose: str, levels: Sequence[Any]) -> tuple[str, str]:
     """Return the level that should remove the mode and the level that should have it."""
     if set(levels) <= set(SWITCH):
-        return "on", next(level for level in SWITCH if level in levels and level != "on")
+        return "on", "off" if "off" in levels else "default"
     extremes = words.plain(levels[0]), words.plain(levels[-1])
     return extremes if purpose == WRITES_PER_MESSAGE else extremes[::-1]
 

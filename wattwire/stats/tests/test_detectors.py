@@ -118,3 +118,29 @@ def test_the_sign_test_is_exact() -> None:
 def test_blocks_without_scatter_have_an_interval_of_no_width():
     (interval,) = stats.block_intervals([[0.5, 0.5, 0.5]], 0.95)
     assert (interval.low, interval.high, interval.degrees) == (0.5, 0.5, 2.0)
+
+
+def test_values_just_above_multiples_of_a_period_are_at_its_ticks() -> None:
+    rng = np.random.default_rng(6)
+    multiples = np.repeat([1.0, 2.0], [30, 10])
+    series = 10.0 * multiples + rng.uniform(0.0, 1.4, 40)
+    found = stats.ticks_of([series, series], 10.0)
+    assert found is not None
+    assert (found.inside, found.total, found.runs) == (80, 80, 2)
+    assert found.counts == ((1, 60), (2, 20))
+    assert stats.ticks_of([series], 7.0) is None
+    assert stats.ticks_of([series + 3.0], 10.0) is None
+    assert stats.ticks_of([series[:19]], 10.0) is None
+
+
+def test_losses_values_before_a_tick_and_runs_without_ticks_count_against_them() -> None:
+    at_ticks = np.full(40, 10.1)
+    lost = np.concatenate([at_ticks, np.full(11, math.inf)])
+    assert stats.ticks_of([lost], 10.0) is None
+    assert stats.ticks_of([lost[:-1]], 10.0) is not None
+    early = np.full(40, 9.9)
+    assert stats.ticks_of([early], 10.0) is None
+    few = np.full(4, 3.0)
+    assert stats.ticks_of([at_ticks, few, few], 10.0) is None
+    with pytest.raises(ValueError, match="period"):
+        stats.ticks_of([at_ticks], 0.0)

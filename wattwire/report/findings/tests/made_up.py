@@ -18,7 +18,7 @@ import polars as pl
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.findings.runs import Run
 from wattwire.model.derived import FloatArray
-from wattwire.model.setting_purposes import NAGLE_OFF, QUICK_ACK, RECEIVE_BUFFER_BYTES
+from wattwire.model.setting_purposes import NAGLE_OFF, QUICK_ACK, RECEIVE_BUFFER_BYTES, REPLY_WAIT
 from wattwire.model.stored_study import StoredStudy
 from wattwire.store import Messages
 
@@ -28,7 +28,10 @@ FACTORS: dict[str, tuple[Any, ...]] = {
     "payload_bytes": (64, 1024, 16_384, 131_072),
     "rate_hz": (10.0, 100.0, 1000.0),
 }
-PURPOSES = {"made_up": {"at_once": NAGLE_OFF, "ack_now": QUICK_ACK, "room": RECEIVE_BUFFER_BYTES}}
+PURPOSES = {
+    "made_up": {"at_once": NAGLE_OFF, "ack_now": QUICK_ACK, "room": RECEIVE_BUFFER_BYTES},
+    "looping": {"looks": REPLY_WAIT},
+}
 MESSAGES = 60
 
 
@@ -70,6 +73,7 @@ def campaign(
     factors: Mapping[str, Sequence[Any]] = FACTORS,
     effective: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
     run_sd: float = 0.1,
+    middleware: str = "made_up",
 ) -> tuple[Evidence, list[Run]]:
     """Return the evidence and the runs of a simulated campaign.
 
@@ -86,7 +90,7 @@ def campaign(
             scale = of_block * drift * float(np.exp(rng.normal(0, run_sd)))
             values = draw(rng, levels, scale)
             told = {"transport": "tcp/ipv4", **(effective(levels) if effective else {})}
-            node = {"cell": "made_up/one", "host": "local", "ready": {"effective": told}}
+            node = {"cell": f"{middleware}/one", "host": "local", "ready": {"effective": told}}
             finite = np.sort(values)[max(0, -(-values.size // 2) - 1)]
             p50 = float(finite) if np.isfinite(finite) else float("inf")
             loss = float(np.mean(np.isinf(values)))
@@ -153,9 +157,14 @@ def lossy(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> 
     return values
 
 
+def working(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+    """Draw latencies of work that always takes between one and two periods of a loop of 10 ms."""
+    return 10_050.0 + 700.0 * scale * np.exp(rng.normal(0, 0.3, MESSAGES))
+
+
 NULLS: dict[str, Draw] = {
     draw.__name__: draw
-    for draw in (narrow, heavy, wide, two_modes, drifting, clustered, uneven, lossy)
+    for draw in (narrow, heavy, wide, two_modes, drifting, clustered, uneven, lossy, working)
 }
 
 

@@ -148,3 +148,25 @@ def test_excluded_runs_prove_nothing() -> None:
     every = [replace(run, excluded=True) for run in runs]
     found = delayed_ack.find(evidence, every)
     assert isinstance(found, Finding) and not found.shown
+
+
+def test_delayed_acknowledgements_are_compared_with_immediate_ones() -> None:
+    """A setting of three levels has the wait at `off`, not necessarily at `default`."""
+
+    def held(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+        is_off = levels["settings.ack_now"] == "off"
+        return waiting(rng, {**levels, "settings.at_once": not is_off}, scale)
+
+    factors = {"payload_bytes": (64, 1024), "settings.ack_now": ("default", "off", "on")}
+    found = acknowledged(
+        held, factors=factors, effective=lambda levels: {"ack_now": levels["settings.ack_now"]}
+    )
+    assert isinstance(found, Finding) and found.shown
+    contrast = only(found.evidence, "delayed_ack.contrast").values
+    assert (contrast["on"], contrast["off"]) == ("on", "off")
+    assert (contrast["fell"], contrast["pairs"]) == (6, 6)
+
+
+def test_immediate_acknowledgements_of_a_setting_with_three_levels_exclude_the_cause() -> None:
+    assert isinstance(acknowledged(effective=lambda _: {"ack_now": "on"}), Silence)
+    assert isinstance(acknowledged(effective=lambda _: {"ack_now": "off"}), Finding)
