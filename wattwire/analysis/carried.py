@@ -17,14 +17,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
-from wattwire.model.derived import FloatArray, after_warmup, column
+from wattwire.model.derived import FloatArray, after_warmup, column, flow_suffix
 
 WHAT = "messages in a run"
 
 
 def share_of(name: str) -> float | None:
     """Return the quantile of a percentile column (0.99 for latency_p99_us); None for others."""
-    quantile = re.fullmatch(r"(?:latency|delay_variation)_p(\d+)_us", name)
+    quantile = re.fullmatch(r"(?:latency|delay_variation)_p(\d+)_us(?:\.flow\..+)?", name)
     return int(quantile[1]) / 10 ** len(quantile[1]) if quantile else None
 
 
@@ -35,12 +35,14 @@ def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
     not apply if significantly (at 95 %) more messages were lost or failed than the percentile
     allows. The percentile is then infinite for any number of messages.
     """
-    share, counts = share_of(name), after_warmup(frame, "expected")
+    share, counts = share_of(name), after_warmup(frame, "expected", flow_suffix(name))
     if share is None:
         return np.zeros(frame.height, dtype=np.bool_)
     few = np.asarray(counts < stats.carried_size(share), dtype=np.bool_)
     if few.any():
-        gone = after_warmup(frame, "lost") + np.nan_to_num(after_warmup(frame, "failed"))
+        suffix = flow_suffix(name)
+        gone = after_warmup(frame, "lost", suffix)
+        gone = gone + np.nan_to_num(after_warmup(frame, "failed", suffix))
         for run in np.flatnonzero(few & (counts > 0) & (gone > 0)):
             lost_share = stats.share_interval(int(gone[run]), int(counts[run]))
             few[run] = lost_share.low <= 1.0 - share
@@ -55,7 +57,8 @@ def why_not(frame: pl.DataFrame, name: str) -> stats.TooFew | None:
     share = share_of(name)
     if share is None or not too_few(frame, name).any():
         return None
-    fewest = float(np.nanmin(after_warmup(frame, "expected")[too_few(frame, name)]))
+    counts = after_warmup(frame, "expected", flow_suffix(name))
+    fewest = float(np.nanmin(counts[too_few(frame, name)]))
     return stats.TooFew(fewest, stats.carried_size(share), WHAT)
 
 

@@ -13,6 +13,7 @@ from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model.derived import FloatArray, column
+from wattwire.model.flows import has_flow_of
 from wattwire.model.limits import Limit
 from wattwire.model.variants import FACTOR
 
@@ -99,15 +100,20 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
     response = resolve(limit.response, evidence.described)
     planned = {entry["run"]: all_levels(entry) for entry in evidence.designed}
     values = column(evidence.usable, response.column)
-    concerned = [levels for levels in planned.values() if limit.concerns(levels)]
+    concerned = [
+        levels
+        for levels in planned.values()
+        if limit.concerns(levels) and has_flow_of(limit.response, levels)
+    ]
     rows_by_title: dict[str, list[int]] = {
         evidence.treatment_title(levels): [] for levels in concerned
     }
     levels_by_title = {evidence.treatment_title(levels): levels for levels in concerned}
     for row, run in enumerate(evidence.usable["run"].to_list()):
         levels = planned.get(run)
-        if levels is not None and limit.concerns(levels):
-            rows_by_title[evidence.treatment_title(levels)].append(row)
+        title = "" if levels is None else evidence.treatment_title(levels)
+        if title in rows_by_title and levels in concerned:
+            rows_by_title[title].append(row)
     base = _base_variant(evidence, limit)
     unmeasured = _not_measured(evidence, response)
     cases = {}

@@ -25,14 +25,15 @@ from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_le
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.deployment import has_replies
-from wattwire.model.derived import after_warmup, column
+from wattwire.model.derived import after_warmup, column, flow_suffix
 from wattwire.model.verdict import Outcome
 
 Mask = NDArray[np.bool_]
 FAILED_MAX = 0.05
 """Maximum share of failed or lost calls at which costs per message describe answered calls."""
 ONE_WAY = re.compile(
-    r"(?:latency_(?:p\d+|mean)_us|(?:soft|hard)_deadline_missed_share)(?P<hop>\.hop\.\d+)?"
+    r"(?:latency_(?:p\d+|mean)_us|(?:soft|hard)_deadline_missed_share)"
+    r"(?P<part>\.hop\.\d+|\.flow\..+)?"
 )
 """Responses that need one clock for both ends of a message."""
 BAND, MEDIAN = "clock_band_us", "latency_p50_us"
@@ -48,10 +49,10 @@ def too_wide(evidence: Evidence, frame: pl.DataFrame, name: str) -> Mask:
     The band must not exceed the study's `answers.margin` of the run's median latency.
     """
     one_way = ONE_WAY.fullmatch(name)
-    hop = (one_way["hop"] or "") if one_way else ""
-    if not one_way or f"{BAND}{hop}" not in frame.columns:
+    part = (one_way["part"] or "") if one_way else ""
+    if not one_way or f"{BAND}{part}" not in frame.columns:
         return np.zeros(frame.height, dtype=np.bool_)
-    band_us, median_us = column(frame, f"{BAND}{hop}"), column(frame, f"{MEDIAN}{hop}")
+    band_us, median_us = column(frame, f"{BAND}{part}"), column(frame, f"{MEDIAN}{part}")
     is_within = band_us <= _band_share_max(evidence) * median_us
     return np.asarray((band_us > 0) & ~np.isnan(median_us) & ~is_within, dtype=np.bool_)
 
@@ -64,8 +65,8 @@ def _band_share_max(evidence: Evidence) -> float:
 def _why_too_wide(evidence: Evidence, frame: pl.DataFrame, response: Response, runs: int) -> str:
     """Return the reason against the runs of `frame`, of `runs` runs, whose band is too wide."""
     one_way = ONE_WAY.fullmatch(response.column)
-    hop = (one_way["hop"] or "") if one_way else ""
-    band_us, median_us = column(frame, f"{BAND}{hop}"), column(frame, f"{MEDIAN}{hop}")
+    part = (one_way["part"] or "") if one_way else ""
+    band_us, median_us = column(frame, f"{BAND}{part}"), column(frame, f"{MEDIAN}{part}")
     widest = int(np.argmax(band_us / np.maximum(median_us, 1e-3)))
     return (
         f"no {response.title} in {words.count(frame.height)} of {words.plural(runs, 'run')}, "
@@ -106,12 +107,13 @@ def _failed_share(frame: pl.DataFrame) -> NDArray[np.float64]:
     return np.where(known, undelivered / np.where(expected > 0, expected, 1.0), 0.0)
 
 
-def _undelivered(frame: pl.DataFrame) -> NDArray[np.float64]:
+def _undelivered(frame: pl.DataFrame, suffix: str = "") -> NDArray[np.float64]:
     """Return the number of messages lost and calls failed after the warm-up, shape (runs,).
 
-    Older campaigns do not distinguish failed calls and count them as lost.
+    `suffix` selects a flow. Older campaigns do not distinguish failed calls and count them as lost.
     """
-    return after_warmup(frame, "lost") + np.nan_to_num(after_warmup(frame, "failed"))
+    failed = np.nan_to_num(after_warmup(frame, "failed", suffix))
+    return after_warmup(frame, "lost", suffix) + failed
 
 
 def compared(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mask:
@@ -168,8 +170,8 @@ def _reason(
     if np.isnan(column(excluded, response.column)).all():
         return f"no {response.title} in {runs}, because nodes ended early"
     undelivered, expected = (
-        np.nansum(_undelivered(excluded)),
-        np.nansum(after_warmup(excluded, "expected")),
+        np.nansum(_undelivered(excluded, flow_suffix(response.column))),
+        np.nansum(after_warmup(excluded, "expected", flow_suffix(response.column))),
     )
     has_calls = any(has_replies(pattern) for pattern in levels_of(excluded, "pattern"))
     subject = "calls failed or were lost" if has_calls else "messages were lost"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from wattwire.model import metrics
 from wattwire.model.derived import column
+from wattwire.model.flows import COLUMN
 from wattwire.model.questions import Question
 
 
@@ -30,7 +31,7 @@ class Response:
     @property
     def more_is_better(self) -> bool:
         """Whether a higher value is better; False for times, costs, losses and unknown columns."""
-        metric = metrics.METRICS.get(self.column)
+        metric = metrics.METRICS.get(self.column.split(".flow.")[0])
         return metric is not None and metric.direction == metrics.HIGHER
 
 
@@ -57,6 +58,10 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
         description = described[name]
         title = description.get("title") or name.replace("_", " ")
         return Response(name, title, description.get("unit", ""), description.get("had", "had"))
+    of_flow = COLUMN.fullmatch(name)
+    if of_flow and of_flow["stem"] in metrics.OF_FLOWS:
+        whole = response_of(of_flow["stem"])
+        return replace(whole, column=name, title=f"{whole.title} of {of_flow['flow']}")
     stem, is_hop, hop = name.partition(".hop.")
     if is_hop and stem in metrics.METRICS:
         metric_of_hop = metrics.METRICS[stem]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from wattwire.model.flows import COLUMN, flow_parts
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
 from wattwire.run.node_specs import scheduled_per_sender
@@ -14,7 +15,10 @@ PERCENTILES = (0.5, 0.9, 0.99, 0.999)
 
 
 def latencies_of_a_run(study: Study, treatment: Treatment) -> int:
-    """Return the number of latencies in a run after the warm-up, over all clients."""
+    """Return the number of latencies in a run after the warm-up, over all clients.
+
+    `treatment` has one pattern, or is a part of a treatment with several flows.
+    """
     plan, clients = study.plan, int(treatment["clients"])
     if treatment["loop"] == "closed":  # count excludes the warm-up calls
         return int(treatment["count"]) * clients
@@ -26,7 +30,8 @@ def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
     """Return a line on the percentiles of every run and the requirements for the others."""
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415 - slow to import
 
-    counts = {latencies_of_a_run(study, treatment): treatment for treatment in treatments}
+    parts = [part.treatment for treatment in treatments for part in flow_parts(treatment)]
+    counts = {latencies_of_a_run(study, treatment): treatment for treatment in parts}
     fewest, most = min(counts), max(counts)
     carried = [_percentile_name(share) for share in PERCENTILES if carried_size(share) <= fewest]
     lacking = [share for share in PERCENTILES if carried_size(share) > fewest]
@@ -48,8 +53,7 @@ def too_few_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
     from wattwire.analysis.carried import share_of  # noqa: PLC0415 - slow to import
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415
 
-    fewest = min(treatments, key=lambda treatment: latencies_of_a_run(study, treatment))
-    latencies = latencies_of_a_run(study, fewest)
+    parts = [part for treatment in treatments for part in flow_parts(treatment)]
     wanted = [
         (f"no answer to question {question.id or number} in {name}", name)
         for number, question in enumerate(study.questions, 1)
@@ -61,8 +65,13 @@ def too_few_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
     ]
     lines = []
     for what, name in wanted:
-        share = share_of(name)
-        if share is not None and latencies < carried_size(share):
+        share, of_flow = share_of(name), COLUMN.fullmatch(name)
+        own = [part.treatment for part in parts if not of_flow or part.name == of_flow["flow"]]
+        if share is None or not own:
+            continue
+        fewest = min(own, key=lambda treatment: latencies_of_a_run(study, treatment))
+        latencies = latencies_of_a_run(study, fewest)
+        if latencies < carried_size(share):
             lines.append(
                 f"{what}: {name} needs {carried_size(share):,} latencies in each run, and some "
                 f"runs have {latencies:,} ({_remedy(study, fewest, share)})"

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.flows import COLUMN
+from wattwire.model.flows import check_name as check_flow_name
 from wattwire.model.metrics import NODE, Metric, check_name, check_response
 from wattwire.model.questions import Question
 
@@ -16,17 +18,20 @@ if TYPE_CHECKING:
 def check_answerable(study: Study, where: str) -> None:
     """Check that the runs provide the numbers for every question, limit and table of a study.
 
-    Raises UsageError for an unknown response, for a response without a number per run, and for a
-    factor of a question that the study neither varies nor fixes.
+    Raises UsageError for an unknown response or flow, for a response without a number per run, and
+    for a factor of a question that the study neither varies nor fixes.
     """
     for number, question in enumerate(study.questions, 1):
         _check_question(study, question, f"{where}: question {question.id or number}")
     for number, limit in enumerate(study.limits, 1):
         check_response(limit.response, f"{where}: limit {number}: response")
+        _check_flow(study, limit.response, f"{where}: limit {number}: response")
     for number, walk in enumerate(study.paper_path, 1):
         check_response(walk.response, f"{where}: paper_path {number}: response")
+        _check_flow(study, walk.response, f"{where}: paper_path {number}: response")
     for place, name in _shown_responses(study):
         check_name(name, f"{where}: {place}")
+        _check_flow(study, name, f"{where}: {place}")
 
 
 def _check_question(study: Study, question: Question, place: str) -> None:
@@ -42,8 +47,17 @@ def _check_question(study: Study, question: Question, place: str) -> None:
         # A metric of nodes is summed over the nodes if it is a correlate.
         check = check_name if question.beside else check_response
         _check_role(study, name, check(name, place_of), place_of)
+        _check_flow(study, name, place_of)
     for name in question.beside:
         check_name(name, f"{place}: beside")
+        _check_flow(study, name, f"{place}: beside")
+
+
+def _check_flow(study: Study, name: str, place: str) -> None:
+    """Raise UsageError if `name` is a column of a flow that the study does not have."""
+    of_flow = COLUMN.fullmatch(name)
+    if of_flow:
+        check_flow_name(study, of_flow["flow"], f"{place}: {name}")
 
 
 def _check_role(study: Study, name: str, metric: Metric, place: str) -> None:

@@ -16,6 +16,7 @@ from pathlib import PurePath
 from typing import Any
 
 from wattwire.model.errors import UsageError
+from wattwire.model.flows import FlowPart, flow_parts
 from wattwire.model.rig.rig import ANY_SERVICE, ONE_HOST, Rig
 from wattwire.model.treatment import Treatment
 
@@ -189,6 +190,8 @@ PATTERNS = {
 """Patterns by name. An entry is all that a new combination of existing roles needs."""
 
 
+ONE_WAY = tuple(name for name, pattern in PATTERNS.items() if not pattern.result)
+"""Names of the patterns without replies, which the flows of a study can have."""
 PLACED = frozenset({*ROLES, SENDER, RECEIVER, RELAY, ANY_SERVICE})
 """Keys of every placement. The names of service processes are further keys."""
 
@@ -362,23 +365,38 @@ class Deployment:
         senders = self.senders(node)
         return sorted(self._successors[node]) if node in senders else senders
 
-    def listening(self, role: str) -> frozenset[int]:
-        """Return the nodes that accept connections if `role` listens in its pattern.
+    @functools.cached_property
+    def _flows(self) -> dict[int, list[Flow]]:
+        flows: dict[int, list[Flow]] = {}
+        for flow in self.flows:
+            for node in flow.nodes:
+                flows.setdefault(node, []).append(flow)
+        return flows
 
-        If the role receives, the receiving end of every connection listens, otherwise the sending
-        end.
+    def listening(self, *roles: str) -> frozenset[int]:
+        """Return the nodes that accept connections if `roles` listen in their patterns.
+
+        If a flow's receivers have such a role, the receiving end of each of its connections
+        listens, otherwise the sending end.
         """
-        numbers = {node.node for node in self.nodes if node.role == role}
-        ends = {receiver for flow in self.flows for receiver in flow.receivers}
-        if numbers & ends:
-            return frozenset(self._predecessors)
-        return frozenset(self._successors) if numbers else frozenset()
+        numbers = {node.node for node in self.nodes if node.role in roles}
+        listening: set[int] = set()
+        for flow in self.flows:
+            if numbers & {*flow.receivers}:
+                listening |= {end for _, end in flow.edges}
+            elif numbers & {*flow.nodes}:
+                listening |= {origin for origin, _ in flow.edges}
+        return frozenset(listening)
 
     def connects_to(self, node: int, listening: frozenset[int]) -> frozenset[int]:
         """Return the listening nodes to which `node` connects."""
-        receivers_listen = listening == frozenset(self._predecessors)
-        others = self._successors if receivers_listen else self._predecessors
-        return listening & frozenset(others.get(node, ()))
+        others: set[int] = set()
+        for flow in self._flows.get(node, ()):
+            if all(end in listening for _, end in flow.edges):
+                others |= {end for origin, end in flow.edges if origin == node}
+            else:
+                others |= {origin for origin, end in flow.edges if end == node}
+        return listening & others
 
     @functools.cached_property
     def flow_names(self) -> dict[int, str]:
@@ -462,13 +480,17 @@ def role_of_column(name: str, stem: str) -> str | None:
     return parts[0] if is_of_node and name != ".".join(parts) else None
 
 
-def hosts_of_roles(treatment: Treatment, rig: Rig) -> dict[str, str | None]:
+def hosts_of_roles(part: FlowPart, rig: Rig) -> dict[str, str | None]:
     """Return role → host. The host is None if the treatment's placement does not name it."""
-    pattern = PATTERNS[str(treatment["pattern"])]
+    pattern = PATTERNS[str(part.treatment["pattern"])]
     if not rig.is_from_file:
         return dict.fromkeys(pattern.roles, HOST)
-    placement = rig.placements[str(treatment["placement"])]
-    return {role: placement.host_of_role(role, pattern) for role in pattern.roles}
+    placement = rig.placements[str(part.treatment["placement"])]
+    hosts = {role: placement.host_of_role(role, pattern) for role in pattern.roles}
+    for role, word in ((pattern.sender, part.sender), (pattern.receiver, part.receiver)):
+        if word:
+            hosts[role] = placement.hosts.get(word)
+    return hosts
 
 
 def hosts_of_services(
@@ -492,37 +514,53 @@ def deployment_of(
     `cells` maps each role to the name of its cell. A deployment on several hosts has one link,
     the treatment's network. Raises UsageError for a process without a host.
     """
-    pattern = PATTERNS[str(treatment["pattern"])]
-    roles = hosts_of_roles(treatment, rig)
     service_hosts = hosts_of_services(treatment, services, rig)
-    for name, host in (*roles.items(), *service_hosts.items()):
-        if host is None:
-            raise UsageError(f"placement {treatment['placement']} of {rig.source} lacks {name}")
     nodes: list[Node] = []
-    counts = pattern.counts(treatment)
-    relays = sum(counts[role] for role in pattern.path[1:-1])
-    for role, count in counts.items():
-        for index in range(count):
-            process = f"{role}-{index}"
-            hop = pattern.hop(role, index, relays)
-            nodes.append(Node(len(nodes), process, role, index, hop, cells[role]))
-    processes = [Process(node.process, NODE, roles[node.role] or "") for node in nodes]
+    processes: list[Process] = []
+    flows: list[Flow] = []
+    for part in flow_parts(treatment):
+        roles = hosts_of_roles(part, rig)
+        for name, host in (*roles.items(), *service_hosts.items()):
+            if host is None:
+                raise UsageError(f"placement {treatment['placement']} of {rig.source} lacks {name}")
+        own = _nodes_of(part, cells, nodes)
+        nodes += own
+        processes += [Process(node.process, NODE, roles[node.role] or "") for node in own]
+        flows += flows_of(own, PATTERNS[str(part.treatment["pattern"])], part.name)
     processes += [Process(name, SERVICE, host or "") for name, host in service_hosts.items()]
     used = {process.host for process in processes}
     hosts = tuple(host for host in rig.hosts if host in used)
     links = (Link(str(treatment["network"]), hosts),) if len(hosts) > 1 else ()
-    return Deployment(tuple(processes), tuple(nodes), flows_of(nodes, pattern), hosts, links)
+    return Deployment(tuple(processes), tuple(nodes), tuple(flows), hosts, links)
 
 
-def flows_of(nodes: Iterable[Node], pattern: Pattern) -> tuple[Flow, ...]:
-    """Return a flow for each sender of the pattern among the nodes."""
+def _nodes_of(part: FlowPart, cells: Mapping[str, str], earlier: Sequence[Node]) -> list[Node]:
+    """Return the nodes of a part. Numbers and indices continue those of `earlier` nodes."""
+    pattern = PATTERNS[str(part.treatment["pattern"])]
+    counts = pattern.counts(part.treatment)
+    relays = sum(counts[role] for role in pattern.path[1:-1])
+    first_index = Counter(node.role for node in earlier)
+    nodes: list[Node] = []
+    for role, count in counts.items():
+        for number in range(count):
+            index, hop = first_index[role] + number, pattern.hop(role, number, relays)
+            process = f"{role}-{index}"
+            nodes.append(Node(len(earlier) + len(nodes), process, role, index, hop, cells[role]))
+    return nodes
+
+
+def flows_of(nodes: Iterable[Node], pattern: Pattern, name: str = "") -> tuple[Flow, ...]:
+    """Return a flow for each sender of the pattern among the nodes.
+
+    A flow has the name of its sender, unless the only sender's flow has a `name`.
+    """
     by_role: dict[str, list[Node]] = {}
     for node in nodes:
         by_role.setdefault(node.role, []).append(node)
     relays = [node.node for role in pattern.path[1:-1] for node in by_role.get(role, ())]
     receivers = [node.node for node in by_role.get(pattern.receiver, ())]
     return tuple(
-        Flow(sender.process, sender.node, tuple(receivers), tuple(relays), pattern.result)
+        Flow(name or sender.process, sender.node, tuple(receivers), tuple(relays), pattern.result)
         for sender in by_role.get(pattern.sender, ())
     )
 

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire.model.deployment import role_of_column
+from wattwire.model.flows import COLUMN
 
 FloatArray = NDArray[np.float64]
 
@@ -75,11 +76,13 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
     """
     if frame.height == 0:
         return frame
-    lost, failed = after_warmup(frame, "lost"), after_warmup(frame, "failed")
-    has_infinite = lost + np.nan_to_num(failed) > 0
     added = {name: v for name, v in derived(frame).items() if name not in frame.columns}
     for name in frame.columns:
-        if name.startswith(("latency_p", "delay_variation_p")) and "." not in name:
+        suffix = flow_suffix(name)
+        stem = name.removesuffix(suffix)
+        if stem.startswith(("latency_p", "delay_variation_p")) and "." not in stem:
+            lost = after_warmup(frame, "lost", suffix)
+            has_infinite = lost + np.nan_to_num(after_warmup(frame, "failed", suffix)) > 0
             values = column(frame, name)
             added[name] = np.where(np.isnan(values) & has_infinite, math.inf, values)
     return frame.with_columns([pl.Series(name, values) for name, values in added.items()])
@@ -98,12 +101,19 @@ def messages_of_costs(frame: pl.DataFrame) -> FloatArray:
     return _or_whole_run(frame, "sent_in_cost_window", "sent")
 
 
-def after_warmup(frame: pl.DataFrame, count: str) -> FloatArray:
+def after_warmup(frame: pl.DataFrame, count: str, suffix: str = "") -> FloatArray:
     """Return `expected`, `lost` or `failed` without the warm-up, shape (rows,).
 
-    If the summary lacks this count, the count of the whole run replaces it.
+    If the summary lacks this count, the count of the whole run replaces it. `suffix` selects the
+    count of a flow (`flow_suffix`).
     """
-    return _or_whole_run(frame, f"{count}_after_warmup", count)
+    return _or_whole_run(frame, f"{count}_after_warmup{suffix}", f"{count}{suffix}")
+
+
+def flow_suffix(name: str) -> str:
+    """Return the part ".flow.NAME" of a column of a flow; "" for other columns."""
+    of_flow = COLUMN.fullmatch(name)
+    return name.removeprefix(of_flow["stem"]) if of_flow else ""
 
 
 def _or_whole_run(frame: pl.DataFrame, name: str, whole: str) -> FloatArray:

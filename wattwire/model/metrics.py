@@ -2,7 +2,8 @@
 
 A metric of a run is a column of the summary. A metric of a node has a column per node,
 `NAME.ROLE.INDEX`, and per service process, `NAME.SERVICE`. A metric of a counter has a column per
-counter of a service, `NAME.SERVICE.COUNTER`.
+counter of a service, `NAME.SERVICE.COUNTER`. In a study with flows, the metrics in `OF_FLOWS` also
+have a column per flow, `NAME.flow.FLOW`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 
 from wattwire.model.deployment import ROLES
 from wattwire.model.errors import UsageError, nearest
+from wattwire.model.flows import COLUMN
 
-RUN, NODE, COUNTER = "run", "node", "counter"
+RUN, NODE, COUNTER, FLOW = "run", "node", "counter", "flow"
 LOWER, HIGHER = "lower", "higher"
 OFFERED, FIGURES, EVIDENCE, HARNESS = "offered", "figures", "evidence", "harness"
 """Lists of metrics.
@@ -37,7 +39,7 @@ class Metric:
     - `direction` is the better direction, LOWER or HIGHER.
     - `is_share` is true for shares, which are compared by differences instead of ratios.
     - `also` is a regular expression for its synonyms.
-    - `of` is RUN, NODE or COUNTER.
+    - `of` is RUN, NODE or COUNTER, or FLOW for a metric that only flows have.
     - `needs` is its requirement: ENERGY, SYSTEM_CALLS, the name of a quantity that a meter reads,
       or "" for none.
     - `lists` contains its lists (OFFERED, FIGURES, EVIDENCE, HARNESS), with its position in each.
@@ -148,6 +150,15 @@ _REGISTRY: tuple[Metric, ...] = (
         title="achieved rate",
         direction=HIGHER,
         lists=((FIGURES, 100),),
+    ),
+    Metric(
+        "throughput_bytes_per_s",
+        "bytes/s",
+        "measured",
+        "payload that arrived per second of the window, without its warm-up",
+        of=FLOW,
+        title="throughput",
+        direction=HIGHER,
     ),
     Metric(
         "latency_samples", "messages", "measured", "latencies after the warm-up, of first arrivals"
@@ -704,6 +715,14 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric("unfollowed", "", "measured", "readings of processes beyond the largest number of rows"),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}
+OF_FLOWS = frozenset(
+    {"sent", "expected", "received_unique", "lost", "late", "duplicates", "rate_hz_achieved",
+     "throughput_bytes_per_s", "latency_samples", "expected_after_warmup", "lost_after_warmup",
+     "latency_p50_us", "latency_p90_us", "latency_p95_us", "latency_p99_us", "latency_mean_us",
+     "delay_variation_p50_us", "delay_variation_p99_us", "clock_band_us", "loss_share",
+     "soft_deadline_missed_share", "hard_deadline_missed_share"}
+)  # fmt: skip
+"""Names of the metrics that each flow has in a study with flows."""
 
 
 _COUNTER = re.compile(r"[A-Za-z][\w-]*\.[A-Za-z][\w-]*", re.ASCII)
@@ -722,7 +741,7 @@ def metrics_in(name: str) -> tuple[str, ...]:
 
 
 def find(name: str) -> Metric | None:
-    """Return the metric with a name, synonym or node column, or None for an unknown name.
+    """Return the metric with a name, synonym, or column of a node or flow; None if it is unknown.
 
     Synonyms take precedence. For example, "memory_kib" is the memory per node, although nodes have
     columns with this name.
@@ -730,6 +749,9 @@ def find(name: str) -> Metric | None:
     for metric in _REGISTRY:
         if metric.also and re.fullmatch(metric.also, name):
             return metric
+    of_flow = COLUMN.fullmatch(name)
+    if of_flow:
+        return METRICS[of_flow["stem"]] if of_flow["stem"] in OF_FLOWS else None
     stem, dot, node = name.partition(".")
     metric_of_column = METRICS.get(stem)
     if metric_of_column is None or not metric_of_column.is_number:
@@ -765,6 +787,11 @@ def check_response(name: str, place: str) -> Metric:
         raise UsageError(
             f"{place}: {name} has a value per counter of a service, not per run. Add both, for "
             f"example {name}.SERVICE.COUNTER; the page lists the names."
+        )
+    if metric.of == FLOW and "." not in name:
+        raise UsageError(
+            f"{place}: {name} has a value per flow, not per run. Add the name of a flow of the "
+            f"study, for example {name}.flow.NAME."
         )
     if metric.of == NODE and "." not in name:
         raise UsageError(

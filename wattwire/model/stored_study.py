@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from wattwire.model.errors import UsageError
+from wattwire.model.flows import FLOW, FlowSpec
 from wattwire.model.limits import Limit
 from wattwire.model.output_requests import ShownFigure, ShownRanking, ShownTable
 from wattwire.model.paper_path import Walk
@@ -23,7 +24,7 @@ ADDED_KEYS = ("name", PART)
 _TABLES = {"plan": Plan, "meters": MeterUse, VALIDITY: ValidityLimits, "answers": AnswerRules}
 _LISTS = {
     "question": Question, "limit": Limit, "paper_path": Walk, "table": ShownTable,
-    "figure": ShownFigure, "ranking": ShownRanking,
+    "figure": ShownFigure, "ranking": ShownRanking, FLOW: FlowSpec,
 }  # fmt: skip
 
 

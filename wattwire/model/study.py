@@ -9,9 +9,19 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from wattwire.model.answerable import check_answerable, check_baselines
-from wattwire.model.deployment import EXEC, PATTERNS, PROCESSES, Pattern, Request, parse_request
+from wattwire.model.deployment import (
+    EXEC,
+    ONE_WAY,
+    PATTERNS,
+    PLACED,
+    PROCESSES,
+    Pattern,
+    Request,
+    parse_request,
+)
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import WORDS, given, number, read_table
+from wattwire.model.flows import FLOW, FLOWS, FlowSpec, check_flows, flow_levels, parse_flows
 from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.output_requests import Shown, parse_shown
 from wattwire.model.paper_path import Walk, parse_walks
@@ -29,7 +39,7 @@ LEVEL_TYPES: dict[str, type] = {
     "payload_bytes": int, "payload_encoding": str, "loop": str, "pacing": str,
     "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
     "outstanding_max": int, "action_feedback": int, "variant": str, "server_language": str,
-    "nodes": int, "cpu_latency_us": int, "network": str, "placement": str,
+    "nodes": int, "cpu_latency_us": int, "network": str, "placement": str, FLOWS: str,
 }  # fmt: skip
 """Names of factors and fixed levels → their types. The manifest validates `settings.NAME`."""
 
@@ -74,7 +84,7 @@ DEFAULT_RATE_HZ = 10.0
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
      "validity", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
-     "awaits", "table", "figure", "ranking"}
+     "awaits", "table", "figure", "ranking", FLOW}
 )  # fmt: skip
 RIG = "rig"
 """Key of the document of the rig, which `wattwire run --rig` adds to the study."""
@@ -204,6 +214,8 @@ class Study:
     awaits: frozenset[str] = frozenset()
     """Middleware and languages in the study that do not have a folder yet."""
     rig: Rig = ONE_HOST
+    flows: tuple[FlowSpec, ...] = ()
+    """Flows that run at the same time. Without any, the pattern determines the flows."""
     request: Request | None = None
     """The command or the attached systems that `exec` measures instead of cells."""
     document: dict[str, Any] = field(default_factory=dict)
@@ -222,7 +234,10 @@ class Study:
         for factor, names in (("network", self.rig.networks), ("placement", self.rig.placements)):
             if names:
                 levels.setdefault(factor, next(iter(names)))
-        if not {"interval_s", "rate_hz"} & {*self.factors, *self.fixed}:
+        if self.flows:
+            del levels["payload_bytes"]
+            levels = {**flow_levels(self.flows), **levels}
+        elif not {"interval_s", "rate_hz"} & {*self.factors, *self.fixed}:
             levels["rate_hz"] = DEFAULT_RATE_HZ
         for factor, level in DEFAULT_COUNTS.items():
             if any(factor in pattern.factors for pattern in self.patterns):
@@ -238,6 +253,8 @@ class Study:
     def patterns(self) -> tuple[Pattern, ...]:
         """Return the patterns of the study's treatments."""
         names = self.factors.get("pattern") or (self.fixed.get("pattern"),)
+        if self.flows:
+            names = tuple(dict.fromkeys(flow.pattern for flow in self.flows))
         return tuple(PATTERNS[str(name)] for name in names if name is not None)
 
     @property
@@ -326,6 +343,7 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
     study = read_study(name, document, check_level, where)
     _check_factors(study, where)
     _check_baseline(study, where)
+    check_flows(study, where)
     _check_held(study, where)
     _check_plan(study, where)
     _check_names(study, where)
@@ -343,7 +361,8 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
     varied, held = _with_each(document.get("factors", {}), document.get("fixed", {}), rig, where)
     factors = _factors(varied, check, where)
     fixed = {key: check(key, level, f"{where}: fixed.{key}") for key, level in held.items()}
-    study = Study(name, factors=factors, fixed=fixed, rig=rig)
+    flows = parse_flows(document.get(FLOW, []), ONE_WAY, PLACED, where)
+    study = Study(name, factors=factors, fixed=fixed, rig=rig, flows=flows)
     plan = _plan_values(document.get("plan", {}), where)
     goal = document.get("goal")
     return replace(
@@ -518,7 +537,7 @@ def _check_held(study: Study, where: str) -> None:
         return
     if {"interval_s", "rate_hz"} <= keys:
         raise UsageError(f"{where}: both interval_s and rate_hz are set; delete one of the two")
-    if "pattern" not in keys:
+    if "pattern" not in keys and not study.flows:
         raise UsageError(f"{where}: the study sets no pattern; allowed: {', '.join(PATTERNS)}")
     if "cell" not in keys and not {"middleware", "language"} <= keys:
         raise UsageError(

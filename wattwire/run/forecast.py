@@ -6,6 +6,7 @@ Measurements and verdicts do not use these forecasts.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from wattwire.catalog import Cell
 from wattwire.design import PlannedRun
 from wattwire.model.deployment import PATTERNS
+from wattwire.model.flows import flow_parts
 from wattwire.model.study import Plan, Study
 from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import AUTO, SETTLING, SETTLING_CALLS, SETTLING_S
@@ -20,8 +22,7 @@ from wattwire.rig.observed import observed
 from wattwire.run.node_specs import (
     SECOND_NS,
     nodes_record_bytes,
-    records_of_message,
-    scheduled_per_sender,
+    records_of_run,
 )
 
 START_S = 1.5
@@ -96,7 +97,9 @@ def expectations(
     cached_observed = functools.cache(observed)
     expected = {}
     for treatment in treatments:
-        counts = PATTERNS[str(treatment["pattern"])].counts(treatment)
+        counts: Counter[str] = Counter()
+        for part in (flow.treatment for flow in flow_parts(treatment)):
+            counts.update(PATTERNS[str(part["pattern"])].counts(part))
         role_cells, nodes = cells[treatment.key], sum(counts.values())
         names = dict.fromkeys(role_cells[role].name for role in counts)
         histories = [cached_observed(name) for name in names]
@@ -221,7 +224,7 @@ def node_memory_bytes(study: Study, runs: Iterable[PlannedRun]) -> int:
     """Return the memory (bytes) that the nodes of the largest run allocate for records."""
     plan = _with_warm_up(study.plan)
     return max(
-        nodes_record_bytes(treatment, scheduled_per_sender(treatment, plan, control))
+        nodes_record_bytes(treatment, plan, control)
         for treatment, control in ((run.treatment, run.control) for run in runs)
     )
 
@@ -233,7 +236,7 @@ def _with_warm_up(plan: Plan) -> Plan:
 
 def _run_bytes(study: Study, treatment: Treatment, control: str) -> int:
     plan = _with_warm_up(study.plan)
-    records = scheduled_per_sender(treatment, plan, control) * records_of_message(treatment)
+    records = records_of_run(treatment, plan, control)
     readings = run_seconds(study, treatment) * study.meters.tick_hz * SERIES_PER_TICK
     return RUN_BYTES + records * RECORD_BYTES + round(readings) * READING_BYTES
 

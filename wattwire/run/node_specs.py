@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from jsonschema import Draft202012Validator
 from wattwire.catalog import Cell, Middleware, home
 from wattwire.model.deployment import PATTERNS, ROLES, Deployment, Node, deployment_of
 from wattwire.model.errors import UsageError
+from wattwire.model.flows import flow_parts
 from wattwire.model.records import MESSAGE_RECORD
 from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.study import Plan
@@ -60,7 +62,7 @@ class NodePlan:
 
 
 def needs(treatment: Treatment) -> list[str]:
-    """Return the capabilities that a treatment requires of its cells."""
+    """Return the capabilities that a treatment, or a part of it, requires of its cells."""
     capabilities = [
         f"encoding.{treatment['payload_encoding']}",
         f"pacing.{treatment['pacing']}",
@@ -91,7 +93,10 @@ def warm_up_calls(treatment: Treatment, plan: Plan) -> int:
 
 
 def scheduled_per_sender(treatment: Treatment, plan: Plan, control: str = "") -> int:
-    """Return the messages that a sender schedules at phase 0, warm-up included (C-10, C-11)."""
+    """Return the messages that a sender schedules at phase 0, warm-up included (C-10, C-11).
+
+    This function and the next ones apply to a treatment with one pattern, or to a part of one.
+    """
     if control == SETTLING:
         return SETTLING_CALLS
     if treatment["loop"] == "closed":
@@ -126,46 +131,52 @@ def node_plans(
     `addresses` and `interfaces` map each host to its address and its device in the network of the
     run. A deployment on one host does not use them.
     """
-    pattern = PATTERNS[str(treatment["pattern"])]
     names = {role: cell.name for role, cell in cells.items()}
     services = list(middleware.services_for(treatment.settings))
     deployment = deployment_of(treatment, names, services, rig)
     settings = middleware.effective_settings(treatment.settings)
-    messages = scheduled_per_sender(treatment, plan, control)
-    common = _common(treatment, plan, token, settings, messages)
-    messages_max = messages + calls_beyond(treatment, messages)
-    counts = pattern.counts(treatment)
-    listening = deployment.listening(middleware.listens(pattern.contract, settings))
+    parts = flow_parts(treatment)
+    patterns = [PATTERNS[str(part.treatment["pattern"])] for part in parts]
+    listening = deployment.listening(*(middleware.listens(p.contract, settings) for p in patterns))
+    numbers = iter(deployment.nodes)
     nodes = []
-    for node in deployment.nodes:
-        spec = {
-            **common,
-            "cell": node.cell,
-            "role": node.role,
-            "node": node.node,
-            "index": node.index,
-            **({"hop": node.hop} if pattern.has_positions else {}),
-            "peers.nodes": deployment.other_side(node.node),
-            "peers.count": len(deployment.neighbours(node.node)),
-            **_network_keys(deployment, node, addresses or {}, interfaces or {}),
+    for part, pattern in zip(parts, patterns, strict=True):
+        counts = pattern.counts(part.treatment)
+        messages = scheduled_per_sender(part.treatment, plan, control)
+        common = _common(part.treatment, plan, part.token(token), settings, messages)
+        messages_max = messages + calls_beyond(part.treatment, messages)
+        for node in itertools.islice(numbers, sum(counts.values())):
             # Phases are spread evenly over a period because real senders are not synchronised.
-            "phase_ns": period_ns(treatment) * node.index // counts[node.role] if node.sends else 0,
-            "record.capacity": _capacity(
-                treatment, messages_max, len(deployment.senders(node.node))
-            ),
-        }
-        nodes.append(
-            NodePlan(
-                node.node,
-                node.role,
-                node.index,
-                cells[node.role],
-                node.node in listening,
-                spec,
-                node.hop,
-                deployment.connects_to(node.node, listening),
+            place = node.index if not part.name else part.position
+            senders = part.of if part.name else counts[node.role]
+            period = period_ns(part.treatment)
+            spec = {
+                **common,
+                "cell": node.cell,
+                "role": node.role,
+                "node": node.node,
+                "index": node.index,
+                **({"hop": node.hop} if pattern.has_positions else {}),
+                "peers.nodes": deployment.other_side(node.node),
+                "peers.count": len(deployment.neighbours(node.node)),
+                **_network_keys(deployment, node, addresses or {}, interfaces or {}),
+                "phase_ns": period * place // senders if node.sends else 0,
+                "record.capacity": _capacity(
+                    part.treatment, messages_max, len(deployment.senders(node.node))
+                ),
+            }
+            nodes.append(
+                NodePlan(
+                    node.node,
+                    node.role,
+                    node.index,
+                    cells[node.role],
+                    node.node in listening,
+                    spec,
+                    node.hop,
+                    deployment.connects_to(node.node, listening),
+                )
             )
-        )
     return deployment, nodes
 
 
@@ -253,22 +264,26 @@ def _common(
     }
 
 
-def nodes_record_bytes(treatment: Treatment, scheduled: int) -> int:
-    """Return the memory (bytes) that the nodes of a run allocate for records (C-26).
-
-    `scheduled` is the number of messages of each sender.
-    """
-    senders, others = _senders_and_others(treatment)
-    messages_max = scheduled + calls_beyond(treatment, scheduled)
-    records = senders * _capacity(treatment, messages_max, 1)
-    records += others * _capacity(treatment, messages_max, senders)
+def nodes_record_bytes(treatment: Treatment, plan: Plan, control: str = "") -> int:
+    """Return the memory (bytes) that the nodes of a run allocate for records (C-26)."""
+    records = 0
+    for part in (flow.treatment for flow in flow_parts(treatment)):
+        senders, others = _senders_and_others(part)
+        scheduled = scheduled_per_sender(part, plan, control)
+        messages_max = scheduled + calls_beyond(part, scheduled)
+        records += senders * _capacity(part, messages_max, 1)
+        records += others * _capacity(part, messages_max, senders)
     return records * MESSAGE_RECORD.itemsize
 
 
-def records_of_message(treatment: Treatment) -> int:
-    """Return the number of records that all nodes write of one message or call of each sender."""
-    senders, others = _senders_and_others(treatment)
-    return _records_per_node(treatment) * senders * (1 + others)
+def records_of_run(treatment: Treatment, plan: Plan, control: str = "") -> int:
+    """Return the number of records that all nodes of a run write."""
+    records = 0
+    for part in (flow.treatment for flow in flow_parts(treatment)):
+        senders, others = _senders_and_others(part)
+        per_message = _records_per_node(part) * senders * (1 + others)
+        records += scheduled_per_sender(part, plan, control) * per_message
+    return records
 
 
 def _senders_and_others(treatment: Treatment) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from wattwire.catalog import Middleware
 from wattwire.model.deployment import PATTERNS, hosts_of_roles, hosts_of_services
 from wattwire.model.errors import UsageError
+from wattwire.model.flows import flow_parts
 from wattwire.model.rig import Rig
 from wattwire.model.study import RIG_FACTORS, Study
 from wattwire.model.treatment import Treatment
@@ -83,10 +84,13 @@ def _same_placement(treatment: Treatment, services: Sequence[str], study: Study)
 def _hosts_by_process(
     treatment: Treatment, services: Sequence[str], rig: Rig
 ) -> dict[str, str | None]:
-    """Return role or service → host, without roles that have no node."""
-    counts = PATTERNS[str(treatment["pattern"])].counts(treatment)
-    roles = hosts_of_roles(treatment, rig)
-    present = {role: host for role, host in roles.items() if counts[role]}
+    """Return role (FLOW.ROLE in a flow of a study) or service → host; roles without nodes lack."""
+    present: dict[str, str | None] = {}
+    for part in flow_parts(treatment):
+        counts = PATTERNS[str(part.treatment["pattern"])].counts(part.treatment)
+        prefix = f"{part.name}." if part.name else ""
+        roles = hosts_of_roles(part, rig)
+        present |= {f"{prefix}{role}": host for role, host in roles.items() if counts[role]}
     return {**present, **hosts_of_services(treatment, services, rig)}
 
 
@@ -96,7 +100,11 @@ def used_hosts(treatment: Treatment, services: Sequence[str], rig: Rig) -> list[
 
 
 def _without_host(treatment: Treatment, services: Sequence[str], rig: Rig) -> Iterator[str]:
-    placed = {**hosts_of_roles(treatment, rig), **hosts_of_services(treatment, services, rig)}
+    for part in flow_parts(treatment):
+        flow = f" of flow {part.name}" if part.name else ""
+        hosts = hosts_of_roles(part, rig)
+        yield from (f"{role}{flow}" for role, host in hosts.items() if host is None)
+    placed = hosts_of_services(treatment, services, rig)
     yield from (name for name, host in placed.items() if host is None)
 
 

@@ -10,6 +10,7 @@ from wattwire.catalog.manifest import read_toml
 from wattwire.design import expand
 from wattwire.model.deployment import PATTERNS, Pattern
 from wattwire.model.errors import MissingError, UsageError, unknown
+from wattwire.model.flows import FlowPart, flow_parts
 from wattwire.model.study import DEFAULT_COUNTS, DEFAULT_LEVELS, Study
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.variants import FACTOR
@@ -136,13 +137,15 @@ def _role_cells(
     One cell plays all roles unless `server_language` names another language for the server. Both
     cells must then have the same wire format.
     """
-    pattern = PATTERNS[str(treatment["pattern"])]
+    parts = flow_parts(treatment)
+    patterns = [PATTERNS[str(part.treatment["pattern"])] for part in parts]
     cell, reason = _choose(treatment, study, catalog, builder, builds)
     if cell is None:
         return None, reason
     server_language = str(treatment.get("server_language") or cell.language)
     if server_language == cell.language:
-        return dict.fromkeys(pattern.roles, cell), None
+        return {role: cell for pattern in patterns for role in pattern.roles}, None
+    pattern = patterns[0]
     if not pattern.result:
         return None, (
             f"server_language = {server_language}, but pattern {pattern.name} has no server. "
@@ -172,7 +175,6 @@ def _choose(
 
     With `server_language`, the cell plays only the server's role.
     """
-    pattern = PATTERNS[str(treatment["pattern"])]
     if server_language is not None:
         middleware = str(treatment.get("cell") or treatment["middleware"]).split("/")[0]
         candidates = catalog.resolve(middleware, server_language)
@@ -180,18 +182,11 @@ def _choose(
         candidates = [catalog.cell(str(treatment["cell"]))]
     else:
         candidates = catalog.resolve(str(treatment["middleware"]), str(treatment["language"]))
-    pattern_gap = _pattern_gap(treatment, pattern) or encoding_gap(treatment, pattern)
-    if pattern_gap:
-        return None, pattern_gap
-    seq_bytes = _sequence_bytes(treatment)
-    if pattern.counts(treatment)[pattern.sender] > 1:
-        short = int(treatment["payload_bytes"]) < seq_bytes and not treatment["literal"]
-        if short:
-            return (
-                None,
-                f"payloads below {seq_bytes} bytes cannot identify one of several "
-                f"{pattern.sender}s (C-21)",
-            )
+    parts = flow_parts(treatment)
+    for part in parts:
+        part_gap = _part_gap(part)
+        if part_gap:
+            return None, part_gap
     if not candidates:
         language = server_language or treatment["language"]
         return None, f"{treatment['middleware']} has no cell in {language}"
@@ -201,18 +196,18 @@ def _choose(
     placing = placing_gap(treatment, middleware_of_all, list(services), study)
     if placing or (placing := _services_gap(middleware_of_all, services)):
         return None, placing
-    capabilities = needs(treatment)
-    if len(used_hosts(treatment, list(services), study.rig)) > 1:
-        capabilities.append(NETWORK)
-    if server_language is not None:
-        capabilities = [need for need in capabilities if need not in CLIENT_NEEDS]
+    is_placed_apart = len(used_hosts(treatment, list(services), study.rig)) > 1
     reasons: list[str] = []
     for cell in candidates:
-        gap = cell.gap(pattern.contract, capabilities, int(treatment["payload_bytes"]), settings)
-        gap = gap or _reply_match_gap(treatment, cell)
+        gaps = (
+            _capability_gap(part, cell, settings, is_placed_apart, server_language is not None)
+            for part in parts
+        )
+        gap = next((gap for gap in gaps if gap is not None), None)
         if gap is not None:
             reasons.append(gap)
             continue
+        capabilities = [need for part in parts for need in needs(part.treatment)]
         problem = _build(cell, builder, builds) or _host_lack(cell, builder, settings, capabilities)
         if problem is None:
             return cell, None
@@ -239,6 +234,44 @@ def _services_gap(
         check_services(middleware, services)
     except MissingError as error:
         return str(error)
+    return None
+
+
+def _capability_gap(
+    part: FlowPart,
+    cell: Cell,
+    settings: Mapping[str, Level],
+    is_placed_apart: bool,
+    is_server_only: bool,
+) -> str | None:
+    """Return the reason if a cell cannot play the roles of a part, else None."""
+    treatment = part.treatment
+    capabilities = needs(treatment)
+    if is_placed_apart:
+        capabilities.append(NETWORK)
+    if is_server_only:
+        capabilities = [need for need in capabilities if need not in CLIENT_NEEDS]
+    contract = PATTERNS[str(treatment["pattern"])].contract
+    gap = cell.gap(contract, capabilities, int(treatment["payload_bytes"]), settings)
+    return gap or _reply_match_gap(treatment, cell)
+
+
+def _part_gap(part: FlowPart) -> str | None:
+    """Return the reason if the levels of a part contradict each other, else None."""
+    treatment = part.treatment
+    pattern = PATTERNS[str(treatment["pattern"])]
+    pattern_gap = None if part.name else _pattern_gap(treatment, pattern)
+    pattern_gap = pattern_gap or encoding_gap(treatment, pattern)
+    if pattern_gap:
+        return pattern_gap
+    seq_bytes = _sequence_bytes(treatment)
+    if pattern.counts(treatment)[pattern.sender] > 1:
+        short = int(treatment["payload_bytes"]) < seq_bytes and not treatment["literal"]
+        if short:
+            return (
+                f"payloads below {seq_bytes} bytes cannot identify one of several "
+                f"{pattern.sender}s (C-21)"
+            )
     return None
 
 

@@ -27,7 +27,7 @@ from wattwire.rig.host import TICK_NS
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.lines import printable
-from wattwire.run.node_specs import SECOND_NS, NodePlan, check_spec, period_ns
+from wattwire.run.node_specs import SECOND_NS, NodePlan, check_spec
 from wattwire.run.processes import (
     BrokenContractError,
     NodeEndedError,
@@ -359,7 +359,7 @@ class OneRun:
         lead_ns = GO_LEAD_NS + GO_LEAD_PER_NODE_NS * len(record.nodes)
         if self._treatment["pacing"] == "native":
             # A native timer ticks one period after its creation, which must precede slot 0.
-            lead_ns += period_ns(self._treatment)
+            lead_ns += max(int(node.spec["period_ns"]) for node in record.nodes)
         slowest_ns = max(host.round_trip_ns for host in self._hosts.values())
         start_ns = time.monotonic_ns() + lead_ns + GO_LEAD_ROUND_TRIPS * slowest_ns
         end_s, patience_s = self._window_end(start_ns)

@@ -287,7 +287,8 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
         return ended
     untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
     texts = [PHRASES("incomplete", tried=runs - untried, runs=runs)] if untried else []
-    best = best_alternative.headline(evidence, choices(evidence, answers))
+    growth = best_alternative.growth(evidence, answers)
+    best = best_alternative.headline(evidence, choices(evidence, answers), growth)
     if best:
         return joined([*texts, best])
     numbers = [*answers.computed(), *answers.differences()]

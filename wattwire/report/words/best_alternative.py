@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from wattwire import stats
 from wattwire.analysis.best_alternative import Choice, Placed, factors_of
-from wattwire.analysis.contrasts import CONFIDENCE
+from wattwire.analysis.contrasts import CONFIDENCE, Answers, Result
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_level
+from wattwire.analysis.flows.growth import growths
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -22,7 +24,16 @@ PHRASES = Phrases(
     "best",
     {
         # The first sentence of the page.
-        "headline": "{conditions}of {alternatives:plural alternative}, {leaders:listed}.",
+        "headline": "{conditions}of {alternatives:plural alternative}, {leaders:listed}{growth}.",
+        "and_growth": "; {growth}",
+        "growth": (
+            "with {added:listed} also sent, the {response} was {ratios:listed} times that "
+            "without ({confidence:confidence} CI)"
+        ),
+        "no_growth": "with {added:listed} also sent, the growth of the {response} is not known",
+        "growth_ratio": "{interval:estimate} ({interval:limits})",
+        "growth_at": "{interval:estimate} ({interval:limits}) at {level}",
+        "growth_unknown": "; not known at {level} ({reason})",
         "with_conditions": "With {conditions:listed}, ",
         "in_these_runs": "In these runs, ",
         "literal": "“{literal}”",
@@ -215,8 +226,11 @@ HEADLINE_NAMED_MAX = 6
 CONDITIONS = ("payload_bytes", "literal", "clients", "rate_hz", "interval_s")
 
 
-def headline(evidence: Evidence, choices: Sequence[Choice]) -> Phrase:
-    """Return a sentence on all responses, or "" if no response can be compared."""
+def headline(evidence: Evidence, choices: Sequence[Choice], growth: str = "") -> Phrase:
+    """Return a sentence on all responses, or "" if no response can be compared.
+
+    `growth` is a clause on the growth of latency, with which the sentence ends.
+    """
     compared = [choice for choice in choices if choice.placed]
     if not compared:
         return Phrase()
@@ -236,7 +250,41 @@ def headline(evidence: Evidence, choices: Sequence[Choice]) -> Phrase:
         conditions=_conditions(evidence),
         alternatives=len(compared[0].placed),
         leaders=leaders,
+        growth=PHRASES("and_growth", growth=growth) if growth else "",
     )
+
+
+def growth(evidence: Evidence, answers: Answers) -> Phrase:
+    """Return the growth of each flow's median latency; "" for a study that asks for none."""
+    texts = []
+    for item in growths(evidence, answers):
+        rows = [(evidence.title(row.other, row.level), row.result) for row in item.at_levels]
+        rows = rows or [("", item.answer.result)]
+        ratios = [_growth_ratio(level, result) for level, result in rows]
+        known = [ratio for ratio in ratios if ratio]
+        response = item.answer.response.title
+        clause = (
+            PHRASES(
+                "growth", added=item.added, response=response, ratios=known, confidence=CONFIDENCE
+            )
+            if known
+            else PHRASES("no_growth", added=item.added, response=response)
+        )
+        reasons = [
+            PHRASES("growth_unknown", level=level, reason=str(result))
+            for (level, result), ratio in zip(rows, ratios, strict=True)
+            if level and not ratio
+        ]
+        texts.append(joined([clause, *reasons], ""))
+    return joined(texts, "; ")
+
+
+def _growth_ratio(level: str, result: Result) -> Phrase:
+    if not isinstance(result, stats.Ratio):
+        return Phrase()
+    if not level:
+        return PHRASES("growth_ratio", interval=result.interval)
+    return PHRASES("growth_at", interval=result.interval, level=level)
 
 
 def _conditions(evidence: Evidence) -> Phrase:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -361,6 +361,13 @@ class Tallied:
     """Bands and delay variation; empty without a rig or without one-way flows."""
 
 
+class PartTally(Protocol):
+    """A further result that accumulates from parts of a run's records."""
+
+    def add(self, part: pl.DataFrame, expected: pl.DataFrame, late_after_ns: int) -> None:
+        """Add the records of one part, and its deliveries."""
+
+
 def tallied(
     messages: Messages,
     flows: Sequence[Flow],
@@ -368,12 +375,14 @@ def tallied(
     period_ns: int = 0,
     unrecorded: Collection[int] = (),
     clocks: NodeClocks | None = None,
+    further: PartTally | None = None,
 ) -> Tallied:
     """Return the message counts, latency, lateness and hops of a run's records.
 
     The records are processed in parts. Only sums and latencies of each part remain in memory.
     `period_ns` is the period of an open loop, and the nodes in `unrecorded` left no records.
     `clocks` are the clocks of a rig's hosts. The times of `messages` are already on one clock.
+    `further` also receives each part.
     """
     known_senders = announced(messages.origins, flows)
     counts: Counter[str] = Counter()
@@ -388,6 +397,8 @@ def tallied(
         if variation:
             variation.add(expected)
         hops.add(part)
+        if further is not None:
+            further.add(part, expected, late_after_ns)
         late_us.append(lateness_us(part))
     lateness = schedule_lateness_us(late_us)
     del late_us

@@ -210,16 +210,22 @@ def _carries_sequence(spec: dict[str, Any]) -> bool:
 
 def _lengths(spec: dict[str, Any]) -> list[int]:
     """Return the payload lengths (bytes) that records may have: message and reply."""
-    encoding, literal = spec["payload.encoding"], spec["payload.literal"]
-    length = len(literal.encode()) if literal else int(spec["payload.bytes"])
-    if encoding == "record":
-        length -= (length - RECORD_HEAD_BYTES) % RECORD_SAMPLE_BYTES
+    encoding, length = spec["payload.encoding"], message_bytes(spec)
     lengths = {length}
     if spec["reply"] == "literal":
         lengths.add(len(spec["reply.literal"].encode()))
     elif spec["reply"] == "ack":
         lengths.add(min(length, ACK_BYTES * (2 if encoding == "text" else 1)))
     return sorted(lengths)
+
+
+def message_bytes(spec: Mapping[str, Any]) -> int:
+    """Return the payload length (bytes) in the records of messages (C-25, C-32)."""
+    literal = spec["payload.literal"]
+    length = len(literal.encode()) if literal else int(spec["payload.bytes"])
+    if spec["payload.encoding"] == "record":
+        length -= (length - RECORD_HEAD_BYTES) % RECORD_SAMPLE_BYTES
+    return length
 
 
 def sequence_faults(

@@ -12,12 +12,13 @@ import polars as pl
 
 from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.model.deployment import service_of
+from wattwire.model.flows import flow_parts
 from wattwire.model.hosts.clocks import ONE_CLOCK
 from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
-from wattwire.run.node_specs import SECOND_NS, period_ns, warm_up_calls
+from wattwire.run.node_specs import SECOND_NS, warm_up_calls
 from wattwire.run.record import HostRecord, RunRecord
 from wattwire.run.results import delivery, evidence, node_checks, resources, syscalls
 from wattwire.run.results.convert import (
@@ -28,6 +29,7 @@ from wattwire.run.results.convert import (
     quantities_frame,
 )
 from wattwire.run.results.costs import costs_of_hosts
+from wattwire.run.results.flows import FlowFacts, FlowTallies
 from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
 from wattwire.store import Messages
 from wattwire.store.files import discard, write_batches, write_new, write_table
@@ -221,13 +223,16 @@ class Collected:
         record, window = self.record, self.record.window
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
         one_way = not any(flow.result for flow in record.deployment.flows)
+        has_one_period = one_way and len(flow_parts(self.planned.treatment)) == 1
+        of_flows = self._flow_tallies()
         tally = delivery.tallied(
             self.messages,
             record.deployment.flows,
             late_after_ns,
-            period_ns(self.planned.treatment) if one_way else 0,
+            self.record.nodes[0].spec["period_ns"] if has_one_period else 0,
             self._without_records,
             record.clocks_of_nodes(),
+            of_flows,
         )
         counts: dict[str, int | None] = {**tally.counts}
         latency = {**tally.latency}
@@ -237,6 +242,7 @@ class Collected:
         row: dict[str, Any] = {**counts, **tally.hops}
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
+        row |= of_flows.summary(self._without_records, record.clocks_of_nodes())
         row["foreign"] = sum(int(d.get("foreign") or 0) for d in done)
         ready = [s.lines["READY"] for s in states if s and "READY" in s.lines]
         row["skipped"] = sum(
@@ -277,6 +283,22 @@ class Collected:
             # Without periodic readings, there is no reading at the end of the warm-up.
             return row
         return row | costs_of_hosts(record, self.readings, sent, models)
+
+    def _flow_tallies(self) -> FlowTallies:
+        """Return the tallies of the flows that the study names, without any parts."""
+        record, window = self.record, self.record.window
+        named = {part.name for part in flow_parts(self.planned.treatment)}
+        specs = {node.node: node.spec for node in record.nodes}
+        begin_ns = window.get("cost_begin_ns", 0)
+        facts = []
+        for flow in record.deployment.flows:
+            spec = specs[flow.sender]
+            end_ns = window.get("start_ns", 0) + int(spec["duration_ns"])
+            span_ns = begin_ns, max(begin_ns, min(end_ns, window.get("end_ns", 0)))
+            if flow.name in named:
+                payload_bytes = node_checks.message_bytes(spec)
+                facts.append(FlowFacts(flow, int(spec["period_ns"]), payload_bytes, span_ns))
+        return FlowTallies(facts)
 
     def _sent_is_unknown(self) -> bool:
         """Return whether a sender received GO but left no records of its messages."""

@@ -1,0 +1,1 @@
+"""Numbers of the flows that a study runs at the same time."""

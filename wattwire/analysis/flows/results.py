@@ -1,0 +1,86 @@
+"""Compute the rates, latencies and losses of each flow over the runs of each treatment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wattwire import stats
+from wattwire.analysis import carried
+from wattwire.analysis.dataset import Evidence, by_treatment
+from wattwire.model.derived import column
+
+QUANTILES = ("latency_p50_us", "latency_p90_us", "latency_p99_us")
+Value = float | stats.TooFew | None
+
+
+@dataclass(frozen=True)
+class FlowResult:
+    """One flow of a treatment.
+
+    - `offered_hz` is the rate of the study, and `achieved_hz` the mean over the runs.
+    - `throughput` is the mean of the payload that arrived (bytes/s).
+    - `latency_us` maps each of QUANTILES to the median over the runs; +inf falls on lost messages.
+    - `expected` and `lost` are sums over the runs, without the warm-up; None if a run lacks them.
+    """
+
+    treatment: tuple[str, ...]
+    flow: str
+    runs: int
+    payload_bytes: int
+    offered_hz: float
+    achieved_hz: float | None
+    throughput: float | None
+    latency_us: dict[str, Value]
+    expected: int | None
+    lost: int | None
+
+
+def results(evidence: Evidence) -> Iterator[FlowResult]:
+    """Yield the flows of each treatment with valid runs, in the study's order."""
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        for flow in evidence.study.flows:
+            name = f"sent.flow.{flow.name}"
+            if name in frame.columns and frame[name].null_count() < frame.height:
+                yield FlowResult(
+                    key,
+                    flow.name,
+                    frame.height,
+                    flow.payload_bytes,
+                    flow.rate_hz,
+                    _mean(frame, f"rate_hz_achieved.flow.{flow.name}"),
+                    _mean(frame, f"throughput_bytes_per_s.flow.{flow.name}"),
+                    {stem: _median(frame, f"{stem}.flow.{flow.name}") for stem in QUANTILES},
+                    _sum(frame, f"expected_after_warmup.flow.{flow.name}"),
+                    _sum(frame, f"lost_after_warmup.flow.{flow.name}"),
+                )
+
+
+def _known(frame: pl.DataFrame, name: str) -> Any:
+    values = column(frame, name)
+    return values[~np.isnan(values)]
+
+
+def _mean(frame: pl.DataFrame, name: str) -> float | None:
+    values = _known(frame, name)
+    return float(values.mean()) if len(values) else None
+
+
+def _median(frame: pl.DataFrame, name: str) -> Value:
+    """Return the median over the runs, or the reason if a run has too few messages."""
+    values = _known(frame, name)
+    too_few = carried.why_not(frame, name)
+    if too_few or not len(values):
+        return too_few
+    ordered = np.sort(values)
+    middle = ordered[[(len(ordered) - 1) // 2, len(ordered) // 2]]
+    return float(middle[0]) if middle[0] == middle[1] else float(middle.mean())
+
+
+def _sum(frame: pl.DataFrame, name: str) -> int | None:
+    values = column(frame, name)
+    return None if np.isnan(values).any() else int(values.sum())

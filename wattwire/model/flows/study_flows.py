@@ -1,0 +1,211 @@
+"""Parse `[[flow]]` tables, and divide a treatment with several flows into one part per flow.
+
+A study with flows runs a sender and a receiver for each flow in the same run. A part is a treatment
+with the pattern, the payload and the rate of one flow, so code for one pattern applies to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from wattwire.model.errors import UsageError, unknown
+from wattwire.model.fields import given, needed, read_table
+from wattwire.model.treatment import Level, Treatment
+
+if TYPE_CHECKING:
+    from wattwire.model.study import Study
+
+FLOWS = "flows"
+"""Factor whose levels are sets of flows, such as "command+image"."""
+FLOW = "flow"
+"""Key of the study's tables, and first part of the keys of their levels."""
+JOIN = "+"
+"""Sign between the names of a set of flows."""
+SENDER_WORD, RECEIVER_WORD = "sender", "receiver"
+"""Default words of the placement for the ends of a flow."""
+OWN_KEYS = ("payload_bytes", "rate_hz", "pattern")
+"""Levels that each flow has for itself."""
+EXCLUDED_KEYS = (
+    *OWN_KEYS, "interval_s", "clients", "loop", "count", "literal", "reply", "outstanding_max",
+    "action_feedback", "server_language",
+)  # fmt: skip
+"""Keys that a study with flows must not set."""
+COLUMN = re.compile(r"(?P<stem>\w+)\.flow\.(?P<flow>[A-Za-z][\w-]*)")
+"""A column of one flow, such as latency_p50_us.flow.command."""
+_NAME = re.compile(r"[A-Za-z][\w-]*")
+_NAME_WORDS = "a name of letters, digits, _ and -, which begins with a letter"
+
+
+@dataclass(frozen=True)
+class FlowSpec:
+    """A flow of a study: the messages of one sender to one receiver.
+
+    `sender` and `receiver` are keys of the placement, whose hosts run the two ends.
+    """
+
+    name: str = needed(_NAME_WORDS, allows=_NAME.fullmatch)
+    payload_bytes: int = given("an integer of 8 to 67,108,864", 0, needed=True)
+    rate_hz: float = given("a number of 0.001 to 1,000,000", 0.0, needed=True)
+    pattern: str = given("a pattern without replies", "topic", word="pattern")
+    sender: str = given("a key of the placements", SENDER_WORD, word="place", needed=True)
+    receiver: str = given("a key of the placements", RECEIVER_WORD, word="place", needed=True)
+
+
+PAYLOAD_BYTES, RATE_HZ = (8, 67_108_864), (1e-3, 1e6)
+"""Smallest and largest values. A receiver identifies the sender by the first 8 bytes (C-21)."""
+
+
+def parse_flows(
+    items: Any, patterns: Collection[str], places: Collection[str], where: str
+) -> tuple[FlowSpec, ...]:
+    """Parse and validate every `[[flow]]`.
+
+    `patterns` are the patterns without replies, and `places` the keys of placements. Raises
+    UsageError with the position, the value and the allowed values.
+    """
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
+        raise UsageError(f"{where}: {FLOW}: found {items!r}; allowed: tables [[{FLOW}]]")
+    words = {"pattern": patterns, "place": places}
+    defaults = {"sender": SENDER_WORD, "receiver": RECEIVER_WORD}
+    flows = []
+    for position, item in enumerate(items, 1):
+        named = item.get("name")
+        place = f"{where}: {FLOW} {named if isinstance(named, str) and named else position}"
+        flows.append(read_table(FlowSpec, {**defaults, **item}, place, words))
+        _check_range(flows[-1], place)
+    for name, count in Counter(flow.name for flow in flows).items():
+        if count > 1:
+            raise UsageError(
+                f"{where}: {FLOW}: found {count} flows with the name {name}; allowed: one. "
+                "Rename the others, because a column and a factor level name a flow."
+            )
+    return tuple(flows)
+
+
+def _check_range(flow: FlowSpec, place: str) -> None:
+    for key, (low, high) in (("payload_bytes", PAYLOAD_BYTES), ("rate_hz", RATE_HZ)):
+        value = getattr(flow, key)
+        if not low <= value <= high:
+            raise UsageError(f"{place}: {key}: found {value!r}; allowed: {low:,} to {high:,}")
+
+
+def flow_levels(flows: Sequence[FlowSpec]) -> dict[str, Level]:
+    """Return the fixed levels of a study with these flows: `pattern`, `flows`, `flow.NAME.KEY`.
+
+    A treatment therefore contains its flows, and its key changes with them.
+    """
+    patterns = sorted({flow.pattern for flow in flows})
+    levels: dict[str, Level] = {"pattern": JOIN.join(patterns)}
+    levels[FLOWS] = JOIN.join(flow.name for flow in flows)
+    for position, flow in enumerate(flows):
+        own = {**asdict(flow), "position": position}
+        del own["name"]
+        levels |= {f"{FLOW}.{flow.name}.{key}": value for key, value in own.items()}
+    return levels
+
+
+def names_in(level: object) -> list[str]:
+    """Return the names in a level of FLOWS."""
+    return str(level).split(JOIN)
+
+
+def has_flow_of(column: str, levels: Mapping[str, Any]) -> bool:
+    """Return whether a treatment has the flow of a column; true for other columns."""
+    of_flow = COLUMN.fullmatch(column)
+    return of_flow is None or of_flow["flow"] in names_in(levels.get(FLOWS, ""))
+
+
+@dataclass(frozen=True)
+class FlowPart:
+    """A part of a treatment: the flow `name`, or the whole treatment if `name` is "".
+
+    `position` is the flow's place among all `of` flows of the study.
+    """
+
+    name: str
+    treatment: Treatment
+    position: int = 0
+    of: int = 1
+
+    @property
+    def sender(self) -> str:
+        """Return the word of the placement for the sender's host; "" for the role's own host."""
+        return self._word("sender", SENDER_WORD)
+
+    @property
+    def receiver(self) -> str:
+        """Return the word of the placement for the receiver's host; "" for the role's own host."""
+        return self._word("receiver", RECEIVER_WORD)
+
+    def _word(self, key: str, default: str) -> str:
+        word = str(self.treatment.get(f"{FLOW}.{self.name}.{key}", default))
+        return "" if word == default else word
+
+    def token(self, token: str) -> str:
+        """Return the token in the names of this flow's topics (C-18), from the run's token."""
+        return f"{token}f{self.position}" if self.name else token
+
+
+def flow_parts(treatment: Treatment) -> list[FlowPart]:
+    """Return one part for each flow of a treatment, or the treatment as its only part."""
+    levels = dict(treatment.levels)
+    if FLOWS not in levels:
+        return [FlowPart("", treatment)]
+    of = sum(key.startswith(f"{FLOW}.") and key.endswith(".position") for key in levels)
+    parts = []
+    for name in names_in(levels[FLOWS]):
+        own = {key: levels[f"{FLOW}.{name}.{key}"] for key in OWN_KEYS}
+        position = int(levels[f"{FLOW}.{name}.position"])
+        parts.append(FlowPart(name, Treatment.of({}, {**levels, **own}), position, of))
+    return parts
+
+
+def check_flows(study: Study, where: str) -> None:
+    """Raise UsageError if the flows contradict the factors and the fixed levels of the study."""
+    keys = {**study.factors, **study.fixed}
+    if not study.flows:
+        if FLOWS in keys:
+            raise UsageError(
+                f"{where}: {FLOWS} is set, but the study has no flow. Add a table [[{FLOW}]] for "
+                f"each flow, or delete {FLOWS}."
+            )
+        return
+    for key in EXCLUDED_KEYS:
+        if key in keys:
+            remedy = "set it in the tables [[flow]]" if key in OWN_KEYS else "delete it"
+            raise UsageError(
+                f"{where}: {key} is set, but every flow has its own payload, rate and pattern, "
+                f"with one sender in open loop; {remedy}"
+            )
+    if "nodes" in keys and not any("nodes" in pattern.factors for pattern in study.patterns):
+        raise UsageError(
+            f"{where}: nodes is set, but no flow is a pipeline, so it has no effect; delete it"
+        )
+    levels = study.factors.get(FLOWS, (study.fixed[FLOWS],) if FLOWS in study.fixed else ())
+    sets: dict[frozenset[str], Level] = {}
+    for level in levels:
+        names = names_in(level)
+        for name in names:
+            check_name(study, name, f"{where}: {FLOWS} {level!r}")
+        if len(set(names)) != len(names) or frozenset(names) in sets:
+            other = sets.get(frozenset(names), level)
+            raise UsageError(
+                f"{where}: {FLOWS}: found a flow or a set of flows twice in {other!r} and "
+                f"{level!r}; name each once"
+            )
+        sets[frozenset(names)] = level
+
+
+def check_name(study: Study, name: str, place: str) -> None:
+    """Raise UsageError if the study has no flow `name`."""
+    known = [flow.name for flow in study.flows]
+    if not known:
+        raise UsageError(
+            f"{place}: the study has no flow {name}, because it has no table [[{FLOW}]]"
+        )
+    if name not in known:
+        raise unknown(place, FLOW, name, known)

@@ -1,0 +1,102 @@
+"""Compute the counts, latency, rate and throughput of each flow of a study with `[[flow]]` tables.
+
+The columns are those of the whole run with the suffix `.flow.NAME`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from wattwire.model.deployment import Flow
+from wattwire.model.hosts.clocks import NodeClocks
+from wattwire.model.metrics import OF_FLOWS
+from wattwire.run.results import delivery
+from wattwire.run.results.delivery import LatencyTally, VariationTally
+
+SECOND_NS = 1_000_000_000
+RESTING_ON_SENT = (
+    *delivery.RESTING_ON_SENT, *delivery.AFTER_WARMUP, "loss_share", "rate_hz_achieved",
+)  # fmt: skip
+"""Columns that are unknown if the sender left no records."""
+
+
+@dataclass(frozen=True)
+class FlowFacts:
+    """A flow, the period of its sender, the payload of a message, and the counted span.
+
+    The span is the window without its warm-up, by its begin and end. Rate and throughput refer to
+    the messages that were sent, or that arrived, within it.
+    """
+
+    flow: Flow
+    period_ns: int
+    payload_bytes: int
+    span_ns: tuple[int, int]
+
+
+class FlowTally:
+    """Results of one flow, accumulated from parts of a run's records."""
+
+    def __init__(self, facts: FlowFacts) -> None:
+        self._facts = facts
+        self._counts: Counter[str] = Counter()
+        self._latency, self._variation = LatencyTally(), VariationTally()
+        self._sent = self._arrived = 0
+
+    def add(self, part: pl.DataFrame, expected: pl.DataFrame, late_after_ns: int) -> None:
+        """Add the records of one part, and the deliveries of all flows in it."""
+        flow, (begin_ns, end_ns) = self._facts.flow, self._facts.span_ns
+        own = expected.filter(pl.col("sender") == flow.sender)
+        pairs = delivery.count_pairs(part, [flow])
+        self._counts.update(delivery.count_summary(part, pairs, own, late_after_ns))
+        self._latency.add(own)
+        self._variation.add(own)
+        self._sent += delivery.sent_within([part], [flow], self._facts.span_ns)
+        in_span = (pl.col("end_ns") >= begin_ns) & (pl.col("end_ns") < end_ns)
+        self._arrived += own.filter(pl.col("latency_us").is_finite() & in_span).height
+
+    def summary(self, is_recorded: bool, clocks: NodeClocks | None) -> dict[str, float | None]:
+        """Return the columns of the flow. Call this once, after the last part.
+
+        `is_recorded` is false if the sender left no records.
+        """
+        facts = self._facts
+        columns: dict[str, float | None] = {**self._counts}
+        columns |= self._latency.summary(facts.period_ns)
+        lost, expected = columns["lost_after_warmup"], columns["expected_after_warmup"]
+        columns["loss_share"] = lost / expected if expected and lost is not None else None
+        seconds = (facts.span_ns[1] - facts.span_ns[0]) / SECOND_NS
+        if seconds > 0:
+            columns["rate_hz_achieved"] = self._sent / seconds
+            columns["throughput_bytes_per_s"] = self._arrived * facts.payload_bytes / seconds
+        if clocks:
+            columns |= delivery.clock_bands_us([facts.flow], clocks) | self._variation.summary()
+        if not is_recorded:
+            columns |= dict.fromkeys(columns.keys() & set(RESTING_ON_SENT))
+        suffix = f".flow.{facts.flow.name}"
+        return {f"{name}{suffix}": v for name, v in columns.items() if name in OF_FLOWS}
+
+
+class FlowTallies:
+    """Results of several flows."""
+
+    def __init__(self, flows: Sequence[FlowFacts]) -> None:
+        self._tallies = {facts.flow.sender: FlowTally(facts) for facts in flows}
+
+    def add(self, part: pl.DataFrame, expected: pl.DataFrame, late_after_ns: int) -> None:
+        """Add the records of one part, and its deliveries."""
+        for tally in self._tallies.values():
+            tally.add(part, expected, late_after_ns)
+
+    def summary(
+        self, unrecorded: Collection[int], clocks: NodeClocks | None
+    ) -> dict[str, float | None]:
+        """Return the columns of all flows. The nodes in `unrecorded` left no records."""
+        columns: dict[str, float | None] = {}
+        for sender, tally in self._tallies.items():
+            columns |= tally.summary(sender not in unrecorded, clocks)
+        return columns
