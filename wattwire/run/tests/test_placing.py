@@ -80,9 +80,9 @@ def test_levels_that_the_rig_cannot_measure_are_skipped_with_the_reason() -> Non
         "network=native placement=apart": "",
         "network=native placement=together": "",
         "network=moon placement=apart":
-            "the rig has no network moon (it has: native, lossless-20ms, lte)",
+            "the rig has no network moon (it has: native, lossless-20ms, lte, wifi-home)",
         "network=moon placement=together":
-            "the rig has no network moon (it has: native, lossless-20ms, lte)",
+            "the rig has no network moon (it has: native, lossless-20ms, lte, wifi-home)",
     }  # fmt: skip
     assert reasons(study(network=["lte", "native"], placement=["together"])) == {
         "network=lte placement=together": "",
