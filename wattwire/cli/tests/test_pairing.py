@@ -114,3 +114,12 @@ def test_a_rig_whose_hosts_cannot_run_nodes_of_the_suite_is_refused(rig, message
     path.write_text(rig)
     assert main(["check", "loopback/python", "--rig", str(path)]) == EXIT_USAGE
     assert message in capsys.readouterr().err
+
+
+def test_the_name_of_a_middleware_means_all_of_its_cells() -> None:
+    catalog = Catalog()
+    names = [cell.name for cell in catalog.cells_like(["loopback", "loopback/rust"])]
+    assert names == [name for name in catalog.cells if name.startswith("loopback/")]
+    assert len(names) > 1
+    with pytest.raises(UsageError, match="loopbak"):
+        catalog.cells_like(["loopbak"])

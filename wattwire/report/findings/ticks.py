@@ -26,7 +26,7 @@ PHRASES = Phrases(
     "ticks",
     {
         "title": "Messages wait in ticks of {periods:listed} ms",
-        "period": "{period:number}",
+        "period": "{period:.4g}",
         "cause": (
             "The receiver looks for the message, sleeps for a fixed period, and looks again. "
             "A message that arrives during the sleep waits for the next look. The latency is "
