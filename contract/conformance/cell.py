@@ -103,6 +103,8 @@ class CellUnderTest:
     - `tls_setting`: the setting that enables TLS, or "".
     - `prompt`: spec keys that keep calls from waiting for an acknowledgement (RFC 896), for
       scenarios that need a steady pace.
+    - `only`: the levels of settings that support only some specs, each with the supported values
+      (setting → level → spec key → values).
     - `service`: returns a context manager that runs the middleware's service processes and yields
       their endpoints.
     - `places`: the hosts on which the nodes of a scenario run, in turn. Single nodes and service
@@ -124,6 +126,7 @@ class CellUnderTest:
     tls_setting: str = ""
     prompt: Mapping[str, Any] = field(default_factory=dict)
     excluded: Mapping[str, Any] = field(default_factory=dict)
+    only: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]] = field(default_factory=dict)
     wire: Callable[[str], Wire] | None = None
     service: Callable[[], AbstractContextManager[list[str]]] = _no_service
     places: Sequence[Place] = (HERE,)

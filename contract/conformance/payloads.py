@@ -24,7 +24,7 @@ from .spec import (
     open_loop,
     stranger_pace,
 )
-from .usage import refusal
+from .usage import levels_of, refusal
 
 GOLDEN_SIZES = (0, 1, 7, 8, 15, 16, 64, 65_536)
 RECORD_SIZES = (96, 111, 128, 1024, 16_384)
@@ -203,6 +203,30 @@ def pair_scenarios(cell: CellUnderTest, others: list[CellUnderTest]) -> list[Sce
     return pair_runs
 
 
+def levels(bench: Bench) -> list[Problem]:
+    """Check the levels of settings that support only some specs, with a few of these specs."""
+    problems: list[Problem] = []
+    limited = list(levels_of(bench.cell))
+    if not limited:
+        raise Skipped("every level of every setting supports every spec")
+    for setting, level, supported in limited:
+        values = {key: kept[0] for key, kept in supported.items() if key != "pattern"}
+        for pattern in supported.get("pattern", bench.cell.patterns):
+            if pattern not in bench.cell.patterns:
+                continue
+            lengths = list(supported.get("payload.bytes", (64,)))
+            few = {lengths[0], lengths[len(lengths) // 2], lengths[-1]}
+            for size in sorted(few) if pattern == "topic" else lengths[:1]:
+                changes = {**values, **open_loop(6, 100), "payload.bytes": size}
+                changes[f"settings.{setting}"] = level
+                case = f"{pattern}, {size} bytes, settings.{setting} = {level}"
+                problems += [
+                    Problem(p.clause, f"{case}: {p.text}")
+                    for p in bench.whole_run(pattern, changes)
+                ]
+    return problems
+
+
 def part_points(bench: Bench) -> list[Problem]:
     """Check that a cell with point clouds refuses specs that no point cloud can meet."""
     bench.need("encoding.pointcloud")
@@ -233,6 +257,7 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
             if encoding in encodings_of(pattern):
                 all_scenarios.append(sizes(pattern, encoding, _sizes_of(pattern, encoding)))
     all_scenarios.append(Scenario("part-points", ("C-39",), part_points))
+    all_scenarios.append(Scenario("levels", ("C-03", "C-21", *ALWAYS), levels))
     all_scenarios += [literal(pattern) for pattern in patterns]
     for kind in ("echo", "ack", "literal"):
         for pattern in calling(patterns):

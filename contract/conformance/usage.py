@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .cell import Broken, CellUnderTest, Problem, Skipped
@@ -125,10 +126,57 @@ def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
             spec = base_spec(cell, cell.patterns[0], PATTERNS[cell.patterns[0]].sender)
             spec.update({"payload.encoding": encoding, "payload.bytes": shortest - 1})
             cases.append((f"payload.bytes below {shortest} with {encoding}", spec))
+    cases += _beyond_levels(cell)
     for name, value in cell.excluded.items():
         spec = base_spec(cell, cell.patterns[0], PATTERNS[cell.patterns[0]].sender)
         cases.append((f"{name} = {value!r}", {**spec, f"settings.{name}": value}))
     return cases
+
+
+def _beyond_levels(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
+    """Return (name, spec) for each spec key whose value a level of a setting does not support."""
+    cases: list[tuple[str, dict[str, Any]]] = []
+    for setting, level, supported in levels_of(cell):
+        spec = supported_spec(cell, setting, level, supported)
+        others: dict[str, list[Any]] = {
+            "payload.bytes": [size + 1 for size in supported.get("payload.bytes", [])[:1]],
+            "payload.encoding": [
+                kind for kind in encodings_of(spec["pattern"])
+                if f"encoding.{kind}" in cell.capabilities
+            ],
+            "payload.literal": ["Hello World"],
+        }  # fmt: skip
+        for key in supported:
+            values = [value for value in others.get(key, []) if value not in supported[key]]
+            for value in values[:1]:
+                name = f"{key} = {value!r} with settings.{setting} = {level}"
+                cases.append((name, {**spec, key: value}))
+        for pattern in set(cell.patterns) - set(supported.get("pattern", cell.patterns)):
+            name = f"pattern {pattern} with settings.{setting} = {level}"
+            cases.append((name, supported_spec(cell, setting, level, supported, pattern)))
+    return cases
+
+
+def levels_of(cell: CellUnderTest) -> Iterator[tuple[str, str, Mapping[str, Sequence[Any]]]]:
+    """Yield the levels of settings that support only some specs, each with these values."""
+    for setting, levels in cell.only.items():
+        for level, supported in levels.items():
+            yield setting, level, supported
+
+
+def supported_spec(
+    cell: CellUnderTest,
+    setting: str,
+    level: str,
+    supported: Mapping[str, Sequence[Any]],
+    pattern: str = "",
+) -> dict[str, Any]:
+    """Return a sender's spec with a level of a setting and the first of the supported values."""
+    patterns = [name for name in cell.patterns if name in supported.get("pattern", cell.patterns)]
+    pattern = pattern or patterns[0]
+    spec = base_spec(cell, pattern, PATTERNS[pattern].sender)
+    values = {key: values[0] for key, values in supported.items() if key != "pattern"}
+    return {**spec, **values, f"settings.{setting}": level}
 
 
 def undeclared(bench: Bench) -> list[Problem]:

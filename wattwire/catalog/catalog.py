@@ -13,6 +13,7 @@ from typing import Any
 from wattwire.catalog import manifest
 from wattwire.catalog.home import home
 from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
+from wattwire.catalog.only import check_only
 from wattwire.catalog.services import check_services, needed
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_purposes import SETTING_PURPOSES, SWITCH
@@ -258,6 +259,7 @@ class Catalog:
                     + ", ".join(SETTING_TYPES)
                 )
             _check_purpose(f"{path}: settings.{name}", table)
+            check_only(f"{path}: settings.{name}", table)
             if not _has_type(table["default"], SETTING_TYPES[table["type"]]):
                 raise UsageError(
                     f"{path}: settings.{name}.default: found {table['default']!r}; "

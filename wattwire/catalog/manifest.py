@@ -36,7 +36,7 @@ CELL_KEYS: dict[str, Any] = {
 LANGUAGE_KEYS: dict[str, Any] = {**CELL_KEYS, "title": str, "kit": str}
 SETTING_KEYS: dict[str, Any] = {
     "type": str, "default": None, "allowed": list, "summary": str, "minimum": float,
-    "maximum": float, "purpose": str,
+    "maximum": float, "purpose": str, "only": {"*": {"*": list}},
 }  # fmt: skip
 SERVICE_KEYS: dict[str, Any] = {
     "argv": WORDS, "requires": WORDS, "ports": int, "files": {"*": str}, "env": {"*": str},

@@ -100,6 +100,9 @@ def _settings(cell: Cell) -> Iterator[tuple[str, str]]:
         text = f"{' '.join([values_text, *bounds])}; default {_shown(table['default'])}"
         text += f". {table['summary']}" if table.get("summary") else ""
         text += f" (purpose {table['purpose']})" if table.get("purpose") else ""
+        for level, factors in table.get("only", {}).items():
+            for factor, levels in factors.items():
+                text += f". {level} supports only {factor} = {', '.join(map(_shown, levels))}"
         if name in cell.settings_allowed and table.get("allowed", []) != allowed:
             because = cell.document["settings"][name].get("because", "this cell supports no others")
             text += f". This cell allows only these: {because}"

@@ -16,6 +16,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
+from wattwire.catalog.only import FACTORS
 from wattwire.catalog.services import setting_words
 from wattwire.cli.check_hosts import CheckHosts, rig_hosts
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
@@ -289,6 +290,7 @@ def under_test(
         wire_name=document.get("wire", ""),
         error_replies=cell.middleware.has_error_replies("service"),
         excluded=_excluded(cell),
+        only=_only(cell),
         tls_setting=cell.middleware.setting_with(TLS) or "",
         prompt=_prompt(cell),
         wire=suite.wire_of(cell.middleware.folder),
@@ -316,6 +318,19 @@ def _prompt(cell: Cell) -> dict[str, Any]:
         return {}
     off = "on" if cell.middleware.settings[name]["type"] == "string" else True
     return {f"settings.{name}": off} if off in cell.settings_allowed.get(name, [off]) else {}
+
+
+def _only(cell: Cell) -> dict[str, dict[str, dict[str, list[Any]]]]:
+    """Return the restrictions of the cell's levels (setting → level → spec key → values)."""
+    return {
+        name: {
+            level: {FACTORS[factor]: list(values) for factor, values in factors.items()}
+            for level, factors in table["only"].items()
+            if level in cell.settings_allowed.get(name, table["allowed"])
+        }
+        for name, table in cell.middleware.settings.items()
+        if "only" in table
+    }
 
 
 def _excluded(cell: Cell) -> dict[str, Any]:

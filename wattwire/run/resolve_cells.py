@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from wattwire.catalog import Catalog, Cell, Middleware
 from wattwire.catalog.manifest import read_toml
+from wattwire.catalog.only import only_gap
 from wattwire.design import expand
 from wattwire.model.deployment import PATTERNS, Pattern
 from wattwire.model.errors import MissingError, UsageError, unknown
@@ -253,6 +254,7 @@ def _capability_gap(
         capabilities = [need for need in capabilities if need not in CLIENT_NEEDS]
     contract = PATTERNS[str(treatment["pattern"])].contract
     gap = cell.gap(contract, capabilities, int(treatment["payload_bytes"]), settings)
+    gap = gap or only_gap(cell.middleware.settings, settings, treatment.__getitem__)
     return gap or _reply_match_gap(treatment, cell)
 
 

@@ -317,3 +317,20 @@ def test_a_limit_of_cpu_latency_is_skipped_if_the_device_cannot_be_written(tmp_p
     assert not builder.asked, "nothing is built for skipped treatments"
     found = on_this_host(tmp_path, builder, payload_bytes=[64])
     assert len(found.treatments) == 1 and not found.skipped
+
+
+def test_a_level_that_supports_only_some_payloads_skips_the_others_with_the_reason(tmp_path):
+    of_three_languages(tmp_path)
+    path = tmp_path / "middleware/mmm/middleware.toml"
+    table = '[settings.array]\ntype = "string"\ndefault = "list"\nallowed = ["list", "fixed"]\n'
+    path.write_text(path.read_text() + table + "only.fixed = {payload_bytes = [1024]}\n")
+    document = {
+        "title": "T",
+        "factors": {"payload_bytes": [64, 1024], "settings.array": ["list", "fixed"]},
+        "fixed": {"middleware": "mmm", "language": "two", "pattern": "service"},
+    }
+    found = prepare(parse_study("t", document, "test"), Catalog([tmp_path]), None)
+    assert len(found.treatments) == 3
+    ((skipped, reason),) = found.skipped
+    assert (skipped["payload_bytes"], skipped["settings.array"]) == (64, "fixed")
+    assert reason.startswith("payload_bytes = 64 with settings.array = fixed; allowed: 1024.")
