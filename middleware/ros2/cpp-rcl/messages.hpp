@@ -5,13 +5,22 @@
 #include <rosidl_runtime_c/primitives_sequence_functions.h>
 #include <rosidl_runtime_c/string_functions.h>
 #include <std_msgs/msg/string.h>
+#include <wattwire_interfaces/msg/array16k.h>
+#include <wattwire_interfaces/msg/array1k.h>
+#include <wattwire_interfaces/msg/array1m.h>
+#include <wattwire_interfaces/msg/array256k.h>
+#include <wattwire_interfaces/msg/array2m.h>
+#include <wattwire_interfaces/msg/array4k.h>
+#include <wattwire_interfaces/msg/array64k.h>
 #include <wattwire_interfaces/msg/bytes.h>
 #include <wattwire_interfaces/srv/exchange_bytes.h>
 #include <wattwire_interfaces/srv/exchange_text.h>
 
 #include <cstring>
+#include <memory>
 
 #include "wattwire/kit.hpp"
+#include "wattwire_ros2/arrays.hpp"
 
 // Small ROS installations have no sensor_msgs.
 #if __has_include(<sensor_msgs/msg/point_cloud2.h>)
@@ -36,6 +45,17 @@ inline void assign(rosidl_runtime_c__uint8__Sequence& field, wattwire::Bytes byt
   }
   field.size = bytes.size;
   if (bytes.size != 0) std::memcpy(field.data, bytes.data, bytes.size);
+}
+
+template <size_t kSize>
+wattwire::Bytes view(const uint8_t (&field)[kSize]) {
+  return {field, kSize};
+}
+
+// The kit's buffer has the length of the array (`check_array`).
+template <size_t kSize>
+void assign(uint8_t (&field)[kSize], wattwire::Bytes bytes) {
+  std::memcpy(field, bytes.data, kSize);
 }
 
 inline void assign(rosidl_runtime_c__String& field, wattwire::Bytes bytes) {
@@ -71,6 +91,27 @@ struct PointCloudTopic {
   static void fini(Message* message) { sensor_msgs__msg__PointCloud2__fini(message); }
 };
 #endif
+
+// A type whose message has a fixed array: Array1k … Array2m.
+#define WATTWIRE_ARRAY_TOPIC(name)                                                            \
+  struct name##Topic {                                                                        \
+    using Message = wattwire_interfaces__msg__##name;                                         \
+    static const rosidl_message_type_support_t* support() {                                   \
+      return ROSIDL_GET_MSG_TYPE_SUPPORT(wattwire_interfaces, msg, name);                     \
+    }                                                                                         \
+    static bool init(Message* message) {                                                      \
+      return wattwire_interfaces__msg__##name##__init(message);                               \
+    }                                                                                         \
+    static void fini(Message* message) { wattwire_interfaces__msg__##name##__fini(message); } \
+  }
+WATTWIRE_ARRAY_TOPIC(Array1k);
+WATTWIRE_ARRAY_TOPIC(Array4k);
+WATTWIRE_ARRAY_TOPIC(Array16k);
+WATTWIRE_ARRAY_TOPIC(Array64k);
+WATTWIRE_ARRAY_TOPIC(Array256k);
+WATTWIRE_ARRAY_TOPIC(Array1m);
+WATTWIRE_ARRAY_TOPIC(Array2m);
+#undef WATTWIRE_ARRAY_TOPIC
 
 struct BytesRequest {
   using Message = wattwire_interfaces__srv__ExchangeBytes_Request;
@@ -112,10 +153,12 @@ struct TextService {
   }
 };
 
-// Owns a message of a type above: initialises and finalises it.
+// Owns a message of a type above: initialises and finalises it. A message with a fixed array is too
+// long for the stack.
 template <typename Type>
 struct Owned {
-  typename Type::Message message;
+  const std::unique_ptr<typename Type::Message> memory = std::make_unique<typename Type::Message>();
+  typename Type::Message& message = *memory;
   Owned() {
     if (!Type::init(&message)) throw std::bad_alloc();
   }
@@ -154,9 +197,31 @@ inline void prepare(const wattwire::Kit& kit, sensor_msgs__msg__PointCloud2& clo
 }
 #endif
 
+template <typename Role>
+void with_array_type(const wattwire::Kit& kit, Role role) {
+  check_array(kit);
+  switch (kit.integer("payload.bytes")) {
+    case 1024:
+      return role(Array1kTopic());
+    case 4096:
+      return role(Array4kTopic());
+    case 16384:
+      return role(Array16kTopic());
+    case 65536:
+      return role(Array64kTopic());
+    case 262144:
+      return role(Array256kTopic());
+    case 1048576:
+      return role(Array1mTopic());
+    case 2097152:
+      return role(Array2mTopic());
+  }
+}
+
 // Calls `role(type)` with the type of the encoding of a topic or a pipeline.
 template <typename Role>
 void with_type(const wattwire::Kit& kit, Role role) {
+  if (has_fixed_array(kit)) return with_array_type(kit, role);
 #ifdef WATTWIRE_ROS_POINT_CLOUDS
   if (kit.encoding() == "pointcloud") return role(PointCloudTopic());
 #endif

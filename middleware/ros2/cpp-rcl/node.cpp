@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
                    {"rmw", Type::kString},         {"rmw_profile", Type::kString},
                    {"transports", Type::kString},  {"domain", Type::kInteger},
                    {"discovery", Type::kString},   {"late_feedback", Type::kString},
-                   {"executor", Type::kString}};
+                   {"executor", Type::kString},    {"array", Type::kString}};
   cell.values = {{"executor", {"\"single\""}}};
   cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",  "pacing.native",
                        "loop.open",      "loop.closed",   "reply.echo",  "reply.ack",

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "wattwire/kit.hpp"
+#include "wattwire_ros2/arrays.hpp"
 #include "wattwire_ros2/leaving.hpp"
 #include "wattwire_ros2/process.hpp"
 #include "wattwire_ros2/shared_memory.hpp"
@@ -33,6 +34,7 @@ inline void ignore(rcl_ret_t /*code*/) { rcl_reset_error(); }
 class Session {
  public:
   explicit Session(wattwire::Kit& kit) : kit_(kit), profile_sha256_(configure_process(kit)) {
+    check_array(kit);
     remove_dead_memory();
     rcl_init_options_t options = rcl_get_zero_initialized_init_options();
     check(rcl_init_options_init(&options, allocator_), "rcl_init_options_init");
@@ -156,6 +158,7 @@ class Session {
     effective["discovery"] = kit_.string("settings.discovery");
     effective["late_feedback"] = kit_.string("settings.late_feedback");
     effective["executor"] = "rcl_wait";
+    effective["array"] = kit_.string("settings.array");
     effective["reliability"] = reliable ? "reliable" : "best_effort";
     effective["history"] = keep_all ? "keep_all" : "keep_last";
     effective["depth"] = static_cast<int64_t>(granted->depth);

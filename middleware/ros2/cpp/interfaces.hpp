@@ -2,16 +2,27 @@
 
 #pragma once
 
+#include <array>
+#include <cstring>
+#include <memory>
 #include <std_msgs/msg/string.hpp>
 #include <string>
 #include <vector>
 #include <wattwire_interfaces/action/perform_bytes.hpp>
 #include <wattwire_interfaces/action/perform_text.hpp>
+#include <wattwire_interfaces/msg/array16k.hpp>
+#include <wattwire_interfaces/msg/array1k.hpp>
+#include <wattwire_interfaces/msg/array1m.hpp>
+#include <wattwire_interfaces/msg/array256k.hpp>
+#include <wattwire_interfaces/msg/array2m.hpp>
+#include <wattwire_interfaces/msg/array4k.hpp>
+#include <wattwire_interfaces/msg/array64k.hpp>
 #include <wattwire_interfaces/msg/bytes.hpp>
 #include <wattwire_interfaces/srv/exchange_bytes.hpp>
 #include <wattwire_interfaces/srv/exchange_text.hpp>
 
 #include "wattwire/kit.hpp"
+#include "wattwire_ros2/arrays.hpp"
 
 // Small ROS installations have no sensor_msgs.
 #if __has_include(<sensor_msgs/msg/point_cloud2.hpp>)
@@ -31,10 +42,16 @@ struct TextTypes {
   using Action = wattwire_interfaces::action::PerformText;
 };
 
+// A message with a fixed array: Array1k … Array2m.
+template <typename Message>
+struct ArrayTypes {
+  using Topic = Message;
+};
+
 // Returns a message without data; only the data differ between the messages of a run.
 template <typename Message>
-Message new_message(const wattwire::Kit& /*kit*/) {
-  return Message();
+std::unique_ptr<Message> new_message(const wattwire::Kit& /*kit*/) {
+  return std::make_unique<Message>();  // a message with a fixed array is too long for the stack
 }
 
 #ifdef WATTWIRE_ROS_POINT_CLOUDS
@@ -43,8 +60,9 @@ struct PointCloudTypes {
 };
 
 template <>
-inline sensor_msgs::msg::PointCloud2 new_message(const wattwire::Kit& kit) {
-  sensor_msgs::msg::PointCloud2 cloud;
+inline std::unique_ptr<sensor_msgs::msg::PointCloud2> new_message(const wattwire::Kit& kit) {
+  auto message = std::make_unique<sensor_msgs::msg::PointCloud2>();
+  sensor_msgs::msg::PointCloud2& cloud = *message;
   cloud.header.frame_id = "lidar";
   cloud.height = 1;
   cloud.width = static_cast<uint32_t>(kit.integer("payload.bytes") / wattwire::kPointBytes);
@@ -60,13 +78,36 @@ inline sensor_msgs::msg::PointCloud2 new_message(const wattwire::Kit& kit) {
   cloud.point_step = wattwire::kPointBytes;
   cloud.row_step = wattwire::kPointBytes * cloud.width;
   cloud.is_dense = false;
-  return cloud;
+  return message;
 }
 #endif
+
+template <typename Role>
+void with_array_types(const wattwire::Kit& kit, Role role) {
+  using namespace wattwire_interfaces::msg;
+  check_array(kit);
+  switch (kit.integer("payload.bytes")) {
+    case 1024:
+      return role(ArrayTypes<Array1k>());
+    case 4096:
+      return role(ArrayTypes<Array4k>());
+    case 16384:
+      return role(ArrayTypes<Array16k>());
+    case 65536:
+      return role(ArrayTypes<Array64k>());
+    case 262144:
+      return role(ArrayTypes<Array256k>());
+    case 1048576:
+      return role(ArrayTypes<Array1m>());
+    case 2097152:
+      return role(ArrayTypes<Array2m>());
+  }
+}
 
 // Calls `role(types)` with the types of the encoding of a topic or a pipeline.
 template <typename Role>
 void with_types(const wattwire::Kit& kit, Role role) {
+  if (has_fixed_array(kit)) return with_array_types(kit, role);
 #ifdef WATTWIRE_ROS_POINT_CLOUDS
   if (kit.encoding() == "pointcloud") return role(PointCloudTypes());
 #endif
@@ -77,6 +118,12 @@ void with_types(const wattwire::Kit& kit, Role role) {
 template <typename Field>
 wattwire::Bytes view(const Field& field) {
   return {reinterpret_cast<const uint8_t*>(field.data()), field.size()};
+}
+
+// The kit's buffer has the length of the array (`check_array`).
+template <size_t kSize>
+void assign(std::array<uint8_t, kSize>& field, wattwire::Bytes bytes) {
+  std::memcpy(field.data(), bytes.data, kSize);
 }
 
 // Fills a field, and reuses its memory for each message.

@@ -25,6 +25,7 @@
 class Session {
  public:
   explicit Session(wattwire::Kit& kit) : kit_(kit), profile_sha256_(configure_process(kit)) {
+    check_array(kit);
     // Puts rclcpp's log file into the folder of the run instead of the user's home.
     set_variable("ROS_LOG_DIR", std::filesystem::absolute(out_folder()).string());
     remove_dead_memory();
@@ -130,6 +131,7 @@ class Session {
     effective["domain"] = domain_of(kit_);
     effective["discovery"] = kit_.string("settings.discovery");
     effective["late_feedback"] = kit_.string("settings.late_feedback");
+    effective["array"] = kit_.string("settings.array");
     effective["executor"] = kit_.string("settings.executor");
     effective["executor_class"] = chosen_.name;
     effective["executor_threads"] = chosen_.threads;

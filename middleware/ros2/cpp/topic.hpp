@@ -40,10 +40,10 @@ void publish_as(wattwire::Kit& kit) {
   kit.await_peers(matched, [&](int64_t timeout_ns) { session.spin_once(timeout_ns); });
   session.ready(matched(), publisher->get_actual_qos());
 
-  auto message = new_message<Message>(kit);
+  const auto message = new_message<Message>(kit);
   auto send = [&](wattwire::Bytes buffer) {
-    assign(message.data, buffer);
-    return publish_message(*publisher, message);
+    assign(message->data, buffer);
+    return publish_message(*publisher, *message);
   };
   if (kit.string("pacing") == "native") {
     session.drive([&](wattwire::Slot* slot, wattwire::Bytes buffer) {

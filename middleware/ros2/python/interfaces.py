@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from wattwire_kit import POINT_BYTES, POINT_FIELDS, Kit, Unsupported
+
+ARRAYS = {
+    1024: "Array1k",
+    4096: "Array4k",
+    16_384: "Array16k",
+    65_536: "Array64k",
+    262_144: "Array256k",
+    1_048_576: "Array1m",
+    2_097_152: "Array2m",
+}
+"""The messages with a fixed array, by its length in bytes."""
 
 
 def message_type(kit: Kit) -> Any:
@@ -15,9 +28,36 @@ def message_type(kit: Kit) -> Any:
         return String
     if kit.encoding == "pointcloud":
         return point_cloud_types()[0]
+    if kit.setting("array") == "fixed":
+        return array_type(kit)
     from wattwire_interfaces.msg import Bytes
 
     return Bytes
+
+
+def array_type(kit: Kit) -> Any:
+    """Return the message type whose fixed array has the payload's length."""
+    from wattwire_interfaces import msg
+
+    return getattr(msg, ARRAYS[kit.spec["payload.bytes"]])
+
+
+def check_array(kit: Kit) -> None:
+    """Raise Unsupported if settings.array is fixed and no message type fits the run."""
+    if kit.setting("array") != "fixed":
+        return
+    allowed = {
+        "pattern": ("topic", "pipeline"),
+        "payload.encoding": ("bytes",),
+        "payload.bytes": tuple(ARRAYS),
+        "payload.literal": ("",),
+    }
+    for key, values in allowed.items():
+        if kit.spec[key] not in values:
+            raise Unsupported(
+                f"{key} {kit.spec[key]!r} with settings.array = fixed; allowed: "
+                f"{', '.join(map(repr, values))}; choose one, or settings.array = sequence"
+            )
 
 
 def point_cloud_types() -> tuple[Any, Any]:
@@ -64,5 +104,20 @@ def action_type(kit: Kit) -> Any:
 
 
 def field_of(kit: Kit, data: bytes | bytearray) -> Any:
-    """Convert `data` for a field; rclpy copies only arrays to uint8[] as a whole."""
+    """Convert `data` for a field of variable length.
+
+    rclpy copies only arrays to uint8[] as a whole.
+    """
     return data.decode("ascii", "replace") if kit.text else array("B", data)
+
+
+def field_maker(kit: Kit) -> Callable[[bytearray], Any]:
+    """Return a function that converts the kit's buffer for the data of a topic's message.
+
+    rclpy has NumPy's arrays for uint8[N]; this one is a view of the kit's buffer.
+    """
+    if kit.setting("array") != "fixed":
+        return partial(field_of, kit)
+    import numpy
+
+    return partial(numpy.frombuffer, dtype=numpy.uint8)

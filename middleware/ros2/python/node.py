@@ -29,6 +29,7 @@ if __name__ == "__main__":
             "discovery": str,
             "late_feedback": str,
             "executor": str,
+            "array": str,
         },
         capabilities=(
             "encoding.bytes",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from interfaces import check_array
 from process import (
     configure_process,
     domain_of,
@@ -24,6 +25,7 @@ class Session:
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
+        check_array(kit)
         self.profile_sha256 = configure_process(kit)
         remove_dead_memory()
         import rclpy
@@ -134,6 +136,7 @@ class Session:
             "late_feedback": kit.setting("late_feedback"),
             "executor": "single",
             "executor_class": "SingleThreadedExecutor",
+            "array": kit.setting("array"),
             **granted,
         }
         overload = "block" if granted["history"] == "keep_all" else "drop_oldest"

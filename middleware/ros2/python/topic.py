@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from interfaces import field_of, message_type, new_message
+from interfaces import field_maker, message_type, new_message
 from session import Session, with_session
 from wattwire_kit import Kit, SendFailed
 
@@ -17,12 +17,13 @@ def publish(kit: Kit, session: Session) -> None:
     qos = session.qos(kit.setting("durability"))
     publisher = session.node.create_publisher(message_type(kit), topic, qos)
     message = new_message(kit)
+    field = field_maker(kit)
     kit.await_peers(publisher.get_subscription_count, session.spin_once)
     granted = session.granted_qos(topic, publishers=True)
     session.ready(publisher.get_subscription_count(), granted)
 
     def send(buffer: bytearray) -> None:
-        message.data = field_of(kit, buffer)
+        message.data = field(buffer)
         publish_message(publisher, message)
 
     def send_slot(slot: Any, buffer: bytearray) -> None:

@@ -33,6 +33,7 @@ fn main() {
             ("discovery", Type::String),
             ("late_feedback", Type::String),
             ("executor", Type::String),
+            ("array", Type::String),
         ],
         capabilities: &[
             "encoding.bytes",

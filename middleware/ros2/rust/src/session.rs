@@ -46,10 +46,12 @@ impl Session {
                 return Err(Error::Unsupported(reason));
             }
         }
-        let executor = kit.string("settings.executor");
-        if executor != "single" {
-            let reason = format!("settings.executor {executor}; this cell supports single");
-            return Err(Error::Unsupported(reason));
+        for (name, supported) in [("executor", "single"), ("array", "sequence")] {
+            let level = kit.string(&format!("settings.{name}"));
+            if level != supported {
+                let reason = format!("settings.{name} {level}; this cell supports {supported}");
+                return Err(Error::Unsupported(reason));
+            }
         }
         let created_ns = now_ns();
         let mut participant = DomainParticipantBuilder::new(domain_of(kit));
