@@ -17,8 +17,9 @@ import polars as pl
 from wattwire import stats
 from wattwire.analysis import not_compared
 from wattwire.analysis.contrasts import CONFIDENCE, Answers, fit_of, usable_fit
-from wattwire.analysis.dataset import Evidence, levels_of
+from wattwire.analysis.dataset import Evidence, levels_of, saturated
 from wattwire.analysis.responses import Response, measured, resolve
+from wattwire.model import words
 from wattwire.model.derived import column
 
 
@@ -131,16 +132,31 @@ def _excluded_alternatives(
 ) -> list[tuple[tuple[Any, ...], str]]:
     """Return the levels of each alternative that is not comparable, with the reason.
 
-    An alternative is not comparable if one of its runs has no comparable value.
+    An alternative is not comparable if one of its runs has no comparable value, or was saturated:
+    its values then depend on the length of the run.
     """
     levels_by_run = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
     excluded = []
     for levels in dict.fromkeys(levels_by_run):
         level_by_factor = dict(zip(factors, levels, strict=True))
-        reason = not_compared.why_not(evidence, evidence.usable, response, level_by_factor)
+        not_comparable = not_compared.why_not(evidence, evidence.usable, response, level_by_factor)
+        reason = str(not_comparable or _why_saturated(evidence, level_by_factor))
         if reason:
-            excluded.append((levels, str(reason)))
+            excluded.append((levels, reason))
     return excluded
+
+
+def _why_saturated(evidence: Evidence, levels: Mapping[str, Any]) -> str:
+    """Return the reason if runs with these levels were saturated, else ""."""
+    frame = evidence.usable
+    for name, level in levels.items():
+        frame = frame.filter(
+            pl.Series([at == level for at in levels_of(frame, name)], dtype=pl.Boolean)
+        )
+    runs = saturated(frame)
+    name = " ".join(evidence.title(*item) for item in levels.items())
+    of_runs = f"{words.count(runs)} of {words.plural(frame.height, 'run')}"
+    return f"{name}: the load was above the capacity (saturated) in {of_runs}" if runs else ""
 
 
 def _geometric_means(

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
-from wattwire.model.derived import FloatArray, after_warmup, column, flow_suffix
+from wattwire.model.derived import FloatArray, after_warmup, column, flow_suffix, without_arrival
 
 WHAT = "messages in a run"
 
@@ -40,9 +40,7 @@ def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
         return np.zeros(frame.height, dtype=np.bool_)
     few = np.asarray(counts < stats.carried_size(share), dtype=np.bool_)
     if few.any():
-        suffix = flow_suffix(name)
-        gone = after_warmup(frame, "lost", suffix)
-        gone = gone + np.nan_to_num(after_warmup(frame, "failed", suffix))
+        gone = without_arrival(frame, flow_suffix(name))
         for run in np.flatnonzero(few & (counts > 0) & (gone > 0)):
             lost_share = stats.share_interval(int(gone[run]), int(counts[run]))
             few[run] = lost_share.low <= 1.0 - share

@@ -24,6 +24,7 @@ from wattwire.model.derived import (
 from wattwire.model.questions import Question
 from wattwire.model.stored_study import StoredStudy
 from wattwire.model.study import TRACED
+from wattwire.model.verdict import Outcome
 from wattwire.model.warm_up import SETTLING
 from wattwire.store import ImportedCampaign, Messages
 
@@ -332,11 +333,19 @@ def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
 
 
 def unanswered(frame: pl.DataFrame) -> FloatArray:
-    """Return the number of lost messages and failed calls in the whole window, shape (rows,).
+    """Return the lost and undelivered messages and failed calls of the whole window, shape (rows,).
 
     Older campaigns count failed calls as lost.
     """
-    return column(frame, "lost") + np.nan_to_num(column(frame, "failed"))
+    others = (np.nan_to_num(column(frame, name)) for name in ("failed", "undelivered"))
+    return column(frame, "lost") + sum(others)
+
+
+def saturated(frame: pl.DataFrame) -> int:
+    """Return the number of runs whose load was above the capacity."""
+    if "outcome" not in frame.columns:
+        return 0
+    return int((frame["outcome"] == Outcome.SATURATED.value).sum())
 
 
 def with_services(summary: pl.DataFrame) -> pl.DataFrame:

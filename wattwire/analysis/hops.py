@@ -12,7 +12,8 @@ import polars as pl
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.model.derived import column
 
-LOST, LATENCY, RELAY_TIME = "lost.hop", "latency_p50_us.hop", "relay_time_p50_us.hop"
+LOST, UNDELIVERED = "lost.hop", "undelivered.hop"
+LATENCY, RELAY_TIME = "latency_p50_us.hop", "relay_time_p50_us.hop"
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Hop:
 
     - `latency_us` is the geometric mean of the runs' median latencies of the hop.
     - `relay_us` is the geometric mean of the medians of the relay's own time; NaN for the last hop.
-    - `lost` is the number of losses in all runs; None if a run does not know it.
+    - `lost` is the number of losses in all runs; None if a run does not know it. `undelivered` is
+      the number of messages that a saturated hop had not delivered in time.
     """
 
     treatment: tuple[str, ...]
@@ -30,21 +32,28 @@ class Hop:
     latency_us: float
     relay_us: float
     lost: int | None
+    undelivered: int | None
 
 
 def hops_of(evidence: Evidence) -> Iterator[Hop]:
     """Yield the hops of each treatment with valid runs of a pipeline."""
     for key, frame in by_treatment(evidence, evidence.usable).items():
         for hop in _hops(frame):
-            lost = column(frame, f"{LOST}.{hop}")
             yield Hop(
                 key,
                 hop,
                 frame.height,
                 _typical(frame, f"{LATENCY}.{hop}"),
                 _typical(frame, f"{RELAY_TIME}.{hop}"),
-                None if np.isnan(lost).any() else int(lost.sum()),
+                _sum(frame, f"{LOST}.{hop}"),
+                _sum(frame, f"{UNDELIVERED}.{hop}"),
             )
+
+
+def _sum(frame: pl.DataFrame, name: str) -> int | None:
+    """Return the sum of a column over all runs; None if a run does not know it."""
+    values = column(frame, name)
+    return None if np.isnan(values).any() else int(values.sum())
 
 
 def _hops(frame: pl.DataFrame) -> list[int]:

@@ -25,7 +25,7 @@ from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_le
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.deployment import has_replies
-from wattwire.model.derived import after_warmup, column, flow_suffix
+from wattwire.model.derived import after_warmup, column, flow_suffix, without_arrival
 from wattwire.model.verdict import Outcome
 
 Mask = NDArray[np.bool_]
@@ -99,21 +99,12 @@ def _failed_share(frame: pl.DataFrame) -> NDArray[np.float64]:
 
     It is 0 for patterns without replies, where loss is a property of the transport.
     """
-    expected, undelivered = after_warmup(frame, "expected"), _undelivered(frame)
+    expected, missing = after_warmup(frame, "expected"), without_arrival(frame)
     are_calls = np.array(
         [has_replies(pattern) for pattern in levels_of(frame, "pattern")], dtype=np.bool_
     )
-    known = are_calls & (expected > 0) & ~np.isnan(undelivered)
-    return np.where(known, undelivered / np.where(expected > 0, expected, 1.0), 0.0)
-
-
-def _undelivered(frame: pl.DataFrame, suffix: str = "") -> NDArray[np.float64]:
-    """Return the number of messages lost and calls failed after the warm-up, shape (runs,).
-
-    `suffix` selects a flow. Older campaigns do not distinguish failed calls and count them as lost.
-    """
-    failed = np.nan_to_num(after_warmup(frame, "failed", suffix))
-    return after_warmup(frame, "lost", suffix) + failed
+    known = are_calls & (expected > 0) & ~np.isnan(missing)
+    return np.where(known, missing / np.where(expected > 0, expected, 1.0), 0.0)
 
 
 def compared(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mask:
@@ -169,16 +160,17 @@ def _reason(
     runs = f"{words.count(excluded.height)} of {words.plural(int(at_levels.sum()), 'run')}"
     if np.isnan(column(excluded, response.column)).all():
         return f"no {response.title} in {runs}, because nodes ended early"
-    undelivered, expected = (
-        np.nansum(_undelivered(excluded, flow_suffix(response.column))),
-        np.nansum(after_warmup(excluded, "expected", flow_suffix(response.column))),
+    suffix = flow_suffix(response.column)
+    missing, expected = (
+        np.nansum(without_arrival(excluded, suffix)),
+        np.nansum(after_warmup(excluded, "expected", suffix)),
     )
     has_calls = any(has_replies(pattern) for pattern in levels_of(excluded, "pattern"))
-    subject = "calls failed or were lost" if has_calls else "messages were lost"
+    undelivered = np.nansum(after_warmup(excluded, "undelivered")) > 0
+    lost = "messages were lost or undelivered" if undelivered else "messages were lost"
+    subject = "calls failed or were lost" if has_calls else lost
     share_text = (
-        f"{words.percent(float(undelivered / expected))} of the {subject}"
-        if expected > 0
-        else subject
+        f"{words.percent(float(missing / expected))} of the {subject}" if expected > 0 else subject
     )
     if not np.isposinf(column(excluded, response.column)).any():
         return (

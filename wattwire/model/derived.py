@@ -81,8 +81,7 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
         suffix = flow_suffix(name)
         stem = name.removesuffix(suffix)
         if stem.startswith(("latency_p", "delay_variation_p")) and "." not in stem:
-            lost = after_warmup(frame, "lost", suffix)
-            has_infinite = lost + np.nan_to_num(after_warmup(frame, "failed", suffix)) > 0
+            has_infinite = without_arrival(frame, suffix) > 0
             values = column(frame, name)
             added[name] = np.where(np.isnan(values) & has_infinite, math.inf, values)
     return frame.with_columns([pl.Series(name, values) for name, values in added.items()])
@@ -102,7 +101,7 @@ def messages_of_costs(frame: pl.DataFrame) -> FloatArray:
 
 
 def after_warmup(frame: pl.DataFrame, count: str, suffix: str = "") -> FloatArray:
-    """Return `expected`, `lost` or `failed` without the warm-up, shape (rows,).
+    """Return `expected`, `lost`, `failed` or `undelivered` without the warm-up, shape (rows,).
 
     If the summary lacks this count, the count of the whole run replaces it. `suffix` selects the
     count of a flow (`flow_suffix`).
@@ -114,6 +113,17 @@ def flow_suffix(name: str) -> str:
     """Return the part ".flow.NAME" of a column of a flow; "" for other columns."""
     of_flow = COLUMN.fullmatch(name)
     return name.removeprefix(of_flow["stem"]) if of_flow else ""
+
+
+def without_arrival(frame: pl.DataFrame, suffix: str = "") -> FloatArray:
+    """Return the messages and calls after the warm-up without a finite latency, shape (rows,).
+
+    They are lost, failed or undelivered. Older campaigns count failed calls as lost. `suffix`
+    selects a flow (`flow_suffix`).
+    """
+    names = ("failed", "undelivered")
+    others = (np.nan_to_num(after_warmup(frame, name, suffix)) for name in names)
+    return after_warmup(frame, "lost", suffix) + sum(others)
 
 
 def _or_whole_run(frame: pl.DataFrame, name: str, whole: str) -> FloatArray:

@@ -123,6 +123,14 @@ _REGISTRY: tuple[Metric, ...] = (
         title="messages lost, or calls timed out",
         lists=((FIGURES, 30),),
     ),
+    Metric(
+        "undelivered",
+        "messages",
+        "measured",
+        "messages still in the queue of a saturated hop when linger_ms ended; not lost",
+        title="messages undelivered",
+        lists=((FIGURES, 35),),
+    ),
     Metric("skipped", "messages", "measured", "slots that a native timer skipped"),
     Metric(
         "duplicates",
@@ -152,13 +160,35 @@ _REGISTRY: tuple[Metric, ...] = (
         lists=((FIGURES, 100),),
     ),
     Metric(
-        "throughput_bytes_per_s",
-        "bytes/s",
+        "rate_hz_offered",
+        "Hz",
         "measured",
-        "payload that arrived per second of the window, without its warm-up",
-        of=FLOW,
-        title="throughput",
+        "messages per second that the schedule of an open loop requests, all senders",
+    ),
+    Metric(
+        "rate_hz_delivered",
+        "Hz",
+        "measured",
+        "messages that arrived per second of cost_window_s, once per receiver; calls answered",
+        title="rate of delivery",
         direction=HIGHER,
+    ),
+    Metric(
+        "latency_growth_us_per_s",
+        "µs/s",
+        "measured",
+        "slope of latency over the time of sending, least squares, in an open loop without replies",
+        title="growth of latency",
+    ),
+    Metric(
+        "throughput_bytes_per_s",
+        "B/s",
+        "measured",
+        "payload delivered per second of cost_window_s, once per receiver",
+        also=r"throughput(_bytes_per_s)?",
+        title="throughput of payload",
+        direction=HIGHER,
+        lists=((OFFERED, 85),),
     ),
     Metric(
         "latency_samples", "messages", "measured", "latencies after the warm-up, of first arrivals"
@@ -182,6 +212,12 @@ _REGISTRY: tuple[Metric, ...] = (
         "messages",
         "measured",
         "lost after the warm-up: infinite in latency quantiles",
+    ),
+    Metric(
+        "undelivered_after_warmup",
+        "messages",
+        "measured",
+        "undelivered after the warm-up: infinite in latency quantiles",
     ),
     Metric(
         "latency_p50_us",

@@ -458,6 +458,8 @@ class OneRun:
         for sending in (True, False):
             group = [n.process for n in record.nodes if n.sends == sending]
             alive = [p for p in group if record.processes.states[p].exit is None]
+            if not sending:
+                record.receivers_stop_ns = time.monotonic_ns() + record.offset_ns
             record.processes.write_all(dict.fromkeys(alive, "STOP"))
             deadline_s = time.monotonic() + linger_s + EXIT_PATIENCE_S
             if sending:  # open calls may complete (C-15)

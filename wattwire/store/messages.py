@@ -21,9 +21,9 @@ PART_RECORDS = 1 << 19
 """Approximate records per part; in use, a part takes ten times the memory of its columns."""
 COUNTERS_PER_BUCKET = 1 << 12
 COLUMNS = (
-    "node", "sender", "counter", "kind", "intended_ns", "begin_ns", "end_ns", "flags",
+    "node", "sender", "counter", "kind", "intended_ns", "begin_ns", "end_ns", "bytes", "flags",
 )  # fmt: skip
-"""The columns required for counts and latencies."""
+"""The columns required for counts, latencies and throughput."""
 _ORIGIN = ("node", "sender", "kind")
 
 

@@ -43,8 +43,9 @@ PHRASES = Phrases(
         "note": (
             "“Expected”: one delivery for each subscriber of each message, or one for each call. "
             "“Received”: deliveries that arrived at least once. “Failed”: calls that ended with an "
-            "error before their timeout. Received + failed + lost = expected; duplicates are "
-            "counted separately.{warm_up}"
+            "error before their timeout. “Undelivered”: messages that were still in the queue of a "
+            "saturated hop when the receivers' patience (`linger_ms`) ended. Received + failed + "
+            "lost + undelivered = expected; duplicates are counted separately.{warm_up}"
         ),
         "note_warm_up": " These counts include the warm-up; latency and costs do not.",
         "starts": "Time from process start to READY",
@@ -57,8 +58,8 @@ PHRASES = Phrases(
 )
 
 COUNTS = (
-    "sent", "expected", "received_unique", "failed", "lost", "late", "duplicates", "corrupt",
-    "foreign",
+    "sent", "expected", "received_unique", "failed", "lost", "undelivered", "late", "duplicates",
+    "corrupt", "foreign",
 )  # fmt: skip
 TITLES = {"received_unique": "received"}
 
@@ -137,7 +138,7 @@ def _counts_table(evidence: Evidence) -> Table:
 
 
 def sums_check(row: dict[str, Any]) -> str:
-    """Return "holds" if received, failed and lost deliveries sum to the expected deliveries.
+    """Return "holds" if received, failed, lost and undelivered sum to the expected deliveries.
 
     Otherwise, the text gives the difference or "not known". Losses include failed calls in
     campaigns of versions that did not count them separately.
@@ -146,7 +147,8 @@ def sums_check(row: dict[str, Any]) -> str:
     if any(tally is None for tally in tallies):
         return "not known"
     received, lost, expected = (int(tally) for tally in tallies if tally is not None)
-    excess = received + int(row.get("failed") or 0) + lost - expected
+    others = int(row.get("failed") or 0) + int(row.get("undelivered") or 0)
+    excess = received + others + lost - expected
     return "correct" if excess == 0 else f"off by {excess}"
 
 

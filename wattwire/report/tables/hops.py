@@ -23,7 +23,9 @@ PHRASES = Phrases(
             "latencies of all hops and the times of all relays add up to the latency of the "
             "pipeline; their medians do not. The losses of all hops add up to the messages that "
             "did not reach the sink. If a relay left no records, the losses of its two hops are "
-            "one number, in the row of the later hop."
+            "one number, in the row of the later hop. Undelivered messages were still in the queue "
+            "of a saturated hop when the receivers' patience (`linger_ms`) ended; they are not "
+            "lost."
         ),
     },
 )
@@ -39,6 +41,7 @@ def fold(evidence: Evidence) -> Fold | None:
             "latency_us": _known(hop.latency_us),
             "relay_us": _known(hop.relay_us),
             "lost": hop.lost,
+            "undelivered": hop.undelivered,
         }
         for hop in hops_of(evidence)
     ]
@@ -51,6 +54,7 @@ def fold(evidence: Evidence) -> Fold | None:
         Column("latency_us", "latency", "measured", "µs"),
         Column("relay_us", "relay's time", "measured", "µs"),
         Column("lost", "lost", "measured"),
+        Column("undelivered", "undelivered", "measured"),
     ]
     table = Table("hops", PHRASES("title"), columns, rows, PHRASES("note"))
     return Fold(PHRASES("title"), [table])

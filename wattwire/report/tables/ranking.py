@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, saturated
 from wattwire.analysis.metrics_by_role import BOTH, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model.output_requests import ShownRanking
@@ -37,6 +37,9 @@ PHRASES = Phrases(
         "note_here": (
             "“Here”: the geometric mean over runs, with a 95 % t interval if there are three or "
             "more runs. If the intervals of neighbours overlap, their order is uncertain."
+        ),
+        "saturated": (
+            "Not ranked, because the load was above the capacity (saturated): {treatments:listed}."
         ),
         "note_published": (
             "“Published”: the product of the printed {columns:listed}, each summed over the roles "
@@ -70,6 +73,13 @@ def parts(
     rows = [row for row in rows if row.get("rank_here") or row.get("rank_printed")]
     if not rows:
         return contents
+    unranked = [
+        evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
+        for key, frame in by_treatment(evidence, evidence.usable).items()
+        if saturated(frame)
+    ]
+    if unranked:
+        contents.append(Text(PHRASES("saturated", treatments=unranked), "warning"))
     agreement = _agreement(rows)
     if agreement:
         contents.append(Text(agreement))
@@ -107,7 +117,7 @@ def _rows(
             evidence, frame, responses[1], BOTH
         )
         product = product[np.isfinite(product) & (product > 0)]
-        if product.size:
+        if product.size and not saturated(frame):
             row["order"] = float(np.exp(np.mean(np.log(product))))
             mean = stats.geometric_mean(product)
             row[HERE] = mean if isinstance(mean, stats.Interval) else row["order"]

@@ -191,6 +191,24 @@ def test_measured_energy_is_ranked_beside_the_published_product(tmp_path) -> Non
     assert (scatter.title, "not measured" in scatter.caption) == ("Both", False)
 
 
+def test_a_treatment_above_the_capacity_has_no_rank(tmp_path) -> None:
+    evidence = evidence_of(tmp_path, measured_energy=True)
+    levels = zip(*(levels_of(evidence.usable, name) for name in evidence.varied), strict=True)
+    saturated = [dict(zip(evidence.varied, run, strict=True)) == {"language": FAST, "clients": 2}
+                 for run in levels]  # fmt: skip
+    outcomes = pl.Series(
+        ["saturated" if is_saturated else "completed" for is_saturated in saturated]
+    )
+    joules = column(evidence.usable, "sent") / 1e6
+    plant(evidence, energy_message_j=pl.Series(joules), outcome=outcomes)
+    part = requested_tables.section(evidence)
+    ranks = {(row["language"], row["clients"]): row.get("rank_here")
+             for row in tables(part)["ranking-1"].rows}  # fmt: skip
+    assert ranks.get((FAST, "2")) is None
+    assert sorted(rank for rank in ranks.values() if rank) == [1, 2, 3]
+    assert "Not ranked, because the load was above the capacity (saturated): Swift" in texts(part)
+
+
 def test_an_estimate_is_never_ranked_and_the_published_ranking_stands_alone(tmp_path) -> None:
     evidence = evidence_of(tmp_path)
     assert any("energy_estimate" in name for name in evidence.usable.columns)

@@ -6,12 +6,21 @@ import math
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report.tables import best_alternative as best_alternative_table
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
+from wattwire.report.tests.synthetic import (
+    FAST,
+    SLOW,
+    Shape,
+    put_row,
+    row_of,
+    write_campaign,
+)
 from wattwire.report.words import best_alternative as best_alternative_words
 from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
@@ -51,6 +60,23 @@ def test_all_of_the_slow_language_is_higher_and_none_of_the_fast_one(tmp_path: P
         for (language, _), group in groups.items():
             assert (group == "higher") == (language == SLOW), (choice.response, groups)
         assert {one.levels[0] for one in choice.placed[:3]} == {FAST}
+
+
+def test_an_alternative_above_the_capacity_has_no_rank(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    gathered(folder, margin=0.05)
+    saturated = 0
+    for path in sorted(folder.glob("runs/*/summary.json")):
+        row = row_of(path)
+        if (row["factor.language"][0], row["factor.pattern"][0]) == (FAST, "topic"):
+            put_row(row.with_columns(outcome=pl.lit("saturated")), path)
+            saturated += 1
+    evidence = gather(Campaign(folder))
+    choice = lowest.choices(evidence, answer_all(evidence))[0]
+    assert len(choice.placed) == 5 and saturated > 0
+    assert (FAST, "topic") not in {one.levels for one in choice.placed}
+    ((title, reason),) = choice.without.items()
+    assert "topic" in title.lower() and "above the capacity" in reason
 
 
 def test_an_effect_as_small_as_the_noise_is_not_called_higher(tmp_path: Path) -> None:

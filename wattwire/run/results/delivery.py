@@ -15,19 +15,24 @@ from wattwire.model.deliveries import MESSAGE, announced, deliveries, infinite, 
 from wattwire.model.deployment import Flow
 from wattwire.model.hosts.clocks import NodeClocks
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.run.results.between_clocks import VariationTally, clock_bands_us, concatenated
 from wattwire.run.results.hops import HopTally
+from wattwire.run.results.saturation import GrowthTally
 from wattwire.store import Messages
 
 LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-VARIATION_QUANTILES = {"p50": 0.50, "p99": 0.99}
 MISSED = {
     "soft_deadline_missed_share": (0.2, 5_000_000),
     "hard_deadline_missed_share": (1.0, 50_000_000),
 }
 """Column → share of the period and upper limit (ns); the smaller of both is the deadline."""
-RESTING_ON_SENT = ("sent", "expected", "received_unique", "failed", "lost", "duplicates", "late")
+RESTING_ON_SENT = (
+    "sent", "expected", "received_unique", "failed", "lost", "undelivered", "duplicates", "late",
+)  # fmt: skip
 """Counts that are unknown if a sender left no records."""
-AFTER_WARMUP = ("expected_after_warmup", "failed_after_warmup", "lost_after_warmup")
+AFTER_WARMUP = (
+    "expected_after_warmup", "failed_after_warmup", "lost_after_warmup", "undelivered_after_warmup",
+)  # fmt: skip
 """The same counts without the warm-up."""
 NONE_FAILED = np.empty(0, dtype=np.uint64)
 
@@ -129,7 +134,7 @@ class LatencyTally:
         A quantile is null (infinite) if it falls among lost messages or failed calls. Shares of
         missed deadlines require the period of an open loop; lost messages miss their deadlines.
         """
-        values = _concatenated(self._values_us)
+        values = concatenated(self._values_us)
         values.sort()
         total = len(values) + self._infinite
         summary: dict[str, float | None] = {
@@ -147,61 +152,11 @@ class LatencyTally:
             summary[name] = (total - in_time) / total
         summary["latency_mean_us"] = float(values.mean()) if len(values) else None
         del values
-        response_us = pl.Series(_concatenated(self._response_us))
+        response_us = pl.Series(concatenated(self._response_us))
         summary["response_p50_us"] = (
             float(response_us.median()) if len(response_us) else None  # type: ignore[arg-type]
         )
         return summary
-
-
-class VariationTally:
-    """Delay variation (µs) of a run without its warm-up, accumulated from parts of its deliveries.
-
-    The delay variation of a message is its latency minus the smallest latency of its sender and
-    receiver in the run. An error of a clock's offset cancels. Reference: RFC 5481, section 4.2.
-    """
-
-    def __init__(self) -> None:
-        self._infinite = 0
-        self._values_us: dict[tuple[int, int], list[pl.Series]] = {}
-
-    def add(self, expected: pl.DataFrame) -> None:
-        """Add the deliveries of one part."""
-        kept = expected.filter(~pl.col("warm_up"))
-        self._infinite += infinite(kept)
-        arrived = kept.filter(pl.col("latency_us").is_finite())
-        for (sender, node), frame in arrived.group_by("sender", "node"):
-            self._values_us.setdefault((sender, node), []).append(frame["latency_us"])
-
-    def summary(self) -> dict[str, float | None]:
-        """Return the quantiles of all parts; null if they fall among lost messages."""
-        streams = [_concatenated(parts) for parts in self._values_us.values()]
-        values = np.concatenate([np.empty(0), *(stream - stream.min() for stream in streams)])
-        values.sort()
-        total, summary = len(values) + self._infinite, {}
-        for name, share in VARIATION_QUANTILES.items():
-            rank = quantile_rank(total, share) if total else 0
-            summary[f"delay_variation_{name}_us"] = (
-                float(values[rank]) if rank < len(values) else None
-            )
-        return summary
-
-
-def clock_bands_us(flows: Sequence[Flow], clocks: NodeClocks) -> dict[str, float]:
-    """Return the largest error (µs) of one-way latencies, of whole flows and of their hops."""
-    bands = {"clock_band_us": max(clocks.flow_band_ns(flow) for flow in flows) / 1_000}
-    for flow in flows:
-        for hop, band_ns in enumerate(clocks.hop_bands_ns(flow) if flow.relays else (), 1):
-            name = f"clock_band_us.hop.{hop}"
-            bands[name] = max(band_ns / 1_000, bands.get(name, 0.0))
-    return bands
-
-
-def _concatenated(parts: list[pl.Series]) -> npt.NDArray[np.float64]:
-    """Return the values of all parts in one array, and empty `parts` to free memory."""
-    values = np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)])
-    parts.clear()
-    return values
 
 
 def latency_summary(expected: pl.DataFrame) -> dict[str, float | None]:
@@ -376,17 +331,20 @@ def tallied(
     unrecorded: Collection[int] = (),
     clocks: NodeClocks | None = None,
     further: PartTally | None = None,
+    receiving_until_ns: int | None = None,
 ) -> Tallied:
     """Return the message counts, latency, lateness and hops of a run's records.
 
     The records are processed in parts. Only sums and latencies of each part remain in memory.
     `period_ns` is the period of an open loop, and the nodes in `unrecorded` left no records.
     `clocks` are the clocks of a rig's hosts. The times of `messages` are already on one clock.
-    `further` also receives each part.
+    `further` also receives each part. A node that receives after `receiving_until_ns` is still
+    receiving when its patience ends.
     """
     known_senders = announced(messages.origins, flows)
     counts: Counter[str] = Counter()
-    latency, hops = LatencyTally(), HopTally(flows, unrecorded)
+    latency, hops = LatencyTally(), HopTally(flows, unrecorded, receiving_until_ns)
+    growth = GrowthTally()
     one_way = [flow for flow in flows if not flow.result]
     variation = VariationTally() if clocks and one_way else None
     late_us: list[pl.Series] = []
@@ -394,6 +352,7 @@ def tallied(
         expected = deliveries(part, flows, known_senders)
         counts.update(count_summary(part, count_pairs(part, flows), expected, late_after_ns))
         latency.add(expected)
+        growth.add(expected)
         if variation:
             variation.add(expected)
         hops.add(part)
@@ -406,4 +365,11 @@ def tallied(
     if clocks and variation:
         between_clocks |= {**clock_bands_us(one_way, clocks), **variation.summary()}
     quantiles = latency.summary(period_ns)
+    if one_way:
+        undelivered = hops.undelivered()
+        counts.update({"undelivered": undelivered.total, "lost": -undelivered.total})
+        quantiles["undelivered_after_warmup"] = undelivered.after_warmup
+        lost_after_warmup = quantiles["lost_after_warmup"] or 0
+        quantiles["lost_after_warmup"] = lost_after_warmup - undelivered.after_warmup
+        quantiles |= growth.summary() if period_ns else {}
     return Tallied(dict(counts), quantiles, lateness, hops.summary(), between_clocks)

@@ -16,23 +16,43 @@ import polars as pl
 
 from wattwire.model.deployment import RELAYED, Flow
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_WARM_UP
+from wattwire.run.results.saturation import Tail
 
 Times = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 NEVER_NS = np.iinfo(np.int64).max
 
 
+@dataclass(frozen=True)
+class Undelivered:
+    """Deliveries that were still in a queue when `linger_ms` ended: all, and after the warm-up."""
+
+    total: int
+    after_warmup: int
+
+
 class HopTally:
     """Losses and times of the hops of `flows`, accumulated from parts of a run's records.
 
-    The nodes in `unrecorded` left no records, for example because they were killed.
+    Flows of calls are not included: a call ends at its timeout. The nodes in `unrecorded` left no
+    records, for example because they were killed. A node that received its last message after
+    `receiving_until_ns` was still receiving when its patience (`linger_ms`) ended; messages after
+    its last one are undelivered, not lost. Without this time, all missing messages are lost.
     """
 
-    def __init__(self, flows: Sequence[Flow], unrecorded: Collection[int] = ()) -> None:
-        self._flows = [flow for flow in flows if flow.relays]
+    def __init__(
+        self,
+        flows: Sequence[Flow],
+        unrecorded: Collection[int] = (),
+        receiving_until_ns: int | None = None,
+    ) -> None:
+        self._flows = [flow for flow in flows if not flow.result]
         self._unrecorded = frozenset(unrecorded)
-        hops = max((len(flow.relays) + 1 for flow in self._flows), default=0)
-        self._lost = [0] * (hops + 1)
+        self._until_ns = receiving_until_ns
+        hops = max((len(flow.relays) + 1 for flow in self._flows if flow.relays), default=0)
+        self._hops = hops
+        self._tails: dict[tuple[int, int], tuple[Tail, int]] = {}
+        self._last_ns: dict[int, int] = {}
         self._hop_us: list[list[Times]] = [[] for _ in range(hops + 1)]
         self._relay_us: list[list[Times]] = [[] for _ in range(hops + 1)]
 
@@ -41,7 +61,8 @@ class HopTally:
         for flow in self._flows:
             passages = _passages(part, flow)
             self._count(passages, flow)
-            self._add_times(passages, len(flow.relays))
+            if flow.relays:
+                self._add_times(passages, len(flow.relays))
 
     def _add_times(self, passages: _Passages, relays: int) -> None:
         """Add the times of each hop and relay, without the warm-up and corrupt arrivals."""
@@ -58,20 +79,55 @@ class HopTally:
                 self._relay_us[hop].append(own_ns[counted & has_arrived] / 1000.0)
 
     def _count(self, passages: _Passages, flow: Flow) -> None:
-        """Add the losses of each hop, in deliveries: a message lost at a relay is lost for all.
+        """Add the missing messages of each hop, in deliveries.
 
-        A message that reached any later node has passed a hop, even if the node's record of it is
-        missing. The losses of all hops therefore add up to the losses of the flow.
+        A message that is missing at a relay is missing for all receivers. A message that reached
+        any later node has passed a hop, even if the node's record of it is missing. The missing
+        messages of all hops therefore add up to those of the flow.
         """
         reached = passages.arrived_ns != NEVER_NS
+        for stage, node in enumerate(flow.nodes):
+            if reached[stage].any():
+                last_ns = int(passages.arrived_ns[stage][reached[stage]].max())
+                self._last_ns[node] = max(last_ns, self._last_ns.get(node, last_ns))
         reached[0] = True
         last = len(flow.relays)
         ends = reached[last + 1 :]
         passed = np.vstack([reached[: last + 1], ends.any(axis=0)])
-        passed = np.logical_or.accumulate(passed[::-1])[::-1].sum(axis=1)
-        for hop in range(1, last + 1):
-            self._lost[hop] += int(passed[hop - 1] - passed[hop]) * flow.expected_per_message
-        self._lost[last + 1] += int(len(ends) * passed[last] - ends.sum())
+        passed = np.logical_or.accumulate(passed[::-1])[::-1]
+        for hop, node in enumerate(flow.relays, 1):
+            tail, _ = self._tails.setdefault((flow.sender, node), (Tail(), hop))
+            tail.add(passed[hop - 1], passed[hop], passages.warm_up)
+        for end, node in enumerate(flow.receivers):
+            tail, _ = self._tails.setdefault((flow.sender, node), (Tail(), last + 1))
+            tail.add(passed[last], ends[end], passages.warm_up)
+
+    def _counts(self) -> tuple[list[int], list[int], int]:
+        """Return the lost and the undelivered deliveries of each hop, from hop 0, and the number
+        of all undelivered deliveries after the warm-up.
+        """
+        hops = max((hop for _, hop in self._tails.values()), default=0)
+        lost, undelivered, after_warmup = [0] * (hops + 1), [0] * (hops + 1), 0
+        deliveries = {flow.sender: flow.expected_per_message for flow in self._flows}
+        ends = {node for flow in self._flows for node in flow.receivers}
+        for (sender, node), (tail, hop) in self._tails.items():
+            each = 1 if node in ends else deliveries[sender]
+            in_queue = self._was_receiving(node)
+            undelivered[hop] += tail.tail * each if in_queue else 0
+            after_warmup += tail.tail_after_warmup * each if in_queue else 0
+            lost[hop] += (tail.missing - (tail.tail if in_queue else 0)) * each
+        return lost, undelivered, after_warmup
+
+    def _was_receiving(self, node: int) -> bool:
+        """Return whether a node received messages until its patience ended."""
+        if self._until_ns is None or node in self._unrecorded:
+            return False
+        return self._last_ns.get(node, self._until_ns) > self._until_ns
+
+    def undelivered(self) -> Undelivered:
+        """Return the undelivered deliveries of all hops."""
+        _, undelivered, after_warmup = self._counts()
+        return Undelivered(sum(undelivered), after_warmup)
 
     def summary(self) -> dict[str, float | None]:
         """Return the columns of all hops.
@@ -85,14 +141,18 @@ class HopTally:
             if node in self._unrecorded
         }  # fmt: skip
         sent_is_unknown = any(flow.sender in self._unrecorded for flow in self._flows)
+        lost_by_hop, undelivered, _ = self._counts()
+        lost_by_hop += [0] * (self._hops + 1 - len(lost_by_hop))
+        undelivered += [0] * (self._hops + 1 - len(undelivered))
         carried = 0
-        for hop in range(1, len(self._lost)):
-            lost = self._lost[hop] + carried
+        for hop in range(1, self._hops + 1):
+            lost = lost_by_hop[hop] + carried
             carried = lost if hop in joint else 0
             is_unknown = sent_is_unknown or hop in joint
             columns[f"lost.hop.{hop}"] = None if is_unknown else lost
+            columns[f"undelivered.hop.{hop}"] = None if is_unknown else undelivered[hop]
             columns[f"latency_p50_us.hop.{hop}"] = _median(self._hop_us[hop])
-            if hop < len(self._lost) - 1:
+            if hop < self._hops:
                 columns[f"relay_time_p50_us.hop.{hop}"] = _median(self._relay_us[hop])
         return columns
 

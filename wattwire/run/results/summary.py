@@ -16,9 +16,10 @@ from wattwire.model.flows import flow_parts
 from wattwire.model.hosts.clocks import ONE_CLOCK
 from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
-from wattwire.model.verdict import Reason, Verdict, worst
+from wattwire.model.verdict import Outcome, Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
-from wattwire.run.node_specs import SECOND_NS, warm_up_calls
+from wattwire.model.words import number, plural
+from wattwire.run.node_specs import MILLISECOND_NS, SECOND_NS, warm_up_calls
 from wattwire.run.record import HostRecord, RunRecord
 from wattwire.run.results import delivery, evidence, node_checks, resources, syscalls
 from wattwire.run.results.convert import (
@@ -30,6 +31,7 @@ from wattwire.run.results.convert import (
 )
 from wattwire.run.results.costs import costs_of_hosts
 from wattwire.run.results.flows import FlowFacts, FlowTallies
+from wattwire.run.results.throughput import throughput
 from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
 from wattwire.store import Messages
 from wattwire.store.files import discard, write_batches, write_new, write_table
@@ -68,6 +70,7 @@ class Collected:
         self.reasons: list[Reason] = [*file_reasons, *reasons]
         self.calls = self._system_calls()
         self.row = {**self._responses(models), **figures}
+        self._judge_saturation()
         per_process = self.calls.get("processes", {})
         self.row |= syscalls.responses(per_process, self.calls.get("messages", 0))
         if not file_reasons:  # without records there are no sums to check
@@ -233,6 +236,7 @@ class Collected:
             self._without_records,
             record.clocks_of_nodes(),
             of_flows,
+            self._receiving_until_ns(),
         )
         counts: dict[str, int | None] = {**tally.counts}
         latency = {**tally.latency}
@@ -274,6 +278,10 @@ class Collected:
         row["cost_window_s"] = max(0.0, (window["end_ns"] - begin_ns) / SECOND_NS)
         row["sent_in_cost_window"] = sent
         row["rate_hz_achieved"] = self._rate(sent, begin_ns)
+        row |= throughput(self.messages.parts(), flows, begin_ns, window["end_ns"])
+        periods_ns = [node.spec["period_ns"] for node in record.nodes if node.sends]
+        if periods_ns and all(periods_ns):
+            row["rate_hz_offered"] = sum(SECOND_NS / period_ns for period_ns in periods_ns)
         row["warmup_calls"] = self._warm_up_calls()
         if self.planned.treatment["loop"] == "closed":
             parts = self.messages.parts()
@@ -299,6 +307,12 @@ class Collected:
                 payload_bytes = node_checks.message_bytes(spec)
                 facts.append(FlowFacts(flow, int(spec["period_ns"]), payload_bytes, span_ns))
         return FlowTallies(facts)
+
+    def _receiving_until_ns(self) -> int | None:
+        """Return the time (ns) after which a node that receives ends only by `linger_ms` (C-15)."""
+        stop_ns = self.record.receivers_stop_ns
+        patience_ms = self.study.plan.linger_ms - self.study.plan.quiet_ms
+        return stop_ns + max(0, patience_ms) * MILLISECOND_NS if stop_ns else None
 
     def _sent_is_unknown(self) -> bool:
         """Return whether a sender received GO but left no records of its messages."""
@@ -346,6 +360,28 @@ class Collected:
             "way": way.name, "because": way.because, "processes": processes, "messages": messages,
         }  # fmt: skip
 
+    def _judge_saturation(self) -> None:
+        """Set the outcome if messages were still in a queue when `linger_ms` ended.
+
+        The load was then above the capacity, and the latency depends on the length of the run.
+        """
+        row, record = self.row, self.record
+        if not row.get("undelivered") or record.outcome is not Outcome.COMPLETED:
+            return
+        record.outcome = Outcome.SATURATED
+        hops = [
+            f" ({count} at hop {name.rpartition('.')[2]})"
+            for name, count in row.items()
+            if name.startswith("undelivered.hop.") and count
+        ]
+        growth = row.get("latency_growth_us_per_s")
+        record.outcome_detail = (
+            f"{plural(row['undelivered'], 'message')} had not arrived at the end of linger_ms"
+            f"{''.join(hops)}; offered rate {number(row.get('rate_hz_offered') or 0)} Hz, rate of "
+            f"delivery {number(row.get('rate_hz_delivered') or 0)} Hz"
+            + (f", growth of latency {number(growth)} µs/s" if growth is not None else "")
+        )
+
     def _rate(self, sent: int | None, begin_ns: int) -> float | None:
         """Return the messages per second after the warm-up, of which there are `sent`."""
         sent_lines = [
@@ -370,10 +406,11 @@ class Collected:
         record, row, reasons = self.record, self.row, []
         if self._sent_is_unknown():
             return []
-        if row["received_unique"] + row["failed"] + row["lost"] != row["expected"]:
+        undelivered = row.get("undelivered") or 0
+        if row["received_unique"] + row["failed"] + row["lost"] + undelivered != row["expected"]:
             text = (
-                f"received {row['received_unique']} + failed {row['failed']} + lost "
-                f"{row['lost']} does not equal expected {row['expected']}"
+                f"received {row['received_unique']} + failed {row['failed']} + lost {row['lost']} "
+                f"+ undelivered {undelivered} does not equal expected {row['expected']}"
             )
             reasons.append(Reason(Verdict.INVALID, "sums", text))
         if evidence.is_complete(record.outcome):

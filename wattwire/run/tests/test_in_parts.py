@@ -53,10 +53,14 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
     flows = flows_of(nodes)
     expected = deliveries(frame, flows)
     pairs = delivery.count_pairs(frame, flows)
-    tallied = delivery.tallied(cut, flows, LATE_NS)
-    assert tallied == delivery.tallied(whole, flows, LATE_NS)
-    assert tallied.counts == delivery.count_summary(frame, pairs, expected, LATE_NS)
-    assert tallied.latency == delivery.latency_summary(expected)
+    for until_ns in (0, None):  # every receiver was still receiving, or no receiver was
+        tallied = delivery.tallied(cut, flows, LATE_NS, receiving_until_ns=until_ns)
+        assert tallied == delivery.tallied(whole, flows, LATE_NS, receiving_until_ns=until_ns)
+    undelivered = {} if flows[0].result else {"undelivered": 0}
+    counts = delivery.count_summary(frame, pairs, expected, LATE_NS)
+    assert tallied.counts == {**counts, **undelivered}
+    after_warmup = {f"{name}_after_warmup": 0 for name in undelivered}
+    assert tallied.latency == {**delivery.latency_summary(expected), **after_warmup}
     for closed in (False, True):
         window = (flows, 0, 7_000_000, closed)
         start_ns = delivery.cost_window_start_ns([frame], *window)

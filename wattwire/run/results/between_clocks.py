@@ -1,0 +1,65 @@
+"""Compute what latencies between hosts with different clocks allow: bands and delay variation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from wattwire.model.deliveries import infinite, quantile_rank
+from wattwire.model.deployment import Flow
+from wattwire.model.hosts.clocks import NodeClocks
+
+VARIATION_QUANTILES = {"p50": 0.50, "p99": 0.99}
+
+
+class VariationTally:
+    """Delay variation (µs) of a run without its warm-up, accumulated from parts of its deliveries.
+
+    The delay variation of a message is its latency minus the smallest latency of its sender and
+    receiver in the run. An error of a clock's offset cancels. Reference: RFC 5481, section 4.2.
+    """
+
+    def __init__(self) -> None:
+        self._infinite = 0
+        self._values_us: dict[tuple[int, int], list[pl.Series]] = {}
+
+    def add(self, expected: pl.DataFrame) -> None:
+        """Add the deliveries of one part."""
+        kept = expected.filter(~pl.col("warm_up"))
+        self._infinite += infinite(kept)
+        arrived = kept.filter(pl.col("latency_us").is_finite())
+        for (sender, node), frame in arrived.group_by("sender", "node"):
+            self._values_us.setdefault((sender, node), []).append(frame["latency_us"])
+
+    def summary(self) -> dict[str, float | None]:
+        """Return the quantiles of all parts; null if they fall among lost messages."""
+        streams = [concatenated(parts) for parts in self._values_us.values()]
+        values = np.concatenate([np.empty(0), *(stream - stream.min() for stream in streams)])
+        values.sort()
+        total, summary = len(values) + self._infinite, {}
+        for name, share in VARIATION_QUANTILES.items():
+            rank = quantile_rank(total, share) if total else 0
+            summary[f"delay_variation_{name}_us"] = (
+                float(values[rank]) if rank < len(values) else None
+            )
+        return summary
+
+
+def clock_bands_us(flows: Sequence[Flow], clocks: NodeClocks) -> dict[str, float]:
+    """Return the largest error (µs) of one-way latencies, of whole flows and of their hops."""
+    bands = {"clock_band_us": max(clocks.flow_band_ns(flow) for flow in flows) / 1_000}
+    for flow in flows:
+        for hop, band_ns in enumerate(clocks.hop_bands_ns(flow) if flow.relays else (), 1):
+            name = f"clock_band_us.hop.{hop}"
+            bands[name] = max(band_ns / 1_000, bands.get(name, 0.0))
+    return bands
+
+
+def concatenated(parts: list[pl.Series]) -> npt.NDArray[np.float64]:
+    """Return the values of all parts in one array, and empty `parts` to free memory."""
+    values = np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)])
+    parts.clear()
+    return values
