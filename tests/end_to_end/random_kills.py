@@ -1,9 +1,9 @@
 """Kill one process of a short campaign at a random time, resume, and check for faults.
 
-`python -m tests.end_to_end.random_kills --kills 59 [--pipeline] [--rung v2|none] [--user UID]
-[--kind KIND …] [--seed N]` repeats that for each kind and prints the observations; 59 kills without
-a failure mean that fewer than 5 % fail (95 % confidence). Only processes of its own campaigns are
-killed, by id.
+`python -m tests.end_to_end.random_kills --kills 59 [--pipeline | --service NAME] [--rung v2|none]
+[--user UID] [--kind KIND …] [--seed N]` repeats that for each kind and prints the observations; 59
+kills without a failure mean that fewer than 5 % fail (95 % confidence). Only processes of its own
+campaigns are killed, by id.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from tests.end_to_end.conftest import (
 
 KINDS = ("controller", "agent", "guard", "node", "mosquitto")
 PIPELINE_KINDS = ("controller", "agent", "source", "relay", "sink")
+SERVICE_FILES = {"broker": "mosquitto.conf", "router": "router.json5"}
+"""Service process → the file in its arguments, by which it is recognised."""
 STUDY = """
 title = "Two short runs through a broker"
 [factors]
@@ -64,6 +66,11 @@ PIPELINE = (
     .replace('middleware = "mqtt"', 'middleware = "loopback"')
     .replace('pattern = "topic"', 'pattern = "pipeline"\nnodes = 4')
 )
+ROUTED = (
+    STUDY.replace("through a broker", "through a router")
+    .replace('middleware = "mqtt"', 'middleware = "zenoh"\n"settings.via" = "router"')
+)  # fmt: skip
+SERVICE_STUDIES = {"broker": STUDY, "router": ROUTED}
 HANG_S = 120.0
 CAMPAIGN_S = 4.0
 """Maximum delay (s) of a kill. The kill waits longer if there is no victim at that time."""
@@ -117,7 +124,7 @@ def words_of(pid: int) -> list[str]:
 def victim(kind: str, controller: int) -> int | None:
     """Return a process of this kind: `controller` or a descendant of it; None without one.
 
-    A kind may be the role of a node.
+    A kind may be the role of a node or the name of a service process.
     """
     if kind == "controller":
         return controller
@@ -134,6 +141,8 @@ def victim(kind: str, controller: int) -> int | None:
             if kind == "node" or f"/out/{kind}-" in spec:
                 return pid
         if kind == name:
+            return pid
+        if kind in SERVICE_FILES and not ours and any(SERVICE_FILES[kind] in w for w in words):
             return pid
     return None
 
@@ -286,6 +295,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=59)
     parser.add_argument("--kind", action="append", choices=(*KINDS, *PIPELINE_KINDS))
+    parser.add_argument("--service", choices=SERVICE_STUDIES, help="kill this service process")
     parser.add_argument("--pipeline", action="store_true", help="kill nodes of a pipeline")
     parser.add_argument("--rung", choices=["v2", "v1", "none"], default="")
     parser.add_argument("--user", type=int)
@@ -302,8 +312,11 @@ def main() -> int:
         )
     if options.pipeline:
         setting.study = PIPELINE
+    kinds = options.kind or (PIPELINE_KINDS if options.pipeline else KINDS)
+    if options.service:
+        setting.study, kinds = SERVICE_STUDIES[options.service], [options.service]
     failed = 0
-    for kind in options.kind or (PIPELINE_KINDS if options.pipeline else KINDS):
+    for kind in kinds:
         bad = 0
         for seen in kill_many(kind, options.kills, setting, folder, options.seed):
             bad += bool(seen.problems)

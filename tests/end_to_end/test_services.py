@@ -8,6 +8,7 @@ import os
 import polars as pl
 import pytest
 
+from tests.end_to_end.random_kills import SERVICE_STUDIES, Setting, kill_many
 from wattwire.catalog import Catalog, home
 from wattwire.catalog.rigs import load_rig
 from wattwire.hosts.hosts import Hosts
@@ -111,3 +112,28 @@ def test_a_broker_counts_every_message_of_the_run(measured):
         assert row["service_counter.broker.messages_received"] == row["sent"] > 0
         assert row["service_counter.broker.messages_dropped"] == 0
         assert document["services"][0]["counters"]["before"]["messages_received"] == 0
+
+
+@pytest.mark.parametrize(
+    ("cell", "service", "via"),
+    [("mqtt/python", "broker", ""), ("zenoh/python", "router", "router")],
+)
+@pytest.mark.quiet
+def test_a_run_whose_service_dies_in_the_window_names_it(
+    measured, nothing_left, cell, service, via
+):
+    setting = f'"settings.via" = ["{via}"]' if via else ""
+    factors = f'pattern = ["topic"]\n{setting}'
+    _, (row,), (document,) = measured(cell, factors, WATTWIRE_CRASH=f"{service}@window")
+    assert document["outcome"] == "died"
+    assert document["outcome_detail"].startswith(f"the service {service} was killed by signal 9")
+    assert "absent" in document["services"][0]["counters"]["after"]
+    if row["sent"] is not None:
+        assert row["expected"] == row["received_unique"] + row["lost"] + row["undelivered"]
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("service", SERVICE_STUDIES)
+def test_nothing_is_left_behind_after_random_kills_of_a_service(tmp_path, service):
+    kills = list(kill_many(service, 59, Setting(study=SERVICE_STUDIES[service]), tmp_path, 7))
+    assert [(kill.phase, kill.problems) for kill in kills if kill.problems] == []

@@ -177,6 +177,7 @@ class OneRun:
         else:
             self._judge_exits()
         finally:
+            self._note_dead_services()
             self._note_refusals()
             self._enter("ending")
             if not self._any_agent_lost:
@@ -500,6 +501,18 @@ class OneRun:
                 )
                 return
 
+    def _note_dead_services(self) -> None:
+        """Name the services that ended before the nodes: the cause of what the nodes report."""
+        record, states = self.record, self.record.processes.states
+        dead = [process for process in record.services if states[process].exit is not None]
+        if not dead:
+            return
+        texts = [f"the service {p} {record.processes.describe_exit(p)}" for p in dead]
+        details = [record.outcome_detail] if record.outcome_detail else []
+        record.outcome_detail = "; ".join([*texts, *details])
+        if record.outcome is not Outcome.TIMED_OUT:
+            record.outcome = Outcome.DIED
+
     def _note_refusals(self) -> None:
         """Record each node that refused its spec or a late GO as a failure of the harness."""
         for process, state in self.record.processes.states.items():
@@ -562,6 +575,7 @@ class OneRun:
         last_state = states.get(nodes[-1].process if nodes else next(iter(states), ""))
         by_role = {n.role: states[n.process].pid for n in nodes if n.process in states}
         return {
+            **{process: states[process].pid for process in self.record.services},
             **by_role,
             "agent": self._agent.pid,
             "guard": last_state.guard_pid if last_state else None,
