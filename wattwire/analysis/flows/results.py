@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +11,7 @@ import polars as pl
 from wattwire import stats
 from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.model.derived import column
+from wattwire.model.derived import FloatArray, after_warmup, column
 
 QUANTILES = ("latency_p50_us", "latency_p90_us", "latency_p99_us")
 Value = float | stats.TooFew | None
@@ -55,12 +54,12 @@ def results(evidence: Evidence) -> Iterator[FlowResult]:
                     _mean(frame, f"rate_hz_achieved.flow.{flow.name}"),
                     _mean(frame, f"throughput_bytes_per_s.flow.{flow.name}"),
                     {stem: _median(frame, f"{stem}.flow.{flow.name}") for stem in QUANTILES},
-                    _sum(frame, f"expected_after_warmup.flow.{flow.name}"),
-                    _sum(frame, f"lost_after_warmup.flow.{flow.name}"),
+                    _sum(after_warmup(frame, "expected", f".flow.{flow.name}")),
+                    _sum(after_warmup(frame, "lost", f".flow.{flow.name}")),
                 )
 
 
-def _known(frame: pl.DataFrame, name: str) -> Any:
+def _known(frame: pl.DataFrame, name: str) -> FloatArray:
     values = column(frame, name)
     return values[~np.isnan(values)]
 
@@ -81,6 +80,5 @@ def _median(frame: pl.DataFrame, name: str) -> Value:
     return float(middle[0]) if middle[0] == middle[1] else float(middle.mean())
 
 
-def _sum(frame: pl.DataFrame, name: str) -> int | None:
-    values = column(frame, name)
+def _sum(values: FloatArray) -> int | None:
     return None if np.isnan(values).any() else int(values.sum())

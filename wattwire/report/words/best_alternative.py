@@ -27,12 +27,13 @@ PHRASES = Phrases(
         "headline": "{conditions}of {alternatives:plural alternative}, {leaders:listed}{growth}.",
         "and_growth": "; {growth}",
         "growth": (
-            "with {added:listed} also sent, the {response} was {ratios:listed} times that "
-            "without ({confidence:confidence} CI)"
+            "with {added:listed} also sent, the {response} changed by a factor of {ratios:listed}"
         ),
         "no_growth": "with {added:listed} also sent, the growth of the {response} is not known",
-        "growth_ratio": "{interval:estimate} ({interval:limits})",
-        "growth_at": "{interval:estimate} ({interval:limits}) at {level}",
+        "growth_ratio": "{interval:estimate} ({confidence:confidence} CI {interval:limits})",
+        "growth_at": (
+            "{interval:estimate} ({confidence:confidence} CI {interval:limits}) at {level}"
+        ),
         "growth_unknown": "; not known at {level} ({reason})",
         "with_conditions": "With {conditions:listed}, ",
         "in_these_runs": "In these runs, ",
@@ -264,9 +265,7 @@ def growth(evidence: Evidence, answers: Answers) -> Phrase:
         known = [ratio for ratio in ratios if ratio]
         response = item.answer.response.title
         clause = (
-            PHRASES(
-                "growth", added=item.added, response=response, ratios=known, confidence=CONFIDENCE
-            )
+            PHRASES("growth", added=item.added, response=response, ratios=known)
             if known
             else PHRASES("no_growth", added=item.added, response=response)
         )
@@ -283,8 +282,8 @@ def _growth_ratio(level: str, result: Result) -> Phrase:
     if not isinstance(result, stats.Ratio):
         return Phrase()
     if not level:
-        return PHRASES("growth_ratio", interval=result.interval)
-    return PHRASES("growth_at", interval=result.interval, level=level)
+        return PHRASES("growth_ratio", interval=result.interval, confidence=CONFIDENCE)
+    return PHRASES("growth_at", interval=result.interval, confidence=CONFIDENCE, level=level)
 
 
 def _conditions(evidence: Evidence) -> Phrase:

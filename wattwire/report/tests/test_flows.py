@@ -1,0 +1,124 @@
+"""Test the section on flows, and the growth of latency in the first sentence."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+
+from wattwire import stats
+from wattwire.analysis.best_alternative import choices
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.flows.growth import growths
+from wattwire.model.derived import with_derived
+from wattwire.model.stored_study import stored_study
+from wattwire.report.sections import flows
+from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.words import best_alternative
+
+ALONE, BOTH = "command", "command+image"
+GROWTH = {"native": 1.5, "wifi": 4.0}
+DOCUMENT = {
+    "name": "flows",
+    "question": [
+        {"id": "G", "text": "?", "factors": ["flows", "network"],
+         "responses": ["latency_p50_us.flow.command"]},
+        {"id": "B", "text": "?", "factors": ["settings.rmw"],
+         "responses": ["latency_p50_us.flow.command"]},
+    ],
+    "flow": [
+        {"name": "command", "payload_bytes": 64, "rate_hz": 50},
+        {"name": "image", "payload_bytes": 1000, "rate_hz": 30},
+    ],
+    "factors": {"flows": [ALONE, BOTH], "network": ["native", "wifi"],
+                "settings.rmw": ["fast", "slow"]},
+    "fixed": {"cell": "x/y"},
+    "plan": {"blocks": 6, "primary": "flows"},
+    "answers": {"margin": 0.05, "best_of": ["settings.rmw"]},
+}  # fmt: skip
+
+
+def runs(lost=0):
+    rows = []
+    for block, levels in itertools.product(
+        range(1, 7), itertools.product(*DOCUMENT["factors"].values())
+    ):
+        sent, network, rmw = levels
+        noise = 1 + 0.01 * math.sin(7 * block + 3 * len(rows))
+        median_us = 100 * noise * (GROWTH[network] if sent == BOTH else 1)
+        row = {
+            "run": f"b{block}-{len(rows)}", "attempt": 1, "block": block, "position": 1,
+            "verdict": "valid", "outcome": "completed", "control": "", "used": True,
+            "factor.flows": sent, "factor.network": network, "factor.settings.rmw": rmw,
+            "latency_p50_us.flow.command": median_us * (2 if rmw == "slow" else 1),
+            "sent.flow.command": 250, "expected.flow.command": 250, "lost.flow.command": 0,
+            "rate_hz_achieved.flow.command": 50.0, "sent.flow.image": None,
+            "latency_p50_us.flow.image": None, "expected.flow.image": None,
+            "lost.flow.image": None, "rate_hz_achieved.flow.image": None,
+        }  # fmt: skip
+        if sent == BOTH:
+            row |= {
+                "sent.flow.image": 150, "expected.flow.image": 150, "lost.flow.image": lost,
+                "latency_p50_us.flow.image": None if lost > 75 else 900.0,
+                "rate_hz_achieved.flow.image": 25.0,
+            }  # fmt: skip
+        rows.append(row)
+    return with_derived(pl.DataFrame(rows, infer_schema_length=None))
+
+
+def evidence(**changes):
+    usable = runs(**changes)
+    plan = [
+        {"run": run, "treatment": {}, "levels": {}, "block": block, "skipped": None}
+        for run, block in zip(usable["run"], usable["block"], strict=True)
+    ]
+    study = stored_study(DOCUMENT, "study.toml")
+    empty = usable.clear()
+    reader = SimpleNamespace(study=study, plan=plan, machine={}, path="")
+    return Evidence(
+        reader, study, plan, usable, usable, empty, empty, empty, dict(study.factors), "flows", {},
+    )  # fmt: skip
+
+
+def test_the_growth_has_an_interval_at_each_level_of_the_other_factor():
+    found = evidence()
+    answers = answer_all(found)
+    (growth,) = growths(found, answers)
+    assert (growth.flow, growth.added) == ("command", ("image",))
+    ratios = {row.level: row.result for row in growth.at_levels}
+    assert {*ratios} == {"native", "wifi"}
+    for level, ratio in ratios.items():
+        assert isinstance(ratio, stats.Ratio)
+        assert ratio.interval.low < GROWTH[level] < ratio.interval.high
+        assert ratio.interval.estimate == pytest.approx(GROWTH[level], rel=0.02)
+
+
+def test_the_first_sentence_ends_with_the_growth():
+    found = evidence()
+    answers = answer_all(found)
+    growth = best_alternative.growth(found, answers)
+    assert growth.startswith("with image also sent, the median latency of command changed by ")
+    assert [phrase.values["level"] for phrase in phrases_in(growth, "best.growth_at")] == [
+        "native", "wifi",
+    ]  # fmt: skip
+    sentence = best_alternative.headline(found, choices(found, answers), growth)
+    assert only(sentence, "best.leader").values["leader"] == "fast"
+    assert sentence.endswith(f"; {growth}.")
+
+
+def test_the_table_has_a_row_for_each_flow_of_each_treatment():
+    section = flows.section(evidence(lost=100))
+    (table,) = section.parts
+    rows = table.rows
+    assert len(rows) == 4 + 2 * 4
+    images = [row for row in rows if row["flow"] == "image"]
+    assert {row["flows"] for row in images} == {BOTH}
+    assert {(row["offered"], row["achieved"], row["lost"]) for row in images} == {(30, 25, 600)}
+    assert all(math.isinf(row["latency_p50_us"]) for row in images)
+    commands = [row for row in rows if row["flow"] == "command"]
+    assert {row["lost"] for row in commands} == {0}
+    assert all(row["latency_p50_us"] > 0 for row in commands)
