@@ -45,6 +45,11 @@ class LiveNetwork:
         return None if self.emulator is None else self.emulator.pid
 
     @property
+    def scheduler(self) -> str:
+        """Return the scheduler of the link emulator, such as "SCHED_FIFO"; "" without emulator."""
+        return "" if self.emulator is None else self.emulator.scheduler
+
+    @property
     def log(self) -> Path | None:
         """Return the log of all frames, which is complete after the network has ended."""
         return None if self.emulator is None else self.emulator.log

@@ -61,6 +61,8 @@ class RunRecord(HostRecord):
     """Records of the other hosts."""
     clock_relations: dict[str, ClockRelation] = field(default_factory=dict)
     """Host → relation of its clock to the controller's; empty without a rig."""
+    link_scheduler: str = ""
+    """Scheduler of the link emulator, such as "SCHED_FIFO"; "" without emulator."""
     receivers_stop_ns: int = 0
     """Time of STOP to the nodes that do not send, on the clock of the senders' host; 0 if none."""
     services: dict[str, Service] = field(default_factory=dict)

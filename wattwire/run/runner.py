@@ -100,6 +100,7 @@ class OneRun:
             nodes=nodes,
             processes=RunProcesses(self._hosts, deployment, token, folder),
             clock_relations={name: h.relation for name, h in self._hosts.items() if h.relation},
+            link_scheduler=network.scheduler,
         )
         if planned.control == TRACED:
             self.record.tracing = syscalls.choose(self._agent.hello)

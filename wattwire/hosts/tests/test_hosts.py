@@ -166,6 +166,9 @@ def test_an_emulated_network_delays_and_its_log_is_complete_at_the_end(hosts, tm
     robot, edge = hosts.by_name["robot"], hosts.by_name["edge"]
     with hosts.network("slow", tmp_path, 1) as network:
         network.start(time.monotonic_ns())
+        assert network.emulator_pid is not None
+        scheduler = os.sched_getscheduler(network.emulator_pid)
+        assert scheduler == getattr(os, network.scheduler)
         assert robot.interface_addresses().keys() == {"lo", "slow"}
         assert is_multicast(robot, "slow")
         medians = round_trips_ms(edge, robot, network.addresses["edge"], network.addresses["robot"])

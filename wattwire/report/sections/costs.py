@@ -27,6 +27,7 @@ from wattwire.report.figures.panels import (
 )
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text
+from wattwire.report.tables import hosts
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words.phrases import Phrases
 
@@ -91,6 +92,8 @@ def section(evidence: Evidence) -> Section:
         if measured(evidence.usable, response):
             part.parts.append(runs_figure(evidence, response))
     part.parts.append(_roles_table(evidence))
+    if by_host := hosts.fold(evidence):
+        part.parts.append(by_host)
     part.parts.extend(_energy(evidence))
     return part
 

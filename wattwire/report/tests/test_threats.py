@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,3 +47,29 @@ def test_cpu_time_that_lies_between_two_readings_is_said(
     else:
         values = only(construct, "threats.interpolated").values
         assert values == pytest.approx({"period_s": 0.1, **expected})
+
+
+def test_a_link_emulator_without_real_time_priority_is_reported(tmp_path: Path) -> None:
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", SHAPE)))
+    first, *others = evidence.usable["run"].to_list()
+    schedulers = {first: "SCHED_OTHER", **dict.fromkeys(others, "SCHED_FIFO")}
+    runs = {
+        run: {**document, **({"link_scheduler": schedulers[run]} if run in schedulers else {})}
+        for run, document in evidence.runs.items()
+    }
+    evidence = replace(evidence, runs=runs)
+    found = threats(evidence, answer_all(evidence))
+    values = only(found, "threats.no_real_time").values
+    assert values == {"runs": 1, "scheduler": "SCHED_OTHER"}
+
+
+def test_only_hosts_without_control_groups_are_reported(tmp_path: Path) -> None:
+    folder = write_campaign(tmp_path / "c", SHAPE)
+    machine = json.loads((folder / "machine.json").read_text())
+    (host, entry), *_ = machine["hosts"].items()
+    machine["hosts"]["delegated"] = {**entry, "cgroup": {"rung": "v2", "lost": []}}
+    (folder / "machine.json").write_text(json.dumps(machine))
+    evidence = gather(Campaign(folder))
+    found = threats(evidence, answer_all(evidence))
+    assert phrases_in(found, "threats.no_real_time") == []
+    assert only(found, "threats.no_cgroups").values == {"host": host}

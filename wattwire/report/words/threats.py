@@ -24,6 +24,11 @@ from wattwire.report.words.methods import boots, facts_of, is_virtual
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.store import ImportedCampaign
 
+REAL_TIME = "SCHED_FIFO"
+"""The scheduler that the link emulator requests."""
+NO_CGROUPS = "none"
+"""The mode of an agent that cannot create control groups."""
+
 PHRASES = Phrases(
     "threats",
     {
@@ -78,6 +83,15 @@ PHRASES = Phrases(
         ),
         "of_ssh": "counted at the socket of ssh",
         "of_protocol": "counted before ssh encrypts them, because its socket was not readable",
+        "no_real_time": (
+            "In {runs:plural run}, the link emulator lacked the permission for SCHED_FIFO and had "
+            "the scheduler {scheduler}. Other programs on its CPU can therefore delay its frames."
+        ),
+        "no_cgroups": (
+            "wattwire could not create control groups on {host}, so the CPU time of child "
+            "processes that start and end between two readings has a resolution of 10 ms until "
+            "their node ends."
+        ),
         "virtual": (
             "This is a virtual machine. Its host controls the CPU frequency, the power states and "
             "which other virtual machines share the hardware. Steal time was monitored{most}."
@@ -342,12 +356,23 @@ def _shared_connections(evidence: Evidence) -> Iterator[Phrase]:
         yield PHRASES("shared_connection", host=host, sent=sent, received=received, counted=counted)
 
 
+def _missing_permissions(evidence: Evidence) -> Iterator[Phrase]:
+    """Yield what wattwire lacked the permission for: SCHED_FIFO of the emulator, and cgroups."""
+    schedulers = [evidence.runs[run].get("link_scheduler") for run in evidence.usable["run"]]
+    for scheduler in sorted({name for name in schedulers if name} - {REAL_TIME}):
+        yield PHRASES("no_real_time", runs=schedulers.count(scheduler), scheduler=scheduler)
+    for host, entry in evidence.reader.machine.get("hosts", {}).items():
+        if (entry.get("cgroup") or {}).get("rung") == NO_CGROUPS:
+            yield PHRASES("no_cgroups", host=host)
+
+
 def _internal(evidence: Evidence) -> Iterator[Phrase]:
     """Yield threats to internal validity, where a difference may have another cause."""
     if evidence.imported:
         yield PHRASES("internal_imported")
         return
     yield from _shared_connections(evidence)
+    yield from _missing_permissions(evidence)
     if is_virtual(facts_of(evidence)):
         steal = column(evidence.usable, "steal_share")
         steal = steal[np.isfinite(steal)]

@@ -523,6 +523,7 @@ class Collected:
             "syscalls": self.calls or None,
             **_host_document(record),
             **({"hosts": self._hosts_document()} if record.clock_relations else {}),
+            **({"link_scheduler": record.link_scheduler} if record.link_scheduler else {}),
             "commands": {name: state.argv for name, state in states.items()},
             "environments": {name: state.env for name, state in states.items()},
         }
