@@ -16,7 +16,7 @@ from wattwire.model.deployment import ROLES
 from wattwire.model.errors import UsageError, nearest
 from wattwire.model.flows import COLUMN
 
-RUN, NODE, COUNTER, FLOW = "run", "node", "counter", "flow"
+RUN, NODE, COUNTER = "run", "node", "counter"
 LOWER, HIGHER = "lower", "higher"
 OFFERED, FIGURES, EVIDENCE, HARNESS = "offered", "figures", "evidence", "harness"
 """Lists of metrics.
@@ -39,7 +39,7 @@ class Metric:
     - `direction` is the better direction, LOWER or HIGHER.
     - `is_share` is true for shares, which are compared by differences instead of ratios.
     - `also` is a regular expression for its synonyms.
-    - `of` is RUN, NODE or COUNTER, or FLOW for a metric that only flows have.
+    - `of` is RUN, NODE or COUNTER.
     - `needs` is its requirement: ENERGY, SYSTEM_CALLS, the name of a quantity that a meter reads,
       or "" for none.
     - `lists` contains its lists (OFFERED, FIGURES, EVIDENCE, HARNESS), with its position in each.
@@ -823,11 +823,6 @@ def check_response(name: str, place: str) -> Metric:
         raise UsageError(
             f"{place}: {name} has a value per counter of a service, not per run. Add both, for "
             f"example {name}.SERVICE.COUNTER; the page lists the names."
-        )
-    if metric.of == FLOW and "." not in name:
-        raise UsageError(
-            f"{place}: {name} has a value per flow, not per run. Add the name of a flow of the "
-            f"study, for example {name}.flow.NAME."
         )
     if metric.of == NODE and "." not in name:
         raise UsageError(

@@ -166,8 +166,6 @@ def test_an_unknown_flow_in_a_response_is_rejected(table):
 def test_only_metrics_of_flows_have_columns_of_flows():
     assert find("latency_p99_us.flow.command").name == "latency_p99_us"
     assert find("cpu_us_per_message.flow.command") is None
-    entry = {"text": "?", "factors": ["flows"], "responses": ["throughput_bytes_per_s"]}
-    assert "has a value per flow, not per run" in refused(question=[entry])
     assert has_flow_of("lost.flow.image", {"flows": "command+image"})
     assert not has_flow_of("lost.flow.image", {"flows": "command"})
 
