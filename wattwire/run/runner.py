@@ -490,14 +490,18 @@ class OneRun:
                 return
         if self._settling:  # a settling run always ends by time
             return
-        states = record.processes.states.values()
-        for sent in (s.lines["SENT"] for s in states if "SENT" in s.lines):
+        for node in record.nodes:
+            sent = record.processes.states[node.process].lines.get("SENT")
+            if sent is None:
+                continue
             missing = sent["scheduled"] - sent["sent"]
             # A native timer may skip some slots. More skipped slots mean saturation.
             if missing > sent["skipped"] or missing > SKIPPED_SHARE_MAX * sent["scheduled"]:
                 record.outcome = Outcome.SATURATED
+                flow = record.deployment.flow_names.get(node.node, node.process)
+                sender = f"the sender of flow {flow}" if flow != node.process else "a sender"
                 record.outcome_detail = (
-                    f"a sender sent {sent['sent']} of "
+                    f"{sender} sent {sent['sent']} of "
                     f"{plural(sent['scheduled'], 'scheduled message')}"
                 )
                 return

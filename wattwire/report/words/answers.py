@@ -266,12 +266,12 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
     """
     failed = failed_calls.sentence(evidence)
     uncompared = not_compared.headline(evidence, question_responses(evidence))
-    texts = [
-        words.edited_words(evidence.edited),
-        "" if all_ended(evidence) else uncompared,
-        first_sentence(evidence, answers),
-        failed,
-    ]
+    edited = words.edited_words(evidence.edited)
+    first = first_sentence(evidence, answers)
+    notes = "" if all_ended(evidence) else uncompared
+    # Images that saturate a network are expected, so they do not precede the choice.
+    texts = [edited, first, notes] if evidence.study.flows else [edited, notes, first]
+    texts.append(failed)
     return joined(texts)
 
 
