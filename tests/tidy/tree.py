@@ -18,6 +18,7 @@ OPEN_MANIFESTS = {
     "middleware": "middleware.toml",
     "meters": "meter.toml",
     "links": "link.toml",
+    "bridges": "bridge.toml",
     "studies": "study.toml",
 }
 """Open folder → the manifest that makes one of its folders a member."""

@@ -1,6 +1,8 @@
 """Discover the members of the open folders by globbing for their manifests."""
 
-from wattwire.catalog.catalog import Catalog, Cell, Middleware, default_roots
+from wattwire.catalog.bridges import Bridge
+from wattwire.catalog.catalog import Catalog, default_roots
+from wattwire.catalog.cells import Cell, Middleware
 from wattwire.catalog.home import home
 
-__all__ = ["Catalog", "Cell", "Middleware", "default_roots", "home"]
+__all__ = ["Bridge", "Catalog", "Cell", "Middleware", "default_roots", "home"]

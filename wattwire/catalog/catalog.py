@@ -6,179 +6,34 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import manifest
+from wattwire.catalog.bridges import FOLDER as BRIDGES
+from wattwire.catalog.bridges import MANIFEST as BRIDGE_MANIFEST
+from wattwire.catalog.bridges import Bridge, read_bridge
+from wattwire.catalog.cells import (
+    REACHES,
+    REPLIES_TOLD_BY,
+    SETTING_TYPES,
+    Cell,
+    Middleware,
+    has_type,
+)
 from wattwire.catalog.home import home
 from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
 from wattwire.catalog.only import check_only
-from wattwire.catalog.services import check_services, needed
+from wattwire.catalog.services import check_services
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_purposes import SETTING_PURPOSES, SWITCH
 from wattwire.model.study import merge
-from wattwire.model.treatment import Level
-
-SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
-REACHES = ("network", "host")
-"""Extent of a middleware's messages: between hosts, or only within one host."""
-REPLIES_TOLD_BY = ("number", "sequence")
-"""Identification of replies, either by the middleware's call number or only by sequence number."""
-
-
-def _has_type(value: object, required: type) -> bool:
-    return isinstance(value, required) and (required is bool or not isinstance(value, bool))
 
 
 def default_roots() -> list[Path]:
     """Return the folders to search, which are the entries of WATTWIRE_PATH followed by `home()`."""
     extra = [Path(p) for p in os.environ.get("WATTWIRE_PATH", "").split(":") if p]
     return [*extra, home()]
-
-
-@dataclass(frozen=True)
-class Middleware:
-    """A middleware and its parsed manifest."""
-
-    name: str
-    folder: Path
-    document: dict[str, Any]
-
-    @property
-    def settings(self) -> dict[str, dict[str, Any]]:
-        return self.document.get("settings", {})
-
-    @property
-    def services(self) -> dict[str, dict[str, Any]]:
-        return self.document.get("services", {})
-
-    def services_for(self, settings: Mapping[str, Level]) -> dict[str, dict[str, Any]]:
-        """Return the services that a treatment needs, from its settings without defaults."""
-        return needed(self.services, self.effective_settings(settings))
-
-    @property
-    def environment(self) -> dict[str, Any] | None:
-        return self.document.get("environment")
-
-    @property
-    def reach(self) -> str:
-        """Return how far messages travel, a value of REACHES."""
-        reach: str = self.document.get("reach", REACHES[0])
-        return reach
-
-    def has_error_replies(self, pattern: str) -> bool:
-        """Return whether servers reply with an error to a call that they must not serve (C-36)."""
-        error_replies: bool = (
-            self.document.get("patterns", {}).get(pattern, {}).get("error_replies", False)
-        )
-        return error_replies
-
-    def listens(self, pattern: str, settings: Mapping[str, Level] | None = None) -> str:
-        """Return the role that listens in a pattern with these settings.
-
-        It is "none" if the roles discover each other, or connect only to a service (`hub`).
-        """
-        if any(table.get("hub") for table in self.services_for(settings or {}).values()):
-            return "none"
-        return self.document.get("patterns", {}).get(pattern, {}).get("listens", "none")
-
-    def replies_told_by(self, pattern: str) -> str:
-        """Return how replies to overlapping calls are matched (C-33).
-
-        The result is a value of REPLIES_TOLD_BY.
-        """
-        table = self.document.get("patterns", {}).get(pattern, {})
-        return table.get("replies_told_by", REPLIES_TOLD_BY[0])
-
-    def setting_with(self, purpose: str) -> str | None:
-        """Return the name of the first setting with a purpose of SETTING_PURPOSES, or None."""
-        return next((n for n, t in self.settings.items() if t.get("purpose") == purpose), None)
-
-    def effective_settings(self, given: Mapping[str, Level]) -> dict[str, Level]:
-        """Return all settings, with defaults filled in. Raises UsageError for invalid settings."""
-        for name, value in given.items():
-            if name not in self.settings:
-                raise unknown(f"middleware {self.name}", "setting", name, self.settings)
-            self._check_setting(name, value)
-        return {name: given.get(name, table["default"]) for name, table in self.settings.items()}
-
-    def _check_setting(self, name: str, value: Level) -> None:
-        table = self.settings[name]
-        required = SETTING_TYPES[table["type"]]
-        message = f"middleware {self.name}: setting {name}: found {value!r}; allowed: "
-        if "allowed" in table and value not in table["allowed"]:
-            raise UsageError(message + ", ".join(map(repr, table["allowed"])))
-        if not _has_type(value, required):
-            raise UsageError(message + f"{table['type']}")
-        bounds = [f"{name} {table[name]}" for name in ("minimum", "maximum") if name in table]
-        if value < table.get("minimum", value) or value > table.get("maximum", value):
-            raise UsageError(message + ", ".join(bounds))
-
-
-@dataclass(frozen=True)
-class Cell:
-    """The implementation of one middleware in one language."""
-
-    name: str
-    folder: Path
-    language: str
-    language_folder: Path | None
-    middleware: Middleware
-    document: dict[str, Any] = field(hash=False)
-    variant: str = ""
-    """The variant of the study whose root contains the cell. Several variants may have a cell of
-    the same name.
-    """
-
-    @property
-    def known_as(self) -> str:
-        """Return the cell's name, prefixed with its variant. It is unique in a campaign."""
-        return f"{self.variant}: {self.name}" if self.variant else self.name
-
-    @property
-    def settings_allowed(self) -> dict[str, list[Level]]:
-        """Return the supported values of each setting that this cell supports only in part."""
-        tables = self.document.get("settings", {})
-        return {name: table["allowed"] for name, table in tables.items() if "allowed" in table}
-
-    def gap(
-        self,
-        pattern: str,
-        needs: Sequence[str],
-        payload_bytes: int | None = None,
-        settings: Mapping[str, Level] | None = None,
-    ) -> str | None:
-        """Return the reason that this cell cannot execute a treatment, or None if it can."""
-        if pattern not in self.document["patterns"]:
-            available = ", ".join(self.document["patterns"]) or "none"
-            return f"{self.name} does not support the pattern {pattern} (supported: {available})"
-        missing = [need for need in needs if need not in self.document["capabilities"]]
-        if missing:
-            noun = "capability" if len(missing) == 1 else "capabilities"
-            return f"{self.name} lacks the {noun} {', '.join(missing)}"
-        payload_bytes_max = self.document.get("payload_bytes_max")
-        if "encoding.record" in needs:
-            payload_bytes_max = self.document.get("record_bytes_max", payload_bytes_max)
-        if payload_bytes_max is not None and (payload_bytes or 0) > payload_bytes_max:
-            return f"{self.name} carries at most {payload_bytes_max} bytes, not {payload_bytes}"
-        payload_bytes_min = self.document.get("payload_bytes_min", 0) * (
-            2 if "encoding.text" in needs else 1
-        )
-        if (
-            payload_bytes is not None
-            and payload_bytes < payload_bytes_min
-            and "literal" not in needs
-        ):
-            return f"{self.name} carries at least {payload_bytes_min} bytes, not {payload_bytes}"
-        for name, allowed in self.settings_allowed.items():
-            if settings and settings.get(name, allowed[0]) not in allowed:
-                available = ", ".join(map(repr, allowed))
-                return (
-                    f"{self.name} does not support {name} = {settings[name]!r} "
-                    f"(supported: {available})"
-                )
-        return None
 
 
 def _check_word(where: str, word: str, allowed: Sequence[str]) -> None:
@@ -227,6 +82,7 @@ class Catalog:
         self.middleware = {
             p.parent.name: self._middleware(p) for p in self._glob("middleware/*/middleware.toml")
         }
+        self.bridges = {p.parent.name: p for p in self._glob(f"{BRIDGES}/*/{BRIDGE_MANIFEST}")}
         self._cell_paths = {
             f"{p.parent.parent.name}/{p.parent.name}": p
             for p in self._glob("middleware/*/*/node.toml")
@@ -260,7 +116,7 @@ class Catalog:
                 )
             _check_purpose(f"{path}: settings.{name}", table)
             check_only(f"{path}: settings.{name}", table)
-            if not _has_type(table["default"], SETTING_TYPES[table["type"]]):
+            if not has_type(table["default"], SETTING_TYPES[table["type"]]):
                 raise UsageError(
                     f"{path}: settings.{name}.default: found {table['default']!r}; "
                     f"allowed: {table['type']}"
@@ -326,6 +182,34 @@ class Catalog:
                 raise unknown(str(path), "setting", setting, middleware.settings)
         folder = language_path.parent
         return Cell(name, path.parent, language, folder, middleware, document, self.variant)
+
+    def bridge(self, name: str) -> Bridge:
+        """Return the bridge `name`. Raises UsageError for an unknown name or a bad manifest."""
+        path = self.bridges.get(name)
+        if path is None:
+            raise unknown("catalogue", "bridge", name, self.bridges)
+        own = read_bridge(path, self.middleware)
+        language = own["language"]
+        if language not in self.languages:
+            raise unknown(str(path), "language", language, self.languages)
+        document = manifest.read_toml(Path(__file__).with_name("defaults.toml"))
+        language_path = self.languages[language]
+        for layer in (self._language(language_path), own):
+            document = merge(document, layer)
+        inner, outer = self.middleware[own["inner"]], self.middleware[own["outer"]]
+        for end, settings in ((inner, "settings"), (outer, "outer_settings")):
+            try:
+                end.effective_settings(own.get(settings, {}))
+            except UsageError as error:
+                raise UsageError(f"{path}: {settings}: {error}") from error
+        inner_folder = inner.folder / own["inner_cell"] if "inner_cell" in own else None
+        if inner_folder is not None and not (inner_folder / "node.toml").exists():
+            cells = [c.partition("/")[2] for c in self.cells if c.startswith(f"{inner.name}/")]
+            raise unknown(f"{path}: inner_cell", "cell", own["inner_cell"], cells)
+        return Bridge(
+            f"{BRIDGES}/{name}", path.parent, language, language_path.parent, inner, document,
+            self.variant, outer=outer, inner_folder=inner_folder,
+        )  # fmt: skip
 
     def cells_like(self, names: Sequence[str]) -> list[Cell]:
         """Return the cells that match names, paths (middleware/NAME/CELL) or patterns.

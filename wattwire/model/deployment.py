@@ -318,8 +318,28 @@ class Deployment:
                     "only what it receives, so no message enters the flow or its loop. Begin it "
                     f"at a node of a role that sends: {sending}"
                 )
+            yield from self._bridge_faults(flow, known_nodes)
             if len({*flow.nodes}) < len(flow.nodes):
                 yield f"flow {flow.name}: its path passes a node twice: {flow.nodes}"
+
+    def _bridge_faults(self, flow: Flow, nodes: Mapping[int, Node]) -> Iterable[str]:
+        """Yield each bridge of a flow that does not join two hosts by a process on each."""
+        if not {*flow.nodes} <= nodes.keys() or {n.process for n in nodes.values()} - {
+            process.name for process in self.processes
+        }:
+            return
+        bridges = [n for n in flow.nodes if self.kind_of(nodes[n]) == BRIDGE]
+        if len(bridges) % 2:
+            yield (
+                f"flow {flow.name}: it passes {len(bridges)} bridge processes; allowed: two for "
+                "each change of the host, one at each end"
+            )
+        for entry, leaving in zip(bridges[::2], bridges[1::2], strict=False):
+            ends = [nodes[entry], nodes[leaving]]
+            host = self.host_of(ends[0])
+            if host == self.host_of(ends[1]):
+                names = " and ".join(end.process for end in ends)
+                yield f"flow {flow.name}: {names} are both on {host}; allowed: two hosts"
 
     @functools.cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
@@ -413,6 +433,10 @@ class Deployment:
         relayed = {number for flow in self.flows if flow.relays for number in flow.nodes}
         hops = [n.hop for n in self.nodes if n.process == process and n.node in relayed]
         return f"{process} (hop {hops[0]})" if hops else process
+
+    def kind_of(self, node: Node) -> str:
+        """Return the kind of a node's process: NODE, or BRIDGE."""
+        return self.by_process[node.process].kind
 
     def host_of(self, node: Node) -> str:
         """Return the host of a node."""

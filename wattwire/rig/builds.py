@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wattwire.catalog import Cell, Middleware
+from wattwire.catalog import Bridge, Cell, Middleware
 from wattwire.model.errors import MissingError, UsageError, unknown
 from wattwire.model.words import listed
 from wattwire.rig import cache
@@ -245,6 +245,9 @@ class Builder:
         if cell.language_folder is not None and "kit" in document:
             kit = laid_out(cell.language_folder / document["kit"], ["*"])
             files += [(f"_kit/{relative}", path, digest) for relative, path, digest in kit]
+        if isinstance(cell, Bridge) and cell.inner_folder is not None:
+            inner = laid_out(cell.inner_folder, ["*"])
+            files += [(f"_inner/{relative}", path, digest) for relative, path, digest in inner]
         exports = environment.exports
         cell_exports = exports.get("cells", {}).get(cell.folder.name, {})
         if "absent" in cell_exports:
@@ -253,6 +256,7 @@ class Builder:
             "python": exports.get("python", host_python()),
             "environment": str(environment.directory or ""),
             "kit": "{source}/_kit",
+            "inner": "{source}/_inner",
         }
         lists = {**document["build"]["lists"], **exports.get("lists", {})}
         commands = [substitute(c, words, lists) for c in document["build"]["commands"]]
@@ -268,6 +272,7 @@ class Builder:
             "source": f"{directory}/source",
             "build": directory,
             "kit": f"{directory}/source/_kit",
+            "inner": f"{directory}/source/_inner",
         }
         argv = tuple(substitute(document["run"]["argv"], build_words, lists))
         own_env = {
@@ -277,6 +282,12 @@ class Builder:
         env = merge_env(exports.get("env", {}), own_env)
         facts, cached = exports.get("facts", {}), bool(reply.get("cached"))
         service_words = {name: words[name] for name in ("python", "environment")}
+        if isinstance(cell, Bridge):  # its services are those of the outer middleware
+            outer = self._environment(cell.outer)
+            service_words = {
+                "python": outer.exports.get("python", host_python()),
+                "environment": str(outer.directory or ""),
+            }
         return CellBuild(cell, key, argv, env, facts, cached, service_words)
 
     def _run_build(

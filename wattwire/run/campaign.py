@@ -37,7 +37,7 @@ from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.results import CommandResults
 from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
 from wattwire.run.machine import describe_machine, energy_model
-from wattwire.run.node_specs import node_plans, payload_seed
+from wattwire.run.node_specs import node_plans, payload_seed, services_of
 from wattwire.run.observing import note_duration
 from wattwire.run.private_places import private_places
 from wattwire.run.processes import GuardLostError
@@ -494,7 +494,7 @@ class CampaignRunner:
             return
         middleware = next(iter(cells.values())).middleware
         treatment = planned.treatment
-        services = middleware.services_for(treatment.settings)
+        services = services_of(treatment, cells)
         names = {role: cell.name for role, cell in cells.items()}
         deployment = deployment_of(treatment, names, list(services), self._rig)
         with self._network(deployment, folder, payload_seed(token)) as network:

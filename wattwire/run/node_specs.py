@@ -12,14 +12,15 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from wattwire.catalog import Cell, Middleware, home
+from wattwire.catalog import Bridge, Cell, Middleware, home
 from wattwire.model.deployment import PATTERNS, ROLES, Deployment, Node, deployment_of
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import flow_parts
+from wattwire.model.hosts.bridging import END_SETTING, EXIT, FACTOR, BridgeEnd, bridge_ends, bridged
 from wattwire.model.records import MESSAGE_RECORD
 from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.study import Plan
-from wattwire.model.treatment import Treatment
+from wattwire.model.treatment import Level, Treatment
 from wattwire.model.warm_up import SETTLING, SETTLING_CALLS
 from wattwire.run.network import HOST_ADDRESS, HOST_INTERFACE
 
@@ -48,10 +49,12 @@ class NodePlan:
     spec: dict[str, Any]
     hop: int = 0
     connects_to: frozenset[int] = field(default_factory=frozenset)
+    named: str = ""
+    """Name of the process, if it does not follow from role and index."""
 
     @property
     def process(self) -> str:
-        return f"{self.role}-{self.index}"
+        return self.named or f"{self.role}-{self.index}"
 
     @property
     def sends(self) -> bool:
@@ -132,9 +135,12 @@ def node_plans(
     run. A deployment on one host does not use them.
     """
     names = {role: cell.name for role, cell in cells.items()}
-    services = list(middleware.services_for(treatment.settings))
+    services = list(services_of(treatment, cells))
     deployment = deployment_of(treatment, names, services, rig)
-    settings = middleware.effective_settings(treatment.settings)
+    if FACTOR in cells:
+        deployment = bridged(deployment, names[FACTOR])
+    ends = bridge_ends(deployment)
+    settings = middleware.effective_settings(settings_of(treatment, cells))
     parts = flow_parts(treatment)
     patterns = [PATTERNS[str(part.treatment["pattern"])] for part in parts]
     listening = deployment.listening(*(middleware.listens(p.contract, settings) for p in patterns))
@@ -145,11 +151,12 @@ def node_plans(
         messages = scheduled_per_sender(part.treatment, plan, control)
         common = _common(part.treatment, plan, part.token(token), settings, messages)
         messages_max = messages + calls_beyond(part.treatment, messages)
-        for node in itertools.islice(numbers, sum(counts.values())):
+        for node in itertools.islice(numbers, sum(counts.values()) + len(ends)):
             # Phases are spread evenly over a period because real senders are not synchronised.
             place = node.index if not part.name else part.position
             senders = part.of if part.name else counts[node.role]
             period = period_ns(part.treatment)
+            end = ends.get(node.node)
             spec = {
                 **common,
                 "cell": node.cell,
@@ -161,6 +168,7 @@ def node_plans(
                 "peers.count": len(deployment.neighbours(node.node)),
                 **_network_keys(deployment, node, addresses or {}, interfaces or {}),
                 "phase_ns": period * place // senders if node.sends else 0,
+                **({END_SETTING: end.kind} if end else {}),
                 "record.capacity": _capacity(
                     part.treatment, messages_max, len(deployment.senders(node.node))
                 ),
@@ -170,14 +178,47 @@ def node_plans(
                     node.node,
                     node.role,
                     node.index,
-                    cells[node.role],
-                    node.node in listening,
+                    cells[FACTOR if end else node.role],
+                    node.node in listening or _listens(end, cells),
                     spec,
                     node.hop,
-                    deployment.connects_to(node.node, listening),
+                    deployment.connects_to(node.node, listening) | _other_end(end, cells),
+                    node.process,
                 )
             )
     return deployment, nodes
+
+
+def settings_of(treatment: Treatment, cells: Mapping[str, Cell]) -> dict[str, Level]:
+    """Return the given settings of the nodes' middleware; a bridge adds its own defaults."""
+    bridge = cells.get(FACTOR)
+    given = treatment.settings
+    return bridge.inner_settings(given) if isinstance(bridge, Bridge) else given
+
+
+def services_of(treatment: Treatment, cells: Mapping[str, Cell]) -> dict[str, dict[str, Any]]:
+    """Return the services of a treatment: of its nodes' middleware, and of a bridge's outer one."""
+    middleware = next(iter(cells.values())).middleware
+    services = middleware.services_for(settings_of(treatment, cells))
+    bridge = cells.get(FACTOR)
+    return {**services, **(outer_services(bridge) if isinstance(bridge, Bridge) else {})}
+
+
+def outer_services(bridge: Bridge) -> dict[str, dict[str, Any]]:
+    """Return the services that the bridge processes connect to."""
+    return bridge.outer.services_for(bridge.outer_settings)
+
+
+def _listens(end: BridgeEnd | None, cells: Mapping[str, Cell]) -> bool:
+    bridge = cells.get(FACTOR)
+    return end is not None and end.kind == EXIT and getattr(bridge, "exit_listens", False)
+
+
+def _other_end(end: BridgeEnd | None, cells: Mapping[str, Cell]) -> frozenset[int]:
+    """Return the exit to which an entry connects."""
+    bridge = cells.get(FACTOR)
+    connects = end is not None and end.kind != EXIT and getattr(bridge, "exit_listens", False)
+    return frozenset((end.other,)) if connects and end is not None else frozenset()
 
 
 def _network_keys(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from wattwire.catalog import Middleware
+from wattwire.catalog import Bridge, Middleware
 from wattwire.model.deployment import PATTERNS, hosts_of_roles, hosts_of_services
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import flow_parts
+from wattwire.model.hosts.bridging import bridge_of
 from wattwire.model.rig import Rig
 from wattwire.model.study import RIG_FACTORS, Study
 from wattwire.model.treatment import Treatment
@@ -61,6 +62,36 @@ def placing_gap(
             return f"all nodes are on {hosts[0]}; the network carries nothing"
         return None
     return _network_gap(treatment, [host for host in hosts if host], middleware, rig)
+
+
+def bridge_gap(
+    treatment: Treatment, bridge: Bridge, middleware: Middleware, rig: Rig
+) -> str | None:
+    """Return the reason if a bridge cannot carry the treatment's messages, else None."""
+    name, pattern = bridge_of(treatment), PATTERNS[str(treatment["pattern"])]
+    if bridge.middleware.name != middleware.name:
+        return f"bridge {name} joins hosts with {bridge.middleware.name}, not {middleware.name}"
+    if not pattern.has_positions:
+        return (
+            f"bridge {name} has a position in the path of a message, but pattern {pattern.name} "
+            "has no positions; use a pattern with relays"
+        )
+    size, size_max = int(treatment["payload_bytes"]), bridge.payload_bytes_max
+    if size_max is not None and size > size_max:
+        return f"bridge {name} carries at most {size_max} bytes, not {size}"
+    part, *others = flow_parts(treatment)
+    if others:
+        return f"bridge {name} carries one flow, not {1 + len(others)}; set bridge = none"
+    counts = pattern.counts(treatment)
+    roles = hosts_of_roles(part, rig)
+    hosts = {host for role, host in roles.items() if counts[role] and host is not None}
+    if len(hosts) == 1:
+        (host,) = hosts
+        return (
+            f"all nodes are on {host}, so both ends of bridge {name} would be there and no "
+            "message would pass it; place the nodes on several hosts, or set bridge = none"
+        )
+    return None
 
 
 def _same_placement(treatment: Treatment, services: Sequence[str], study: Study) -> str | None:

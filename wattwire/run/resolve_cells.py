@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from wattwire.catalog import Catalog, Cell, Middleware
+from wattwire.catalog import Bridge, Catalog, Cell, Middleware
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.only import only_gap
 from wattwire.design import expand
 from wattwire.model.deployment import PATTERNS, Pattern
 from wattwire.model.errors import MissingError, UsageError, unknown
 from wattwire.model.flows import FlowPart, flow_parts
+from wattwire.model.hosts.bridging import FACTOR as FACTOR_BRIDGE
+from wattwire.model.hosts.bridging import bridge_of
 from wattwire.model.study import DEFAULT_COUNTS, DEFAULT_LEVELS, Study
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.variants import FACTOR
@@ -19,8 +21,15 @@ from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements, check_services
 from wattwire.run.encodings import encoding_gap
-from wattwire.run.node_specs import needs
-from wattwire.run.placing import NETWORK, check_rig, level_gap, placing_gap, used_hosts
+from wattwire.run.node_specs import needs, outer_services
+from wattwire.run.placing import (
+    NETWORK,
+    bridge_gap,
+    check_rig,
+    level_gap,
+    placing_gap,
+    used_hosts,
+)
 from wattwire.run.results.syscalls import CALLS
 
 SEQ_BYTES = 8
@@ -83,6 +92,10 @@ def prepare(
         reason = reason or _host_gap(treatment, builder) or level_gap(treatment, study.rig)
         if study.request is None and reason is None:
             chosen, reason = _role_cells(treatment, study, treatment_catalog, builder, builds)
+            if chosen is not None and bridge_of(treatment):
+                bridge = treatment_catalog.bridge(bridge_of(treatment))
+                reason = _build(bridge, builder, builds)
+                chosen = {**chosen, FACTOR_BRIDGE: bridge} if reason is None else None
         if chosen is None:
             skipped.append((treatment, reason or "no cell"))
             continue
@@ -191,13 +204,20 @@ def _choose(
     if not candidates:
         language = server_language or treatment["language"]
         return None, f"{treatment['middleware']} has no cell in {language}"
-    settings = _settings_of(treatment, candidates[0])
     middleware_of_all = candidates[0].middleware
+    bridge = catalog.bridge(bridge_of(treatment)) if bridge_of(treatment) else None
+    reason = bridge_gap(treatment, bridge, middleware_of_all, study.rig) if bridge else None
+    if reason:
+        return None, reason
+    settings = _settings_of(treatment, candidates[0], bridge)
     services = middleware_of_all.services_for(settings)
-    placing = placing_gap(treatment, middleware_of_all, list(services), study)
-    if placing or (placing := _services_gap(middleware_of_all, services)):
+    outer = outer_services(bridge) if bridge else {}
+    placing = placing_gap(treatment, middleware_of_all, [*services, *outer], study)
+    placing = placing or _services_gap(middleware_of_all, services)
+    placing = placing or (_services_gap(bridge.outer, outer) if bridge else None)
+    if placing:
         return None, placing
-    is_placed_apart = len(used_hosts(treatment, list(services), study.rig)) > 1
+    is_placed_apart = not bridge and len(used_hosts(treatment, list(services), study.rig)) > 1
     reasons: list[str] = []
     for cell in candidates:
         gaps = (
@@ -216,10 +236,11 @@ def _choose(
     return None, "; ".join(reasons)
 
 
-def _settings_of(treatment: Treatment, cell: Cell) -> dict[str, Level]:
+def _settings_of(treatment: Treatment, cell: Cell, bridge: Bridge | None) -> dict[str, Level]:
     """Return all settings of a treatment. All its cells have the same middleware."""
     try:
-        return cell.middleware.effective_settings(treatment.settings)
+        given = bridge.inner_settings(treatment.settings) if bridge else treatment.settings
+        return cell.middleware.effective_settings(given)
     except UsageError as error:
         raise UsageError(
             f"{error} The setting is in the study's [factors], [fixed] or variants (or --set) "

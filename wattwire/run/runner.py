@@ -10,14 +10,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from wattwire.catalog import Bridge
 from wattwire.catalog.services import setting_words
 from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.hosts.clocks import relate_again
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.hosts import LiveNetwork
-from wattwire.model.deployment import Deployment
+from wattwire.model.deployment import Deployment, service_of
 from wattwire.model.setting_purposes import TLS
 from wattwire.model.study import TRACED, Study
+from wattwire.model.treatment import Level
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.warm_up import SETTLING, SETTLING_S
 from wattwire.model.words import plural
@@ -27,7 +29,7 @@ from wattwire.rig.host import TICK_NS
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.lines import printable
-from wattwire.run.node_specs import SECOND_NS, NodePlan, check_spec
+from wattwire.run.node_specs import SECOND_NS, NodePlan, check_spec, outer_services
 from wattwire.run.processes import (
     BrokenContractError,
     NodeEndedError,
@@ -261,7 +263,8 @@ class OneRun:
             for host, record in self.record.hosts.items():
                 record.baselines[name] = {"begin_ns": begins_ns[host], "end_ns": ends_ns[host]}
 
-    def _start_services(self) -> list[str]:
+    def _start_services(self) -> dict[bool, list[str]]:
+        """Start the services; return the endpoints of nodes (False) and of bridges (True)."""
         self._enter("services")
         processes = self.record.processes
         for name, table in self._services.items():
@@ -273,17 +276,38 @@ class OneRun:
                 self._network.addresses[host],
                 self.record.token,
                 self._plan.ready_timeout_s,
-                self._service_words(host),
+                self._service_words(host, name),
             )
             self.record.services[service.process] = service
-        return [endpoint for s in self.record.services.values() for endpoint in s.endpoints]
+        endpoints: dict[bool, list[str]] = {False: [], True: []}
+        for process, service in self.record.services.items():
+            endpoints[service_of(process) in self._outer_services] += service.endpoints
+        return endpoints
 
-    def _service_words(self, host: str) -> dict[str, str]:
-        """Return the placeholders of services that all of them have on a host."""
-        node = self.record.nodes[0]
-        built = self._builds[host][node.cell.known_as].words
-        settings = node.cell.middleware.effective_settings(self._treatment.settings)
-        return {**built, **setting_words(settings)}
+    @property
+    def _bridge(self) -> Bridge | None:
+        """Return the bridge of the run, or None."""
+        return next((n.cell for n in self.record.nodes if isinstance(n.cell, Bridge)), None)
+
+    @property
+    def _outer_services(self) -> Collection[str]:
+        """Return the services to which the bridge processes connect."""
+        return () if self._bridge is None else outer_services(self._bridge)
+
+    def _service_words(self, host: str, service: str) -> dict[str, str]:
+        """Return the placeholders of a service on a host: its middleware's build and settings."""
+        bridge = self._bridge
+        cell = self.record.nodes[0].cell
+        settings = cell.middleware.effective_settings(self._given_settings)
+        if bridge is not None and service in self._outer_services:
+            cell, settings = bridge, bridge.outer_settings
+        return {**self._builds[host][cell.known_as].words, **setting_words(settings)}
+
+    @property
+    def _given_settings(self) -> dict[str, Level]:
+        """Return the settings of the nodes without defaults."""
+        given, bridge = self._treatment.settings, self._bridge
+        return given if bridge is None else bridge.inner_settings(given)
 
     def _read_counters(self, reading: str) -> None:
         """Read the counters of all services, outside the window and the baselines."""
@@ -292,7 +316,7 @@ class OneRun:
         for process, service in self.record.services.items():
             read_counters(self.record.processes.host_of(process), service, reading)
 
-    def _start_nodes(self, service_endpoints: list[str]) -> None:
+    def _start_nodes(self, service_endpoints: Mapping[bool, list[str]]) -> None:
         """Start the nodes. A node starts when all nodes to which it connects listen.
 
         The nodes of a chain start one after the other, so each has its own deadline.
@@ -307,7 +331,8 @@ class OneRun:
             waiting = [node for node in waiting if not node.connects_to <= endpoints.keys()]
             for node in startable:
                 others = [e for other in sorted(node.connects_to) for e in endpoints[other]]
-                self._spawn(node.with_endpoints([*service_endpoints, *others]))
+                own = service_endpoints[isinstance(node.cell, Bridge)]
+                self._spawn(node.with_endpoints([*own, *others]))
             listeners = [node for node in startable if node.listens]
             deadline_s = time.monotonic() + self._plan.ready_timeout_s
             processes.wait_for("LISTENING", [n.process for n in listeners], deadline_s)

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.design import UNSAMPLED, PlannedRun
-from wattwire.model.deployment import service_of
+from wattwire.model.deployment import BRIDGE, service_of
 from wattwire.model.flows import flow_parts
 from wattwire.model.hosts.clocks import ONE_CLOCK
 from wattwire.model.records import SampleFileError, Samples
@@ -477,6 +477,7 @@ class Collected:
         """Return the content of run.json: the treatment, the events and the verdict."""
         planned, record = self.planned, self.record
         states = record.processes.states
+        bridges = {p.name for p in record.deployment.processes if p.kind == BRIDGE}
         nodes = []
         for node in record.nodes:
             state = states.get(node.process)
@@ -506,7 +507,8 @@ class Collected:
             "control": planned.control,
             "treatment": dict(planned.treatment.varied),
             "levels": dict(planned.treatment.levels),
-            "cells": {n.role: n.cell.name for n in record.nodes},
+            "cells": {n.role: n.cell.name for n in record.nodes if n.process not in bridges}
+            | ({BRIDGE: record.nodes[-1].cell.name} if bridges else {}),
             "token": record.token,
             "nodes": nodes,
             "services": [

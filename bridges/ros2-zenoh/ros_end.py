@@ -1,0 +1,88 @@
+"""The ROS 2 end of a bridge: serialized messages in and out, and where they hold the payload.
+
+`session`, `interfaces` and `topic` are modules of the middleware's Python cell.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+from interfaces import message_type
+from session import Session
+from topic import publisher_count
+from wattwire_kit import Kit, MiddlewareFailed, SendFailed
+
+MARK = 0x5A
+"""The byte that fills the payload of the message from which the layout is computed."""
+
+
+class Layout:
+    """The place of the payload in the serialized messages of one type and payload length."""
+
+    def __init__(self, kit: Kit) -> None:
+        from rclpy.serialization import serialize_message
+
+        length = len(kit.spec["payload.literal"].encode()) or kit.spec["payload.bytes"]
+        fill = bytes([MARK]) * length
+        self.message_type = message_type(kit)
+        value = fill.decode("ascii") if kit.text else array("B", fill)
+        empty = serialize_message(self.message_type())
+        serialized = serialize_message(self.message_type(data=value))
+        # Without a payload, it would begin where the shorter message ends.
+        self.begin = serialized.find(fill) if length else len(empty)
+        self.end = self.begin + length
+        self.serialized_bytes = len(serialized)
+        if self.begin < 0:
+            raise MiddlewareFailed(
+                f"{self.message_type.__name__}: the serialized message does not contain its "
+                "payload in one piece, so the bridge cannot read the sequence"
+            )
+
+    def payload(self, serialized: bytes) -> bytes:
+        """Return the payload; a message of another length is corrupt, and returned to its end."""
+        if len(serialized) == self.serialized_bytes:
+            return serialized[self.begin : self.end]
+        return serialized[self.begin :]
+
+
+class RosEnd:
+    """Publisher or subscription of serialized messages, with the QoS of the settings."""
+
+    def __init__(self, kit: Kit, session: Session) -> None:
+        self.kit, self.session = kit, session
+        self.layout = Layout(kit)
+        self.qos = session.qos(kit.setting("durability"))
+        self.publisher: Any = None
+        self._matched: Callable[[], int] = lambda: 0
+
+    def subscribe(self, on_message: Callable[[bytes], None]) -> None:
+        topic = f"{self.session.prefix}/{self.kit.receiving_topic()}"
+        subscription = self.session.node.create_subscription(
+            self.layout.message_type, topic, on_message, self.qos, raw=True
+        )
+        self._matched = publisher_count(self.session, subscription, topic)
+
+    def advertise(self) -> None:
+        topic = f"{self.session.prefix}/{self.kit.sending_topic()}"
+        self.publisher = self.session.node.create_publisher(
+            self.layout.message_type, topic, self.qos
+        )
+        self._matched = self.publisher.get_subscription_count
+
+    def publish(self, serialized: bytes) -> None:
+        """Publish a serialized message. Raise SendFailed if the RMW rejects it."""
+        from rclpy.impl.implementation_singleton import rclpy_implementation
+
+        try:
+            self.publisher.publish(serialized)
+        except rclpy_implementation.RCLError as error:
+            raise SendFailed(str(error)) from error
+
+    def matched(self) -> int:
+        return min(1, self._matched())
+
+    @property
+    def is_reliable(self) -> bool:
+        return bool(self.kit.setting("reliability") == "reliable")

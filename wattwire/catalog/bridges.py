@@ -1,0 +1,86 @@
+"""Read the manifests of bridges, and check what they join."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import manifest
+from wattwire.catalog.cells import Cell, Middleware
+from wattwire.model.errors import UsageError, unknown
+from wattwire.model.treatment import Level
+
+MANIFEST = "bridge.toml"
+FOLDER = "bridges"
+EVIDENCE = ("records", "counters")
+REQUIRED = ("inner", "outer", "language", "evidence")
+BRIDGE_KEYS: dict[str, Any] = {
+    "title": str, "summary": str, "inner": str, "outer": str, "inner_cell": str, "language": str,
+    "evidence": str, "listens": bool, "payload_bytes_max": int, "inputs": manifest.WORDS,
+    "requires": manifest.WORDS, "settings": {"*": None}, "outer_settings": {"*": None},
+    "build": manifest.BUILD_KEYS, "run": manifest.RUN_KEYS,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Bridge(Cell):
+    """The program of a bridge. As a cell, its middleware is the one inside each host.
+
+    `inner_folder` is the cell of the inner middleware whose modules the program imports, or None.
+    """
+
+    outer: Middleware = field(kw_only=True)
+    inner_folder: Path | None = field(default=None, kw_only=True)
+
+    @property
+    def title(self) -> str:
+        return str(self.document.get("title", self.folder.name))
+
+    @property
+    def exit_listens(self) -> bool:
+        """Return whether the exit accepts the connection of the entry."""
+        return bool(self.document.get("listens", False))
+
+    @property
+    def payload_bytes_max(self) -> int | None:
+        value: int | None = self.document.get("payload_bytes_max")
+        return value
+
+    def inner_settings(self, given: Mapping[str, Level]) -> dict[str, Level]:
+        """Return the settings of the nodes: those of the bridge, below those of the treatment."""
+        return {**self.document.get("settings", {}), **given}
+
+    @property
+    def outer_settings(self) -> dict[str, Level]:
+        """Return all settings of the outer middleware."""
+        return self.outer.effective_settings(self.document.get("outer_settings", {}))
+
+
+def read_bridge(path: Path, middleware: Mapping[str, Middleware]) -> dict[str, Any]:
+    """Return the checked document of a manifest. Raises UsageError with the key and the remedy."""
+    document = manifest.read_toml(path)
+    manifest.check_keys(document, BRIDGE_KEYS, str(path))
+    for key in REQUIRED:
+        if key not in document:
+            raise UsageError(f"{path}: {key}: found nothing; allowed: a string. Add the key.")
+    for key in ("inner", "outer"):
+        if document[key] not in middleware:
+            raise unknown(f"{path}: {key}", "middleware", document[key], middleware)
+    if document["inner"] == document["outer"]:
+        raise UsageError(
+            f"{path}: outer: found {document['outer']!r}, which is also inner; allowed: another "
+            "middleware, because a bridge joins two. Without a bridge, the nodes send to the "
+            "other hosts themselves."
+        )
+    if document["evidence"] not in EVIDENCE:
+        raise UsageError(
+            f"{path}: evidence: found {document['evidence']!r}; allowed: {', '.join(EVIDENCE)}"
+        )
+    if document["evidence"] != EVIDENCE[0]:
+        raise UsageError(
+            f"{path}: evidence: found {document['evidence']!r}; this version runs only bridges "
+            f"that leave {EVIDENCE[0]}, because each bridge process is a hop"
+        )
+    return document

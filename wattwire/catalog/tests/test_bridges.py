@@ -1,0 +1,80 @@
+"""Tests of the manifests of bridges: what they join, and invalid values."""
+
+import pytest
+
+from wattwire.catalog import Catalog
+from wattwire.model.errors import UsageError
+
+MANIFEST = """title = "Joined"
+inner = "inside"
+outer = "between"
+language = "plain"
+evidence = "records"
+listens = true
+payload_bytes_max = 100
+[settings]
+depth = 5
+[run]
+argv = ["bridge"]
+"""
+SETTING = """title = "M"
+[settings.depth]
+type = "integer"
+default = 1
+"""
+
+
+def catalog(root, manifest=MANIFEST):
+    files = {
+        "middleware/inside/middleware.toml": SETTING,
+        "middleware/between/middleware.toml": 'title = "B"\n',
+        "languages/plain/language.toml": 'title = "P"\n',
+        "bridges/joined/bridge.toml": manifest,
+    }
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Catalog([root])
+
+
+def test_a_bridge_is_found_by_its_manifest(tmp_path):
+    known = catalog(tmp_path)
+    bridge = known.bridge("joined")
+    assert list(known.bridges) == ["joined"]
+    assert (bridge.name, bridge.middleware.name, bridge.outer.name) == (
+        "bridges/joined", "inside", "between",
+    )  # fmt: skip
+    assert bridge.exit_listens and bridge.payload_bytes_max == 100
+    assert bridge.document["run"]["argv"] == ["bridge"]
+
+
+def test_settings_of_a_treatment_precede_those_of_its_bridge(tmp_path):
+    bridge = catalog(tmp_path).bridge("joined")
+    assert bridge.inner_settings({}) == {"depth": 5}
+    assert bridge.inner_settings({"depth": 7}) == {"depth": 7}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "part"),
+    [
+        ('outer = "between"', 'outer = "inside"', "which is also inner"),
+        ('outer = "between"', 'outer = "elsewhere"', "outer: unknown middleware"),
+        ('outer = "between"\n', "", "outer: found nothing"),
+        ('evidence = "records"', 'evidence = "words"', "allowed: records, counters"),
+        ('evidence = "records"', 'evidence = "counters"', "only bridges that leave records"),
+        ("depth = 5", 'depth = "deep"', "allowed: integer"),
+        ("listens = true", 'listens = true\ninner_cell = "rust"', "inner_cell"),
+        ("listens = true", "ears = true", "ears"),
+    ],
+)
+def test_an_invalid_manifest_is_refused_with_the_key(tmp_path, before, after, part):
+    assert before in MANIFEST
+    with pytest.raises(UsageError, match=part) as refusal:
+        catalog(tmp_path, MANIFEST.replace(before, after)).bridge("joined")
+    assert "bridge.toml" in str(refusal.value)
+
+
+def test_an_unknown_bridge_is_refused_with_the_known_ones(tmp_path):
+    with pytest.raises(UsageError, match="joined"):
+        catalog(tmp_path).bridge("joinde")
