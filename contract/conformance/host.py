@@ -14,12 +14,16 @@ STAT = Path("/proc/stat")
 
 
 def waiting_per_core(loadavg: Path = LOADAVG) -> float:
-    """Return the number of processes that run or wait for a CPU, per core; 0 if it is unknown."""
+    """Return the number of processes that run or wait for a CPU, per core; 0 if it is unknown.
+
+    It is the number now, or the mean of the last minute if that is larger.
+    """
     try:
-        runnable = int(loadavg.read_text().split()[3].partition("/")[0])
-    except (OSError, IndexError, ValueError):
+        mean, _, _, now, _ = loadavg.read_text().split()
+        waiting = max(float(mean), int(now.partition("/")[0]))
+    except (OSError, ValueError):
         return 0.0
-    return runnable / (os.cpu_count() or 1)
+    return waiting / (os.cpu_count() or 1)
 
 
 class Watch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
@@ -52,6 +53,14 @@ SKIPPED_SHARE_MAX = 0.02
 """Number of slots that a native timer may skip. With more, the run is saturated."""
 REFUSED = 2
 CLOSED_WINDOW_MAX_S = 600.0
+
+
+def busyness() -> float:
+    """Return the factor by which nodes read GO later on a busy machine: its load per core, or 1.
+
+    A node may have to wait while each other process of its core uses its slice.
+    """
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 class OneRun:
@@ -383,7 +392,7 @@ class OneRun:
     def _window(self) -> None:
         self._enter("window")
         record = self.record
-        lead_ns = GO_LEAD_NS + GO_LEAD_PER_NODE_NS * len(record.nodes)
+        lead_ns = round((GO_LEAD_NS + GO_LEAD_PER_NODE_NS * len(record.nodes)) * busyness())
         if self._treatment["pacing"] == "native":
             # A native timer ticks one period after its creation, which must precede slot 0.
             lead_ns += max(int(node.spec["period_ns"]) for node in record.nodes)

@@ -34,4 +34,6 @@ def test_waiting_processes_are_counted_per_core(tmp_path, monkeypatch):
     loadavg = tmp_path / "loadavg"
     loadavg.write_text("0.51 0.40 0.30 6/412 1234\n")
     assert waiting_per_core(loadavg) == 3.0
+    loadavg.write_text("8.50 0.40 0.30 6/412 1234\n")
+    assert waiting_per_core(loadavg) == 4.25
     assert waiting_per_core(tmp_path / "absent") == 0.0
