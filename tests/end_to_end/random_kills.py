@@ -197,24 +197,25 @@ def kill_once(kind: str, setting: Setting, folder: Path, rng: random.Random) -> 
         time.sleep(0.002)
     if target is None:
         return None
-    phase = _phase(folder)
+    phase = last_line(folder)
     after_s = time.monotonic() - began
     family |= {pid: born(pid) for pid in children(process.pid)}
     with contextlib.suppress(ProcessLookupError):
         os.kill(target, signal.SIGKILL)
     problems = [] if ended(process, family) else ["the controller hangs after the kill"]
-    problems += _resume(setting, folder, campaign, family)
-    problems += _ledger(campaign)
-    problems += _left(folder, family)
+    problems += resume(setting, folder, campaign, family)
+    problems += ledger(campaign)
+    problems += left(folder, family)
     return Seen(kind, after_s, phase, problems)
 
 
-def _phase(folder: Path) -> str:
+def last_line(folder: Path) -> str:
+    """Return the phase of a campaign, from its log."""
     lines = (folder / "log").read_text().splitlines()
     return lines[-1][:70] if lines else "before the first word"
 
 
-def _resume(setting: Setting, folder: Path, campaign: Path, family: Family) -> list[str]:
+def resume(setting: Setting, folder: Path, campaign: Path, family: Family) -> list[str]:
     """Resume the campaign, or restart it if it was killed before its plan was written."""
     planned = False
     if (campaign / "journal.sqlite").exists():
@@ -232,7 +233,7 @@ def _resume(setting: Setting, folder: Path, campaign: Path, family: Family) -> l
     return [] if process.returncode == 0 else [f"the resumed controller: {process.returncode}"]
 
 
-def _ledger(campaign: Path) -> list[str]:
+def ledger(campaign: Path) -> list[str]:
     """Check that each planned run has one valid attempt, which is the last and has its files."""
     problems = []
     with contextlib.closing(sqlite3.connect(campaign / "journal.sqlite")) as db:
@@ -246,8 +247,9 @@ def _ledger(campaign: Path) -> list[str]:
                 problems.append(f"{run}: an attempt is still open")
             if [row[1] for row in done].count("valid") != 1 or done[-1][1] != "valid":
                 problems.append(f"{run}: attempts are {rows}")
-            for _, _, name in done:
-                if not (campaign / "runs" / name / "messages.parquet").exists():
+            for _, verdict, name in done:
+                is_there = (campaign / "runs" / name / "messages.parquet").exists()
+                if not is_there and verdict != "failed":  # such an attempt keeps only its logs
                     problems.append(f"{run}: the files of {name} are not there")
     if len(runs) != 2:
         problems.append(f"{len(runs)} runs are planned, not 2")
@@ -255,10 +257,10 @@ def _ledger(campaign: Path) -> list[str]:
     return problems + ([f"half-written: {partial}"] if partial else [])
 
 
-def _left(folder: Path, family: Family) -> list[str]:
-    """Return the leftovers of these campaigns after a short wait."""
+def left(folder: Path, family: Family, wait_s: float = 5.0) -> list[str]:
+    """Return the leftovers of these campaigns after a wait, which ends when there are none."""
     tokens = tokens_below(folder)
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + wait_s
     while True:
         found = {
             "process": marked_processes(tokens),

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,33 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.conftest import Cli
-from wattwire.hosts.namespaces import Switch, programs, user_namespace
-from wattwire.hosts.tests.sshd import PRIVILEGE_SEPARATION, Sshd, find_sshd, prepare
+from tests.end_to_end.rigs.ssh_machines import Machines, machines_over_ssh
 from wattwire.model.errors import MissingError
 from wattwire.store import Campaign
 
 pytestmark = [pytest.mark.slow]
 
 HOSTS = ("robot", "edge", "cloud")
-PLACE = "mount -t tmpfs tmpfs /dev/shm && ip link set lo up && echo ready && exec cat"
-CLIENT = """
-Host {host}
-ProxyCommand {nsenter} --target {pid} --net --mount -- {sshd} -i -f {folder}/sshd_config
-HostKeyAlias edge
-User root
-IdentityFile {folder}/user_key
-IdentitiesOnly yes
-IdentityAgent none
-UserKnownHostsFile {folder}/known_hosts
-GlobalKnownHostsFile /dev/null
-"""
-RIG = """
-ssh_config = "sshd/ssh_config"
-[hosts]
-robot = {kind = "ssh", to = "robot", interface = "lan"}
-edge = {kind = "ssh", to = "edge", interface = "lan"}
-cloud = {kind = "ssh", to = "cloud", interface = "lan"}
-[networks.lan]
+PLACEMENT = """
 [placements.apart]
 sender = "robot"
 relay = "cloud"
@@ -55,44 +35,14 @@ STUDY = (
 
 
 @pytest.fixture
-def machines(tmp_path: Path) -> Iterator[Sshd]:
-    """Yield the keys and files of three namespaces, which ssh enters by a server in each."""
-    try:
-        sshd, tools = find_sshd(), programs()
-        if user_namespace():
-            raise MissingError("servers in namespaces need root")
-    except MissingError as error:
-        pytest.skip(str(error))
-    server = prepare(tmp_path / "sshd", port=0, alias="edge")
-    PRIVILEGE_SEPARATION.mkdir(mode=0o755, exist_ok=True)
+def machines(tmp_path: Path) -> Iterator[Machines]:
     with contextlib.ExitStack() as running:
-        switch = Switch()
-        running.callback(switch.close)
-        pids = {host: running.enter_context(place()) for host in HOSTS}
-        switch.join("lan", {pid: f"10.88.0.{n}/24" for n, pid in enumerate(pids.values(), 1)})
-        server.config.write_text(
-            "".join(
-                CLIENT.format(
-                    host=host, pid=pid, sshd=sshd, nsenter=tools["nsenter"], folder=server.folder
-                )
-                for host, pid in pids.items()
-            )
-        )
-        (tmp_path / "rig.toml").write_text(RIG)
-        yield server
-
-
-@contextlib.contextmanager
-def place() -> Iterator[int]:
-    """Yield the pid of a process in a namespace of its own."""
-    process = subprocess.Popen(
-        ["unshare", "--net", "--mount", "sh", "-c", PLACE],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    yield process.pid
-    process.communicate()
+        try:
+            started = running.enter_context(machines_over_ssh(tmp_path / "sshd", HOSTS))
+        except MissingError as error:
+            pytest.skip(str(error))
+        (tmp_path / "rig.toml").write_text(started.rig + PLACEMENT)
+        yield started
 
 
 def connection_to(host: str, config: Path) -> int:
@@ -107,7 +57,7 @@ def connection_to(host: str, config: Path) -> int:
 
 
 def test_a_campaign_runs_over_ssh_and_repeats_a_run_whose_connection_is_cut(
-    machines: Sshd, tmp_path: Path
+    machines: Machines, tmp_path: Path
 ) -> None:
     campaign, cut = tmp_path / "campaign", 0
     rig = ("--rig", str(tmp_path / "rig.toml"), "--campaign", str(campaign))
@@ -119,15 +69,14 @@ def test_a_campaign_runs_over_ssh_and_repeats_a_run_whose_connection_is_cut(
         windows = [e for e in events if e.get("phase") == "window"]
         if len(windows) == 2 and not cut:
             time.sleep(0.5)
-            cut = connection_to("edge", machines.config)
+            cut = connection_to("edge", machines.server.config)
             os.kill(cut, signal.SIGKILL)
     assert running.wait() == 0, running.stderr.read()
     running.stderr.close()
     running.stdout.close()
     lost = [e["text"] for e in events if e["kind"] == "note" and "tries again" in e["text"]]
     assert len(lost) == 1 and "host edge: agent: it ended" in lost[0]
-    assert machines.agents() == []
-    assert list(machines.attempts.iterdir()) == []
+    assert machines.left() == []
     stored = Campaign(campaign)
     try:
         states = sorted(attempt.state for attempt in stored.journal.attempts())

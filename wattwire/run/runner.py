@@ -610,15 +610,21 @@ class OneRun:
         record.leftovers = [item for item in leftovers if item not in hung]
 
     def _victims(self) -> dict[str, int | None]:
+        """Return the processes of this machine that a crash point may kill."""
         nodes, states = self.record.nodes, self.record.processes.states
-        last_state = states.get(nodes[-1].process if nodes else next(iter(states), ""))
-        by_role = {n.role: states[n.process].pid for n in nodes if n.process in states}
+        host_of = self.record.processes.host_of
+        local = {name: state for name, state in states.items() if host_of(name).here}
+        last_state = local.get(nodes[-1].process if nodes else next(iter(states), ""))
+        by_role = {n.role: local[n.process].pid for n in nodes if n.process in local}
+        far = [host.agent.command_pid for host in self._hosts.values() if not host.here]
         return {
             **{process: states[process].pid for process in self.record.services},
             **by_role,
-            "agent": self._agent.pid,
+            "agent": self._agent.pid if self._hosts[self.record.name].here else None,
             "guard": last_state.guard_pid if last_state else None,
             "node": last_state.pid if last_state else None,
+            "emulator": self._network.emulator_pid,
+            "ssh": far[-1] if far else None,
         }
 
 

@@ -1,0 +1,309 @@
+"""Kill one process of a short campaign on a rig at a random time, resume, and check for faults.
+
+`python -m tests.end_to_end.rigs.kills --kills 59 [--only KIND …] [--seed N]` repeats that for each
+kind and prints the observations, as random_kills does on one host. Controller, agent, node and
+emulator belong to a campaign on two namespaces with an emulated link, `ssh` and `sshd` to one on
+two hosts over ssh. Needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.end_to_end.random_kills import (
+    STUDY,
+    Family,
+    Seen,
+    Setting,
+    born,
+    children,
+    ended,
+    last_line,
+    ledger,
+    left,
+    resume,
+    words_of,
+)
+from tests.end_to_end.rigs.ssh_machines import Machines, machines_over_ssh
+from wattwire.model.verdict import Outcome
+from wattwire.run.crash import VARIABLE
+from wattwire.store import Campaign
+
+LINK_KINDS = ("controller", "agent", "node", "emulator")
+SSH_KINDS = ("ssh", "sshd")
+HOSTS = ("robot", "edge")
+PLACEMENT = """
+[placements.apart]
+sender = "robot"
+receiver = "edge"
+relay = "edge"
+service = "edge"
+"""
+LINK_RIG = """
+[hosts]
+robot = {kind = "netns"}
+edge = {kind = "netns"}
+[networks.NETWORK]
+link = "lossless-20ms"
+near = ["robot"]
+"""
+RIG_STUDY = STUDY.replace("through a broker", "between hosts").replace(
+    'middleware = "mqtt"', 'middleware = "udp"\nplacement = "apart"\nnetwork = "NETWORK"'
+)
+MESSAGES = 10
+"""Messages of a run: 50 per second for 0.2 s."""
+UNDISTURBED = ("done", "valid", Outcome.COMPLETED.value)
+"""State, verdict and outcome of an attempt in which nothing was killed."""
+NAMESPACES = ("net", "mnt", "uts", "time", "ipc")
+LEFT_S = 15.0
+"""Longest wait for the end of what a campaign started."""
+
+
+@dataclass
+class RigSetting(Setting):
+    """A setting whose campaigns run on a rig."""
+
+    machines: Machines | None = None
+    network: str = field(default_factory=lambda: f"k{os.urandom(4).hex()}")
+    """Name of the network and of its devices, which no other program uses."""
+
+    def prepare(self, folder: Path) -> None:
+        """Write the rig, and make all temporary files of the campaign appear in `folder`."""
+        rig = LINK_RIG if self.machines is None else self.machines.rig
+        rig = (rig + PLACEMENT).replace("NETWORK", self.network)
+        (folder / "rig.toml").write_text(rig)
+        (folder / "tmp").mkdir()
+        self.study = RIG_STUDY.replace("NETWORK", self.network)
+
+    def start(self, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        self.environment = {**self.environment, "TMPDIR": str(folder / "tmp")}
+        rig = () if "--resume" in arguments else ("--rig", str(folder / "rig.toml"))
+        return super().start(folder, *arguments, *rig)
+
+
+# -- victims and namespaces ----------------------------------------------------------------------
+
+
+def is_kind(kind: str, words: list[str]) -> bool:
+    """Return whether a descendant of the controller with these words is of a kind."""
+    name = Path(words[0].rstrip(":")).name if words and words[0] else ""
+    if kind == "agent":
+        return name == "wattwire-agent" and "serve" in words
+    if kind == "node":
+        return "--spec" in words and name != "wattwire-agent"
+    if kind == "emulator":
+        return name == "wattwire-link"
+    return name.split("-")[0] == kind
+
+
+def victims(kind: str, controller: int) -> list[int]:
+    """Return all processes of a kind in a campaign."""
+    if kind == "controller":
+        return [controller]
+    return [pid for pid in children(controller) if is_kind(kind, words_of(pid))]
+
+
+def namespaces_of(pid: int) -> set[str]:
+    """Return the namespaces of a process, such as `net:[4026531840]`."""
+    found = set()
+    for name in NAMESPACES:
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(f"/proc/{pid}/ns/{name}"))
+    return found
+
+
+def all_namespaces() -> dict[str, int]:
+    """Return a process of each namespace that has one."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    return {namespace: pid for pid in pids for namespace in namespaces_of(pid)}
+
+
+# -- one kill ------------------------------------------------------------------------------------
+
+
+def kill_once(
+    kind: str, setting: RigSetting, folder: Path, rng: random.Random, campaign_s: float
+) -> Seen | None:
+    """Run, kill and resume one campaign; return None if it ended before the kill."""
+    setting.prepare(folder)
+    study, campaign = folder / "study.toml", folder / "c"
+    study.write_text(setting.study)
+    before = set(all_namespaces())
+    process = setting.start(folder, "run", str(study), "--campaign", str(campaign))
+    wait_s = rng.uniform(0.0, campaign_s)
+    began = time.monotonic()
+    family: Family = {}
+    used: set[str] = set()
+    target = None
+    while process.poll() is None and target is None:
+        for pid in children(process.pid):
+            family[pid] = born(pid)
+            used |= namespaces_of(pid)
+        if time.monotonic() - began >= wait_s:
+            found = victims(kind, process.pid)
+            target = rng.choice(found) if found else None
+        time.sleep(0.002)
+    if target is None:
+        return None
+    phase, after_s = last_line(folder), time.monotonic() - began
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(target, signal.SIGKILL)
+    problems = [] if ended(process, family) else ["the controller hangs after the kill"]
+    problems += resume(setting, folder, campaign, family)
+    problems += ledger(campaign)
+    problems += _records(campaign)
+    problems += left(folder, family, LEFT_S)
+    problems += _left_on_hosts(setting, folder, used - before)
+    return Seen(kind, after_s, phase, problems)
+
+
+def crash_once(crash: str, setting: RigSetting, folder: Path) -> list[str]:
+    """Run a campaign with a crash point (wattwire.run.crash), resume it, and return the faults."""
+    setting.prepare(folder)
+    study, campaign = folder / "study.toml", folder / "c"
+    study.write_text(setting.study)
+    setting.environment = {**setting.environment, VARIABLE: crash}
+    before, family, used = set(all_namespaces()), {}, set()
+    process = setting.start(folder, "run", str(study), "--campaign", str(campaign))
+    while process.poll() is None:
+        for pid in children(process.pid):
+            family[pid] = born(pid)
+            used |= namespaces_of(pid)
+        time.sleep(0.01)
+    is_killed = crash.startswith("controller")
+    problems = []
+    if process.returncode != (-signal.SIGKILL if is_killed else 0):
+        problems.append(f"the controller: {process.returncode}")
+    with contextlib.closing(sqlite3.connect(campaign / "journal.sqlite")) as db:
+        tried = db.execute("SELECT state, verdict, outcome FROM attempt").fetchall()
+    if not is_killed and all(attempt == UNDISTURBED for attempt in tried):
+        problems.append("nothing was killed")
+    del setting.environment[VARIABLE]
+    problems += resume(setting, folder, campaign, family)
+    problems += ledger(campaign) + _records(campaign) + left(folder, family, LEFT_S)
+    return problems + _left_on_hosts(setting, folder, used - before)
+
+
+def _records(campaign: Path) -> list[str]:
+    """Check that each completed run has each of its messages once."""
+    stored, problems = Campaign(campaign), []
+    try:
+        for row in stored.rows():
+            whole = row["outcome"] == Outcome.COMPLETED.value and row["verdict"] == "valid"
+            sent = row.get("sent"), row.get("received_unique")
+            if whole and sent != (MESSAGES, MESSAGES):
+                problems.append(f"{row['run']}: {sent} messages sent and received")
+    finally:
+        stored.close()
+    return problems
+
+
+def _left_on_hosts(setting: RigSetting, folder: Path, used: set[str]) -> list[str]:
+    """Return what is left of the hosts: namespaces, devices, and files."""
+    deadline, own = time.monotonic() + LEFT_S, (setting.network,)
+    checks: dict[str, Callable[[], list[str]]] = {
+        "namespace": lambda: [
+            f"{namespace} of {words_of(pid)}"
+            for namespace, pid in all_namespaces().items()
+            if namespace in used
+        ],
+        "device": lambda: [name for name in os.listdir("/sys/class/net") if name in own],
+        "temporary file": lambda: [path.name for path in (folder / "tmp").iterdir()],
+        "far": lambda: [] if setting.machines is None else setting.machines.left(),
+    }
+    while True:
+        found = {name: check() for name, check in checks.items()}
+        problems = [f"left behind, {name}: {what}" for name, what in found.items() if what]
+        if not problems or time.monotonic() > deadline:
+            return problems
+        time.sleep(0.05)
+
+
+def length_s(setting: RigSetting, folder: Path) -> float:
+    """Return the duration of a campaign that nothing disturbs. It must leave nothing, too."""
+    setting.prepare(folder)
+    (folder / "study.toml").write_text(setting.study)
+    began = time.monotonic()
+    process = setting.start(
+        folder, "run", str(folder / "study.toml"), "--campaign", str(folder / "c")
+    )
+    family: Family = {}
+    assert ended(process, family) and process.returncode == 0, (folder / "log").read_text()
+    elapsed_s = time.monotonic() - began
+    problems = ledger(folder / "c") + _records(folder / "c") + left(folder, family, LEFT_S)
+    assert problems == []
+    return elapsed_s
+
+
+def kill_many(
+    kind: str, kills: int, setting: RigSetting, folder: Path, seed: int, campaign_s: float
+) -> Iterator[Seen]:
+    """Do `kills` kills of one kind, each in a new folder. Folders of failures are preserved."""
+    rng = random.Random(f"{seed}:{kind}")
+    done = 0
+    while done < kills:
+        with tempfile.TemporaryDirectory(prefix=f"kill-{kind}-", dir=folder) as name:
+            place = Path(name)
+            seen = kill_once(kind, setting, place, rng, campaign_s)
+            if seen is not None and seen.problems:
+                place.rename(folder / f"failed-{kind}-{done}")
+                place.mkdir()  # the context removes this folder
+        if seen is not None:
+            done += 1
+            yield seen
+
+
+@contextlib.contextmanager
+def setting_of(kind: str, folder: Path) -> Iterator[RigSetting]:
+    """Yield the setting in which processes of this kind are killed."""
+    if kind in LINK_KINDS:
+        yield RigSetting()
+        return
+    with machines_over_ssh(folder / "machines", HOSTS) as machines:
+        yield RigSetting(machines=machines, network=machines.network)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=59)
+    kinds = (*LINK_KINDS, *SSH_KINDS)
+    parser.add_argument("--only", action="append", choices=kinds)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="wattwire-rig-kills-"))
+    failed = 0
+    for kind in options.only or kinds:
+        bad, place = 0, folder / kind
+        place.mkdir()
+        with setting_of(kind, place) as setting:
+            (place / "first").mkdir()
+            campaign_s = length_s(setting, place / "first")
+            for seen in kill_many(kind, options.kills, setting, place, options.seed, campaign_s):
+                bad += bool(seen.problems)
+                words = seen.problems or "no fault"
+                print(f"{kind} after {seen.after_s:.2f} s, at “{seen.phase}”: {words}", flush=True)
+        failed += bad
+        print(f"{kind}: {options.kills} kills, {bad} failed", flush=True)
+    if failed:
+        print(f"kept: {folder}")
+        return 1
+    shutil.rmtree(folder)
+    print("nothing lost, nothing twice, nothing left")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Test that a campaign on a rig survives the end of any of its processes, and leaves nothing.
+
+The module kills executes more kills than these tests, at random times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.rigs.kills import (
+    LINK_KINDS,
+    SSH_KINDS,
+    RigSetting,
+    crash_once,
+    kill_many,
+    length_s,
+    setting_of,
+)
+from wattwire.hosts import namespaces
+from wattwire.model.errors import MissingError
+from wattwire.rig.emulator import find_emulator
+
+pytestmark = [pytest.mark.quiet, pytest.mark.slow]
+
+POINTS = ("ready", "window", "drain")
+LATE_POINTS = ("convert", "commit")
+"""Crash points after the end of the nodes."""
+ONE_PER_KIND = ("controller@window", "agent@drain", "node@window", "emulator@window", "ssh@drain")
+ALL = (
+    *(f"{kind}@{point}" for kind in ("node", "emulator", "ssh") for point in POINTS),
+    *(f"{kind}@{point}" for kind in ("controller", "agent") for point in (*POINTS, *LATE_POINTS)),
+)
+KILLS = 3
+
+
+@pytest.fixture
+def setting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RigSetting]:
+    """Yield the rig on which processes of the kind `request.param` are killed."""
+    with contextlib.ExitStack() as running:
+        try:
+            find_emulator()
+            namespaces.user_namespace()
+            namespaces.require_tap_devices()
+            ready = running.enter_context(setting_of(request.param, tmp_path))
+        except MissingError as error:
+            pytest.skip(str(error))
+        yield ready
+
+
+def crashes(chosen: tuple[str, ...]) -> list[object]:
+    return [pytest.param(crash.split("@")[0], crash, id=crash) for crash in chosen]
+
+
+@pytest.mark.parametrize(("setting", "crash"), crashes(ONE_PER_KIND), indirect=["setting"])
+def test_a_crash_costs_at_most_one_attempt(setting: RigSetting, crash: str, tmp_path: Path) -> None:
+    assert crash_once(crash, setting, tmp_path) == []
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(
+    ("setting", "crash"),
+    crashes(tuple(crash for crash in ALL if crash not in ONE_PER_KIND)),
+    indirect=["setting"],
+)
+def test_a_crash_at_any_point_costs_at_most_one_attempt(
+    setting: RigSetting, crash: str, tmp_path: Path
+) -> None:
+    assert crash_once(crash, setting, tmp_path) == []
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(
+    ("setting", "kind"),
+    [pytest.param(kind, kind, id=kind) for kind in (*LINK_KINDS, *SSH_KINDS)],
+    indirect=["setting"],
+)
+def test_a_kill_at_a_random_time_costs_at_most_one_attempt(
+    setting: RigSetting, kind: str, tmp_path: Path
+) -> None:
+    (tmp_path / "first").mkdir()
+    campaign_s = length_s(setting, tmp_path / "first")
+    for seen in kill_many(kind, KILLS, setting, tmp_path, 7, campaign_s):
+        assert seen.problems == [], (seen.phase, seen.after_s)
