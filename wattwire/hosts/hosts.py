@@ -44,6 +44,10 @@ class LiveNetwork:
     def emulator_pid(self) -> int | None:
         return None if self.emulator is None else self.emulator.pid
 
+    def emulator_cpu_ns(self) -> int | None:
+        """Return the CPU time of the emulator; None without one, or if it has ended."""
+        return None if self.emulator is None else self.emulator.cpu_ns()
+
     @property
     def scheduler(self) -> str:
         """Return the scheduler of the link emulator, such as "SCHED_FIFO"; "" without emulator."""

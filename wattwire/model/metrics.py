@@ -562,6 +562,25 @@ _REGISTRY: tuple[Metric, ...] = (
         of=COUNTER,
     ),
     Metric(
+        "link_late_p99_ms",
+        "ms",
+        "measured",
+        "99th percentile of the link emulator's lateness in the window, minus stalls",
+        title="lateness of the link emulator",
+        lists=(
+            (EVIDENCE, 50),
+            (HARNESS, 60),
+        ),
+    ),
+    Metric(
+        "emulator_cpu_share",
+        "cores",
+        "measured",
+        "cores that the link emulator used in the window",
+        title="CPU of the link emulator",
+        lists=((HARNESS, 15),),
+    ),
+    Metric(
         "harness_cpu_share",
         "cores",
         "measured",

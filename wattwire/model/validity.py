@@ -34,12 +34,15 @@ class ValidityLimits:
     missed_ticks_max: float = 0.10
     stall_max_ms: float = 10.0
     """Longest permitted stall of the machine in the window."""
+    link_late_max_ms: float = 2.0
+    """Largest permitted lateness of the link emulator (99th percentile, minus stalls)."""
     clock_step_max_ms: float = 10.0
     """Largest permitted step of the wall clock during a run."""
 
 
 OTHER_LOAD, STEAL, MISSED_TICKS = "other_load_share", "steal_share", "missed_ticks_share"
 """Conditions that are shares. Other conditions have the unit of their limit."""
+LINK_LATE = "link_late_p99_ms"
 _SHARES = (
     (STEAL, "steal_max", "steal", "the host stole {:.1f} % of the CPU time"),
     (OTHER_LOAD, "other_load_max", "other_load", "other processes demanded {:.1f} % of the cores"),
@@ -54,6 +57,13 @@ _AMOUNTS = (
         "°C",
     ),
     ("stall_ms_max", "stall_max_ms", "stall", "the machine stalled for {:.0f} ms", "ms"),
+    (
+        LINK_LATE,
+        "link_late_max_ms",
+        "link_late",
+        "the link emulator was {:.1f} ms late (99th percentile, minus stalls)",
+        "ms",
+    ),
     (
         "clock_step_ms",
         "clock_step_max_ms",

@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ from wattwire.rig.programs import find_program
 NS_PER_S = 1e9
 NS_PER_MS = 1e6
 END_TIMEOUT_S = 30.0
+CPU_CLOCK = 2
+"""CPUCLOCK_SCHED of Linux: the CPU time of a process, as the scheduler counts it. The clock's
+number contains the inverted pid in the bits above, as clock_getcpuclockid(3) returns it."""
 PREFIX_BITS = 24
 MTU_BYTES = 1500
 
@@ -132,6 +136,12 @@ class Emulator:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def cpu_ns(self) -> int | None:
+        """Return the CPU time of all its threads; None if it has ended."""
+        with contextlib.suppress(OSError):
+            return time.clock_gettime_ns((~self.pid << 3) | CPU_CLOCK)
+        return None
 
     def start(self, start_ns: int) -> None:
         """Begin the window at a time of CLOCK_MONOTONIC, to which changes refer."""

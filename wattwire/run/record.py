@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from wattwire.model.deployment import HOST, Deployment
@@ -47,6 +48,23 @@ class HostRecord:
 
 
 @dataclass(kw_only=True)
+class RunNetwork:
+    """The network between the hosts of a run."""
+
+    name: str
+    ports: tuple[str, ...]
+    """All hosts of the network, in the order of the emulator's ports."""
+    devices: Mapping[str, str]
+    """Host → its device in the network."""
+    isolated: frozenset[str]
+    """Hosts whose devices carry only what the run sends: those in namespaces."""
+    log: Path | None = None
+    """The emulator's log of all frames; None without an emulator."""
+    emulator_cpu_ns: int | None = None
+    """CPU time of the emulator in the window; None without an emulator."""
+
+
+@dataclass(kw_only=True)
 class RunRecord(HostRecord):
     """Record of one attempt. Later stages use only this record and the attempt's files.
 
@@ -61,6 +79,8 @@ class RunRecord(HostRecord):
     """Records of the other hosts."""
     clock_relations: dict[str, ClockRelation] = field(default_factory=dict)
     """Host → relation of its clock to the controller's; empty without a rig."""
+    network: RunNetwork | None = None
+    """The network that joins the hosts; None for a run on one host."""
     link_scheduler: str = ""
     """Scheduler of the link emulator, such as "SCHED_FIFO"; "" without emulator."""
     receivers_stop_ns: int = 0

@@ -18,6 +18,7 @@ from wattwire.hosts.clocks import relate_again
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.hosts import LiveNetwork
 from wattwire.model.deployment import Deployment, service_of
+from wattwire.model.rig import NETNS
 from wattwire.model.setting_purposes import TLS
 from wattwire.model.study import TRACED, Study
 from wattwire.model.treatment import Level
@@ -38,7 +39,7 @@ from wattwire.run.processes import (
     discard_on,
 )
 from wattwire.run.progress import Progress
-from wattwire.run.record import HostRecord, RunRecord
+from wattwire.run.record import HostRecord, RunNetwork, RunRecord
 from wattwire.run.results import syscalls
 from wattwire.run.services import AFTER, BEFORE, read_counters, start_service
 from wattwire.run.shared_connections import SharedConnections
@@ -112,6 +113,7 @@ class OneRun:
             processes=RunProcesses(self._hosts, deployment, token, folder),
             clock_relations={name: h.relation for name, h in self._hosts.items() if h.relation},
             link_scheduler=network.scheduler,
+            network=self._run_network(),
         )
         if planned.control == TRACED:
             self.record.tracing = syscalls.choose(self._agent.hello)
@@ -126,6 +128,18 @@ class OneRun:
             offset_ns=host.offset_ns,
             band_ns=host.band_ns,
             machine=same_boot[0],
+        )
+
+    def _run_network(self) -> RunNetwork | None:
+        network = self._network
+        if len(self._hosts) < 2:
+            return None
+        return RunNetwork(
+            name=network.name,
+            ports=tuple(network.addresses),
+            devices=network.interfaces,
+            isolated=frozenset(n for n, h in self._hosts.items() if h.spec.kind == NETNS),
+            log=network.log,
         )
 
     def execute(self) -> RunRecord:
@@ -419,11 +433,15 @@ class OneRun:
         self._mark("window_begin", in_window=True)
         for host in record.hosts.values():
             host.window = {"start_ns": start_ns + host.offset_ns, "end_ns": 0}
+        emulator_begin_ns = self._network.emulator_cpu_ns()
         crash_point("window", self._victims())
         senders = [n.process for n in record.nodes if n.sends]
         unfinished = self._await_senders(start_ns, senders)
         self._shared.end(record.hosts)
         ends_ns = self._mark("window_end")
+        emulator_end_ns = self._network.emulator_cpu_ns()
+        if record.network and emulator_begin_ns is not None and emulator_end_ns is not None:
+            record.network.emulator_cpu_ns = emulator_end_ns - emulator_begin_ns
         for name, host in record.hosts.items():
             host.window["end_ns"] = ends_ns[name]
         exited = [p for p in unfinished if record.processes.states[p].exit is not None]
@@ -618,7 +636,7 @@ class OneRun:
         by_role = {n.role: local[n.process].pid for n in nodes if n.process in local}
         far = [host.agent.command_pid for host in self._hosts.values() if not host.here]
         return {
-            **{process: states[process].pid for process in self.record.services},
+            **{name: local[name].pid for name in self.record.services if name in local},
             **by_role,
             "agent": self._agent.pid if self._hosts[self.record.name].here else None,
             "guard": last_state.guard_pid if last_state else None,

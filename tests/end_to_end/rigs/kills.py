@@ -60,8 +60,10 @@ edge = {kind = "netns"}
 link = "lossless-20ms"
 near = ["robot"]
 """
-RIG_STUDY = STUDY.replace("through a broker", "between hosts").replace(
-    'middleware = "mqtt"', 'middleware = "udp"\nplacement = "apart"\nnetwork = "NETWORK"'
+RIG_STUDY = (
+    (STUDY + "link_late_max_ms = 60000.0\n")
+    .replace("through a broker", "between hosts")
+    .replace('middleware = "mqtt"', 'middleware = "udp"\nplacement = "apart"\nnetwork = "NETWORK"')
 )
 MESSAGES = 10
 """Messages of a run: 50 per second for 0.2 s."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from wattwire.model.deployment import service_of
@@ -94,6 +95,19 @@ class Readings:
         at_begin = float(np.interp(begin_ns, times, values))
         at_end = float(np.interp(end_ns, times, values))
         return at_end - at_begin
+
+    def stalled_ns(self, begins_ns: npt.NDArray[Any], ends_ns: npt.NDArray[Any]) -> Any:
+        """Return how long the machine stalled in intervals, at most, by stalls of 1 ms and more.
+
+        The time of a stall is known only between two readings, so each interval counts from the
+        last reading before it to the first after it. Without readings, all values are 0.
+        """
+        times, stalled = self._series("stalled_time", "machine", "machine", "measured")
+        if not len(times):
+            return np.zeros(len(begins_ns))
+        first = np.maximum(np.searchsorted(times, begins_ns, side="right") - 1, 0)
+        last = np.minimum(np.searchsorted(times, ends_ns), len(times) - 1)
+        return stalled[last] - stalled[first]
 
     def mean(
         self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int

@@ -21,7 +21,7 @@ from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import number, plural
 from wattwire.run.node_specs import MILLISECOND_NS, SECOND_NS, warm_up_calls
 from wattwire.run.record import HostRecord, RunRecord
-from wattwire.run.results import delivery, evidence, node_checks, resources, syscalls
+from wattwire.run.results import carrying, delivery, evidence, node_checks, resources, syscalls
 from wattwire.run.results.convert import (
     MESSAGE_SCHEMA,
     QUANTITY_SCHEMA,
@@ -67,7 +67,11 @@ class Collected:
         states = record.processes.states
         done = [s.lines["DONE"] for s in states.values() if "DONE" in s.lines]
         reasons, figures = evidence.judge(record, self.readings, study.validity, done)
-        self.reasons: list[Reason] = [*file_reasons, *reasons]
+        on_wire, wire_figures = carrying.judge(
+            record, self.readings, self._messages_path, study.validity
+        )
+        figures |= wire_figures
+        self.reasons: list[Reason] = [*file_reasons, *reasons, *on_wire]
         self.calls = self._system_calls()
         self.row = {**self._responses(models), **figures}
         self._judge_saturation()

@@ -17,6 +17,7 @@ WITHIN = {
     "stall_ms_max": 2.0,
     "clock_step_ms": -3.0,
     "missed_ticks_share": 0.05,
+    "link_late_p99_ms": 0.3,
 }
 
 
@@ -41,6 +42,7 @@ def test_what_the_machine_does_not_show_gives_no_reason():
         ),
         ("stall_ms_max", 59.0, "stall", "stalled for 59 ms; allowed: at most 10 ms"),
         ("missed_ticks_share", 0.3, "missed_ticks", "missed 30.0 % of its ticks"),
+        ("link_late_p99_ms", 9.0, "link_late", "was 9.0 ms late"),
         ("clock_step_ms", -500.0, "clock_step", "adjusted by -500 ms; allowed: at most 10 ms"),
     ],
 )

@@ -1,0 +1,113 @@
+"""Test the evidence that the network of a run carried its messages, and that its link was on time.
+
+tests/end_to_end/rigs tests it with the devices and the emulator of real runs.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattwire.model.deployment import Deployment, Node, Process
+from wattwire.rig.emulator_log import RECORD, Fate
+from wattwire.run.record import RunNetwork
+from wattwire.run.results.carrying import (
+    Carried,
+    carrying_reasons,
+    delivered_to_hosts,
+    late_ms,
+    link_bytes,
+)
+from wattwire.run.results.resources import Readings
+
+MS = 1_000_000
+NETWORK = RunNetwork(
+    name="lan", ports=("a", "b"), devices={"a": "lan", "b": "eth0"}, isolated=frozenset({"a"})
+)
+
+
+def found(host: str, carried: Carried) -> list[tuple[str, str]]:
+    return [(reason.code, reason.detail) for reason in carrying_reasons(host, NETWORK, carried)]
+
+
+def test_a_network_that_carried_at_least_the_payload_gives_no_reason():
+    assert found("a", Carried(1000, 1000.0, 1000, {})) == []
+    assert found("a", Carried(1000, None, None, {"other": 999.0})) == []
+
+
+def test_the_link_or_the_device_with_fewer_bytes_than_the_payload_is_named():
+    ((code, text),) = found("b", Carried(1000, 2000.0, 999, {}))
+    assert code == "not_carried" and "the link of network lan carried 999 bytes to host b" in text
+    ((code, text),) = found("b", Carried(1000, 900.0, None, {"wwan0": 1400.0, "eth1": 10.0}))
+    assert code == "not_carried" and text.endswith("another way carried them: wwan0 (1400 bytes)")
+    assert "device eth0 carried 900 bytes" in text
+
+
+def test_a_second_copy_by_another_device_excludes_a_run_only_between_namespaces():
+    """Other devices of real machines carry other programs' bytes, which exclude no run."""
+    carried = Carried(1000, 2000.0, None, {"other": 1400.0})
+    ((code, text),) = found("a", carried)
+    assert code == "other_interface" and "other (1400 bytes)" in text
+    assert found("b", carried) == []
+
+
+def test_bytes_from_other_hosts_count_once_per_host(tmp_path):
+    """Two receivers on a host may share a frame; senders on the same host need no network."""
+    places = {0: "a", 1: "b", 2: "b", 3: "a"}
+    nodes = tuple(
+        Node(n, f"p{n}", "publisher" if n == 0 else "subscriber", n, 0, "c") for n in places
+    )
+    processes = tuple(Process(f"p{n}", "node", host) for n, host in places.items())
+    deployment = Deployment(processes, nodes, hosts=("a", "b"))
+    rows = [
+        (0, 0, "message", 64, 0), (1, 0, "message", 64, 0), (1, 0, "message", 64, 0),
+        (2, 0, "message", 64, 0), (2, 0, "message", 64, 8), (3, 0, "message", 64, 0),
+    ]  # fmt: skip
+    path = tmp_path / "messages.parquet"
+    columns = ["node", "sender", "kind", "bytes", "flags"]
+    pl.DataFrame(rows, schema=columns, orient="row").write_parquet(path)
+    assert delivered_to_hosts(SimpleNamespace(deployment=deployment), path) == {"b": 128}
+
+
+def frames(*rows: tuple[int, int, int, int]) -> np.ndarray:
+    """Return a log of frames: time planned, time out (ms), target and fate."""
+    records = np.zeros(len(rows), RECORD)
+    table = np.array(rows)
+    for column, name in enumerate(("planned_ns", "out_ns", "target", "fate")):
+        records[name] = table[:, column] * (MS if name.endswith("_ns") else 1)
+    records["size_bytes"] = 100
+    return records
+
+
+def test_only_frames_that_the_emulator_delivered_to_a_host_count_for_it():
+    records = frames((1, 1, 0, Fate.DELIVERED), (1, 1, 1, Fate.DELIVERED), (1, 0, 1, 2))
+    assert link_bytes(records, 1) == 100
+
+
+def stalled(*readings: tuple[int, int]) -> Readings:
+    """Return readings of the machine's stalled time: time and sum (ms)."""
+    return Readings(
+        pl.DataFrame(
+            [
+                {"meter": "m", "quantity": "stalled_time", "scope": "machine",
+                 "subject": "machine", "kind": "measured", "t_ns": t * MS, "value": float(v * MS)}
+                for t, v in readings
+            ]
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("planned", "out", "expected"),
+    [(100, 103, 3.0), (250, 253, 0.0), (295, 340, 25.0), (50, 90, None)],
+)
+def test_lateness_is_that_of_the_window_without_stalls_of_the_machine(planned, out, expected):
+    """The machine stalled for 20 ms in the interval from 200 to 300 ms, on a clock 1 s ahead."""
+    record = SimpleNamespace(
+        machine="a", hosts={"a": SimpleNamespace(name="a", offset_ns=1000 * MS)}
+    )
+    record.hosts["a"].window = {"start_ns": 1100 * MS, "end_ns": 1400 * MS}
+    readings = {"a": stalled((1000, 0), (1200, 0), (1300, 20), (1400, 20))}
+    late = late_ms(frames((planned, out, 0, Fate.DELIVERED)), record, readings)
+    assert late == expected
