@@ -205,9 +205,10 @@ def _records(campaign: Path) -> list[str]:
     try:
         for row in stored.rows():
             whole = row["outcome"] == Outcome.COMPLETED.value and row["verdict"] == "valid"
-            sent = row.get("sent"), row.get("received_unique")
-            if whole and sent != (MESSAGES, MESSAGES):
-                problems.append(f"{row['run']}: {sent} messages sent and received")
+            # UDP may lose messages, but no record of them.
+            counts = [row.get(name) for name in ("sent", "received_unique", "lost")]
+            if whole and (counts[0] != MESSAGES or counts[1] + counts[2] != MESSAGES):
+                problems.append(f"{row['run']}: {counts} messages sent, received and lost")
     finally:
         stored.close()
     return problems
