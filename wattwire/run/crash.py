@@ -1,9 +1,9 @@
 """Define crash points. Tests use them to check that a campaign survives SIGKILL.
 
-If `WATTWIRE_CRASH=VICTIM@POINT` is set, VICTIM (controller, agent, guard, node, a role, emulator or
-ssh) is killed when this process first reaches POINT (ready, window, drain, convert or commit). A
-role means the last node with this role, and ssh the connection to the last host over ssh. If the
-variable is not set, each phase costs one dictionary look-up.
+If `WATTWIRE_CRASH=VICTIM@POINT` is set, VICTIM (controller, agent, guard, node, a role, the name of
+a process, emulator or ssh) is killed when this process first reaches POINT (ready, window, drain,
+convert or commit). A role means the last node with this role, and ssh the connection to the last
+host over ssh. If the variable is not set, each phase costs one dictionary look-up.
 """
 
 from __future__ import annotations

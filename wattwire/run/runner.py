@@ -633,11 +633,13 @@ class OneRun:
         host_of = self.record.processes.host_of
         local = {name: state for name, state in states.items() if host_of(name).here}
         last_state = local.get(nodes[-1].process if nodes else next(iter(states), ""))
-        by_role = {n.role: local[n.process].pid for n in nodes if n.process in local}
+        started = [n for n in nodes if n.process in local]
+        by_role = {n.role: local[n.process].pid for n in started}
         far = [host.agent.command_pid for host in self._hosts.values() if not host.here]
         return {
             **{name: local[name].pid for name in self.record.services if name in local},
             **by_role,
+            **{n.process: local[n.process].pid for n in started},
             "agent": self._agent.pid if self._hosts[self.record.name].here else None,
             "guard": last_state.guard_pid if last_state else None,
             "node": last_state.pid if last_state else None,

@@ -25,17 +25,18 @@ from wattwire.model.errors import (
     MissingError,
     UsageError,
     nearest,
+    unknown,
 )
 from wattwire.rig import AgentClient, Builder
 
-LINKS = "links"
-"""First argument of `check` that selects links instead of cells."""
+LINKS, BRIDGES = "links", "bridges"
+"""First arguments of `check` that select links or bridges instead of cells."""
 
 
 def add_to(verbs: Any) -> None:
     """Register the commands and their options."""
     verb = add_verb(verbs, "list")
-    verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters", "links"])
+    verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters", "links", "bridges"])
     verb.add_argument(
         "names", nargs="*", metavar="NAME",
         help="list only these: a name, its beginning or a pattern, such as '*/LANGUAGE'",
@@ -52,7 +53,8 @@ def add_to(verbs: Any) -> None:
         nargs="*",
         metavar="CELL",
         help="a name, a path or 'MIDDLEWARE/*' (default: all cells); or 'links' and the names of "
-        "links (default: all links), to check the link emulator",
+        "links (default: all links), to check the link emulator; or 'bridges' and the names of "
+        "bridges",
     )
     verb.add_argument(
         "--clause",
@@ -96,13 +98,14 @@ def add_to(verbs: Any) -> None:
 
 
 def list_things(options: argparse.Namespace) -> int:
-    """Print the studies, cells, meters and links of the catalogue."""
+    """Print the studies, cells, meters, links and bridges of the catalogue."""
     catalog = Catalog()
     kinds: dict[str, tuple[Iterable[str], Callable[[str], str]]] = {
         "studies": (catalog.studies, lambda n: _field(catalog.studies[n] / "study.toml", "title")),
         "cells": (catalog.cells, lambda n: ", ".join(catalog.cell(n).document["patterns"])),
         "meters": (catalog.meters, lambda n: _field(catalog.meters[n] / "meter.toml", "summary")),
         "links": (catalog.links, lambda n: load_link(catalog.links[n]).summary),
+        "bridges": (catalog.bridges, lambda n: _field(catalog.bridges[n], "summary")),
     }
     for kind, (names, text_of) in kinds.items():
         if options.what not in (None, kind):
@@ -170,12 +173,15 @@ def _print_wrapped(text: str, indent: str = "") -> None:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Run the conformance suite on cells, or check links. Each failure names the violated clause.
+    """Run the conformance suite on cells, or check links or bridges. Failures name their clause.
 
     Raises UsageError for contradictory options.
     """
     if options.cells[:1] == [LINKS]:
         return _check_links(options)
+    catalog = Catalog()
+    if options.cells[:1] == [BRIDGES] or set(options.cells) & {*catalog.bridges}:
+        return _check_bridges(options, catalog)
     if options.wire:
         raise UsageError("check: --wire is for links, as in: wattwire check links --wire")
     from wattwire.cli.conformance import check_cells, measure_costs  # noqa: PLC0415 - the suite
@@ -190,6 +196,19 @@ def check(options: argparse.Namespace) -> int:
     rig = Path(options.rig) if options.rig else None
     failures = check_cells(options.cells, options.clause, Pairs(options.pairs or "all"), rig)
     return EXIT_BAD_RESULT if failures else EXIT_OK
+
+
+def _check_bridges(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Check bridges between two namespaces. Raises UsageError for options of cells and links."""
+    from wattwire.cli.bridge_check import check_bridges  # noqa: PLC0415 - imports polars
+
+    if options.clause or options.pairs or options.cost or options.wire:
+        raise UsageError("check bridges: leave out --clause, --pairs, --cost and --wire")
+    names = [name for name in options.cells if name != BRIDGES]
+    for name in names:
+        if name not in catalog.bridges:
+            raise unknown("check", "bridge", name, catalog.bridges)
+    return EXIT_BAD_RESULT if check_bridges(names or sorted(catalog.bridges), catalog) else EXIT_OK
 
 
 def _check_links(options: argparse.Namespace) -> int:
