@@ -15,6 +15,7 @@ from wattwire.catalog import Bridge
 from wattwire.catalog.services import setting_words
 from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.hosts.clocks import relate_again
+from wattwire.hosts.fragments import await_empty_queues
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.hosts import LiveNetwork
 from wattwire.model.deployment import Deployment, service_of
@@ -187,6 +188,7 @@ class OneRun:
 
     def _execute(self) -> RunRecord:
         record = self.record
+        self._await_empty_queues()
         self._start_sampling()
         try:
             self._start()
@@ -212,6 +214,12 @@ class OneRun:
         return record
 
     # -- phases ------------------------------------------------------------------------------
+
+    def _await_empty_queues(self) -> None:
+        """Wait for the reassembly queues, so that losses of the previous run do not continue."""
+        if len(self._hosts) > 1:
+            self._enter("reassembly")
+            await_empty_queues(self._hosts.values())
 
     def _start(self) -> None:
         """Take the baselines, and start the services and the nodes between them."""
