@@ -47,6 +47,11 @@ _SET_UP = """
 {hostname} "$1"
 {mount} -t tmpfs -o mode=1777 tmpfs /dev/shm
 {mount} --bind "$2" /etc/hosts
+if [ -e /etc/machine-id ]; then
+    tr -d - < /proc/sys/kernel/random/uuid > /dev/shm/machine-id
+    {mount} --bind /dev/shm/machine-id /etc/machine-id
+    rm /dev/shm/machine-id
+fi
 for switch in /proc/sys/net/ipv6/conf/*/disable_ipv6; do
     if [ -e "$switch" ]; then echo 1 > "$switch"; fi
 done
@@ -55,7 +60,10 @@ done
 shift 2
 exec "$@"
 """
-"""The host's name, its own shared memory, no IPv6, and multicast on the loopback device.
+"""The host's name, its own shared memory and machine id, no IPv6, and multicast on `lo`.
+
+Some libraries treat hosts with the same machine id as one host. Fast DDS then ignores the addresses
+of all interfaces that its own allowlist does not contain.
 
 IPv6 would add frames of the kernel to every network: router solicitations and reports of groups.
 """

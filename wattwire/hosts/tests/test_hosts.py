@@ -127,6 +127,16 @@ def test_hosts_have_a_name_shared_memory_and_a_loopback_interface_of_their_own(h
         assert text == "", "IPv6 is off"
 
 
+def test_every_host_has_a_machine_id_of_its_own(hosts):
+    file = Path("/etc/machine-id")
+    if not file.exists():
+        pytest.skip(f"this machine has no {file}")
+    ids = [python(host, f"print(open('{file}').read())") for host in hosts.by_name.values()]
+    ids.append(file.read_text().strip())
+    assert len({*ids}) == len(ids)
+    assert all(len(bytes.fromhex(text)) == 16 for text in ids[:-1])
+
+
 def test_multicast_works_on_the_loopback_interface_of_a_host(hosts):
     medians = round_trips_ms(hosts.first, hosts.first, "127.0.0.1", "127.0.0.1")
     assert set(medians) == {"udp", "tcp", "multicast"}
