@@ -85,6 +85,7 @@ if __name__ == "__main__":
             "discovery": str,
             "late_feedback": str,
             "executor": str,
+            "array": str,
             "bridge_end": str,
         },
         capabilities=("encoding.bytes", "encoding.text", "loop.open", "literal"),

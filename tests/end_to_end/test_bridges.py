@@ -1,0 +1,135 @@
+"""Test bridges between two hosts of this machine: real ROS 2, Zenoh, MQTT and broker."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from wattwire.catalog import Catalog, home
+from wattwire.catalog.rigs import load_rig
+from wattwire.hosts.hosts import Hosts
+from wattwire.model.errors import MissingError
+
+pytestmark = pytest.mark.slow
+
+BRIDGES = sorted(Catalog([home()]).bridges)
+RIG = """
+[hosts]
+near = { kind = "netns" }
+far = { kind = "netns" }
+[networks.wire]
+[placements.trip]
+sender = "near"
+relay = "far"
+receiver = "near"
+service = "far"
+"""
+STUDY = """
+title = "Bridges"
+[factors]
+bridge = ["BRIDGE"]
+[fixed]
+cell = "ros2/python"
+pattern = "pipeline"
+placement = "trip"
+rate_hz = 50
+[plan]
+blocks = 1
+controls = false
+duration_s = 1.0
+baseline_s = 0.05
+quiet_ms = 200
+linger_ms = 1000
+retries = 0
+quiet_wait_s = 0.0
+[validity]
+other_load_max = 10.0
+steal_max = 10.0
+missed_ticks_max = 1.1
+stall_max_ms = 60000.0
+"""
+HOPS = 6
+
+
+@pytest.fixture
+def measured(cli, tmp_path):
+    """Return a function that measures a round trip over a bridge.
+
+    It returns the result, the row and the run's folder.
+    """
+    rig, study, campaign = tmp_path / "rig.toml", tmp_path / "study.toml", tmp_path / "campaign"
+    rig.write_text(RIG)
+    try:
+        Hosts(load_rig(rig, Catalog([home()])), tmp_path / "state").close()
+    except MissingError as reason:
+        pytest.skip(str(reason))
+
+    def run(bridge: str, **environment: str):
+        study.write_text(STUDY.replace("BRIDGE", bridge))
+        options = ("--rig", rig, "--look", "--plain", "--no-report", "--campaign", campaign)
+        result = cli("run", study, *options, **environment)
+        if "skipped" in result.err and "ROS 2 is neither sourced" in result.err:
+            pytest.skip("this machine has no ROS 2")
+        (row,) = pl.read_parquet(campaign / "summary.parquet").to_dicts()
+        return result, row, campaign / "runs" / f"{row['run']}-{row['attempt']}"
+
+    return run
+
+
+def assert_adds_up(row: dict) -> None:
+    lost = [row[f"lost.hop.{hop}"] for hop in range(1, HOPS + 1)]
+    undelivered = [row.get(f"undelivered.hop.{hop}") for hop in range(1, HOPS + 1)]
+    known = [value for value in (*lost, *undelivered) if value is not None]
+    assert row["sent"] == row["received_unique"] + sum(known), row
+
+
+def assert_hops_add_up(folder: Path) -> None:
+    """Assert that hops and own times add up to the latency of each message, to the ns."""
+    records = pl.read_parquet(folder / "messages.parquet").sort("counter", "hop")
+    assert records.height > 0
+    for _, passages in records.group_by("counter"):
+        if passages.height < HOPS + 1:
+            continue
+        path = passages.sort("hop").to_dicts()
+        assert [record["hop"] for record in path] == list(range(HOPS + 1))
+        arrived = [record["intended_ns"] for record in path[1:-1]] + [path[-1]["end_ns"]]
+        departed = [record["begin_ns"] for record in path[:-1]]
+        hops_ns = [b - a for a, b in zip(departed, arrived, strict=True)]
+        own_ns = [b - a for a, b in zip(arrived[:-1], departed[1:], strict=True)]
+        assert min(*hops_ns, *own_ns) >= 0
+        assert sum(hops_ns) + sum(own_ns) == path[-1]["end_ns"] - path[0]["begin_ns"]
+
+
+@pytest.mark.parametrize("bridge", BRIDGES)
+def test_a_round_trip_passes_two_bridges_and_every_loss_has_a_hop(measured, bridge, nothing_left):
+    result, row, folder = measured(bridge)
+    assert result.code == 0, result.out + result.err
+    assert row["received_unique"] > 0
+    assert_adds_up(row)
+    assert_hops_add_up(folder)
+    for hop in range(1, HOPS + 1):
+        assert row[f"latency_p50_us.hop.{hop}"] > 0
+    deployment = json.loads((folder / "deployment.json").read_text())
+    hosts = {p["name"]: p["host"] for p in deployment["processes"] if p["kind"] == "bridge"}
+    assert hosts == {
+        "bridge-0": "near", "bridge-1": "far", "bridge-2": "far", "bridge-3": "near",
+    }  # fmt: skip
+    for process in range(4):
+        assert row[f"cpu_share.bridge.{process}"] > 0
+        assert row[f"memory_kib.bridge.{process}"] > 0
+    run = json.loads((folder / "run.json").read_text())
+    assert run["cells"]["relay"] == "ros2/python" and run["cells"]["bridge"] == f"bridges/{bridge}"
+
+
+@pytest.mark.parametrize("bridge", BRIDGES)
+def test_a_bridge_that_dies_in_the_window_is_named_with_its_hop(measured, bridge, nothing_left):
+    _, row, folder = measured(bridge, WATTWIRE_CRASH="bridge-1@window")
+    assert row["outcome"] == "died"
+    run = json.loads((folder / "run.json").read_text())
+    assert run["outcome_detail"] == "bridge-1 (hop 2) was killed by signal 9"
+    assert row["received_unique"] < row["sent"]
+    assert row["lost.hop.2"] is None and row["lost.hop.3"] is not None
+    assert_adds_up(row)
