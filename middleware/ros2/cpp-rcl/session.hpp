@@ -47,6 +47,7 @@ class Session {
     check(rcl_node_init(&node_, name.c_str(), "", &context_, &node_options), "rcl_node_init");
     transports_ =
         transports_in_use(kit.string("settings.transports"), rmw_get_implementation_identifier());
+    limit_to_interface(kit, rmw_get_implementation_identifier());
     check(rcl_clock_init(RCL_ROS_TIME, &clock_, &allocator_), "rcl_clock_init");
     check(rcl_guard_condition_init(&waker_, &context_, rcl_guard_condition_get_default_options()),
           "rcl_guard_condition_init");
@@ -141,6 +142,8 @@ class Session {
   // Prints READY with the effective settings. `granted` is the QoS that the endpoint reports.
   void ready(int64_t matched, int64_t discovery_ns, const rmw_qos_profile_t* granted) {
     if (granted == nullptr) throw wattwire::MiddlewareFailed("rcl does not report the granted QoS");
+    // The role's endpoints may have opened sockets.
+    limit_to_interface(kit_, rmw_get_implementation_identifier());
     const bool reliable = granted->reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE;
     const bool keep_all = granted->history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
     wattwire::Ready ready;
@@ -155,7 +158,7 @@ class Session {
     effective["rmw_profile"] = kit_.string("settings.rmw_profile");
     effective["rmw_profile_sha256"] = profile_sha256_;
     effective["domain"] = domain_of(kit_);
-    effective["discovery"] = kit_.string("settings.discovery");
+    effective["discovery"] = discovery_range(kit_);
     effective["late_feedback"] = kit_.string("settings.late_feedback");
     effective["executor"] = "rcl_wait";
     effective["array"] = kit_.string("settings.array");

@@ -129,7 +129,7 @@ class Session {
     effective["rmw_profile"] = kit_.string("settings.rmw_profile");
     effective["rmw_profile_sha256"] = profile_sha256_;
     effective["domain"] = domain_of(kit_);
-    effective["discovery"] = kit_.string("settings.discovery");
+    effective["discovery"] = discovery_range(kit_);
     effective["late_feedback"] = kit_.string("settings.late_feedback");
     effective["array"] = kit_.string("settings.array");
     effective["executor"] = kit_.string("settings.executor");

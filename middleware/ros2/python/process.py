@@ -14,6 +14,7 @@ import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from network import discovery_range, fast_dds_profile
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed
 
 # Variables that a shell may have set for another robot; only the spec configures a node.
@@ -53,11 +54,12 @@ def configure_process(kit: Kit) -> str:
         os.environ.pop(name, None)
     os.environ["ROS_DOMAIN_ID"] = str(domain_of(kit))
     # rclpy opens a log file for each process, which must be in the run's folder.
-    os.environ["ROS_LOG_DIR"] = os.path.abspath(sys.argv[sys.argv.index("--out") + 1])
-    if kit.setting("transports") == "udp":
-        use_udp_alone(kit)
+    out = os.path.abspath(sys.argv[sys.argv.index("--out") + 1])
+    os.environ["ROS_LOG_DIR"] = out
+    if needs_own_profile(kit):
+        use_own_profile(fast_dds_profile(kit, Path(out)))
     else:
-        limit_discovery(kit.setting("discovery") == "localhost")
+        limit_discovery(discovery_range(kit) == "localhost")
     if kit.setting("rmw"):
         select_rmw(kit.setting("rmw"))
     if not kit.setting("rmw_profile"):
@@ -80,24 +82,31 @@ def limit_discovery(localhost: bool) -> None:
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST" if localhost else "SUBNET"
 
 
-def use_udp_alone(kit: Kit) -> None:
-    """Configure Fast DDS with wattwire's profile, which has no shared memory.
-
-    If ROS's own variables limit discovery to the host, rmw_fastrtps ignores profiles and creates
-    all transports, including shared memory. The range therefore stays at SYSTEM_DEFAULT, and the
-    profile names the interface.
-    """
-    if kit.setting("rmw_profile"):
+def needs_own_profile(kit: Kit) -> bool:
+    """Return whether ROS's variables cannot express transports and range, so a profile does."""
+    udp_alone = kit.setting("transports") == "udp"
+    if not kit.setting("rmw_profile"):
+        return udp_alone or discovery_range(kit) == "interface"
+    if udp_alone:
         raise BadSpec(
             "settings.rmw_profile",
             kit.setting("rmw_profile"),
             "empty if settings.transports is udp, because a profile defines its own transports",
         )
+    return False
+
+
+def use_own_profile(profile: Path) -> None:
+    """Configure Fast DDS with one of wattwire's profiles.
+
+    If ROS's own variables limit discovery to the host, rmw_fastrtps ignores profiles and creates
+    all transports, including shared memory. The range therefore stays at SYSTEM_DEFAULT, and the
+    profile names the interface.
+    """
     if os.environ.get("ROS_DISTRO") == "humble":
         os.environ["ROS_LOCALHOST_ONLY"] = "0"
     else:
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
-    profile = Path(os.environ["WATTWIRE_ROS2_PROFILES"]) / f"udp_{kit.setting('discovery')}.xml"
     for name in PROFILE_VARIABLES:
         os.environ[name] = str(profile)
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from interfaces import check_array
+from network import discovery_range, limit_to_interface
 from process import (
     configure_process,
     domain_of,
@@ -43,6 +44,7 @@ class Session:
         if kit.setting("rmw") and self.rmw != kit.setting("rmw"):
             raise MiddlewareFailed(f"settings.rmw: wanted {kit.setting('rmw')}, loaded {self.rmw}")
         self.transports = transports_in_use(kit.setting("transports"), self.rmw)
+        limit_to_interface(kit, self.rmw)
 
     def qos(self, durability: str = "volatile") -> Any:
         """Return the QoS profile of the settings; ROS requires volatile services and actions."""
@@ -122,6 +124,7 @@ class Session:
     def ready(self, matched: int | None, granted: dict[str, Any]) -> None:
         """Print READY with the QoS in force; `matched` is None if ROS does not report it."""
         kit = self.kit
+        limit_to_interface(kit, self.rmw)  # the role's endpoints may have opened sockets
         discovery_ns = None if matched is None else kit.now() - self.created_ns
         reliable = granted["reliability"] == "reliable"
         effective = {
@@ -132,7 +135,7 @@ class Session:
             "rmw_profile": kit.setting("rmw_profile"),
             "rmw_profile_sha256": self.profile_sha256,
             "domain": domain_of(kit),
-            "discovery": kit.setting("discovery"),
+            "discovery": discovery_range(kit),
             "late_feedback": kit.setting("late_feedback"),
             "executor": "single",
             "executor_class": "SingleThreadedExecutor",

@@ -48,6 +48,7 @@ PORTS = {name for name in FAST_DDS_FILES if "port" in name}
 @pytest.fixture
 def process(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(KITS / "python" / "kit"))
+    monkeypatch.syspath_prepend(str(ROOT / "python"))
     spec = importlib.util.spec_from_file_location("ros2_process", ROOT / "python" / "process.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -55,7 +55,7 @@ impl Session {
         }
         let created_ns = now_ns();
         let mut participant = DomainParticipantBuilder::new(domain_of(kit));
-        if kit.string("settings.discovery") == "localhost" {
+        if discovery_range(kit) == "localhost" {
             participant = participant.with_only_networks([Ipv4Addr::LOCALHOST]);
         }
         let participant = participant.build().map_err(|error| failed(format!("{error:?}")))?;
@@ -156,6 +156,7 @@ impl Session {
             ("libraries", format!("rustdds {}", locked_version(LOCKED, "rustdds")).into()),
             ("transports", "udp".into()),
             ("domain", self.context.domain_id().into()),
+            ("discovery", discovery_range(self.kit).into()),
             ("durability", durability.into()),
             ("executor", "mio".into()),
         ] {
@@ -177,6 +178,15 @@ impl Session {
             },
             discovery_ns: Some(now_ns() - self.created_ns),
         });
+    }
+}
+
+/// Returns the range of discovery in force.
+fn discovery_range(kit: &Kit) -> &str {
+    // An empty setting limits discovery to host.interface, and this cell runs on one host only.
+    match kit.string("settings.discovery") {
+        "" => "localhost",
+        range => range,
     }
 }
 

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 
+#include "network.hpp"
 #include "sha256.hpp"
 #include "wattwire/kit.hpp"
 
@@ -73,22 +74,28 @@ inline void limit_discovery(bool localhost) {
   }
 }
 
-// Points Fast DDS at our profile without shared memory. rmw_fastrtps builds the transports by
-// itself, shared memory among them, where ROS's own variables limit discovery to the host: no
-// profile is asked then. So the range stays at SYSTEM_DEFAULT, and the profile names the interface.
-inline void use_udp_alone(wattwire::Kit& kit) {
-  if (!kit.string("settings.rmw_profile").empty()) {
-    throw wattwire::BadSpec("settings.rmw_profile", kit.string("settings.rmw_profile"),
+// Returns whether ROS's variables cannot express transports and range, so that a profile does.
+inline bool needs_own_profile(wattwire::Kit& kit) {
+  const bool udp_alone = kit.string("settings.transports") == "udp";
+  const std::string profile = kit.string("settings.rmw_profile");
+  if (profile.empty()) return udp_alone || discovery_range(kit) == "interface";
+  if (udp_alone) {
+    throw wattwire::BadSpec("settings.rmw_profile", profile,
                             "empty where settings.transports is udp: a profile states its "
                             "transports itself");
   }
+  return false;
+}
+
+// Configures Fast DDS with one of wattwire's profiles. If ROS's own variables limit discovery to
+// the host, rmw_fastrtps ignores profiles and creates all transports, including shared memory. The
+// range therefore stays at SYSTEM_DEFAULT, and the profile names the interface.
+inline void use_own_profile(const std::string& profile) {
   if (variable("ROS_DISTRO") == "humble") {
     set_variable("ROS_LOCALHOST_ONLY", "0");
   } else {
     set_variable("ROS_AUTOMATIC_DISCOVERY_RANGE", "SYSTEM_DEFAULT");
   }
-  const std::string profile =
-      variable("WATTWIRE_ROS2_PROFILES") + "/udp_" + kit.string("settings.discovery") + ".xml";
   set_variable("FASTDDS_DEFAULT_PROFILES_FILE", profile);
   set_variable("FASTRTPS_DEFAULT_PROFILES_FILE", profile);
 }
@@ -120,10 +127,10 @@ inline std::string transports_in_use(const std::string& requested, const std::st
 inline std::string configure_process(wattwire::Kit& kit) {
   for (const char* name : kForeignVariables) unsetenv(name);
   set_variable("ROS_DOMAIN_ID", std::to_string(domain_of(kit)));
-  if (kit.string("settings.transports") == "udp") {
-    use_udp_alone(kit);
+  if (needs_own_profile(kit)) {
+    use_own_profile(fast_dds_profile(kit));
   } else {
-    limit_discovery(kit.string("settings.discovery") == "localhost");
+    limit_discovery(discovery_range(kit) == "localhost");
   }
   if (!kit.string("settings.rmw").empty()) {
     set_variable("RMW_IMPLEMENTATION", kit.string("settings.rmw"));

@@ -1,0 +1,86 @@
+// The network between hosts: Fast DDS's profile for one address, and sockets on one interface.
+
+#pragma once
+
+#include <dirent.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "wattwire/kit.hpp"
+
+inline constexpr const char* kLocalhost = "127.0.0.1";
+// Stands for the address in the profiles whose name ends with `_interface.xml`.
+inline constexpr const char* kAddressPlaceholder = "HOST_ADDRESS";
+
+// Returns the range of discovery in force: localhost, subnet, or interface (host.interface).
+inline std::string discovery_range(wattwire::Kit& kit) {
+  const std::string level = kit.string("settings.discovery");
+  if (!level.empty()) return level;
+  return kit.string("host.address") == kLocalhost ? "localhost" : "interface";
+}
+
+// Returns the folder for this node's files, from the command line (contract: --out DIR).
+inline std::string out_folder() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string argument;
+  while (std::getline(file, argument, '\0')) {
+    if (argument == "--out" && std::getline(file, argument, '\0')) return argument;
+  }
+  return ".";
+}
+
+// Returns wattwire's profile for the transports and the range of the settings. A profile for an
+// interface contains the address of the host, so it is written into the node's folder.
+inline std::string fast_dds_profile(wattwire::Kit& kit) {
+  const std::string reach = discovery_range(kit);
+  const std::string name = kit.string("settings.transports") + "_" + reach + ".xml";
+  const char* folder = std::getenv("WATTWIRE_ROS2_PROFILES");
+  const std::string profile = std::string(folder == nullptr ? "" : folder) + "/" + name;
+  if (reach != "interface") return profile;
+  std::ifstream file(profile, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(file), {}};
+  const size_t at = content.find(kAddressPlaceholder);
+  if (at == std::string::npos) {
+    throw wattwire::MiddlewareFailed(profile + ": no readable profile with " + kAddressPlaceholder);
+  }
+  // Fast DDS compares with the first address of each interface; that of lo is 127.0.0.1.
+  const std::string address = kit.string("host.address");
+  content.replace(at, std::string(kAddressPlaceholder).size(),
+                  address.rfind("127.", 0) == 0 ? kLocalhost : address);
+  const std::string written = std::filesystem::absolute(out_folder() + "/" + name).string();
+  if (!(std::ofstream(written, std::ios::binary) << content)) {
+    throw wattwire::MiddlewareFailed("cannot write " + written);
+  }
+  return written;
+}
+
+// Binds the process's UDP sockets to host.interface, if the range of discovery requires it. Fast
+// DDS binds the sockets for multicast to all addresses. Throws if the RMW's sending sockets are not
+// limited to the interface.
+inline void limit_to_interface(wattwire::Kit& kit, const std::string& rmw) {
+  if (discovery_range(kit) != "interface") return;
+  const std::string interface = kit.string("host.interface");
+  if (rmw.find("fastrtps") == std::string::npos && kit.string("settings.rmw_profile").empty()) {
+    throw wattwire::MiddlewareFailed("settings.discovery: the limit to the interface " + interface +
+                                     " is known for Fast DDS only and " + rmw +
+                                     " is loaded; use settings.rmw_profile");
+  }
+  DIR* folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder)) {
+    const int handle = std::atoi(entry->d_name);
+    int family = 0, type = 0;
+    socklen_t bytes = sizeof family;
+    if (getsockopt(handle, SOL_SOCKET, SO_DOMAIN, &family, &bytes) != 0) continue;
+    if (getsockopt(handle, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0) continue;
+    if (family == AF_INET && type == SOCK_DGRAM)
+      setsockopt(handle, SOL_SOCKET, SO_BINDTODEVICE, interface.c_str(),
+                 static_cast<socklen_t>(interface.size() + 1));
+  }
+  closedir(folder);
+}
