@@ -20,6 +20,7 @@ HANG_S = 800
 TRIES = 3
 STEAL_MAX = ValidityLimits().steal_max
 """The study's limit on the stolen share of the cores, above which a run is excluded."""
+DELAYED_US = 36_000
 FOUND = "Messages wait 40 ms for an acknowledgement"
 
 
@@ -79,3 +80,23 @@ def test_with_nodelay_nothing_is_found(cured: Future[Path]) -> None:
     page = (report / "index.html").read_text(encoding="utf-8")
     assert FOUND not in page
     assert "No finding." in page
+
+
+def test_delayed_acknowledgements_of_one_way_connections_hold_the_next_call(
+    tmp_path: Path,
+) -> None:
+    """No upper limit is asserted; the wait is that of the kernel's timer."""
+    only = "language=python,payload_bytes=64,settings.tcp_quickack=off"
+    command = [
+        *(sys.executable, "-m", "wattwire", "run", "nagle-step", "--preset", "one-way", "--look"),
+        *("--set", "plan.blocks=1", "--set", "plan.controls=false", "--only", only),
+        *("--campaign", str(tmp_path / "campaign"), "--no-report"),
+    ]
+    done = subprocess.run(
+        command, env=dict(os.environ), capture_output=True, text=True, timeout=HANG_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    with (tmp_path / "campaign" / "summary.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["lost"] == "0"
+    assert float(row["latency_p50_us"]) >= DELAYED_US, row

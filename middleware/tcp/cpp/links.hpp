@@ -47,6 +47,17 @@ inline Streams connect_all(const Kit& kit) {
   return streams;
 }
 
+// Opens a client's connection for replies. The port of the connection for requests tells the server
+// to which of its connections this one belongs.
+inline std::unique_ptr<Stream> connect_replies(const Kit& kit, const Stream& requests) {
+  auto replies = connect_to(kit, kit.strings("peers.endpoints")[0]);
+  replies->send(kAttach, end_of(requests.descriptor(), getsockname).second, {});
+  const auto attached = replies->receive(kit.integer("ready_timeout_ms") * 1000000);
+  if (!attached || attached->kind != kAttach)
+    throw MiddlewareFailed("the server did not accept a second connection for replies");
+  return replies;
+}
+
 // Returns the address on which this node listens: the setting, or the host's if it is empty.
 inline const std::string& listen_address(const Kit& kit) {
   const std::string& setting = kit.string("settings.bind_address");
@@ -102,14 +113,14 @@ class Listener {
   void accept_one() {
     int opened = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
     if (opened < 0) return;  // the peer has already left
-    streams_.push_back(std::make_unique<Stream>(kit_, opened));
+    streams_.push_back(std::make_shared<Stream>(kit_, opened));
     ++accepted_;
   }
 
   const Kit& kit_;
   const int socket_;
   int64_t accepted_ = 0;
-  Streams streams_;
+  std::vector<std::shared_ptr<Stream>> streams_;
   std::vector<pollfd> waited_;
 };
 
@@ -124,7 +135,8 @@ inline int option(int socket, int level, int name) {
 inline void ready(Kit& kit, int socket, int64_t matched, int64_t discovery_ns) {
   wattwire::Ready ready;
   ready.effective["tcp_nodelay"] = option(socket, IPPROTO_TCP, TCP_NODELAY) != 0;
-  ready.effective["tcp_quickack"] = kit.boolean("settings.tcp_quickack");
+  ready.effective["tcp_quickack"] = kit.string("settings.tcp_quickack");
+  ready.effective["connections"] = kit.integer("settings.connections");
   ready.effective["writes"] = kit.integer("settings.writes");
   ready.effective["receive_buffer_bytes"] = option(socket, SOL_SOCKET, SO_RCVBUF);
   ready.effective["send_buffer_bytes"] = option(socket, SOL_SOCKET, SO_SNDBUF);

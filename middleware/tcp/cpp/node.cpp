@@ -1,4 +1,4 @@
-// TCP node: length-prefixed frames on one connection per pair of nodes.
+// TCP node: length-prefixed frames on one or two connections per pair of nodes.
 #include "pipeline.hpp"
 #include "service.hpp"
 #include "topic.hpp"
@@ -10,11 +10,9 @@ int main(int argc, char** argv) {
   cell.roles = {{"publisher", publish}, {"subscriber", subscribe}, {"client", client},
                 {"server", server},     {"ping", client},          {"pong", server},
                 {"source", publish},    {"relay", relay},          {"sink", subscribe}};
-  cell.settings = {{"tcp_nodelay", Type::kBoolean},
-                   {"tcp_quickack", Type::kBoolean},
-                   {"writes", Type::kInteger},
-                   {"receive_buffer_bytes", Type::kInteger},
-                   {"send_buffer_bytes", Type::kInteger},
+  cell.settings = {{"tcp_nodelay", Type::kBoolean},          {"tcp_quickack", Type::kString},
+                   {"connections", Type::kInteger},          {"writes", Type::kInteger},
+                   {"receive_buffer_bytes", Type::kInteger}, {"send_buffer_bytes", Type::kInteger},
                    {"bind_address", Type::kString}};
   cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit", "loop.open",
                        "loop.closed",    "reply.echo",    "reply.ack",  "reply.literal",

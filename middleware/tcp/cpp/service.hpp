@@ -8,24 +8,27 @@
 inline void client(Kit& kit) {
   const Streams streams = connect_all(kit);
   Stream& stream = *streams[0];
+  const bool one_way = kit.integer("settings.connections") == 2;
+  const auto second = one_way ? connect_replies(kit, stream) : nullptr;
+  Stream& replies = one_way ? *second : stream;
   uint64_t calls = 0;
   auto call = [&](Bytes buffer, int64_t timeout_ns) -> std::optional<Bytes> {
     const uint64_t number = calls++;
     const int64_t deadline = now_ns() + timeout_ns;
     if (!stream.send(kRequest, number, buffer)) throw SendFailed("the connection is closed");
-    for (int64_t left; stream.open() && (left = deadline - now_ns()) > 0;) {
-      auto frame = stream.receive(left);
+    for (int64_t left; replies.open() && (left = deadline - now_ns()) > 0;) {
+      auto frame = replies.receive(left);
       if (frame && frame->kind == kReply && frame->number == number) return frame->payload;
     }
-    if (!stream.open()) throw SendFailed("the server closed the connection");
+    if (!replies.open()) throw SendFailed("the server closed the connection");
     return std::nullopt;
   };
 
   std::map<uint64_t, wattwire::Slot*> waiting;
   auto poll = [&](int64_t timeout_ns) {
-    auto frame = stream.receive(timeout_ns);
+    auto frame = replies.receive(timeout_ns);
     // Sleeps if the stream is closed, so that the event loop does not spin.
-    if (!stream.open()) wattwire::sleep_until_ns(now_ns() + timeout_ns);
+    if (!replies.open()) wattwire::sleep_until_ns(now_ns() + timeout_ns);
     if (!frame) return;
     auto entry = waiting.find(frame->number);
     if (entry == waiting.end()) return;
@@ -52,13 +55,24 @@ inline void client(Kit& kit) {
 
 inline void server(Kit& kit) {
   Listener listener(kit);
+  const int64_t connections = kit.integer("settings.connections");
+  std::map<End, std::weak_ptr<Stream>> reply_streams;  // by the client's end of the requests
   auto answer = [&](Stream& stream, const Frame& frame) {
+    if (frame.kind == kAttach) {
+      const auto port = static_cast<uint16_t>(frame.number);
+      reply_streams[{stream.peer().first, port}] = stream.weak_from_this();
+      stream.send(kAttach, frame.number, {});
+      return;
+    }
     auto reply = kit.serve(frame.payload);
+    std::shared_ptr<Stream> target = stream.shared_from_this();
+    if (connections == 2) target = reply_streams[stream.peer()].lock();
     // Sending fails if the client has left. The server then records no call.
-    if (reply && stream.send(kReply, frame.number, *reply)) kit.served();
+    if (reply && target && target->send(kReply, frame.number, *reply)) kit.served();
   };
   auto poll = [&](int64_t timeout_ns) { listener.poll(timeout_ns, answer); };
-  const int64_t discovery_ns = kit.await_peers([&] { return listener.accepted(); }, poll);
-  ready(kit, listener.descriptor(), listener.accepted(), discovery_ns);
+  auto matched = [&] { return listener.accepted() / connections; };
+  const int64_t discovery_ns = kit.await_peers(matched, poll);
+  ready(kit, listener.descriptor(), matched(), discovery_ns);
   kit.poll(poll);
 }

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,7 +22,7 @@ using wattwire::MiddlewareFailed;
 using wattwire::now_ns;
 using wattwire::SendFailed;
 
-enum FrameKind : uint8_t { kMessage, kRequest, kReply };
+enum FrameKind : uint8_t { kMessage, kRequest, kReply, kAttach };
 constexpr size_t kHeadBytes = 13;
 constexpr size_t kPayloadBytesMax = 67108864;
 constexpr size_t kReadBytes = 65536;
@@ -52,13 +53,26 @@ inline int open_socket(const Kit& kit) {
   return opened;
 }
 
+using End = std::pair<uint32_t, uint16_t>;  // address and port
+
+// Returns one end of a connection.
+template <class Get>
+End end_of(int socket, Get get) {
+  sockaddr_in address = {};
+  socklen_t bytes = sizeof address;
+  if (get(socket, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return {0, 0};
+  return {ntohl(address.sin_addr.s_addr), ntohs(address.sin_port)};
+}
+
 // A connection. Reads all available data at once, so that a small frame needs only one system call.
-class Stream {
+class Stream : public std::enable_shared_from_this<Stream> {
  public:
   Stream(const Kit& kit, int opened)
       : socket_(opened),
+        peer_(end_of(opened, getpeername)),
         two_writes_(kit.integer("settings.writes") == 2),
-        quickack_(kit.boolean("settings.tcp_quickack")),
+        quickack_(kit.string("settings.tcp_quickack")),
+        last_kind_(kit.integer("settings.connections") == 2 ? kAttach : kReply),
         timeout_ns_(kit.integer("timeout_ns")),
         buffer_(kHeadBytes + kReadBytes) {
     acknowledge();
@@ -68,6 +82,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   int descriptor() const { return socket_; }
+  End peer() const { return peer_; }
   bool open() const { return socket_ >= 0; }
   void close() {
     if (open()) ::close(std::exchange(socket_, -1));
@@ -103,7 +118,7 @@ class Stream {
     const uint8_t* head = &buffer_[begin_];
     uint32_t length;
     std::memcpy(&length, head, 4);
-    if (head[4] > kReply || length > kPayloadBytesMax) {
+    if (head[4] > last_kind_ || length > kPayloadBytesMax) {
       close();
       return std::nullopt;
     }
@@ -121,6 +136,8 @@ class Stream {
   void read() {
     if (begin_ == end_) begin_ = end_ = 0;
     if (end_ == buffer_.size()) make_room(end_ - begin_ + kReadBytes);
+    // The kernel acknowledges in the read unless the option is off.
+    if (quickack_ == "off") acknowledge();
     ssize_t count = recv(socket_, &buffer_[end_], buffer_.size() - end_, MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) return close();
@@ -177,12 +194,15 @@ class Stream {
 
   void acknowledge() {
     // Linux may leave this mode at any time (tcp(7)), so the node sets it after every read.
-    int on = 1;
-    if (quickack_) setsockopt(socket_, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+    int on = quickack_ == "on" ? 1 : 0;
+    if (quickack_ != "default") setsockopt(socket_, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
   }
 
   int socket_;
-  const bool two_writes_, quickack_;
+  const End peer_;
+  const bool two_writes_;
+  const std::string quickack_;
+  const uint8_t last_kind_;
   const int64_t timeout_ns_;
   std::vector<uint8_t> buffer_;
   size_t begin_ = 0, end_ = 0;

@@ -15,8 +15,8 @@ static class Node {
             { "ping", Service.Client }, { "pong", Service.Server },
         },
         Settings = new[] {
-            "tcp_nodelay", "tcp_quickack", "writes", "bind_address", "receive_buffer_bytes",
-            "send_buffer_bytes",
+            "tcp_nodelay", "tcp_quickack", "connections", "writes", "bind_address",
+            "receive_buffer_bytes", "send_buffer_bytes",
         },
         Capabilities = new[] {
             "encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "loop.closed",
@@ -30,7 +30,8 @@ static class Node {
             new { name = "System.Net.Sockets", version = Environment.Version.ToString(),
                 build = RuntimeInformation.FrameworkDescription },
             new { tcp_nodelay = asked.NoDelay,
-                tcp_quickack = kit.Spec.Settings.Flag("tcp_quickack"),
+                tcp_quickack = kit.Spec.Settings.Text("tcp_quickack"),
+                connections = kit.Spec.Settings.Integer("connections"),
                 writes = kit.Spec.Settings.Integer("writes"),
                 receive_buffer_bytes =
                     Stream.Option(asked, Stream.SocketLevel, Stream.ReceiveBuffer),

@@ -36,7 +36,7 @@ sealed class Stream {
         this.kit = kit;
         Socket = opened;
         twoWrites = kit.Spec.Settings.Integer("writes") == 2;
-        quickAck = kit.Spec.Settings.Flag("tcp_quickack");
+        quickAck = kit.Spec.Settings.Text("tcp_quickack") == "on";
         Acknowledge();
     }
 

@@ -16,6 +16,12 @@ import (
 // prepare configures a socket before it connects or listens, because buffer sizes apply to the
 // handshake.
 func prepare(settings wattwire.Settings) func(string, string, syscall.RawConn) error {
+	if count := settings.Integer("connections"); count != 1 {
+		wattwire.Fail(wattwire.Unsupported, "settings.connections", "found %d; allowed: 1", count)
+	}
+	if settings.Text("tcp_quickack") == "off" {
+		wattwire.Fail(wattwire.Unsupported, "settings.tcp_quickack", "allowed: default, on")
+	}
 	return func(_, _ string, raw syscall.RawConn) error {
 		var failed error
 		err := raw.Control(func(fd uintptr) {
@@ -44,12 +50,12 @@ func prepare(settings wattwire.Settings) func(string, string, syscall.RawConn) e
 
 // connect returns a stream to the only server.
 func connect(kit *wattwire.Kit) *stream {
-	endpoints := kit.Spec.PeersEndpoints
+	endpoints, control := kit.Spec.PeersEndpoints, prepare(kit.Spec.Settings)
 	if len(endpoints) == 0 {
 		wattwire.Fail(wattwire.BadSpec, "peers.endpoints", "found none; allowed: HOST:PORT")
 	}
 	dialer := net.Dialer{
-		Control: prepare(kit.Spec.Settings),
+		Control: control,
 		Timeout: time.Duration(kit.Spec.ReadyTimeoutMs) * time.Millisecond,
 	}
 	conn, err := dialer.Dial("tcp4", endpoints[0])
@@ -110,7 +116,7 @@ func ready(kit *wattwire.Kit, raw syscall.RawConn, matched, discoveryNs int64) {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	wattwire.Check(err)
 	effective := map[string]any{"transport": "tcp/ipv4", "bind_address": listenAddress(kit)}
-	for _, name := range []string{"tcp_quickack", "writes"} {
+	for _, name := range []string{"tcp_quickack", "connections", "writes"} {
 		effective[name] = kit.Spec.Settings[name]
 	}
 	wattwire.Check(raw.Control(func(fd uintptr) {

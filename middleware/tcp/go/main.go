@@ -9,8 +9,8 @@ func main() {
 			"client": call, "server": serve, "ping": call, "pong": serve,
 		},
 		Settings: []string{
-			"tcp_nodelay", "tcp_quickack", "writes", "receive_buffer_bytes", "send_buffer_bytes",
-			"bind_address",
+			"tcp_nodelay", "tcp_quickack", "connections", "writes", "receive_buffer_bytes",
+			"send_buffer_bytes", "bind_address",
 		},
 		Capabilities: []string{
 			"encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "loop.closed",

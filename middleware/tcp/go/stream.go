@@ -44,7 +44,7 @@ func newStream(kit *wattwire.Kit, conn *net.TCPConn) (*stream, error) {
 	return &stream{conn: conn, raw: raw, in: make([]byte, headBytes+readBytes),
 		timeout:   time.Duration(kit.Spec.TimeoutNs),
 		twoWrites: settings.Integer("writes") == 2,
-		quickack:  settings.Flag("tcp_quickack")}, err
+		quickack:  settings.Text("tcp_quickack") == "on"}, err
 }
 
 // send passes a frame to the kernel. It fails if the send takes longer than timeout_ns or the peer

@@ -26,6 +26,7 @@ public final class Node {
                 Set.of(
                         "tcp_nodelay",
                         "tcp_quickack",
+                        "connections",
                         "writes",
                         "receive_buffer_bytes",
                         "send_buffer_bytes",

@@ -39,7 +39,7 @@ final class Stream {
     Stream(Kit kit, SocketChannel channel) throws IOException {
         this.channel = channel;
         twoWrites = kit.spec.settings.integer("writes") == 2;
-        quickAck = kit.spec.settings.flag("tcp_quickack");
+        quickAck = kit.spec.settings.text("tcp_quickack").equals("on");
         timeoutNs = kit.spec.timeoutNs;
         channel.configureBlocking(false);
         channel.register(selector, SelectionKey.OP_READ);

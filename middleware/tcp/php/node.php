@@ -13,7 +13,8 @@ Wattwire\run(
         'pong' => server(...)],
     [
         'tcp_nodelay' => 'bool',
-        'tcp_quickack' => 'bool',
+        'tcp_quickack' => 'string',
+        'connections' => 'int',
         'writes' => 'int',
         'receive_buffer_bytes' => 'int',
         'send_buffer_bytes' => 'int',

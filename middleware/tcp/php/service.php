@@ -81,7 +81,7 @@ function answer(Kit $kit, Stream $stream): void
 /** Prints READY with the options in force of a socket. */
 function announce(Kit $kit, Socket $socket, ?int $matched, ?int $discovery_ns): void
 {
-    $names = ['tcp_quickack', 'writes'];
+    $names = ['tcp_quickack', 'connections', 'writes'];
     $effective = [
         'tcp_nodelay' => socket_get_option($socket, SOL_TCP, TCP_NODELAY) !== 0,
         'receive_buffer_bytes' => socket_get_option($socket, SOL_SOCKET, SO_RCVBUF),

@@ -7,7 +7,7 @@ import select
 import socket
 from collections.abc import Callable
 
-from stream import Frame, Stream, connect, prepare
+from stream import ATTACH, Frame, Stream, connect, prepare
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed
 
 BACKLOG = 128
@@ -20,6 +20,20 @@ def connect_all(kit: Kit) -> list[Stream]:
         wanted = f"at least {max(1, kit.spec['peers.count'])} HOST:PORT"
         raise BadSpec("peers.endpoints", endpoints, wanted)
     return [connect(kit, endpoint) for endpoint in endpoints]
+
+
+def connect_server(kit: Kit) -> tuple[Stream, Stream]:
+    """Return a client's streams for requests and for replies; with one connection, the same."""
+    requests = connect_all(kit)[0]
+    if kit.setting("connections") == 1:
+        return requests, requests
+    replies = connect(kit, kit.spec["peers.endpoints"][0])
+    # The port of the requests tells the server for which of its connections this one is.
+    replies.send(ATTACH, requests.socket.getsockname()[1], b"")
+    attached = replies.receive(kit.spec["ready_timeout_ms"] / 1e3)
+    if attached is None or attached[0] != ATTACH:
+        raise MiddlewareFailed("the server did not accept a second connection for replies")
+    return requests, replies
 
 
 def connect_successor(kit: Kit) -> Stream:
@@ -67,10 +81,12 @@ class Listener:
 
     def _accept(self) -> None:
         try:
-            opened, _ = self.socket.accept()
+            opened, peer = self.socket.accept()
         except OSError:
             return  # the peer has already closed the connection
-        self._streams.append(Stream(self._kit, opened))
+        stream = Stream(self._kit, opened)
+        stream.peer = peer
+        self._streams.append(stream)
         self.accepted += 1
 
     def close(self) -> None:
@@ -85,6 +101,7 @@ def ready(kit: Kit, asked: socket.socket, matched: int, discovery_ns: int | None
     effective = {
         "tcp_nodelay": bool(asked.getsockopt(tcp, socket.TCP_NODELAY)),
         "tcp_quickack": kit.setting("tcp_quickack"),
+        "connections": kit.setting("connections"),
         "writes": kit.setting("writes"),
         "receive_buffer_bytes": asked.getsockopt(own, socket.SO_RCVBUF),
         "send_buffer_bytes": asked.getsockopt(own, socket.SO_SNDBUF),

@@ -1,4 +1,4 @@
-"""TCP node: length-prefixed frames, one connection for each pair of nodes."""
+"""TCP node: length-prefixed frames, one or two connections for each pair of nodes."""
 
 from wattwire_kit import run
 
@@ -16,7 +16,8 @@ run(
     },
     settings={
         "tcp_nodelay": bool,
-        "tcp_quickack": bool,
+        "tcp_quickack": str,
+        "connections": int,
         "writes": int,
         "receive_buffer_bytes": int,
         "send_buffer_bytes": int,

@@ -10,9 +10,10 @@ from struct import Struct
 from wattwire_kit import Kit, MiddlewareFailed, SendFailed
 
 HEAD = Struct("<IBQ")
-MESSAGE, REQUEST, REPLY = range(3)
+MESSAGE, REQUEST, REPLY, ATTACH = range(4)
 PAYLOAD_BYTES_MAX = 67_108_864
 READ_BYTES = 65_536
+QUICKACK = {"default": None, "on": 1, "off": 0}
 
 Frame = tuple[int, int, bytes]
 
@@ -35,10 +36,12 @@ class Stream:
     def __init__(self, kit: Kit, opened: socket.socket) -> None:
         self.socket = opened
         self.open = True
+        self.peer = ("", 0)  # of an accepted connection: its other end
         opened.setblocking(False)
         self._kit = kit
         self._two_writes = kit.setting("writes") == 2
-        self._quickack = kit.setting("tcp_quickack")
+        self._quickack = QUICKACK[kit.setting("tcp_quickack")]
+        self._last_kind = ATTACH if kit.setting("connections") == 2 else REPLY
         self._timeout_ns: int = kit.spec["timeout_ns"]
         self._buffer = bytearray(HEAD.size + READ_BYTES)
         self._begin = self._end = 0
@@ -118,7 +121,7 @@ class Stream:
         if have < HEAD.size:
             return None
         length, kind, number = HEAD.unpack_from(self._buffer, self._begin)
-        if kind > REPLY or length > PAYLOAD_BYTES_MAX:
+        if kind > self._last_kind or length > PAYLOAD_BYTES_MAX:
             self.close()
             return None
         whole = HEAD.size + length
@@ -136,6 +139,8 @@ class Stream:
         """Read the available bytes once; the end of the stream or an error closes it."""
         if self._end == len(self._buffer):
             self._make_room(self._end - self._begin + READ_BYTES)
+        if self._quickack == 0:
+            self._acknowledge()  # the kernel acknowledges in the read unless the option is off
         try:
             count = self.socket.recv_into(memoryview(self._buffer)[self._end :])
         except BlockingIOError:
@@ -171,9 +176,9 @@ class Stream:
         self._begin, self._end = 0, len(unread)
 
     def _acknowledge(self) -> None:
-        if self._quickack:
+        if self._quickack is not None:
             # Linux resets TCP_QUICKACK by itself (tcp(7)), so it is set after every read.
-            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, self._quickack)
 
 
 def connect(kit: Kit, endpoint: str) -> Stream:

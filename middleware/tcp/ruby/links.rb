@@ -49,7 +49,7 @@ module Links
 
   # Prints READY with the options in force of `socket`.
   def self.ready(kit, socket, matched, discovery_ns)
-    effective = %w[tcp_quickack writes].to_h { |name| [name, kit.setting(name)] }
+    effective = %w[tcp_quickack connections writes].to_h { |name| [name, kit.setting(name)] }
     effective.update(
       bind_address: listen_address(kit),
       tcp_nodelay: socket.getsockopt(:TCP, :NODELAY).bool,

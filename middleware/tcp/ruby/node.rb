@@ -5,7 +5,6 @@ require 'wattwire'
 require_relative 'topic'
 require_relative 'service'
 
-switch = Wattwire::BOOLEAN
 Wattwire.run(
   roles: {
     'publisher' => Topic.method(:publish), 'subscriber' => Topic.method(:subscribe),
@@ -13,9 +12,11 @@ Wattwire.run(
     'ping' => Service.method(:client), 'pong' => Service.method(:server)
   },
   settings: {
-    'tcp_nodelay' => switch, 'tcp_quickack' => switch, 'writes' => Integer,
-    'receive_buffer_bytes' => Integer, 'send_buffer_bytes' => Integer, 'bind_address' => String
+    'tcp_nodelay' => Wattwire::BOOLEAN, 'tcp_quickack' => String, 'connections' => Integer,
+    'writes' => Integer, 'receive_buffer_bytes' => Integer, 'send_buffer_bytes' => Integer,
+    'bind_address' => String
   },
   capabilities: %w[encoding.bytes encoding.text pacing.kit loop.open loop.closed reply.echo
-                   reply.ack reply.literal literal async_client]
+                   reply.ack reply.literal literal async_client],
+  offers: { 'connections' => [1], 'tcp_quickack' => %w[default on] }
 )

@@ -44,7 +44,7 @@ class Stream
     @kit = kit
     @socket = socket
     @two_writes = kit.setting('writes') == 2
-    @quickack = kit.setting('tcp_quickack')
+    @quickack = kit.setting('tcp_quickack') == 'on'
     @timeout_ns = kit.spec.timeout_ns
     @arrived = String.new(encoding: Encoding::BINARY)
     @chunk = String.new(capacity: READ_BYTES, encoding: Encoding::BINARY)

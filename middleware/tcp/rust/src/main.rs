@@ -22,7 +22,8 @@ fn main() {
         ],
         settings: &[
             ("tcp_nodelay", Type::Boolean),
-            ("tcp_quickack", Type::Boolean),
+            ("tcp_quickack", Type::String),
+            ("connections", Type::Integer),
             ("writes", Type::Integer),
             ("receive_buffer_bytes", Type::Integer),
             ("send_buffer_bytes", Type::Integer),

@@ -97,7 +97,8 @@ pub struct Stream {
     pub socket: TcpStream,
     open: Cell<bool>,
     two_writes: bool,
-    quickack: bool,
+    /// The value of TCP_QUICKACK after each read; None leaves it to the system.
+    quickack: Option<bool>,
     timeout_ns: i64,
 }
 
@@ -108,7 +109,10 @@ impl Stream {
             socket,
             open: Cell::new(true),
             two_writes: kit.integer("settings.writes") == 2,
-            quickack: kit.boolean("settings.tcp_quickack"),
+            quickack: match kit.string("settings.tcp_quickack") {
+                "default" => None,
+                mode => Some(mode == "on"),
+            },
             timeout_ns: kit.integer("timeout_ns"),
         };
         stream.acknowledge();
@@ -188,6 +192,9 @@ impl Stream {
 
     /// Reads the available data once. Closes the stream at its end or after an error.
     pub fn read(&self, inbox: &mut Inbox) {
+        if self.quickack == Some(false) {
+            self.acknowledge(); // the kernel acknowledges in the read unless the option is off
+        }
         match (&self.socket).read(inbox.room()) {
             Ok(count) if count > 0 => {
                 inbox.end += count;
@@ -227,8 +234,8 @@ impl Stream {
 
     fn acknowledge(&self) {
         // Linux may leave this mode at any time (tcp(7)), so the node sets it after every read.
-        if self.quickack {
-            let _ = SockRef::from(&self.socket).set_tcp_quickack(true);
+        if let Some(mode) = self.quickack {
+            let _ = SockRef::from(&self.socket).set_tcp_quickack(mode);
         }
     }
 }
