@@ -36,6 +36,8 @@ cell = "ros2/python"
 pattern = "pipeline"
 placement = "trip"
 rate_hz = 50
+payload_encoding = "ENCODING"
+payload_bytes = 4096
 [plan]
 blocks = 1
 controls = false
@@ -52,6 +54,8 @@ missed_ticks_max = 1.1
 stall_max_ms = 60000.0
 """
 HOPS = 6
+ENCODINGS = ("bytes", "pointcloud")
+"""One for each bridge, because the two ends of a bridge do not depend on each other."""
 
 
 @pytest.fixture
@@ -67,8 +71,8 @@ def measured(cli, tmp_path):
     except MissingError as reason:
         pytest.skip(str(reason))
 
-    def run(bridge: str, **environment: str):
-        study.write_text(STUDY.replace("BRIDGE", bridge))
+    def run(bridge: str, encoding: str = "bytes", **environment: str):
+        study.write_text(STUDY.replace("BRIDGE", bridge).replace("ENCODING", encoding))
         options = ("--rig", rig, "--look", "--plain", "--no-report", "--campaign", campaign)
         result = cli("run", study, *options, **environment)
         if "skipped" in result.err and "ROS 2 is neither sourced" in result.err:
@@ -103,9 +107,11 @@ def assert_hops_add_up(folder: Path) -> None:
         assert sum(hops_ns) + sum(own_ns) == path[-1]["end_ns"] - path[0]["begin_ns"]
 
 
-@pytest.mark.parametrize("bridge", BRIDGES)
-def test_a_round_trip_passes_two_bridges_and_every_loss_has_a_hop(measured, bridge, nothing_left):
-    result, row, folder = measured(bridge)
+@pytest.mark.parametrize(("bridge", "encoding"), zip(BRIDGES, ENCODINGS, strict=True))
+def test_a_round_trip_passes_two_bridges_and_every_loss_has_a_hop(
+    measured, bridge, encoding, nothing_left
+):
+    result, row, folder = measured(bridge, encoding)
     assert result.code == 0, result.out + result.err
     assert row["received_unique"] > 0
     assert_adds_up(row)

@@ -1,15 +1,11 @@
-"""The ROS 2 end of a bridge: serialized messages in and out, and where they hold the payload.
-
-`session`, `interfaces` and `topic` are modules of the middleware's Python cell.
-"""
+"""The ROS 2 end of a bridge: serialized messages in and out, and where they hold the payload."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from typing import Any
 
-from interfaces import message_type
+from interfaces import field_maker, message_type, new_message
 from session import Session
 from topic import publisher_count
 from wattwire_kit import Kit, MiddlewareFailed, SendFailed
@@ -27,13 +23,14 @@ class Layout:
         length = len(kit.spec["payload.literal"].encode()) or kit.spec["payload.bytes"]
         fill = bytes([MARK]) * length
         self.message_type = message_type(kit)
-        value = fill.decode("ascii") if kit.text else array("B", fill)
-        empty = serialize_message(self.message_type())
-        serialized = serialize_message(self.message_type(data=value))
+        message = new_message(kit)
+        empty = serialize_message(message)
+        message.data = field_maker(kit)(bytearray(fill))
+        serialized = serialize_message(message)
         # Without a payload, it would begin where the shorter message ends.
         self.begin = serialized.find(fill) if length else len(empty)
         self.end = self.begin + length
-        self.serialized_bytes = len(serialized)
+        self._prefix = serialized[: self.begin]
         if self.begin < 0:
             raise MiddlewareFailed(
                 f"{self.message_type.__name__}: the serialized message does not contain its "
@@ -41,8 +38,12 @@ class Layout:
             )
 
     def payload(self, serialized: bytes) -> bytes:
-        """Return the payload; a message of another length is corrupt, and returned to its end."""
-        if len(serialized) == self.serialized_bytes:
+        """Return the payload; that of a message with another length is returned with the rest.
+
+        The fields before the payload, such as its length, are equal in all messages of a run. An
+        RMW may add bytes at the end (alignment).
+        """
+        if serialized.startswith(self._prefix):
             return serialized[self.begin : self.end]
         return serialized[self.begin :]
 

@@ -1,0 +1,100 @@
+"""A bridge process: serialized messages of ROS 2 to the other host, or from it to ROS 2.
+
+The program of a bridge calls `main` with its end of the middleware between the hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from serialized import RosEnd
+from session import Session, package_version, with_session
+from topic import drain
+from wattwire_kit import Kit, SendFailed, run
+
+
+def forward(kit: Kit, session: Session, outer_end: Callable[[Kit, bool, bool], Any]) -> None:
+    """Forward each message of one direction, and record it as a relay does (C-37)."""
+    ros, is_entry = RosEnd(kit, session), kit.setting("bridge_end") == "entry"
+    outer = outer_end(kit, is_entry, ros.is_reliable)
+    receiving: Any = ros if is_entry else outer
+    sending: Any = outer if is_entry else ros
+    payload_of = ros.layout.payload
+
+    def on_message(serialized: bytes) -> None:
+        message = kit.relay(payload_of(serialized))
+        if message is None:
+            return
+        try:
+            sending.publish(serialized)
+        except SendFailed:
+            kit.relay_failed(message)
+        else:
+            kit.relayed(message)
+
+    sending.advertise()
+    receiving.subscribe(on_message)
+
+    def matched() -> int:
+        return int(ros.matched() + outer.matched())
+
+    kit.await_peers(matched, session.spin_once)
+    _ready(kit, session, ros, outer, matched())
+    kit.poll(lambda timeout_s: (session.spin_once(timeout_s), outer.check()))
+    outer.close()
+    if not is_entry:
+        drain(kit, ros.publisher)
+
+
+def _ready(kit: Kit, session: Session, ros: RosEnd, outer: Any, matched: int) -> None:
+    granted = session.requested_qos()
+    kit.ready(
+        matched=matched,
+        discovery_ns=kit.now() - session.created_ns,
+        library=("rclpy", package_version("rclpy"), f"rcl {package_version('rcl')}"),
+        effective={
+            "bridge_end": kit.setting("bridge_end"),
+            "payload_offset_bytes": ros.layout.begin,
+            "rmw": session.rmw,
+            "transports": session.transports,
+            "discovery": kit.setting("discovery"),
+            **outer.effective(),
+            **granted,
+        },
+        guarantee=("best_effort", "per_sender", "drop_oldest"),
+    )
+
+
+def main(outer_end: Callable[[Kit, bool, bool], Any]) -> None:
+    """Run the bridge process. `outer_end(kit, is_entry, is_reliable)` returns its other end."""
+
+    @with_session
+    def relay(kit: Kit, session: Session) -> None:
+        forward(kit, session, outer_end)
+
+    run(
+        roles={"relay": relay},
+        settings={
+            "reliability": str,
+            "history": str,
+            "depth": int,
+            "durability": str,
+            "rmw": str,
+            "rmw_profile": str,
+            "transports": str,
+            "domain": int,
+            "discovery": str,
+            "late_feedback": str,
+            "executor": str,
+            "array": str,
+            "bridge_end": str,
+        },
+        capabilities=(
+            "encoding.bytes",
+            "encoding.text",
+            "encoding.pointcloud",
+            "loop.open",
+            "literal",
+        ),
+    )
