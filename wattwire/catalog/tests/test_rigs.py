@@ -15,7 +15,8 @@ def test_the_rigs_of_this_repository_are_valid() -> None:
     catalog = Catalog([home()])
     rigs = {path.stem: load_rig(path, catalog) for path in (home() / "rigs").glob("*.toml")}
     three = rigs["three"]
-    assert list(three.networks) == ["native", "lossless-20ms", "lte", "wifi-home"]
+    networks = ["native", "lossless-20ms", "lte", "wifi-home", "wifi-003", "lte-003"]
+    assert list(three.networks) == networks
     round_trips = ["round-trip", "round-trip-broker-on-robot"]
     assert list(three.placements) == ["apart", "together", *round_trips]
     assert three.networks["lte"].near == ("robot",)
