@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from serialized import RosEnd
-from session import Session, package_version, with_session
+from session import SETTINGS, Session, package_version, with_session
 from topic import drain
 from wattwire_kit import Kit, SendFailed, run
 
@@ -75,21 +75,7 @@ def main(outer_end: Callable[[Kit, bool, bool], Any]) -> None:
 
     run(
         roles={"relay": relay},
-        settings={
-            "reliability": str,
-            "history": str,
-            "depth": int,
-            "durability": str,
-            "rmw": str,
-            "rmw_profile": str,
-            "transports": str,
-            "domain": int,
-            "discovery": str,
-            "late_feedback": str,
-            "executor": str,
-            "array": str,
-            "bridge_end": str,
-        },
+        settings={**SETTINGS, "bridge_end": str},
         capabilities=(
             "encoding.bytes",
             "encoding.text",

@@ -1,5 +1,6 @@
 """The ROS 2 cell in Python, on rclpy as its tutorials show it."""
 
+from session import SETTINGS
 from wattwire_kit import run
 
 if __name__ == "__main__":
@@ -17,20 +18,7 @@ if __name__ == "__main__":
             "relay": "pipeline:relay",
             "sink": "topic:subscribe",
         },
-        settings={
-            "reliability": str,
-            "history": str,
-            "depth": int,
-            "durability": str,
-            "rmw": str,
-            "rmw_profile": str,
-            "transports": str,
-            "domain": int,
-            "discovery": str,
-            "late_feedback": str,
-            "executor": str,
-            "array": str,
-        },
+        settings=SETTINGS,
         capabilities=(
             "encoding.bytes",
             "encoding.text",

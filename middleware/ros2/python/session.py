@@ -20,6 +20,22 @@ from process import (
 )
 from wattwire_kit import Kit, MiddlewareFailed
 
+SETTINGS: dict[str, type] = {
+    "reliability": str,
+    "history": str,
+    "depth": int,
+    "durability": str,
+    "rmw": str,
+    "rmw_profile": str,
+    "transports": str,
+    "domain": int,
+    "discovery": str,
+    "late_feedback": str,
+    "executor": str,
+    "array": str,
+}
+"""Settings of the middleware with their types, for nodes and bridge processes."""
+
 
 class Session:
     """A ROS node. `close` releases all its resources."""
