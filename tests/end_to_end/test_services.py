@@ -73,7 +73,9 @@ def test_all_patterns_pass_a_router_and_the_run_names_its_program(measured):
 def test_a_router_of_another_series_ends_the_run_with_both_series(measured, tmp_path, monkeypatch):
     program = tmp_path / "bin" / "zenohd"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho zenohd v0.11.0 built with rustc 1.75.0\n")
+    program.write_text(
+        "#!/bin/sh\necho 12:00:01.5Z INFO zenohd: zenohd v0.11.0 built with rustc 1.75.0\n"
+    )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     factors = 'pattern = ["topic"]\n"settings.via" = ["router"]'
@@ -81,7 +83,7 @@ def test_a_router_of_another_series_ends_the_run_with_both_series(measured, tmp_
     assert document["outcome"] == "died"
     detail = document["outcome_detail"]
     assert detail.startswith("router could not be started: router")
-    assert "zenohd v0.11.0" in detail and "series 1.x" in detail
+    assert "zenohd is version 0.11.0;" in detail and "series 1.x" in detail
 
 
 def test_a_round_trip_over_a_relay_passes_a_router_on_a_third_host(measured, tmp_path):

@@ -166,7 +166,7 @@ def _reason(
         np.nansum(after_warmup(excluded, "expected", suffix)),
     )
     has_calls = any(has_replies(pattern) for pattern in levels_of(excluded, "pattern"))
-    undelivered = np.nansum(after_warmup(excluded, "undelivered")) > 0
+    undelivered = np.nansum(after_warmup(excluded, "undelivered", suffix)) > 0
     lost = "messages were lost or undelivered" if undelivered else "messages were lost"
     subject = "calls failed or were lost" if has_calls else lost
     share_text = (

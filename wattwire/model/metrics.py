@@ -771,7 +771,8 @@ _REGISTRY: tuple[Metric, ...] = (
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}
 OF_FLOWS = frozenset(
-    {"sent", "expected", "received_unique", "lost", "late", "duplicates", "rate_hz_achieved",
+    {"sent", "expected", "received_unique", "lost", "undelivered", "late", "duplicates",
+     "rate_hz_achieved", "undelivered_after_warmup",
      "throughput_bytes_per_s", "latency_samples", "expected_after_warmup", "lost_after_warmup",
      "latency_p50_us", "latency_p90_us", "latency_p95_us", "latency_p99_us", "latency_mean_us",
      "delay_variation_p50_us", "delay_variation_p99_us", "clock_band_us", "loss_share",

@@ -20,7 +20,8 @@ import zenoh
 SERIES = "1"
 """Major version of the nodes. Zenoh's protocol is stable only within a major version."""
 OTHER_SERIES = 3
-VERSION = re.compile(r"v?(\d+)\.\d+[\w.+-]*")
+VERSION = re.compile(r"\bzenohd v?((\d+)\.\d+[\w.+-]*)")
+"""The version in the output of `zenohd --version`, which may begin with a time and with colours."""
 
 
 def main() -> int:
@@ -29,15 +30,14 @@ def main() -> int:
         return run_session(configuration)
     printed = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     match = VERSION.search(printed.stdout)
-    if match is None or match[1] != SERIES:
-        first_line = (printed.stdout or printed.stderr).strip().partition("\n")[0]
+    if match is None or match[2] != SERIES:
+        found = f"version {match[1]}" if match else "a program of an unknown version"
         sys.stderr.write(
-            f"{program} is {first_line or 'of an unknown version'}; the nodes need zenohd of the "
-            f"series {SERIES}.x. Install one, or remove it from PATH to route with eclipse-zenoh "
-            f"{version('eclipse-zenoh')}.\n"
+            f"{program} is {found}; the nodes need zenohd of the series {SERIES}.x. Install one, "
+            f"or remove it from PATH to route with eclipse-zenoh {version('eclipse-zenoh')}.\n"
         )
         return OTHER_SERIES
-    print(f"router zenohd {match[0].removeprefix('v')}", flush=True)
+    print(f"router zenohd {match[1]}", flush=True)
     return run_program(program, configuration)
 
 

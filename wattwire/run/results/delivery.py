@@ -16,7 +16,7 @@ from wattwire.model.deployment import Flow
 from wattwire.model.hosts.clocks import NodeClocks
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.results.between_clocks import VariationTally, clock_bands_us, concatenated
-from wattwire.run.results.hops import HopTally
+from wattwire.run.results.hops import HopTally, Undelivered
 from wattwire.run.results.saturation import GrowthTally
 from wattwire.store import Messages
 
@@ -314,6 +314,8 @@ class Tallied:
     hops: dict[str, float | None]
     between_clocks: dict[str, float | None]
     """Bands and delay variation; empty without a rig or without one-way flows."""
+    undelivered: dict[int, Undelivered]
+    """Sender of a flow without replies → its undelivered deliveries."""
 
 
 class PartTally(Protocol):
@@ -365,11 +367,12 @@ def tallied(
     if clocks and variation:
         between_clocks |= {**clock_bands_us(one_way, clocks), **variation.summary()}
     quantiles = latency.summary(period_ns)
+    undelivered = hops.undelivered()
     if one_way:
-        undelivered = hops.undelivered()
-        counts.update({"undelivered": undelivered.total, "lost": -undelivered.total})
-        quantiles["undelivered_after_warmup"] = undelivered.after_warmup
-        lost_after_warmup = quantiles["lost_after_warmup"] or 0
-        quantiles["lost_after_warmup"] = lost_after_warmup - undelivered.after_warmup
+        total = sum(of_flow.total for of_flow in undelivered.values())
+        after_warmup = sum(of_flow.after_warmup for of_flow in undelivered.values())
+        counts.update({"undelivered": total, "lost": -total})
+        quantiles["undelivered_after_warmup"] = after_warmup
+        quantiles["lost_after_warmup"] = (quantiles["lost_after_warmup"] or 0) - after_warmup
         quantiles |= growth.summary() if period_ns else {}
-    return Tallied(dict(counts), quantiles, lateness, hops.summary(), between_clocks)
+    return Tallied(dict(counts), quantiles, lateness, hops.summary(), between_clocks, undelivered)

@@ -6,7 +6,7 @@ The columns are those of the whole run with the suffix `.flow.NAME`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -15,7 +15,9 @@ from wattwire.model.deployment import Flow
 from wattwire.model.hosts.clocks import NodeClocks
 from wattwire.model.metrics import OF_FLOWS
 from wattwire.run.results import delivery
-from wattwire.run.results.delivery import LatencyTally, VariationTally
+from wattwire.run.results.between_clocks import VariationTally, clock_bands_us
+from wattwire.run.results.delivery import LatencyTally
+from wattwire.run.results.hops import Undelivered
 
 SECOND_NS = 1_000_000_000
 RESTING_ON_SENT = (
@@ -59,14 +61,23 @@ class FlowTally:
         in_span = (pl.col("end_ns") >= begin_ns) & (pl.col("end_ns") < end_ns)
         self._arrived += own.filter(pl.col("latency_us").is_finite() & in_span).height
 
-    def summary(self, is_recorded: bool, clocks: NodeClocks | None) -> dict[str, float | None]:
+    def summary(
+        self, is_recorded: bool, clocks: NodeClocks | None, undelivered: Undelivered | None = None
+    ) -> dict[str, float | None]:
         """Return the columns of the flow. Call this once, after the last part.
 
-        `is_recorded` is false if the sender left no records.
+        `is_recorded` is false if the sender left no records. `undelivered` are the messages that a
+        saturated hop had not delivered in time; they are not lost.
         """
         facts = self._facts
+        if undelivered:
+            self._counts.update({"undelivered": undelivered.total, "lost": -undelivered.total})
         columns: dict[str, float | None] = {**self._counts}
         columns |= self._latency.summary(facts.period_ns)
+        if undelivered:
+            columns["undelivered_after_warmup"] = undelivered.after_warmup
+            missing = columns["lost_after_warmup"] or 0
+            columns["lost_after_warmup"] = missing - undelivered.after_warmup
         lost, expected = columns["lost_after_warmup"], columns["expected_after_warmup"]
         columns["loss_share"] = lost / expected if expected and lost is not None else None
         seconds = (facts.span_ns[1] - facts.span_ns[0]) / SECOND_NS
@@ -74,7 +85,7 @@ class FlowTally:
             columns["rate_hz_achieved"] = self._sent / seconds
             columns["throughput_bytes_per_s"] = self._arrived * facts.payload_bytes / seconds
         if clocks:
-            columns |= delivery.clock_bands_us([facts.flow], clocks) | self._variation.summary()
+            columns |= clock_bands_us([facts.flow], clocks) | self._variation.summary()
         if not is_recorded:
             columns |= dict.fromkeys(columns.keys() & set(RESTING_ON_SENT))
         suffix = f".flow.{facts.flow.name}"
@@ -93,10 +104,17 @@ class FlowTallies:
             tally.add(part, expected, late_after_ns)
 
     def summary(
-        self, unrecorded: Collection[int], clocks: NodeClocks | None
+        self,
+        unrecorded: Collection[int],
+        clocks: NodeClocks | None,
+        undelivered: Mapping[int, Undelivered] | None = None,
     ) -> dict[str, float | None]:
-        """Return the columns of all flows. The nodes in `unrecorded` left no records."""
+        """Return the columns of all flows. The nodes in `unrecorded` left no records.
+
+        `undelivered` maps a sender to its messages that a saturated hop had not delivered in time.
+        """
         columns: dict[str, float | None] = {}
         for sender, tally in self._tallies.items():
-            columns |= tally.summary(sender not in unrecorded, clocks)
+            of_flow = (undelivered or {}).get(sender)
+            columns |= tally.summary(sender not in unrecorded, clocks, of_flow)
         return columns

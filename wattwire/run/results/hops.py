@@ -102,21 +102,20 @@ class HopTally:
             tail, _ = self._tails.setdefault((flow.sender, node), (Tail(), last + 1))
             tail.add(passed[last], ends[end], passages.warm_up)
 
-    def _counts(self) -> tuple[list[int], list[int], int]:
-        """Return the lost and the undelivered deliveries of each hop, from hop 0, and the number
-        of all undelivered deliveries after the warm-up.
-        """
+    def _counts(self) -> tuple[list[int], list[int]]:
+        """Return the lost and the undelivered deliveries of each hop, from hop 0."""
         hops = max((hop for _, hop in self._tails.values()), default=0)
-        lost, undelivered, after_warmup = [0] * (hops + 1), [0] * (hops + 1), 0
-        deliveries = {flow.sender: flow.expected_per_message for flow in self._flows}
-        ends = {node for flow in self._flows for node in flow.receivers}
+        lost, undelivered = [0] * (hops + 1), [0] * (hops + 1)
         for (sender, node), (tail, hop) in self._tails.items():
-            each = 1 if node in ends else deliveries[sender]
-            in_queue = self._was_receiving(node)
+            each, in_queue = self._each(sender, node), self._was_receiving(node)
             undelivered[hop] += tail.tail * each if in_queue else 0
-            after_warmup += tail.tail_after_warmup * each if in_queue else 0
             lost[hop] += (tail.missing - (tail.tail if in_queue else 0)) * each
-        return lost, undelivered, after_warmup
+        return lost, undelivered
+
+    def _each(self, sender: int, node: int) -> int:
+        """Return the number of deliveries of one message of a sender behind a node."""
+        (flow,) = (flow for flow in self._flows if flow.sender == sender)
+        return 1 if node in flow.receivers else flow.expected_per_message
 
     def _was_receiving(self, node: int) -> bool:
         """Return whether a node received messages until its patience ended."""
@@ -124,10 +123,15 @@ class HopTally:
             return False
         return self._last_ns.get(node, self._until_ns) > self._until_ns
 
-    def undelivered(self) -> Undelivered:
-        """Return the undelivered deliveries of all hops."""
-        _, undelivered, after_warmup = self._counts()
-        return Undelivered(sum(undelivered), after_warmup)
+    def undelivered(self) -> dict[int, Undelivered]:
+        """Return sender → its undelivered deliveries of all hops."""
+        counts = {flow.sender: [0, 0] for flow in self._flows}
+        for (sender, node), (tail, _) in self._tails.items():
+            if self._was_receiving(node):
+                each = self._each(sender, node)
+                counts[sender][0] += tail.tail * each
+                counts[sender][1] += tail.tail_after_warmup * each
+        return {sender: Undelivered(*both) for sender, both in counts.items()}
 
     def summary(self) -> dict[str, float | None]:
         """Return the columns of all hops.
@@ -141,7 +145,7 @@ class HopTally:
             if node in self._unrecorded
         }  # fmt: skip
         sent_is_unknown = any(flow.sender in self._unrecorded for flow in self._flows)
-        lost_by_hop, undelivered, _ = self._counts()
+        lost_by_hop, undelivered = self._counts()
         lost_by_hop += [0] * (self._hops + 1 - len(lost_by_hop))
         undelivered += [0] * (self._hops + 1 - len(undelivered))
         carried = 0

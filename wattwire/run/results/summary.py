@@ -250,7 +250,8 @@ class Collected:
         row: dict[str, Any] = {**counts, **tally.hops}
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
-        row |= of_flows.summary(self._without_records, record.clocks_of_nodes())
+        clocks = record.clocks_of_nodes()
+        row |= of_flows.summary(self._without_records, clocks, tally.undelivered)
         row["foreign"] = sum(int(d.get("foreign") or 0) for d in done)
         ready = [s.lines["READY"] for s in states if s and "READY" in s.lines]
         row["skipped"] = sum(

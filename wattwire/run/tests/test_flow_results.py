@@ -47,13 +47,15 @@ def records(dropped=(), latency_ns=MS, warm_up_ns=0):
     return pl.DataFrame(rows)
 
 
-def columns(frame, span_ns=SPAN_NS, unrecorded=(), part_records=1 << 19):
+def columns(frame, span_ns=SPAN_NS, unrecorded=(), part_records=1 << 19, until_ns=None):
     facts = [FlowFacts(flow, FLOWS[flow.name][1], FLOWS[flow.name][0], span_ns)
              for flow in flows()]  # fmt: skip
     of_flows = FlowTallies(facts)
     messages = Messages.of(frame, part_records)
-    tallied = delivery.tallied(messages, flows(), 2**62, further=of_flows)
-    return tallied, of_flows.summary(unrecorded, None)
+    tallied = delivery.tallied(
+        messages, flows(), 2**62, further=of_flows, receiving_until_ns=until_ns
+    )
+    return tallied, of_flows.summary(unrecorded, None, tallied.undelivered)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -102,6 +104,17 @@ def test_parts_of_a_run_give_the_columns_of_the_whole(monkeypatch):
         {"counter": pl.UInt64, "sender": pl.UInt16, "node": pl.UInt16}
     )
     assert columns(frame)[1] == columns(frame, part_records=30)[1]
+
+
+def test_undelivered_messages_are_counted_in_their_flow_and_are_not_lost():
+    image = FLOWS["image"][2]
+    dropped = {("image", counter) for counter in (1, *range(image - 4, image))}
+    tallied, row = columns(records(dropped), until_ns=0)
+    assert (row["lost.flow.image"], row["undelivered.flow.image"]) == (1, 4)
+    assert (row["lost.flow.command"], row["undelivered.flow.command"]) == (0, 0)
+    assert (tallied.counts["lost"], tallied.counts["undelivered"]) == (1, 4)
+    assert row["loss_share.flow.image"] == pytest.approx(1 / image)
+    assert row["undelivered_after_warmup.flow.image"] == 4
 
 
 def test_every_column_of_a_flow_is_a_metric_of_flows():
