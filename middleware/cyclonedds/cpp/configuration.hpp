@@ -38,10 +38,8 @@ inline std::string configuration(const wattwire::Kit& kit) {
     peers += "<Peer Address=" + quoted_xml(peer) + "/>";
   const std::string multicast = kit.boolean("settings.multicast") ? "true" : "false";
   return "<CycloneDDS><Domain Id=\"any\"><General><Interfaces><NetworkInterface name=" +
-         quoted_xml(interface_of(kit)) +
-         "/></Interfaces><AllowMulticast>" + multicast +
-         "</AllowMulticast></General><Discovery><Tag>" +
-         kit.string("run") +
+         quoted_xml(interface_of(kit)) + "/></Interfaces><AllowMulticast>" + multicast +
+         "</AllowMulticast></General><Discovery><Tag>" + kit.string("run") +
          "</Tag><ParticipantIndex>auto</ParticipantIndex>"
          "<MaxAutoParticipantIndex>99</MaxAutoParticipantIndex>"
          "<Peers>" +

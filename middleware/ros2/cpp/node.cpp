@@ -20,12 +20,11 @@ int main(int argc, char** argv) {
                 {"source", publish},
                 {"relay", relay},
                 {"sink", subscribe}};
-  cell.settings = {{"reliability", Type::kString}, {"history", Type::kString},
-                   {"depth", Type::kInteger},      {"durability", Type::kString},
-                   {"rmw", Type::kString},         {"rmw_profile", Type::kString},
-                   {"transports", Type::kString},  {"domain", Type::kInteger},
-                   {"discovery", Type::kString},   {"late_feedback", Type::kString},
-                   {"executor", Type::kString},    {"array", Type::kString}};
+  cell.settings = {
+      {"reliability", Type::kString},   {"history", Type::kString},  {"depth", Type::kInteger},
+      {"durability", Type::kString},    {"rmw", Type::kString},      {"rmw_profile", Type::kString},
+      {"transports", Type::kString},    {"domain", Type::kInteger},  {"discovery", Type::kString},
+      {"late_feedback", Type::kString}, {"executor", Type::kString}, {"array", Type::kString}};
   cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",  "pacing.native",
                        "loop.open",      "loop.closed",   "reply.echo",  "reply.ack",
                        "reply.literal",  "literal",       "async_client"};

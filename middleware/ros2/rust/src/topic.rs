@@ -76,10 +76,11 @@ fn relay_as<F: Field>(kit: &'static Kit) -> Result<(), Error> {
     let topic = session.topic::<F>(&kit.receiving_topic(), &qos)?;
     let mut subscription = session.node.create_subscription::<F>(&topic, Some(qos))?;
     session.watch(&mut subscription)?;
-    let matched = session.await_peers(|| match publisher.get_subscription_count(&session.node) {
-        0 => 0,
-        _ => 1 + subscription.get_publisher_count(&session.node),
-    })?;
+    let matched =
+        session.await_peers(|| match publisher.get_subscription_count(&session.node) {
+            0 => 0,
+            _ => 1 + subscription.get_publisher_count(&session.node),
+        })?;
     session.ready(matched, durability);
     // The kit ends the node when no message has arrived for quiet_ms. The publisher has then sent
     // its messages, as in `publish_as`.
