@@ -31,7 +31,10 @@ TICK_US = 10_000
 def test_a_wait_with_a_sleep_takes_at_least_a_tick(
     tmp_path: Path, language: str, waits: list[str]
 ) -> None:
-    """No upper limit is asserted, because a loaded machine may delay any reply."""
+    """No upper limit is asserted, because a loaded machine may delay any reply.
+
+    After a delay, rospy.Rate does not sleep until it has caught up, so only the longest is a tick.
+    """
     campaign = tmp_path / "campaign"
     done = subprocess.run(
         [
@@ -44,5 +47,8 @@ def test_a_wait_with_a_sleep_takes_at_least_a_tick(
     summary = pl.read_parquet(campaign / "summary.parquet")
     assert sorted(summary["factor.settings.wait"].to_list()) == waits
     assert summary["lost"].to_list() == [0] * len(waits)
-    for wait, p50_us in summary.select("factor.settings.wait", "latency_p50_us").iter_rows():
-        assert wait == "callback" or p50_us >= TICK_US, (wait, p50_us)
+    for row in summary.iter_rows(named=True):
+        folder = campaign / "runs" / f"{row['run']}-{row['attempt']}"
+        messages = pl.read_parquet(folder / "messages.parquet")
+        longest_us = (messages["end_ns"] - messages["begin_ns"]).max() / 1000
+        assert row["factor.settings.wait"] == "callback" or longest_us >= TICK_US, longest_us

@@ -18,7 +18,9 @@ from contract.conformance.process import NodeProcess
 from contract.conformance.scenario import Bench
 from contract.conformance.spec import SEED, base_spec
 from wattwire.catalog import Catalog
+from wattwire.cli.check_hosts import CheckHosts
 from wattwire.cli.conformance import _suite, under_test
+from wattwire.hosts.hosts import here
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient, Builder
 
@@ -36,7 +38,10 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, CellUn
     try:
         builder = Builder(agent)
         builds = {name: builder.cell(Catalog().cell(name)) for name in CELLS}
-        yield {k: under_test(_suite(), build, agent, folder) for k, build in builds.items()}
+        yield {
+            k: under_test(_suite(), build, CheckHosts(here(agent)), folder)
+            for k, build in builds.items()
+        }
     except MissingError as reason:
         pytest.skip(str(reason))
     finally:
