@@ -2,7 +2,8 @@
 
 Speed, compared with peers (default): recording, echo, pipeline, libraries, sampler, own_time, page,
 scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential; with planted load:
-validity. Compared with another commit: kits --old REV, summary_row --old REV. Prints Markdown.
+validity. Compared with another commit: kits --old REV, summary_row --old REV. As root: links,
+planted_links. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from bench import (
 from bench.libraries import comparisons
 from bench.nodes import Bench, bench, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
+from bench.rigs import links, planted_links
 from bench.turns import on_cores
 from wattwire.rig.bare_clients import bare_server, printed_ns
 
@@ -234,18 +236,19 @@ SIMULATIONS = {
 }  # fmt: skip
 VALIDITY = "validity"
 KITS, SUMMARY_ROW = "kits", "summary_row"
+LINKS, PLANTED_LINKS = "links", "planted_links"
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls"}
 
 
-def main() -> int:
-    """Measure the given parts. Return 1 if a pair was lost, and print each lost pair."""
+def _options() -> argparse.Namespace:
+    """Return the checked command line. An invalid one ends the program."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "parts",
         nargs="*",
         metavar="PART",
-        choices=[*PARTS, *SIMULATIONS, VALIDITY, KITS, SUMMARY_ROW, []],
+        choices=[*PARTS, *SIMULATIONS, VALIDITY, KITS, SUMMARY_ROW, LINKS, PLANTED_LINKS, []],
     )
     parser.add_argument("--pairs", type=int, help=f"default {PAIRS}, of calls {calls.PAIRS}")
     parser.add_argument(
@@ -268,23 +271,41 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument(
         "--journal", type=Path, metavar="FILE",
-        help="of the part validity: a line for each run; those that are in it are not repeated",
+        help="of the parts validity and planted_links: a line for each run or seed; those that are "
+        "in it are not repeated",
     )  # fmt: skip
     parser.add_argument(
         "--old", metavar="REV", help="of the parts kits and summary_row: the commit to compare with"
     )
+    parser.add_argument(
+        "--seeds", type=int, default=planted_links.SEEDS, help="of the part planted_links"
+    )
+    parser.add_argument("--first-seed", type=int, default=1, help="of the part planted_links")
     options = parser.parse_args()
     for part in {KITS, SUMMARY_ROW} & {*options.parts}:
         if not options.old:
             parser.error(f"{part}: found no --old; allowed: --old REV")
     if options.pairs is not None and options.pairs < 2:
         parser.error(f"--pairs: found {options.pairs}; allowed: 2 or more, limits need two")
+    return options
+
+
+def main() -> int:
+    """Measure the given parts. Return 1 if a pair was lost, and print each lost pair."""
+    options = _options()
     # Exit as on Ctrl-C. The default action of SIGTERM would leave client processes, some of them
     # stopped.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     for part in options.parts or PARTS:
         if part in SIMULATIONS:
             SIMULATIONS[part](options.trials)
+            continue
+        if part == LINKS:
+            links.report(options.pairs or PAIRS)
+            continue
+        if part == PLANTED_LINKS:
+            journal = options.journal or Path("planted_links.jsonl")
+            planted_links.report(options.first_seed, options.seeds, journal)
             continue
         with one_core() if part in IN_TURNS else contextlib.nullcontext(), bench() as workbench:
             if part == "calls":

@@ -44,6 +44,7 @@ class Deployment(NamedTuple):
     promised_ms: float
 
 
+UDP_TOPIC = 'middleware = "udp"\nlanguage = "cpp"\npattern = "topic"'
 DEPLOYMENTS = (
     Deployment(
         "loopback/cpp, topic, 2 nodes",
@@ -59,19 +60,24 @@ DEPLOYMENTS = (
 NOT_OURS = {"starting", "matching", "machine baseline", "silent baseline", "window", "drain"}
 
 
-def seconds_per_run(deployment: Deployment, runs: int) -> list[float]:
-    """Return wattwire's time (s) in each of `runs` runs of `deployment`, with synced files."""
+def seconds_per_run(deployment: Deployment, runs: int, rig: Path | None = None) -> list[float]:
+    """Return wattwire's time (s) in each of `runs` runs of `deployment`, with synced files.
+
+    With a rig, the nodes run on its hosts, in its first placement and network.
+    """
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         study, campaign = Path(name, "study.toml"), Path(name, "c")
         levels = ", ".join(str(64 + k) for k in range(runs))
         study.write_text(STUDY.format(levels=levels, deployment=deployment.keys))
         subprocess.run(
             [sys.executable, "-m", "wattwire", "run", str(study), "--campaign", str(campaign),
-             "--plain", "--no-report"],
+             "--plain", "--no-report", *(() if rig is None else ("--rig", str(rig)))],
             check=True, stdout=subprocess.DEVNULL, env=dict(os.environ),
         )  # fmt: skip
         with sqlite3.connect(campaign / "journal.sqlite") as db:
-            rows = db.execute("SELECT folder, begun_at, ended_at FROM attempt").fetchall()
+            rows = db.execute(
+                "SELECT folder, begun_at, ended_at FROM attempt ORDER BY begun_at"
+            ).fetchall()
         own_s = []
         for folder, begun, ended in rows:
             document = json.loads((campaign / "runs" / folder / "run.json").read_text())

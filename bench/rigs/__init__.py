@@ -1,0 +1,1 @@
+"""Benchmarks of hosts and links, which need root."""
