@@ -66,13 +66,12 @@ def test_plugins_of_a_sourced_ros_do_not_reach_the_tests(tmp_path: Path) -> None
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: launch_testing\n")
     (metadata / "entry_points.txt").write_text("[pytest11]\nlaunch_testing = no_such_module\n")
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    line = next(x for x in makefile.replace("\\\n", "").splitlines() if x.startswith("PYTEST :="))
-    command = line.partition(":=")[2].replace("$(BIN)/python", sys.executable)
     own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    arguments = ["-q", "tests/tidy", "--collect-only", "-p", "no:cacheprovider"]
+    program = f"from tools.run_tests import pytest; raise SystemExit(pytest({arguments}))"
     done = subprocess.run(
-        ["sh", "-c", f"{command} -q tests/tidy --collect-only"], cwd=ROOT, capture_output=True,
-        text=True, check=False, env={**own, "PYTHONPATH": str(tmp_path)},
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**own, "PYTHONPATH": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
