@@ -45,7 +45,7 @@ def checked(cells: Cells) -> Callable[[str], dict[str, ClauseResult]]:
     return check
 
 
-def tested_by_other_cells(language: str) -> set[str]:
+def clauses_of_other_cells(language: str) -> set[str]:
     """Return the clauses all of whose mutants name a cell of another middleware."""
     own = proving_middleware(language)
     own_mutants = [mutant for mutant in mutants() if mutant.language == language]
@@ -60,7 +60,7 @@ def test_clause(
     language: str, clause: str, checked: Callable[[str], dict[str, ClauseResult]]
 ) -> None:
     result = checked(language)[clause]
-    untested = {*without(language), *tested_by_other_cells(language)}
+    untested = {*without(language), *clauses_of_other_cells(language)}
     allowed = {"passed", "skipped"} if clause in untested else {"passed"}
     assert result.status in allowed, result.detail
 
