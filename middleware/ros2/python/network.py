@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import socket
 from pathlib import Path
@@ -39,10 +40,11 @@ def fast_dds_profile(kit: Kit, out: Path) -> Path:
 
 
 def limit_to_interface(kit: Kit, rmw: str) -> None:
-    """Bind the process's UDP sockets to host.interface, if the range of discovery requires it.
+    """Bind the process's sockets for multicast to host.interface, if the range requires it.
 
-    Fast DDS binds the sockets for multicast to all addresses. Raise MiddlewareFailed if the RMW's
-    sending sockets are not limited to the interface.
+    Linux delivers to them what arrives on any interface. The other sockets have the address of the
+    host and stay unbound, because datagrams between nodes of one host arrive on `lo`. Raise
+    MiddlewareFailed if the RMW's sending sockets are not limited to the interface.
     """
     if discovery_range(kit) != "interface":
         return
@@ -54,5 +56,6 @@ def limit_to_interface(kit: Kit, rmw: str) -> None:
     device = kit.spec["host.interface"].encode() + b"\0"
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as opened:
-            if (opened.family, opened.type) == (socket.AF_INET, socket.SOCK_DGRAM):
+            is_udp = (opened.family, opened.type) == (socket.AF_INET, socket.SOCK_DGRAM)
+            if is_udp and ipaddress.ip_address(opened.getsockname()[0]).is_multicast:
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device)

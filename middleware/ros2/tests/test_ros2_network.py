@@ -46,18 +46,23 @@ def test_nodes_on_several_hosts_discover_each_other_on_the_interface_of_the_run(
     assert network.discovery_range(kit(address, discovery)) == expected
 
 
-@pytest.mark.parametrize(("transports", "count"), [("default", 2), ("udp", 1)])
+@pytest.mark.parametrize(("transports", "also"), [("default", ["127.0.0.1"]), ("udp", [])])
 @pytest.mark.parametrize(
     ("address", "allowed"), [("10.77.0.2", "10.77.0.2"), ("127.0.0.2", "127.0.0.1")]
 )
 def test_the_profile_allows_only_the_address_of_the_host(
-    network: ModuleType, tmp_path: Path, transports: str, count: int, address: str, allowed: str
+    network: ModuleType,
+    tmp_path: Path,
+    transports: str,
+    also: list[str],
+    address: str,
+    allowed: str,
 ) -> None:
     profile = network.fast_dds_profile(kit(address, transports=transports), tmp_path)
     assert profile.parent == tmp_path
     root = ET.parse(profile).getroot()
-    assert [node.text for node in root.iter(f"{NAMES}address")] == [allowed]
-    assert len([*root.iter(f"{NAMES}transport_descriptor")]) == count
+    assert [node.text for node in root.iter(f"{NAMES}address")] == [allowed, *also]
+    assert len([*root.iter(f"{NAMES}transport_descriptor")]) == 1 + len(also)
 
 
 def test_an_rmw_without_a_limit_to_the_interface_is_refused_between_hosts(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -59,9 +60,10 @@ inline std::string fast_dds_profile(wattwire::Kit& kit) {
   return written;
 }
 
-// Binds the process's UDP sockets to host.interface, if the range of discovery requires it. Fast
-// DDS binds the sockets for multicast to all addresses. Throws if the RMW's sending sockets are not
-// limited to the interface.
+// Binds the process's sockets for multicast to host.interface, if the range of discovery requires
+// it: Linux delivers to them what arrives on any interface. The other sockets have the address of
+// the host and stay unbound, because datagrams between nodes of one host arrive on lo. Throws if
+// the RMW's sending sockets are not limited to the interface.
 inline void limit_to_interface(wattwire::Kit& kit, const std::string& rmw) {
   if (discovery_range(kit) != "interface") return;
   const std::string interface = kit.string("host.interface");
@@ -74,11 +76,13 @@ inline void limit_to_interface(wattwire::Kit& kit, const std::string& rmw) {
   if (folder == nullptr) return;
   while (const dirent* entry = readdir(folder)) {
     const int handle = std::atoi(entry->d_name);
-    int family = 0, type = 0;
-    socklen_t bytes = sizeof family;
-    if (getsockopt(handle, SOL_SOCKET, SO_DOMAIN, &family, &bytes) != 0) continue;
+    int type = 0;
+    socklen_t bytes = sizeof type;
     if (getsockopt(handle, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0) continue;
-    if (family == AF_INET && type == SOCK_DGRAM)
+    sockaddr_in own{};
+    bytes = sizeof own;
+    if (getsockname(handle, reinterpret_cast<sockaddr*>(&own), &bytes) != 0) continue;
+    if (type == SOCK_DGRAM && own.sin_family == AF_INET && IN_MULTICAST(ntohl(own.sin_addr.s_addr)))
       setsockopt(handle, SOL_SOCKET, SO_BINDTODEVICE, interface.c_str(),
                  static_cast<socklen_t>(interface.size() + 1));
   }
