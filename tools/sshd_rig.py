@@ -1,12 +1,14 @@
 """Start hosts with a real ssh server each, in namespaces, until standard input ends.
 
-    python -m tools.sshd_rig N OUT.toml [--namespaces]
+    python -m tools.sshd_rig N OUT.toml [--link NAME …] [--namespaces]
 
 It needs root and Debian's openssh-server. OUT.toml is a rig of N hosts of kind ssh (robot, edge,
-cloud, host4, …), the network `lan` between them, and the placement `apart`. With --namespaces, it
-also contains N hosts of kind netns with a network `native`, and the placement `namespaces`, so a
-study can compare the two kinds. The file appears when the hosts are ready, and then this program
-prints a line `ready`; the file is removed at the end.
+cloud, host4, …), the network `native` between them, and the placement `apart`. With --link, it also
+contains a network of that name: the link emulator carries its frames, and those of the first host
+pass the link. For wattwire this is a network like any other between machines; it does not read the
+emulator's log. With --namespaces, the rig also contains N hosts of kind netns with a network
+`veth`, and the placement `namespaces`, so a study can compare the two kinds. The file appears when
+the hosts are ready, and then this program prints a line `ready`; the file is removed at the end.
 
 The folder OUT.ssh next to it keeps keys, the configuration of ssh, and the hosts' cache. The hosts
 are as isolated as those of kind netns: own network, name and /dev/shm, but the files and the clock
@@ -30,13 +32,18 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from wattwire.hosts.namespaces import Switch, programs
+from wattwire.catalog import Catalog
+from wattwire.catalog.links import links_like
+from wattwire.hosts.namespaces import Switch, programs, require_tap_devices
 from wattwire.model.errors import MissingError, WattwireError
 from wattwire.model.rig import NETNS, HostSpec
+from wattwire.rig.emulator import Emulator, Port, Tap
 
 HOSTS = ("robot", "edge", "cloud")
 HOSTS_MIN, HOSTS_MAX = 2, 100
-NETWORK, SUBNET = "lan", "10.88.0.{}/24"
+DEVICE, SUBNET = "lan", "10.88.0.{}/24"
+LINK_ADDRESS = "10.88.{}.{}"
+LINK_SEED = 1
 SYSTEM_PATHS = "/usr/local/sbin:/usr/sbin:/sbin"
 PRIVILEGE_SEPARATION = Path("/run/sshd")
 """Folder that a server of root requires."""
@@ -84,7 +91,7 @@ def host_names(count: int) -> tuple[str, ...]:
     return tuple(HOSTS[n] if n < len(HOSTS) else f"host{n + 1}" for n in range(count))
 
 
-def rig_text(names: Sequence[str], config: str, with_namespaces: bool) -> str:
+def rig_text(names: Sequence[str], config: str, links: Sequence[str], with_namespaces: bool) -> str:
     """Return the rig of these hosts, whose `config` configures ssh."""
     kinds = {"": 'kind = "ssh", to = "{}", interface = "lan"'}
     if with_namespaces:
@@ -93,9 +100,12 @@ def rig_text(names: Sequence[str], config: str, with_namespaces: bool) -> str:
     for prefix, keys in kinds.items():
         lines += [f"{prefix}{name} = {{ {keys.format(name)} }}" for name in names]
     placements = {"apart": "", "namespaces": "plain-"}
-    for network, prefix in zip((NETWORK, "native"), kinds, strict=False):
+    for network, prefix in zip(("native", "veth"), kinds, strict=False):
         quoted = ", ".join(f'"{prefix}{name}"' for name in names)
         lines += ["", f"[networks.{network}]", f"hosts = [{quoted}]"]
+    for link in links:
+        devices = ", ".join(f'{name} = "{link}"' for name in names)
+        lines += ["", f"[networks.{link}]", f"interfaces = {{ {devices} }}"]
     for placement, prefix in placements.items():
         if prefix in kinds:
             sender, receiver, last = (f'"{prefix}{names[n]}"' for n in (0, 1, -1))
@@ -105,10 +115,13 @@ def rig_text(names: Sequence[str], config: str, with_namespaces: bool) -> str:
 
 
 @contextlib.contextmanager
-def hosts(names: Sequence[str], folder: Path) -> Iterator[Mapping[str, int]]:
+def hosts(
+    names: Sequence[str], folder: Path, links: Sequence[str] = ()
+) -> Iterator[Mapping[str, int]]:
     """Yield host → pid of the process that holds its namespaces; `folder` gets the files of ssh.
 
-    Raises MissingError without root or programs.
+    Each of the `links` joins all hosts by a device of its name. Raises MissingError without root
+    or programs.
     """
     sshd, keygen = find_sshd()
     tools = programs()
@@ -129,8 +142,10 @@ def hosts(names: Sequence[str], folder: Path) -> Iterator[Mapping[str, int]]:
             hosts_file.write_text(f"127.0.0.1 localhost {name}\n", encoding="utf-8")
             pids[name] = running.enter_context(namespaces(switch, name, hosts_file))
         addresses = {pid: SUBNET.format(n) for n, pid in enumerate(pids.values(), 1)}
-        switch.join(NETWORK, addresses)
-        switch.route_multicast(NETWORK, pids.values())
+        switch.join(DEVICE, addresses)
+        switch.route_multicast(DEVICE, pids.values())
+        for number, link in enumerate(links, 1):
+            running.enter_context(emulated(link, number, pids, folder))
         known, client = "", ""
         for name, pid in pids.items():
             make_key(keygen, folder / f"{name}_key")
@@ -141,6 +156,24 @@ def hosts(names: Sequence[str], folder: Path) -> Iterator[Mapping[str, int]]:
         (folder / "known_hosts").write_text(known)
         (folder / "ssh_config").write_text(client)
         yield pids
+
+
+@contextlib.contextmanager
+def emulated(link: str, number: int, pids: Mapping[str, int], folder: Path) -> Iterator[None]:
+    """Join the hosts by a link, which the frames from and to the first host pass."""
+    require_tap_devices()
+    (profile,) = links_like(Catalog().links, [link])
+    ports = [
+        Port(name, host == 1, Tap(pid, link, LINK_ADDRESS.format(number, host)))
+        for host, (name, pid) in enumerate(pids.items(), 1)
+    ]
+    place = folder / link
+    place.mkdir(exist_ok=True)
+    emulator = Emulator(profile, LINK_SEED, ports, place)
+    try:
+        yield
+    finally:
+        emulator.close()
 
 
 def find_sshd() -> tuple[str, str]:
@@ -191,6 +224,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.sshd_rig", description=__doc__)
     parser.add_argument("count", metavar="N", type=int, help=f"{HOSTS_MIN} to {HOSTS_MAX} hosts")
     parser.add_argument("rig", metavar="OUT.toml", type=Path)
+    parser.add_argument("--link", metavar="NAME", action="append", default=[], help="a network")
     parser.add_argument("--namespaces", action="store_true", help="also hosts of kind netns")
     options = parser.parse_args()
     if not HOSTS_MIN <= options.count <= HOSTS_MAX:
@@ -202,10 +236,12 @@ def main() -> int:
     path.unlink(missing_ok=True)
     names, folder = host_names(options.count), path.with_suffix(".ssh")
     try:
-        with hosts(names, folder):
+        with hosts(names, folder, options.link):
             part = path.with_suffix(".part")
             config = f"{folder.name}/ssh_config"
-            part.write_text(rig_text(names, config, options.namespaces), encoding="utf-8")
+            part.write_text(
+                rig_text(names, config, options.link, options.namespaces), encoding="utf-8"
+            )
             part.rename(path)
             print("ready", flush=True)
             sys.stdin.read()
