@@ -315,6 +315,11 @@ def half_width(value: Mapping[str, float]) -> float:
     return (value["high"] - value["low"]) / (value["high"] + value["low"])
 
 
+def deviation(value: Mapping[str, float]) -> float:
+    """Return the difference of an interval's centre from the log's value, relative to that."""
+    return (value["low"] + value["high"]) / 2 / value["log"] - 1
+
+
 def verdict_of(held: int, seeds: int) -> str:
     """Return the verdict on the number of intervals that hold the log's value."""
     if seeds - held > SEEDS - HELD_MIN and held * SEEDS < HELD_MIN * seeds:
@@ -328,8 +333,8 @@ def table(lines: Sequence[Mapping[str, Any]]) -> str:
     """Return the verdicts over all seeds as a Markdown table."""
     rows = [
         "| quantity | intervals with the log's value | promised | verdict "
-        "| half-width, median | promised | verdict |",
-        "|---|---|---|---|---|---|---|",
+        "| half-width, median | promised | verdict | estimate above the log, median |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name in lines[0]["estimates"] if lines else ():
         values = [line["estimates"][name] for line in lines]
@@ -339,7 +344,8 @@ def table(lines: Sequence[Mapping[str, Any]]) -> str:
         narrow = "passed" if width <= most else "failed"
         rows.append(
             f"| {name} | {held} of {len(values)} | ≥ {HELD_MIN} of {SEEDS} "
-            f"| {verdict_of(held, len(values))} | {width:.2%} | ≤ {most:.0%} | {narrow} |"
+            f"| {verdict_of(held, len(values))} | {width:.2%} | ≤ {most:.0%} | {narrow} "
+            f"| {float(np.median([deviation(value) for value in values])):+.2%} |"
         )
     return "\n".join(rows)
 
