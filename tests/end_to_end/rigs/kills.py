@@ -127,6 +127,11 @@ def namespaces_of(pid: int) -> set[str]:
     return found
 
 
+def boot_ticks() -> int:
+    """Return the time since boot in the unit of `born`."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
 def all_namespaces() -> dict[str, int]:
     """Return a process of each namespace that has one."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
@@ -164,11 +169,12 @@ def kill_once(
     with contextlib.suppress(ProcessLookupError):
         os.kill(target, signal.SIGKILL)
     problems = [] if ended(process, family) else ["the controller hangs after the kill"]
+    end_ticks = boot_ticks()
     problems += resume(setting, folder, campaign, family)
     problems += ledger(campaign)
     problems += _records(campaign)
     problems += left(folder, family, LEFT_S)
-    problems += _left_on_hosts(setting, folder, used - before)
+    problems += _left_on_hosts(setting, folder, used - before, end_ticks)
     return Seen(kind, after_s, phase, problems)
 
 
@@ -185,6 +191,7 @@ def crash_once(crash: str, setting: RigSetting, folder: Path) -> list[str]:
             family[pid] = born(pid)
             used |= namespaces_of(pid)
         time.sleep(0.01)
+    end_ticks = boot_ticks()
     is_killed = crash.startswith("controller")
     problems = []
     if process.returncode != (-signal.SIGKILL if is_killed else 0):
@@ -196,7 +203,7 @@ def crash_once(crash: str, setting: RigSetting, folder: Path) -> list[str]:
     del setting.environment[VARIABLE]
     problems += resume(setting, folder, campaign, family)
     problems += ledger(campaign) + _records(campaign) + left(folder, family, LEFT_S)
-    return problems + _left_on_hosts(setting, folder, used - before)
+    return problems + _left_on_hosts(setting, folder, used - before, end_ticks)
 
 
 def _records(campaign: Path) -> list[str]:
@@ -214,14 +221,18 @@ def _records(campaign: Path) -> list[str]:
     return problems
 
 
-def _left_on_hosts(setting: RigSetting, folder: Path, used: set[str]) -> list[str]:
-    """Return what is left of the hosts: namespaces, devices, and files."""
+def _left_on_hosts(setting: RigSetting, folder: Path, used: set[str], end_ticks: int) -> list[str]:
+    """Return what is left of the hosts: namespaces, devices, and files.
+
+    The kernel gives a namespace the number of one that ended, so a process that started after the
+    campaign's end (`end_ticks`) is in another namespace with the same number.
+    """
     deadline, own = time.monotonic() + LEFT_S, (setting.network,)
     checks: dict[str, Callable[[], list[str]]] = {
         "namespace": lambda: [
             f"{namespace} of {words_of(pid)}"
             for namespace, pid in all_namespaces().items()
-            if namespace in used
+            if namespace in used and int(born(pid) or end_ticks + 1) <= end_ticks
         ],
         "device": lambda: [name for name in os.listdir("/sys/class/net") if name in own],
         "temporary file": lambda: [path.name for path in (folder / "tmp").iterdir()],
