@@ -273,6 +273,9 @@ def spec_vectors() -> dict[str, Any]:
     valid.append({"name": "a record of the least size", "spec": record})
     one_point = {**publisher, "payload.encoding": "pointcloud", "payload.bytes": 16}
     valid.append({"name": "a point cloud of one point", "spec": one_point})
+    client = base_spec("service", "client", 2, [1])
+    client.update({"reply": "encrypt", "payload.bytes": 40})
+    valid.append({"name": "an encrypting reply without blocks", "spec": client})
     invalid = []
     wrong_values: tuple[tuple[str, Any], ...] = (
         ("contract", 1), ("contract", True), ("run", 5), ("node", "2"), ("index", True),
@@ -315,13 +318,27 @@ def spec_vectors() -> dict[str, Any]:
         name = f"point cloud: {key} = {value!r}"
         changes = {key: value}
         unsound.append({"name": name, "of": "a point cloud of one point", "changes": changes})
-    pointcloud = {"payload.encoding": "pointcloud"}
-    unsound.append({"name": "a service of clouds", "of": "service client", "changes": pointcloud})
-    texts = [
-        {"name": "not JSON", "text": "{", "code": 2, "key": "--spec"},
-        {"name": "not an object", "text": "[]", "code": 2, "key": "--spec"},
-    ]
+    unsound += encrypting_vectors()
+    clouds = {"payload.encoding": "pointcloud"}
+    unsound.append({"name": "a service of clouds", "of": "service client", "changes": clouds})
+    words = {"not JSON": "{", "not an object": "[]"}
+    texts = [{"name": k, "text": v, "code": 2, "key": "--spec"} for k, v in words.items()]
     return {"valid": valid, "invalid": invalid, "unsound": unsound, "texts": texts}
+
+
+def encrypting_vectors() -> list[dict[str, Any]]:
+    """Return unsound specs of encrypting replies (C-40)."""
+    unsound = []
+    for key, value in (
+        ("payload.bytes", 39), ("payload.bytes", 48), ("payload.literal", "Hello"),
+        ("payload.encoding", "text"),
+    ):  # fmt: skip
+        name = f"encrypting reply: {key} = {value!r}"
+        of = "an encrypting reply without blocks"
+        unsound.append({"name": name, "of": of, "changes": {key: value}})
+    encrypt = {"reply": "encrypt", "payload.bytes": 40}
+    unsound.append({"name": "an encrypting topic", "of": "topic publisher", "changes": encrypt})
+    return unsound
 
 
 def dialogue_vectors() -> dict[str, Any]:

@@ -50,6 +50,7 @@ CLAUSES = {
     "C-36": "a call that ends with an error is failed, not received or corrupt",
     "C-37": "a relay sends every message of its run once, unchanged and in order, and records it",
     "C-39": "point clouds of every size arrive unchanged, and a part of a point is refused with 3",
+    "C-40": "an encrypting reply has the request's blocks in AES-128, and clients check it",
     "C-38": "a node listens only on the address of its host, and rejects a bad address with 2",
 }
 

@@ -1,10 +1,12 @@
-"""Reference implementation of payloads (C-19, C-20, C-32), independent of the kits."""
+"""Reference implementation of payloads (C-19, C-20, C-32, C-40), independent of the kits."""
 
 from __future__ import annotations
 
 import json
 import struct
 from typing import Any
+
+from .encryption.aes import encrypted_block, round_keys
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _MASK = (1 << 64) - 1
@@ -42,6 +44,14 @@ def payload(seq: int, send_ns: int, size: int, seed: int, text: bool) -> bytes:
         trailer = trailer.hex().encode() if text else trailer
         data = data[: size - len(trailer)] + trailer
     return data
+
+
+def encrypted(request: bytes) -> bytes:
+    """Return the encrypting reply to a request of 40 + 16 k bytes (C-40)."""
+    keys = round_keys(request[16:32])
+    blocks = range(32, len(request) - 8, 16)
+    ciphertext = b"".join(encrypted_block(keys, request[at : at + 16]) for at in blocks)
+    return request[:32] + ciphertext + request[len(request) - 8 :]
 
 
 SIZE_CLAUSES = {"bytes": "C-19", "text": "C-20", "record": "C-32", "pointcloud": "C-39"}

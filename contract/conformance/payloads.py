@@ -171,21 +171,37 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
                     continue
                 runs += 1
                 shared = {"payload.bytes": size, "payload.encoding": encoding}
-                shared |= gentle(pattern, 12, 10)
-                members = pair(sender, receiver, pattern, shared)
-                with bench.group(pattern, members) as group:
-                    group.run()
-                    run_problems = audit(group) + closing_problems(group)
+                run_problems = paired_run(bench, sender, receiver, pattern, shared)
                 problems += [
                     Problem(p.clause, f"{size} {encoding}: {p.text}") for p in run_problems
                 ]
+        encrypts = all("reply.encrypt" in cell.capabilities for cell in (sender, receiver))
+        if pattern == "service" and encrypts:
+            runs += 1
+            shared = {"payload.bytes": 200, "reply": "encrypt"}
+            run_problems = paired_run(bench, sender, receiver, pattern, shared)
+            problems += [Problem(p.clause, f"200 encrypted: {p.text}") for p in run_problems]
         if not runs:
             raise Skipped("the two cells have no common encoding")
         return problems
 
     names = f"{sender.middleware}: {sender.folder} -> {receiver.folder}"
-    clauses = (*SIZE_CLAUSES.values(), "C-21", *ALWAYS)
+    clauses = (*SIZE_CLAUSES.values(), "C-21", "C-40", *ALWAYS)
     return Scenario(f"pair[{names}] {pattern}", clauses, check, pair=f"pair[{names}]")
+
+
+def paired_run(
+    bench: Bench,
+    sender: CellUnderTest,
+    receiver: CellUnderTest,
+    pattern: str,
+    shared: dict[str, Any],
+) -> list[Problem]:
+    """Run a pair of cells with these changes to both specs, and audit the run."""
+    changes = {**shared, **gentle(pattern, 12, 10)}
+    with bench.group(pattern, pair(sender, receiver, pattern, changes)) as group:
+        group.run()
+        return audit(group) + closing_problems(group)
 
 
 def pair_scenarios(cell: CellUnderTest, others: list[CellUnderTest]) -> list[Scenario]:

@@ -21,6 +21,7 @@ from . import (
     wire_calls,
 )
 from .cell import CLAUSES, Broken, CellUnderTest, ClauseResult, Problem, Skipped
+from .encryption.scenarios import scenarios as encryption_scenarios
 from .host import Watch
 from .roles import PATTERN_CLAUSES
 from .scenario import Bench, Scenario
@@ -56,6 +57,7 @@ def scenarios_for(cell: CellUnderTest, others: Sequence[CellUnderTest]) -> list[
         *lifecycle.scenarios(patterns),
         *window.scenarios(patterns),
         *payloads.scenarios(patterns),
+        *encryption_scenarios(patterns),
         *wire.scenarios(patterns),
         *wire_calls.scenarios(patterns),
         *failed_calls.scenarios(patterns),

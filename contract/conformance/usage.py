@@ -23,7 +23,7 @@ from .spec import (
 )
 
 SHARDS = 4
-REPLIES = ("echo", "ack", "literal")
+REPLIES = ("echo", "ack", "literal", "encrypt")
 
 
 def refusal(
@@ -90,6 +90,11 @@ def command_line(bench: Bench) -> list[Problem]:
     return problems
 
 
+def _replied(kind: str) -> dict[str, Any]:
+    """Return the changes to a spec for a reply; an encrypting reply needs whole blocks (C-40)."""
+    return {"reply": kind, **({"payload__bytes": 72} if kind == "encrypt" else {})}
+
+
 def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
     """Return (name, spec) for each role, capability, size and setting that the cell lacks."""
     cases: list[tuple[str, dict[str, Any]]] = []
@@ -107,7 +112,7 @@ def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
         if PATTERNS[pattern].is_of_calls:
             specs_by_capability["async_client"] = {"outstanding_max": 2, **open_loop(40, 5)}
         if not PATTERNS[pattern].is_one_way:
-            specs_by_capability.update({f"reply.{kind}": {"reply": kind} for kind in REPLIES})
+            specs_by_capability.update({f"reply.{kind}": _replied(kind) for kind in REPLIES})
         for name, changes in specs_by_capability.items():
             if name not in cell.capabilities:
                 cases.append((name, base_spec(cell, pattern, sender, **changes)))

@@ -17,7 +17,7 @@ from typing import Any
 from .audit import some
 from .cell import Broken, Problem, Skipped, Wire
 from .group import GO_MARGIN_NS, HANG_S
-from .payload import SIZE_CLAUSES, answer, encoded, same
+from .payload import SIZE_CLAUSES, answer, encoded, encrypted, same
 from .payload import record as record_of
 from .payloads import GOLDEN_SIZES, RECORD_SIZES
 from .process import NodeProcess
@@ -101,6 +101,8 @@ def reply_to(kind: str, encoding: str, literal: str, request: bytes) -> bytes:
     """Return a server's reply to a request, both in their form on the wire."""
     if encoding == "record":
         return json.dumps(answer(json.loads(request), kind, literal)).encode()
+    if kind == "encrypt":
+        return encrypted(request)
     return {"echo": request, "ack": request[: 8 * unit_of(encoding)]}.get(kind, literal.encode())
 
 

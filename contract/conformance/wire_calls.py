@@ -30,6 +30,7 @@ from .wire import (
     unit_of,
 )  # fmt: skip
 
+REPLY_CLAUSES = {"echo": "C-23", "ack": "C-23", "literal": "C-23", "encrypt": "C-40"}
 TOGETHER = 3
 """Number of calls that the overlap scenario keeps open at once."""
 
@@ -55,7 +56,7 @@ def served_bytes(kind: str, encoding: str) -> Scenario:
                 data = frame[2] if frame is not None else b""
                 if not same(data, expected, encoding):
                     text = f"{kind}: wrong reply to {encoding} request {counter:#x}: {data!r:.80}"
-                    problems.append(Problem("C-23", f"{node.label}: {text}"))
+                    problems.append(Problem(REPLY_CLAUSES[kind], f"{node.label}: {text}"))
             stranger = encoded((SENDER_NODE + 1) << 48, 1, SIZE, SEED, encoding)
             wire.send(REQUEST, 9, stranger, endpoint)
             time.sleep(0.1)
@@ -69,7 +70,8 @@ def served_bytes(kind: str, encoding: str) -> Scenario:
             problems.append(Problem(clause, text))
         return problems + file_problems
 
-    return Scenario(f"wire-served[{kind} {encoding}]", ("C-23", "C-17", "C-18"), check)
+    clauses = (REPLY_CLAUSES[kind], "C-17", "C-18")
+    return Scenario(f"wire-served[{kind} {encoding}]", clauses, check)
 
 
 def checked_replies(kind: str, encoding: str) -> Scenario:
@@ -109,7 +111,7 @@ def checked_replies(kind: str, encoding: str) -> Scenario:
             problems.append(Problem(clause, f"{node.label}: {kind} {encoding}: {text}"))
         return problems
 
-    clauses = ("C-23", "C-21", "C-12", "C-16", "C-27")
+    clauses = (REPLY_CLAUSES[kind], "C-21", "C-12", "C-16", "C-27")
     return Scenario(f"wire-replies[{kind} {encoding}]", clauses, check)
 
 
@@ -125,7 +127,8 @@ def _answers(
             record = json.loads(reply)
             record["pose"]["orientation"]["w"] += 1.0
             return json.dumps(record).encode(), UNREADABLE
-        return flip(reply, 0 if kind != "echo" else 16 * unit + 9), reply[:-1]
+        wrong_at = {"echo": 16 * unit + 9, "encrypt": len(reply) - 9}.get(kind, 0)
+        return flip(reply, wrong_at), reply[:-1]
 
     def answered(number: int, request: bytes) -> tuple[bytes | None, float]:
         correct = reply_to(kind, encoding, literal, request)
@@ -166,7 +169,7 @@ def _reply_breaches(
 ) -> Iterator[tuple[str, str]]:
     by_flag = {flag: [r.counter for r in records if r.flags & flag] for flag in (CORRUPT, TIMEOUT)}
     if by_flag[CORRUPT] != [2, 3]:
-        clause = "C-21" if kind == "echo" else "C-23"
+        clause = "C-21" if kind == "echo" else REPLY_CLAUSES[kind]
         yield clause, f"calls flagged corrupt: {by_flag[CORRUPT]}; replies 2 and 3 were wrong"
     # The late reply also delays the next call, which may or may not time out.
     if not {5, 7} <= set(by_flag[TIMEOUT]) <= {5, 7, 8}:
@@ -234,6 +237,7 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
     if "service" not in patterns:
         return []
     kinds = [("echo", "bytes"), ("echo", "text"), ("ack", "text"), ("literal", "bytes")]
+    kinds.append(("encrypt", "bytes"))
     kinds += [(kind, "record") for kind in ("echo", "ack", "literal")]
     all_scenarios = [served_bytes(kind, encoding) for kind, encoding in kinds]
     all_scenarios += [checked_replies(kind, encoding) for kind, encoding in kinds]

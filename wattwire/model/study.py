@@ -50,7 +50,7 @@ ALLOWED_LEVELS: dict[str, Collection[str]] = {
     "loop": ("open", "closed"),
     "pacing": ("kit", "native"),
     "verify": ("header", "full"),
-    "reply": ("echo", "ack", "literal"),
+    "reply": ("echo", "ack", "literal", "encrypt"),
 }
 MINIMUM_LEVELS: dict[str, float] = {
     "interval_s": 1e-6, "rate_hz": 1e-3, "clients": 1, "payload_bytes": 0,

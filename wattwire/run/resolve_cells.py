@@ -20,7 +20,7 @@ from wattwire.model.variants import FACTOR
 from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements, check_services
-from wattwire.run.encodings import encoding_gap
+from wattwire.run.encodings import encoding_gap, reply_gap
 from wattwire.run.node_specs import needs, outer_services
 from wattwire.run.placing import (
     NETWORK,
@@ -284,7 +284,7 @@ def _part_gap(part: FlowPart) -> str | None:
     treatment = part.treatment
     pattern = PATTERNS[str(treatment["pattern"])]
     pattern_gap = None if part.name else _pattern_gap(treatment, pattern)
-    pattern_gap = pattern_gap or encoding_gap(treatment, pattern)
+    pattern_gap = pattern_gap or encoding_gap(treatment, pattern) or reply_gap(treatment, pattern)
     if pattern_gap:
         return pattern_gap
     seq_bytes = _sequence_bytes(treatment)

@@ -23,9 +23,10 @@ int main(int argc, char** argv) {
                    {"hang_at", Type::kString},       {"drop_every", Type::kInteger},
                    {"drop_counters", Type::kString}, {"duplicate_every", Type::kInteger},
                    {"delay_us", Type::kInteger}};
-  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",      "pacing.native",
-                       "loop.open",      "loop.closed",   "reply.echo",      "reply.ack",
-                       "reply.literal",  "literal",       "encoding.record", "async_client"};
+  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit", "pacing.native",
+                       "loop.open",      "loop.closed",   "reply.echo", "reply.ack",
+                       "reply.literal",  "reply.encrypt", "literal",    "encoding.record",
+                       "async_client"};
   cell.payload_bytes_max = 196608;
   cell.record_bytes_max = 57344;
   return wattwire::run(argc, argv, cell);

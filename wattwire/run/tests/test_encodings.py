@@ -1,4 +1,4 @@
-"""Test which payloads and patterns an encoding cannot carry, and the reasons."""
+"""Test which payloads and patterns an encoding or a reply does not permit, and the reasons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from wattwire.model.deployment import PATTERNS
 from wattwire.model.treatment import Treatment
-from wattwire.run.encodings import encoding_gap
+from wattwire.run.encodings import encoding_gap, reply_gap
 
 
 def gap(pattern="topic", **levels):
@@ -50,3 +50,43 @@ def test_a_record_has_its_least_size():
     assert gap("service", payload_encoding="record", payload_bytes=96) is None
     assert "at least 96 bytes" in (gap(payload_encoding="record", payload_bytes=95) or "")
     assert "no literal" in (gap(payload_encoding="record", payload_bytes=96, literal="x") or "")
+
+
+def encrypting_gap(pattern="service", **levels):
+    levels = {
+        "reply": "encrypt", "payload_encoding": "bytes", "payload_bytes": 56, "literal": "",
+        **levels,
+    }  # fmt: skip
+    return reply_gap(Treatment.of({}, levels), PATTERNS[pattern])
+
+
+@pytest.mark.parametrize("payload_bytes", [40, 56, 200, 1_048_616])
+def test_a_whole_number_of_blocks_is_encrypted(payload_bytes):
+    assert encrypting_gap(payload_bytes=payload_bytes) is None
+
+
+@pytest.mark.parametrize(
+    ("payload_bytes", "nearest"),
+    [(0, "40"), (39, "40"), (41, "40 or 56"), (48, "40 or 56"), (1024, "1016 or 1032")],
+)
+def test_a_part_of_a_block_is_refused_with_the_nearest_payloads(payload_bytes, nearest):
+    assert encrypting_gap(payload_bytes=payload_bytes) == (
+        f"payload_bytes = {payload_bytes} with reply = encrypt is no whole number of blocks; "
+        f"allowed: 40 + 16 k bytes, for k blocks (C-40). Use {nearest}"
+    )
+
+
+@pytest.mark.parametrize("pattern", ["topic", "pingpong", "action", "pipeline"])
+def test_only_a_service_encrypts(pattern):
+    reason = encrypting_gap(pattern)
+    assert reason is not None and f"pattern = {pattern}" in reason and "allowed: service" in reason
+
+
+@pytest.mark.parametrize("levels", [{"payload_encoding": "text"}, {"literal": "Hello"}])
+def test_only_bytes_are_encrypted(levels):
+    reason = encrypting_gap(**levels)
+    assert reason is not None and "allowed: bytes and an empty literal" in reason
+
+
+def test_the_rules_of_encrypting_replies_hold_for_no_other_reply():
+    assert encrypting_gap("topic", reply="echo", payload_bytes=41) is None

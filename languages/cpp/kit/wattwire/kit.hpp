@@ -11,6 +11,7 @@
 #include <string>
 
 #include "actions.hpp"
+#include "encryption.hpp"
 #include "point_cloud.hpp"
 
 namespace wattwire {
@@ -59,6 +60,7 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
       throw Unsupported(key + " " + value + "; this cell supports " + join(values));
   }
   if (spec.string("payload.encoding") == "pointcloud") check_point_cloud(spec);
+  if (spec.string("reply") == "encrypt") check_encryption(spec);
   const bool record = spec.string("payload.encoding") == "record";
   const auto bytes_max =
       record && cell.record_bytes_max ? cell.record_bytes_max : cell.payload_bytes_max;

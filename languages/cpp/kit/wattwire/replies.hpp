@@ -1,9 +1,12 @@
-// Creates the replies of servers and checks the replies to calls (C-23).
+// Creates the replies of servers and checks the replies to calls (C-23, C-40).
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <vector>
 
+#include "encryption.hpp"
 #include "payload.hpp"
 #include "spec.hpp"
 
@@ -14,14 +17,25 @@ class Replies {
   explicit Replies(const Spec& spec)
       : echo_(spec.string("reply") == "echo"),
         literal_(spec.string("reply") == "literal"),
+        encrypt_(spec.string("reply") == "encrypt"),
+        full_(spec.string("verify") == "full"),
         record_(spec.string("payload.encoding") == "record"),
         ack_bytes_(spec.string("payload.encoding") == "text" ? 16 : 8),
         literal_text_(spec.string("reply.literal")) {
     if (literal_) answer_.name = literal_text_;
+    if (encrypt_)
+      encrypted_ = encrypted_reply(static_cast<uint64_t>(spec.integer("payload.seed")),
+                                   static_cast<size_t>(spec.integer("payload.bytes")));
   }
 
   Bytes reply_to(Bytes request) const {
     if (echo_) return request;
+    if (encrypt_) {
+      thread_local std::vector<uint8_t> reply;  // valid until this thread's next reply
+      reply.assign(request.data, request.data + request.size);
+      encrypt_blocks(reply.data(), reply.size());
+      return Bytes(reply.data(), reply.size());
+    }
     if (request.record != nullptr) {
       thread_local Record reply;  // valid until this thread's next reply
       reply = answer_;
@@ -47,6 +61,7 @@ class Replies {
       const Checked arrival = payload->check(reply);
       return arrival.verdict == Verdict::kOk && arrival.seq == seq;
     }
+    if (encrypt_) return is_encrypted(seq, reply);
     if (record_)
       return reply.record != nullptr && !reply.is_unreadable() && is_answer(seq, *reply.record);
     if (literal_) return reply == Bytes(literal_text_);
@@ -58,6 +73,21 @@ class Replies {
   }
 
  private:
+  // Ignores the send time, as for an echo. Without `verify = full`, the first fill word and the
+  // first block represent the fill.
+  bool is_encrypted(uint64_t seq, Bytes reply) const {
+    const size_t size = encrypted_.size(), fill_end = size - kTrailerBytes;
+    if (reply.size != size || std::memcmp(reply.data, &seq, sizeof seq) != 0 ||
+        std::memcmp(reply.data + fill_end, &seq, sizeof seq) != 0)
+      return false;
+    auto equal = [&](size_t from, size_t to) {
+      return std::memcmp(reply.data + from, &encrypted_[from], to - from) == 0;
+    };
+    if (full_) return equal(kKeyAt, fill_end);
+    return equal(kKeyAt, kKeyAt + 8) &&
+           equal(kBlocksAt, std::min(kBlocksAt + Aes128::kBlockBytes, fill_end));
+  }
+
   bool is_answer(uint64_t seq, const Record& reply) const {
     const uint64_t expected = literal_ ? 0 : seq;
     // Ignores the send time of an ack, as for an echo, because the next call overwrites it.
@@ -65,10 +95,11 @@ class Replies {
            (!literal_ || reply.send_ns == 0) && reply.same_body(answer_);
   }
 
-  const bool echo_, literal_, record_;
+  const bool echo_, literal_, encrypt_, full_, record_;
   const size_t ack_bytes_;
   const std::string literal_text_;
-  Record answer_;  // for `ack` and `literal`, without sequence and send time
+  std::vector<uint8_t> encrypted_;  // the reply with sequences of 0, if the reply is encrypted
+  Record answer_;                   // for `ack` and `literal`, without sequence and send time
 };
 
 }  // namespace wattwire
