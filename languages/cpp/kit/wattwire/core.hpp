@@ -218,6 +218,9 @@ class Core {
 
   // --- the end ---------------------------------------------------------------------------
 
+  // Declares that this server's requests are answered outside of this process (C-34).
+  void keep_no_records() { keeps_records_ = false; }
+
   void wait_stop() { dialogue_.wait_stop(); }
   template <class Poll>
   void wait_stop(Poll poll) {
@@ -259,11 +262,11 @@ class Core {
                       static_cast<uint64_t>(integer("payload.seed")));
       dialogue_.line("DONE", Object()
                                  .add("sent", sent_)
-                                 .add("received", received_)
+                                 .add("received", unless_unrecorded(received_))
                                  .add("recorded", recorder_.recorded())
                                  .add("overflow", recorder_.overflow())
-                                 .add("foreign", foreign_)
-                                 .add("corrupt", corrupt_)
+                                 .add("foreign", unless_unrecorded(foreign_))
+                                 .add("corrupt", unless_unrecorded(corrupt_))
                                  .add("probes", probes_));
     });
   }
@@ -371,6 +374,7 @@ class Core {
   std::once_flag finished_;
   uint64_t current_seq_ = 0;
   int64_t current_begin_ns_ = 0, arrival_ns_ = 0;
+  bool keeps_records_ = true;
   uint64_t sent_ = 0, received_ = 0, foreign_ = 0, corrupt_ = 0, probes_ = 0;
 
  private:
@@ -401,6 +405,7 @@ class Core {
     if (string("pattern") != "pipeline") return "topic";
     return "channel_" + std::to_string(integer("hop") + hops);
   }
+  Scalar unless_unrecorded(uint64_t count) const { return keeps_records_ ? count : Scalar(); }
   static void nap(int64_t ns) { sleep_until_ns(now_ns() + ns); }
   int64_t ready_deadline_ns() const {
     return process_start_ns_ + integer("ready_timeout_ms") * 1000000;
