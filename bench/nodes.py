@@ -22,7 +22,7 @@ from contract.conformance.roles import PATTERNS, SENDING_ROLES  # noqa: E402
 from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE  # noqa: E402
 from wattwire.catalog import Catalog, Cell  # noqa: E402
 from wattwire.cli.check_hosts import CheckHosts  # noqa: E402
-from wattwire.cli.conformance import _suite, under_test  # noqa: E402
+from wattwire.cli.conformance import suite, under_test  # noqa: E402
 from wattwire.cli.round_trips import cell_round_trip_ns  # noqa: E402
 from wattwire.hosts.hosts import here  # noqa: E402
 from wattwire.model.errors import MissingError  # noqa: E402
@@ -51,7 +51,7 @@ class Bench:
         self._agent = AgentClient(folder / "agent")
         self._hosts = CheckHosts(here(self._agent))
         self._builder = Builder(self._agent, tell_build)
-        self._suite = _suite()
+        self._suite = suite()
 
     def cell(self, name: str) -> CellUnderTest | None:
         """Return a built cell, or print the reason and return None if it cannot be built."""

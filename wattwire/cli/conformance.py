@@ -105,7 +105,7 @@ def measure_costs(names: list[str]) -> int:
                 except MissingError as error:
                     print(searchable(f"{cell.name}: absent: {error}", sys.stdout))
                     continue
-                subject = under_test(_suite(), build, CheckHosts(here(agent)), folder)
+                subject = under_test(suite(), build, CheckHosts(here(agent)), folder)
                 cost, reason = _cost(subject, folder)
                 measured, failed = measured + (cost is not None), failed + bool(reason)
                 if cost is not None:
@@ -146,8 +146,11 @@ def _cost_words(cost: HarnessCost | None, reason: str) -> str:
     )
 
 
-def _suite() -> Any:
-    # The contract and its suite are next to the package, in the repository or in its data.
+def suite() -> Any:
+    """Return the conformance suite. Raises MissingError if it is absent.
+
+    The contract and its suite are next to the package, in the repository or in its data.
+    """
     root = home()
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
@@ -174,7 +177,7 @@ class _Check:
     """Runs the suite on one cell after another, using the same agent and folder."""
 
     def __init__(self, builder: Builder, hosts: CheckHosts, folder: Path) -> None:
-        self._suite = _suite()
+        self._suite = suite()
         self._builder, self._hosts, self._folder = builder, hosts, folder
         self._built: dict[str, Any] = {}
         self.absent: list[str] = []

@@ -7,23 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from middleware.coproc.tests.devices import BuiltCell
+from tests.built_cells import built_cells
 from wattwire.catalog import Catalog
-from wattwire.cli.check_hosts import CheckHosts
-from wattwire.cli.conformance import _suite, under_test
-from wattwire.hosts.hosts import here
-from wattwire.model.errors import MissingError
-from wattwire.rig import AgentClient, Builder
 
 
 @pytest.fixture(scope="module")
 def built(request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[BuiltCell]:
-    folder = tmp_path_factory.mktemp("built")
-    agent = AgentClient(folder / "agent")
-    cell = Catalog().cell(f"coproc/{request.param}")
-    try:
-        build = Builder(agent).cell(cell)
-        yield BuiltCell(cell, under_test(_suite(), build, CheckHosts(here(agent)), folder))
-    except MissingError as reason:
-        pytest.skip(str(reason))
-    finally:
-        agent.close()
+    name = f"coproc/{request.param}"
+    with built_cells([name], tmp_path_factory.mktemp("built")) as cells:
+        yield BuiltCell(Catalog().cell(name), cells[name])

@@ -17,12 +17,7 @@ from contract.conformance.payload import payload
 from contract.conformance.process import NodeProcess
 from contract.conformance.scenario import Bench
 from contract.conformance.spec import SEED, base_spec
-from wattwire.catalog import Catalog
-from wattwire.cli.check_hosts import CheckHosts
-from wattwire.cli.conformance import _suite, under_test
-from wattwire.hosts.hosts import here
-from wattwire.model.errors import MissingError
-from wattwire.rig import AgentClient, Builder
+from tests.built_cells import built_cells
 
 HANG_S = 120.0
 HEAD = struct.Struct("<IBQ")
@@ -33,19 +28,8 @@ CELLS = ("tcp/python", "tcp/cpp")
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, CellUnderTest]]:
-    folder = tmp_path_factory.mktemp("tcp")
-    agent = AgentClient(folder / "agent")
-    try:
-        builder = Builder(agent)
-        builds = {name: builder.cell(Catalog().cell(name)) for name in CELLS}
-        yield {
-            k: under_test(_suite(), build, CheckHosts(here(agent)), folder)
-            for k, build in builds.items()
-        }
-    except MissingError as reason:
-        pytest.skip(str(reason))
-    finally:
-        agent.close()
+    with built_cells(CELLS, tmp_path_factory.mktemp("tcp")) as built:
+        yield built
 
 
 @pytest.mark.parametrize(("client", "server"), [CELLS, CELLS[::-1]])
