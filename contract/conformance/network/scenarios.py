@@ -13,7 +13,7 @@ from ..roles import PATTERNS
 from ..scenario import ALWAYS, Bench, Scenario
 from ..spec import HOST_ADDRESS
 from ..usage import refusal
-from .sockets import open_sockets
+from .sockets import OpenSocket, open_sockets
 
 OTHER_ADDRESS = "127.0.0.2"
 """An address of every Linux host, because all of 127.0.0.0/8 is on the interface lo."""
@@ -69,10 +69,7 @@ def _network_problems(group: Group) -> list[Problem]:
 
 
 def _breaches(node: NodeProcess) -> list[str]:
-    """Return the endpoints and open sockets of a node that are not on its host's address.
-
-    A UDP socket may have any address if it is bound to the host's interface.
-    """
+    """Return the endpoints and open sockets of a node that are not on its host's address."""
     address, interface = node.spec["host.address"], node.spec["host.interface"]
     endpoints = node.fields("LISTENING").get("endpoints", [])
     texts = [
@@ -83,8 +80,16 @@ def _breaches(node: NodeProcess) -> list[str]:
     return texts + [
         f"the socket {opened} is not on host.address {address}"
         for opened in open_sockets(node.pid)
-        if opened.address != address and opened.device != interface
+        if not is_on_host(opened, address, interface)
     ]
+
+
+def is_on_host(opened: OpenSocket, address: str, interface: str) -> bool:
+    """Return whether a socket is reachable only over the host's address and interface."""
+    if opened.device == interface or opened.address == address:
+        return True
+    # No other host reaches this socket. On one host, the address must be that of the spec.
+    return opened.address == HOST_ADDRESS and not address.startswith("127.")
 
 
 def scenarios(patterns: list[str]) -> list[Scenario]:

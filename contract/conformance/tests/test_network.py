@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from contract.conformance.network.scenarios import is_on_host
 from contract.conformance.network.sockets import OpenSocket, open_sockets
 
 ADDRESS = "127.0.0.2"
@@ -89,3 +90,21 @@ def test_the_sockets_of_children_are_included() -> None:
         port = int(child.stdout.readline())
         assert own_sockets(port) == [OpenSocket("tcp", "127.0.0.3", port, "")]
         child.communicate()
+
+
+@pytest.mark.parametrize(
+    ("local", "device", "host", "expected"),
+    [
+        ("10.77.0.1", "", "10.77.0.1", True),
+        ("0.0.0.0", "", "10.77.0.1", False),
+        ("0.0.0.0", "lan", "10.77.0.1", True),
+        ("0.0.0.0", "other", "10.77.0.1", False),
+        ("127.0.0.1", "", "10.77.0.1", True),
+        ("127.0.0.1", "", "127.0.0.2", False),
+        ("10.77.0.2", "", "10.77.0.1", False),
+    ],
+)
+def test_a_socket_is_on_the_host_unless_others_can_reach_it_otherwise(
+    local: str, device: str, host: str, expected: bool
+) -> None:
+    assert is_on_host(OpenSocket("udp", local, 7400, device), host, "lan") is expected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import socket
 from pathlib import Path
@@ -40,10 +39,10 @@ def fast_dds_profile(kit: Kit, out: Path) -> Path:
 
 
 def limit_to_interface(kit: Kit, rmw: str) -> None:
-    """Bind the process's sockets for multicast to host.interface, if the range requires it.
+    """Bind the process's UDP sockets to host.interface, if the range of discovery requires it.
 
-    Linux delivers to them what arrives on any interface. The other sockets have the address of the
-    host and stay unbound, because datagrams between nodes of one host arrive on `lo`. Raise
+    A socket on an address of the host stays unbound, because datagrams from the same host arrive on
+    `lo`. Linux delivers to a socket for multicast what arrives on any interface. Raise
     MiddlewareFailed if the RMW's sending sockets are not limited to the interface.
     """
     if discovery_range(kit) != "interface":
@@ -53,9 +52,10 @@ def limit_to_interface(kit: Kit, rmw: str) -> None:
             f"settings.discovery: the limit to the interface {kit.spec['host.interface']} is known "
             f"for Fast DDS only and {rmw} is loaded; use settings.rmw_profile"
         )
-    device = kit.spec["host.interface"].encode() + b"\0"
+    device, address = kit.spec["host.interface"].encode() + b"\0", kit.spec["host.address"]
+    unbound = (address,) if address.startswith("127.") else (address, LOCALHOST)
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as opened:
             is_udp = (opened.family, opened.type) == (socket.AF_INET, socket.SOCK_DGRAM)
-            if is_udp and ipaddress.ip_address(opened.getsockname()[0]).is_multicast:
+            if is_udp and opened.getsockname()[0] not in unbound:
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device)

@@ -2,8 +2,8 @@
 
 #pragma once
 
+#include <arpa/inet.h>
 #include <dirent.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -60,10 +60,10 @@ inline std::string fast_dds_profile(wattwire::Kit& kit) {
   return written;
 }
 
-// Binds the process's sockets for multicast to host.interface, if the range of discovery requires
-// it: Linux delivers to them what arrives on any interface. The other sockets have the address of
-// the host and stay unbound, because datagrams between nodes of one host arrive on lo. Throws if
-// the RMW's sending sockets are not limited to the interface.
+// Binds the process's UDP sockets to host.interface, if the range of discovery requires it. A
+// socket on an address of the host stays unbound, because datagrams from the same host arrive on
+// lo. Linux delivers to a socket for multicast what arrives on any interface. Throws if the RMW's
+// sending sockets are not limited to the interface.
 inline void limit_to_interface(wattwire::Kit& kit, const std::string& rmw) {
   if (discovery_range(kit) != "interface") return;
   const std::string interface = kit.string("host.interface");
@@ -72,6 +72,8 @@ inline void limit_to_interface(wattwire::Kit& kit, const std::string& rmw) {
                                      " is known for Fast DDS only and " + rmw +
                                      " is loaded; use settings.rmw_profile");
   }
+  const std::string address = kit.string("host.address");
+  const bool is_loopback = address.rfind("127.", 0) == 0;
   DIR* folder = opendir("/proc/self/fd");
   if (folder == nullptr) return;
   while (const dirent* entry = readdir(folder)) {
@@ -82,7 +84,9 @@ inline void limit_to_interface(wattwire::Kit& kit, const std::string& rmw) {
     sockaddr_in own{};
     bytes = sizeof own;
     if (getsockname(handle, reinterpret_cast<sockaddr*>(&own), &bytes) != 0) continue;
-    if (type == SOCK_DGRAM && own.sin_family == AF_INET && IN_MULTICAST(ntohl(own.sin_addr.s_addr)))
+    if (own.sin_family != AF_INET || type != SOCK_DGRAM) continue;
+    const std::string local = inet_ntoa(own.sin_addr);
+    if (local != address && (is_loopback || local != kLocalhost))
       setsockopt(handle, SOL_SOCKET, SO_BINDTODEVICE, interface.c_str(),
                  static_cast<socklen_t>(interface.size() + 1));
   }
