@@ -84,23 +84,21 @@ class Group:
             self.members.append((member, spec))
             self._places[spec["node"]] = member.cell.places[number % len(member.cell.places)]
         for member, spec in self.members:
-            peers = [
-                spec_["node"]
-                for member_, spec_ in self.members
-                if not member_.stranger and self._roles.is_peer(spec, spec_)
-            ]
+            others = [(m, other) for m, other in self.members if self._roles.is_peer(spec, other)]
+            peers = [other["node"] for member_, other in others if not member_.stranger]
             spec["peers.nodes"] = peers
             if not self._roles.is_chain:
                 spec["peers.count"] = len(peers)
-            spec.update(self._network(spec, peers))
+            # Strangers are on hosts of the other side, too: discovery must reach them.
+            spec.update(self._network(spec, [other["node"] for _, other in others]))
             spec.update(member.changes)
             if "outstanding_max" not in member.changes:
                 spec["outstanding_max"] = overlap(spec)
 
-    def _network(self, spec: dict[str, Any], peers: Sequence[int]) -> dict[str, Any]:
-        """Return the keys of C-38 for a node with these peers."""
+    def _network(self, spec: dict[str, Any], others: Sequence[int]) -> dict[str, Any]:
+        """Return the keys of C-38 for a node with these nodes on the other side."""
         place = self._places[spec["node"]]
-        near = set(peers)
+        near = set(others)
         if self._roles.is_chain:
             hops = (spec["hop"] - 1, spec["hop"] + 1)
             near = {other["node"] for _, other in self.members if other["hop"] in hops}
