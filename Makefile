@@ -86,7 +86,7 @@ test-setup:
 test: test-setup
 	@$(TESTS)
 
-test-all: test-setup
+test-all: packages-test-all test-setup
 	@WATTWIRE_HEAVY=1 $(TESTS) -m ""
 
 lint: packages-lint

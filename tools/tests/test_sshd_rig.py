@@ -78,7 +78,7 @@ def test_each_host_has_a_name_and_a_network_of_its_own_and_reaches_the_others(
         state = tmp_path / "state"
         with Hosts(read_rig(document, "rig.toml"), state) as hosts:
             (tmp_path / "run").mkdir()
-            with hosts.network("lan", tmp_path / "run", 1) as network:
+            with hosts.network("native", tmp_path / "run", 1) as network:
                 assert dict(network.addresses) == {"robot": "10.88.0.1", "edge": "10.88.0.2"}
             assert (tmp_path / "rig.ssh" / "cache" / "agents").is_dir()
     assert not rig.exists()
@@ -108,11 +108,11 @@ def test_a_killed_program_leaves_no_process_of_its_hosts(tmp_path: Path) -> None
 
 
 def test_a_rig_may_contain_the_same_hosts_in_plain_namespaces() -> None:
-    document = tomllib.loads(rig_text(host_names(4), "x/ssh_config", with_namespaces=True))
+    document = tomllib.loads(rig_text(host_names(4), "x/ssh_config", ["lte"], with_namespaces=True))
     rig = read_rig(document, "rig.toml")
     assert [*rig.hosts] == [*(names := host_names(4)), *(f"plain-{name}" for name in names)]
     assert {name: spec.hosts[0] for name, spec in rig.networks.items()} == {
-        "lan": "robot", "native": "plain-robot",
+        "native": "robot", "veth": "plain-robot", "lte": "robot",
     }  # fmt: skip
     assert rig.hosts["host4"].to == "host4"
 
