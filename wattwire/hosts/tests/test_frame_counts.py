@@ -1,0 +1,134 @@
+"""Test the count of RTPS frames between two real namespaces, to the frame."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wattwire.hosts import Host, Hosts, namespaces
+from wattwire.model.errors import MissingError
+from wattwire.model.records import read_readings
+from wattwire.model.rig import read_rig
+from wattwire.rig.agent import find_agent
+
+DOCUMENT = {
+    "hosts": {"robot": {"kind": "netns"}, "edge": {"kind": "netns"}},
+    "networks": {"plain": {}},
+}
+QUANTITY = "rtps_frames"
+FLOOD = 3000
+"""More frames than the buffer of the meter's socket has room for."""
+SECOND_FRAGMENT = 1
+"""A fragment's offset, in units of 8 bytes."""
+MESSAGE = b"RTPS\x02\x03".hex()
+OTHER = b"RTP\x02\x03S".hex()
+SEND = """
+import json, socket, struct, sys
+own, peer = sys.argv[1:3]
+for frame in json.loads(sys.argv[3]):
+    options = bytes.fromhex(frame.get("options", ""))
+    udp = struct.pack("!HHHH", 7, frame.get("port", 7400), 0, 0)
+    content = udp + bytes.fromhex(frame["payload"]) + bytes(frame.get("more_bytes", 0))
+    if frame.get("plain"):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for _ in range(frame.get("count", 1)):
+                sender.sendto(content[8:], (frame["plain"], frame.get("port", 7400)))
+        continue
+    words = 5 + len(options) // 4
+    header = struct.pack("!BBHHHBBH4s4s", 0x40 + words, 0, 4 * words + len(content), 7,
+                         frame.get("fragment", 0), 64, frame.get("protocol", 17), 0,
+                         socket.inet_aton(own), socket.inet_aton(peer))
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
+        raw.sendto(header + options + content, (peer, 0))
+"""
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[Hosts]:
+    try:
+        find_agent()
+        namespaces.user_namespace()
+    except MissingError as error:
+        pytest.skip(str(error))
+    with Hosts(read_rig(DOCUMENT, "rig.toml"), tmp_path / "state") as started:
+        yield started
+
+
+def counting_meters(host: Host) -> list[str]:
+    """Return the meters of the quantity."""
+    meters = host.agent.hello["meters"]
+    return [m["name"] for m in meters if any(q["name"] == QUANTITY for q in m["quantities"])]
+
+
+class Counting:
+    """Counts frames on both hosts while it is open; `frames` then maps (host, device) to them."""
+
+    def __init__(self, hosts: Hosts, folder: Path) -> None:
+        self._hosts, self._folder = hosts.by_name, folder
+        self.frames: dict[tuple[str, str], float] = {}
+
+    def __enter__(self) -> Counting:
+        for name, host in self._hosts.items():
+            host.agent.request(
+                "sample_start", path=str(self._folder / name), tick_hz=10,
+                meters=counting_meters(host), subjects={},
+            )  # fmt: skip
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name, host in self._hosts.items():
+            reply = host.agent.request("sample_stop")
+            values: dict[int, list[float]] = defaultdict(list)
+            for reading in read_readings(self._folder / name):
+                values[int(reading["series"])].append(float(reading["value"]))
+            for series in reply["series"]:
+                first, *_, last = values[series["series"]]
+                self.frames[name, series["subject"]] = last - first
+
+
+def sent(host: Host, ends: tuple[str, str], *frames: dict[str, Any]) -> None:
+    status, output = host.command([sys.executable, "-c", SEND, *ends, json.dumps(frames)], 60)
+    assert status == 0, output
+
+
+def test_each_datagram_that_begins_as_rtps_counts_once_where_it_arrives(hosts, tmp_path):
+    robot = hosts.by_name["robot"]
+    assert counting_meters(robot)
+    with hosts.network("plain", tmp_path, 1) as network:
+        own, peer = network.addresses["robot"], network.addresses["edge"]
+        with Counting(hosts, tmp_path) as counting:
+            sent(
+                robot, (own, peer),
+                {"payload": MESSAGE},
+                {"payload": MESSAGE, "port": 61000},
+                {"payload": MESSAGE, "options": "01010100"},
+                {"payload": MESSAGE, "plain": peer, "more_bytes": 4000},
+                {"payload": MESSAGE, "plain": peer, "count": FLOOD},
+            )  # fmt: skip
+        device = network.interfaces["edge"]
+        assert counting.frames["edge", device] == 4 + FLOOD
+        assert counting.frames["robot", device] == 0
+
+
+def test_other_frames_and_those_within_a_host_do_not_count(hosts, tmp_path):
+    robot = hosts.by_name["robot"]
+    with hosts.network("plain", tmp_path, 1) as network:
+        own, peer = network.addresses["robot"], network.addresses["edge"]
+        with Counting(hosts, tmp_path) as counting:
+            sent(
+                robot, (own, peer),
+                {"payload": OTHER},
+                {"payload": "52"},
+                {"payload": MESSAGE, "protocol": 253},
+                {"payload": MESSAGE, "fragment": SECOND_FRAGMENT},
+                {"payload": MESSAGE, "plain": own},
+                {"payload": MESSAGE, "plain": "127.0.0.1"},
+            )  # fmt: skip
+        assert counting.frames and set(counting.frames.values()) == {0}
+        assert {device for _, device in counting.frames} == set(network.interfaces.values())
