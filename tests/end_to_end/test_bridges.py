@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -54,6 +55,8 @@ missed_ticks_max = 1.1
 stall_max_ms = 60000.0
 """
 HOPS = 6
+LEAKS = 20
+"""Runs with a leak, and as many without, over all bridges."""
 ENCODINGS = ("bytes", "pointcloud")
 """One for each bridge, because the two ends of a bridge do not depend on each other."""
 
@@ -64,15 +67,17 @@ def measured(cli, tmp_path):
 
     It returns the result, the row and the run's folder.
     """
-    rig, study, campaign = tmp_path / "rig.toml", tmp_path / "study.toml", tmp_path / "campaign"
+    rig, study, numbers = tmp_path / "rig.toml", tmp_path / "study.toml", itertools.count()
     rig.write_text(RIG)
     try:
         Hosts(load_rig(rig, Catalog([home()])), tmp_path / "state").close()
     except MissingError as reason:
         pytest.skip(str(reason))
 
-    def run(bridge: str, encoding: str = "bytes", **environment: str):
-        study.write_text(STUDY.replace("BRIDGE", bridge).replace("ENCODING", encoding))
+    def run(bridge: str, encoding: str = "bytes", held: str = "", **environment: str):
+        campaign = tmp_path / f"campaign-{next(numbers)}"
+        text = STUDY.replace("BRIDGE", bridge).replace("ENCODING", encoding)
+        study.write_text(text.replace("[fixed]\n", f"[fixed]\n{held}"))
         options = ("--rig", rig, "--look", "--plain", "--no-report", "--campaign", campaign)
         result = cli("run", study, *options, **environment)
         if "skipped" in result.err and "ROS 2 is neither sourced" in result.err:
@@ -128,6 +133,30 @@ def test_a_round_trip_passes_two_bridges_and_every_loss_has_a_hop(
         assert row[f"memory_kib.bridge.{process}"] > 0
     run = json.loads((folder / "run.json").read_text())
     assert run["cells"]["relay"] == "ros2/python" and run["cells"]["bridge"] == f"bridges/{bridge}"
+
+
+def reasons(folder: Path) -> dict[str, str]:
+    run = json.loads((folder / "run.json").read_text())
+    return {reason["code"]: reason["detail"] for reason in run["reasons"]}
+
+
+@pytest.mark.parametrize(
+    ("bridge", "repeat"),
+    [
+        *((bridge, 0) for bridge in BRIDGES),
+        *(pytest.param(bridge, repeat, marks=pytest.mark.matrix)
+          for bridge in BRIDGES for repeat in range(1, LEAKS // len(BRIDGES))),
+    ],
+)  # fmt: skip
+def test_a_run_is_invalid_exactly_if_dds_passed_the_network_beside_its_bridge(
+    measured, bridge, repeat, nothing_left
+):
+    _, row, folder = measured(bridge)
+    assert row["inner_frames"] == 0 and "leaked" not in reasons(folder)
+    _, row, folder = measured(bridge, held='"settings.discovery" = "subnet"\n')
+    assert row["verdict"] == "invalid" and row["inner_frames"] > 0
+    leaked = reasons(folder)["leaked"]
+    assert "on device wire of host far" in leaked and "discovery = localhost" in leaked
 
 
 @pytest.mark.parametrize("bridge", BRIDGES)

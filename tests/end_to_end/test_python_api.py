@@ -55,7 +55,7 @@ def test_every_column_that_is_written_is_described_and_every_metric_is_written(c
     absent -= {"relay_time_p50_us"}  # written for pipelines only
     # These are written only for flows between hosts, over emulated links, or with such services.
     absent -= {"clock_band_us", "delay_variation_p50_us", "delay_variation_p99_us"}
-    absent -= {"emulator_cpu_share", "link_late_p99_ms", "service_counter"}
+    absent -= {"emulator_cpu_share", "inner_frames", "link_late_p99_ms", "service_counter"}
     # Metrics without a sensor on this machine, and estimates that need a processor model.
     assert absent <= {
         "temperature_celsius", "energy_estimate_low_j", "energy_estimate_high_j",

@@ -14,12 +14,14 @@ from wattwire.model.treatment import Level
 
 MANIFEST = "bridge.toml"
 FOLDER = "bridges"
+METER_MANIFEST, INTERFACE = "meter.toml", "interface"
 EVIDENCE = ("records", "counters")
 REQUIRED = ("inner", "outer", "language", "evidence")
 BRIDGE_KEYS: dict[str, Any] = {
     "title": str, "summary": str, "inner": str, "outer": str, "inner_cell": str, "language": str,
-    "evidence": str, "listens": bool, "payload_bytes_max": int, "inputs": manifest.WORDS,
-    "requires": manifest.WORDS, "settings": {"*": None}, "outer_settings": {"*": None},
+    "evidence": str, "listens": bool, "payload_bytes_max": int, "inner_frames": str,
+    "inputs": manifest.WORDS, "requires": manifest.WORDS,
+    "settings": {"*": None}, "outer_settings": {"*": None},
     "build": manifest.BUILD_KEYS, "run": manifest.RUN_KEYS,
 }  # fmt: skip
 
@@ -48,6 +50,11 @@ class Bridge(Cell):
         value: int | None = self.document.get("payload_bytes_max")
         return value
 
+    @property
+    def inner_frames(self) -> str:
+        """Return the quantity that counts the inner middleware's frames on a network, or ""."""
+        return str(self.document.get("inner_frames", ""))
+
     def inner_settings(self, given: Mapping[str, Level]) -> dict[str, Level]:
         """Return the settings of the nodes: those of the bridge, below those of the treatment."""
         return {**self.document.get("settings", {}), **given}
@@ -58,7 +65,9 @@ class Bridge(Cell):
         return self.outer.effective_settings(self.document.get("outer_settings", {}))
 
 
-def read_bridge(path: Path, middleware: Mapping[str, Middleware]) -> dict[str, Any]:
+def read_bridge(
+    path: Path, middleware: Mapping[str, Middleware], meters: Mapping[str, Path]
+) -> dict[str, Any]:
     """Return the checked document of a manifest. Raises UsageError with the key and the remedy."""
     document = manifest.read_toml(path)
     manifest.check_keys(document, BRIDGE_KEYS, str(path))
@@ -83,4 +92,22 @@ def read_bridge(path: Path, middleware: Mapping[str, Middleware]) -> dict[str, A
             f"{path}: evidence: found {document['evidence']!r}; this version runs only bridges "
             f"that leave {EVIDENCE[0]}, because each bridge process is a hop"
         )
+    _check_inner_frames(path, document, meters)
     return document
+
+
+def _check_inner_frames(
+    path: Path, document: Mapping[str, Any], meters: Mapping[str, Path]
+) -> None:
+    """Raise UsageError unless `inner_frames` is absent or counts something on each interface."""
+    if "inner_frames" not in document:
+        return
+    counters = [
+        quantity["name"]
+        for folder in meters.values()
+        if (folder / METER_MANIFEST).exists()
+        for quantity in manifest.read_toml(folder / METER_MANIFEST).get("quantity", [])
+        if quantity.get("counter") and quantity.get("scope") == INTERFACE
+    ]
+    if document["inner_frames"] not in counters:
+        raise unknown(f"{path}: inner_frames", "counter", document["inner_frames"], counters)

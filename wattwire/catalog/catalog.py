@@ -188,7 +188,7 @@ class Catalog:
         path = self.bridges.get(name)
         if path is None:
             raise unknown("catalogue", "bridge", name, self.bridges)
-        own = read_bridge(path, self.middleware)
+        own = read_bridge(path, self.middleware, self.meters)
         language = own["language"]
         if language not in self.languages:
             raise unknown(str(path), "language", language, self.languages)

@@ -573,6 +573,14 @@ _REGISTRY: tuple[Metric, ...] = (
         ),
     ),
     Metric(
+        "inner_frames",
+        "",
+        "measured",
+        "frames of the middleware inside the hosts that passed the network beside the bridge",
+        title="frames beside the bridge",
+        lists=((EVIDENCE, 55),),
+    ),
+    Metric(
         "emulator_cpu_share",
         "cores",
         "measured",

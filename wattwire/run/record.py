@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wattwire.catalog import Bridge
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.hosts.clocks import ClockRelation, NodeClocks
 from wattwire.model.verdict import Outcome, Reason
@@ -62,6 +63,8 @@ class RunNetwork:
     """The emulator's log of all frames; None without an emulator."""
     emulator_cpu_ns: int | None = None
     """CPU time of the emulator in the window; None without an emulator."""
+    bridge: Bridge | None = None
+    """The bridge that joins the hosts; None without a bridge."""
 
 
 @dataclass(kw_only=True)

@@ -114,7 +114,7 @@ class OneRun:
             processes=RunProcesses(self._hosts, deployment, token, folder),
             clock_relations={name: h.relation for name, h in self._hosts.items() if h.relation},
             link_scheduler=network.scheduler,
-            network=self._run_network(),
+            network=self._run_network(nodes),
         )
         if planned.control == TRACED:
             self.record.tracing = syscalls.choose(self._agent.hello)
@@ -131,7 +131,7 @@ class OneRun:
             machine=same_boot[0],
         )
 
-    def _run_network(self) -> RunNetwork | None:
+    def _run_network(self, nodes: list[NodePlan]) -> RunNetwork | None:
         network = self._network
         if len(self._hosts) < 2:
             return None
@@ -141,6 +141,7 @@ class OneRun:
             devices=network.interfaces,
             isolated=frozenset(n for n, h in self._hosts.items() if h.spec.kind == NETNS),
             log=network.log,
+            bridge=next((n.cell for n in nodes if isinstance(n.cell, Bridge)), None),
         )
 
     def execute(self) -> RunRecord:
@@ -271,8 +272,15 @@ class OneRun:
         """Return the names of the meters to read on a host."""
         known = host.agent.hello["meters"]
         chosen = self._study.meters.use or tuple(m["name"] for m in known if m.get("default", True))
-        tracing = self.record.tracing
-        return [*chosen, *((tracing.meter,) if tracing and tracing.meter else ())]
+        tracing, bridge = self.record.tracing, self._bridge
+        names = [*chosen, *((tracing.meter,) if tracing and tracing.meter else ())]
+        if bridge and bridge.inner_frames:
+            names += [
+                meter["name"]
+                for meter in known
+                if any(q["name"] == bridge.inner_frames for q in meter["quantities"])
+            ]
+        return list(dict.fromkeys(names))
 
     def _mark(self, name: str, in_window: bool = False) -> dict[str, int]:
         """Mark a time on all hosts; return the times on their clocks.
@@ -318,7 +326,7 @@ class OneRun:
     @property
     def _bridge(self) -> Bridge | None:
         """Return the bridge of the run, or None."""
-        return next((n.cell for n in self.record.nodes if isinstance(n.cell, Bridge)), None)
+        return self.record.network.bridge if self.record.network else None
 
     @property
     def _outer_services(self) -> Collection[str]:

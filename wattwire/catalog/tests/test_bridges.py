@@ -22,6 +22,20 @@ SETTING = """title = "M"
 type = "integer"
 default = 1
 """
+METER = """title = "W"
+[[quantity]]
+name = "frames"
+scope = "interface"
+counter = true
+[[quantity]]
+name = "load"
+scope = "interface"
+counter = false
+[[quantity]]
+name = "ticks"
+scope = "machine"
+counter = true
+"""
 
 
 def catalog(root, manifest=MANIFEST):
@@ -30,6 +44,7 @@ def catalog(root, manifest=MANIFEST):
         "middleware/between/middleware.toml": 'title = "B"\n',
         "languages/plain/language.toml": 'title = "P"\n',
         "bridges/joined/bridge.toml": manifest,
+        "meters/wire/meter.toml": METER,
     }
     for name, text in files.items():
         path = root / name
@@ -49,6 +64,12 @@ def test_a_bridge_is_found_by_its_manifest(tmp_path):
     assert bridge.document["run"]["argv"] == ["bridge"]
 
 
+def test_a_bridge_names_a_counter_of_frames_per_interface(tmp_path):
+    assert catalog(tmp_path).bridge("joined").inner_frames == ""
+    counted = MANIFEST.replace("listens = true", 'inner_frames = "frames"')
+    assert catalog(tmp_path, counted).bridge("joined").inner_frames == "frames"
+
+
 def test_settings_of_a_treatment_precede_those_of_its_bridge(tmp_path):
     bridge = catalog(tmp_path).bridge("joined")
     assert bridge.inner_settings({}) == {"depth": 5}
@@ -66,6 +87,8 @@ def test_settings_of_a_treatment_precede_those_of_its_bridge(tmp_path):
         ("depth = 5", 'depth = "deep"', "allowed: integer"),
         ("listens = true", 'listens = true\ninner_cell = "rust"', "inner_cell"),
         ("listens = true", "ears = true", "ears"),
+        ("listens = true", 'inner_frames = "load"', "inner_frames: unknown counter.*frames"),
+        ("listens = true", 'inner_frames = "ticks"', "inner_frames: unknown counter.*frames"),
     ],
 )
 def test_an_invalid_manifest_is_refused_with_the_key(tmp_path, before, after, part):

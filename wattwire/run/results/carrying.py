@@ -1,4 +1,5 @@
-"""Judge whether the network of a run carried its messages, and how late its emulator was."""
+"""Judge whether the network of a run carried its messages, all by the bridge if the run has one,
+and how late its emulator was."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from wattwire.catalog import Bridge
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED
 from wattwire.model.validity import LINK_LATE, ValidityLimits, broken_limits
 from wattwire.model.verdict import Reason, Verdict
@@ -26,6 +28,8 @@ PLAIN = ("bytes", "text")
 LATE_QUANTILE = 0.99
 END_NS = 2**62
 EMULATOR_CPU = "emulator_cpu_share"
+INNER_FRAMES = "inner_frames"
+LEAKED = "leaked"
 
 HostReadings = Mapping[str, Readings]
 
@@ -59,6 +63,10 @@ def judge(
         cpu_ns = network.emulator_cpu_ns
         figures[EMULATOR_CPU] = None if cpu_ns is None else cpu_ns / SECOND_NS / window_s
     reasons = broken_limits(figures, {}, limits)
+    if network.bridge is not None:
+        by_host = inner_frames(network, readings)
+        figures[INNER_FRAMES] = sum(by_host.values()) if by_host else None
+        reasons += leak_reasons(network, network.bridge, by_host)
     if _is_plain(record):
         for host, carried in carried_to_hosts(record, readings, messages, records).items():
             reasons += carrying_reasons(host, network, carried)
@@ -157,6 +165,42 @@ def carrying_reasons(host: str, network: RunNetwork, carried: Carried) -> Iterat
             f"than {network.devices[host]}: {names}"
         )
         yield Reason(Verdict.INVALID, "other_interface", text)
+
+
+# -- bridges -------------------------------------------------------------------------------------
+
+
+def inner_frames(network: RunNetwork, readings: HostReadings) -> dict[str, float]:
+    """Return host → frames of the bridge's inner middleware that arrived from the network.
+
+    They count from the start of the sampling to its end. Hosts that cannot count them are omitted.
+    """
+    quantity = network.bridge.inner_frames if network.bridge else ""
+    counted = {
+        host: readings[host].increase(quantity, "interface", device, 0, END_NS)
+        for host, device in network.devices.items()
+        if host in readings
+    }
+    return {host: frames for host, frames in counted.items() if frames is not None}
+
+
+def leak_reasons(
+    network: RunNetwork, bridge: Bridge, by_host: Mapping[str, float]
+) -> Iterator[Reason]:
+    """Yield a reason if frames of the inner middleware passed the network beside the bridge."""
+    leaks = [
+        f"{frames:.0f} on device {network.devices[host]} of host {host}"
+        for host, frames in sorted(by_host.items())
+        if frames > 0
+    ]
+    if leaks:
+        settings = ", ".join(f"{k} = {v}" for k, v in bridge.document.get("settings", {}).items())
+        text = (
+            f"{bridge.middleware.name} sent messages between the hosts beside {bridge.name} "
+            f"({bridge.inner_frames}: {', '.join(leaks)}; allowed: 0). The bridge alone joins the "
+            f"hosts with the settings {settings or 'of its manifest'}."
+        )
+        yield Reason(Verdict.INVALID, LEAKED, text)
 
 
 # -- the emulator --------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 tests/end_to_end/rigs tests it with the devices and the emulator of real runs.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,13 +11,16 @@ import polars as pl
 import pytest
 
 from wattwire.model.deployment import Deployment, Node, Process
+from wattwire.model.verdict import Verdict
 from wattwire.rig.emulator_log import RECORD, Fate
 from wattwire.run.record import RunNetwork
 from wattwire.run.results.carrying import (
     Carried,
     carrying_reasons,
     delivered_to_hosts,
+    inner_frames,
     late_ms,
+    leak_reasons,
     link_bytes,
 )
 from wattwire.run.results.resources import Readings
@@ -68,6 +72,44 @@ def test_bytes_from_other_hosts_count_once_per_host(tmp_path):
     columns = ["node", "sender", "kind", "bytes", "flags"]
     pl.DataFrame(rows, schema=columns, orient="row").write_parquet(path)
     assert delivered_to_hosts(SimpleNamespace(deployment=deployment), path) == {"b": 128}
+
+
+BRIDGE = SimpleNamespace(
+    name="bridges/b",
+    inner_frames="seen",
+    middleware=SimpleNamespace(name="inside"),
+    document={"settings": {"reach": "host"}},
+)
+
+
+def counted(**by_device: tuple[float, ...]) -> Readings:
+    """Return readings of frames by device, one per second."""
+    rows = [
+        {"meter": "m", "quantity": "seen", "scope": "interface", "subject": device,
+         "kind": "measured", "t_ns": 1000 * MS * i, "value": value}
+        for device, values in by_device.items() for i, value in enumerate(values)
+    ]  # fmt: skip
+    schema = {"meter": str, "quantity": str, "scope": str, "subject": str, "kind": str}
+    return Readings(pl.DataFrame(rows, schema={**schema, "t_ns": int, "value": float}))
+
+
+def test_frames_of_the_inner_middleware_on_the_network_exclude_a_run_with_a_bridge():
+    network = replace(NETWORK, bridge=BRIDGE)
+    readings = {"a": counted(lan=(0, 0, 0), other=(0, 9, 9)), "b": counted(eth0=(0, 3, 5))}
+    by_host = inner_frames(network, readings)
+    assert by_host == {"a": 0, "b": 5}
+    (reason,) = leak_reasons(network, BRIDGE, by_host)
+    assert reason.code == "leaked" and reason.verdict is Verdict.INVALID
+    assert "seen: 5 on device eth0 of host b; allowed: 0" in reason.detail
+    assert "reach = host" in reason.detail
+
+
+def test_without_frames_or_without_a_counter_no_run_leaked():
+    network = replace(NETWORK, bridge=BRIDGE)
+    silent = inner_frames(network, {"a": counted(lan=(0, 0)), "b": counted()})
+    assert silent == {"a": 0}
+    assert list(leak_reasons(network, BRIDGE, silent)) == []
+    assert inner_frames(network, {"a": counted(), "b": counted()}) == {}
 
 
 def frames(*rows: tuple[int, int, int, int]) -> np.ndarray:
