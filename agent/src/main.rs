@@ -22,7 +22,7 @@ mod serve;
 // Meters and the other modules refer to these modules without their parent's name.
 use host::{
     addresses, bpf, clock, clock_server, cpu_latency, cpu_times, disk, fingerprint, load, others,
-    perf, ports, programs, servers, tree, tree_file,
+    packet_sockets, perf, ports, programs, servers, tree, tree_file,
 };
 use processes::{
     attach, bounded, census, cgroup, clean, command, guard, launch, members, own, process, pump,
@@ -31,6 +31,8 @@ use processes::{
 
 const USAGE: &str = "\
 usage: wattwire-agent serve      read requests from standard input (agent/PROTOCOL.md)
+       wattwire-agent with-packet-sockets COMMAND...
+                                 execute COMMAND with open packet sockets, which `serve` uses
        wattwire-agent version    print the version
        wattwire-agent meter-test METER FIXTURE [--update]
                                  compare a meter's readings with FIXTURE/expected.jsonl";
@@ -42,11 +44,15 @@ fn main() {
         ["serve"] => {
             cgroup::enter_scope_if_needed();
             own::call_itself(own::AGENT);
+            packet_sockets::adopt();
             serve::run()
         }
         ["guard"] => {
             own::call_itself(own::GUARD);
             guard::run()
+        }
+        ["with-packet-sockets", command @ ..] if !command.is_empty() => {
+            packet_sockets::execute_with(command)
         }
         ["version"] => {
             println!("wattwire-agent {}", env!("CARGO_PKG_VERSION"));

@@ -3,13 +3,10 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// The kernel gives this index to the loopback device of every network namespace
-/// (LOOPBACK_IFINDEX in include/net/flow.h).
-const LOOPBACK_INDEX: u32 = 1;
-/// Smallest buffer that the kernel grants, because nobody reads it.
+use crate::packet_sockets::{PacketSocket, LOOPBACK_INDEX};
+
+/// The kernel grants its smallest buffer, because nothing reads it.
 const BUFFER_BYTES: libc::c_int = 1;
 /// Bytes of an accepted packet that the kernel keeps.
 const KEPT_BYTES: u32 = 1;
@@ -46,79 +43,32 @@ const fn step(code: u16, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
     libc::sock_filter { code, jt, jf, k }
 }
 
-/// A packet socket of one interface.
-pub struct FilteredPackets(OwnedFd);
+/// The packets of RTPS that arrive on one interface.
+pub struct FilteredPackets(PacketSocket);
 
 impl FilteredPackets {
-    /// Returns the kernel's error if this user may not open packet sockets.
+    /// Returns the kernel's error if this agent has no packet sockets.
     pub fn permitted() -> io::Result<()> {
-        unbound().map(|_| ())
+        PacketSocket::open().map(|_| ())
     }
 
     /// Counts packets that arrive on an interface from now on.
     pub fn open(index: u32) -> io::Result<FilteredPackets> {
-        let socket = unbound()?;
-        set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER_BYTES)?;
+        let socket = PacketSocket::open()?;
         let program = libc::sock_fprog {
             len: FILTER.len() as libc::c_ushort,
             filter: FILTER.as_ptr().cast_mut(), // the kernel only copies it
         };
-        set(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
-        // SAFETY: an all-zero address is valid.
-        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_IP as u16).to_be();
-        address.sll_ifindex = index as i32;
-        let bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: `address` outlives the call, and `bytes` is its size.
-        let done = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), bytes) };
-        if done != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        socket.set(libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER_BYTES)?;
+        socket.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
+        socket.take_count()?; // that of an earlier use
+        socket.bind(index, libc::ETH_P_IP as u16)?;
         Ok(FilteredPackets(socket))
     }
 
     /// Returns the number of accepted packets since the last call; None if the kernel refuses.
     pub fn take(&self) -> Option<u64> {
-        // SAFETY: an all-zero value is valid.
-        let mut counted: libc::tpacket_stats = unsafe { zeroed() };
-        let mut bytes = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: `counted` and `bytes` outlive the call, and `bytes` is the size of `counted`.
-        let done = unsafe {
-            libc::getsockopt(
-                self.0.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut counted).cast(),
-                &mut bytes,
-            )
-        };
-        // `tp_packets` includes the packets for which the buffer was full.
-        (done == 0).then(|| u64::from(counted.tp_packets))
-    }
-}
-
-/// Returns a socket that receives nothing until `bind`, so no packet escapes the filter. It sees
-/// packets from the header of IP on.
-fn unbound() -> io::Result<OwnedFd> {
-    // SAFETY: plain system call.
-    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-fn set<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
-    let bytes = size_of::<T>() as libc::socklen_t;
-    let value = (&raw const *value).cast();
-    // SAFETY: `value` outlives the call, and `bytes` is its size.
-    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, bytes) };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
+        self.0.take_count().ok()
     }
 }
 

@@ -148,7 +148,8 @@ class Switch:
     def host_command(self, spec: HostSpec, agent: Sequence[str], hosts_file: Path) -> list[str]:
         """Return the command that starts an agent in the namespaces of a host.
 
-        Every step replaces its process by the next, so the agent is the command's process.
+        Every step replaces its process by the next, so the agent is the command's process. The
+        first word of `agent` is its program.
         `hosts_file` is /etc/hosts of the host.
         """
         paths = {name: shlex.quote(path) for name, path in self._programs.items()}
@@ -166,7 +167,8 @@ class Switch:
             command += [self._programs["unshare"], "--time", "--monotonic", offset]
             command += ["--boottime", offset, "sh", "-c", _IN_NEW_CLOCK.format(**paths), "sh"]
         if self._options:
-            command += [self._programs["unshare"], "--user"]
+            # In its own user namespace, the agent may not open sockets that see frames.
+            command += [agent[0], "with-packet-sockets", self._programs["unshare"], "--user"]
             command += [f"--map-user={os.geteuid()}", f"--map-group={os.getegid()}"]
         return [*command, *agent]
 

@@ -11,6 +11,7 @@ pub mod disk;
 pub mod fingerprint;
 pub mod load;
 pub mod others;
+pub mod packet_sockets;
 pub mod perf;
 pub mod ports;
 pub mod programs;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -132,3 +133,47 @@ def test_other_frames_and_those_within_a_host_do_not_count(hosts, tmp_path):
             )  # fmt: skip
         assert counting.frames and set(counting.frames.values()) == {0}
         assert {device for _, device in counting.frames} == set(network.interfaces.values())
+
+
+ORDINARY = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+"""Execute a command as another user than root: without capabilities, but it may create user
+namespaces."""
+CONTROLLER = """
+import sys
+from pathlib import Path
+from wattwire.hosts import Hosts
+from wattwire.hosts.tests import test_frame_counts
+from wattwire.model.rig import read_rig
+folder = Path(sys.argv[1])
+with Hosts(read_rig(test_frame_counts.DOCUMENT, "rig.toml"), folder / "state") as hosts:
+    test_frame_counts.count_twice(hosts, folder)
+"""
+
+
+def count_twice(hosts: Hosts, folder: Path) -> None:
+    """Count on two networks, one after the other, with a message between and one in each."""
+    robot = hosts.by_name["robot"]
+    _, inherited = robot.command(["sh", "-c", "ls -l /proc/self/fd; env"], 60)
+    assert "socket:" not in inherited and "WATTWIRE_PACKET_SOCKETS" not in inherited
+    for number in range(2):
+        with hosts.network("plain", folder, 1) as network:
+            ends = network.addresses["robot"], network.addresses["edge"]
+            message = {"payload": MESSAGE, "plain": ends[1], "count": 2 + number}
+            sent(robot, ends, message)
+            with Counting(hosts, folder) as counting:
+                sent(robot, ends, message)
+            assert counting.frames["edge", network.interfaces["edge"]] == 2 + number
+
+
+def test_hosts_of_an_ordinary_user_count_as_well(tmp_path):
+    try:
+        find_agent()
+    except MissingError as error:
+        pytest.skip(str(error))
+    if subprocess.run([*ORDINARY, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not create user namespaces")
+    done = subprocess.run(
+        [*ORDINARY, sys.executable, "-c", CONTROLLER, str(tmp_path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
