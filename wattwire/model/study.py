@@ -145,6 +145,14 @@ class Plan:
     blocks_min: int = STOP_BLOCKS_MIN
     """Minimum number of blocks before a stop by width. `blocks` is the maximum."""
 
+    def drain_ms(self, hosts: int) -> int:
+        """Return the silence (ms) after which a receiver ends, in a run on `hosts` hosts.
+
+        Between hosts it is the whole `linger_ms`: on a slow link, a message alone can need longer
+        than `quiet_ms`, and its receiver would end while the message arrives.
+        """
+        return self.quiet_ms if hosts == 1 else self.linger_ms
+
 
 @dataclass(frozen=True)
 class MeterUse:

@@ -148,7 +148,7 @@ def run_seconds(
         window_s = min(SETTLING_S, expected.call_s * SETTLING_CALLS)
     elif _closed(treatment):
         window_s += min(plan.warmup_max_s, expected.call_s * expected_warm_up_calls(study))
-    stated_s = 2 * plan.baseline_s + plan.quiet_ms / 1000 + plan.cooldown_s
+    stated_s = 2 * plan.baseline_s + plan.drain_ms(len(study.rig.hosts)) / 1000 + plan.cooldown_s
     return stated_s + window_s + expected.start_s
 
 
@@ -210,7 +210,11 @@ def _basis(study: Study, planned: Iterable[PlannedRun], expected: Mapping[str, E
     treatments = list({run.treatment.key: run.treatment for run in planned}.values())
     estimates = [expected.get(t.key, GUESS) for t in treatments] or [GUESS]
     window = f"a window of {window_words(study, treatments, expected)}"
-    phrases = [window, f"baselines {2 * plan.baseline_s:g} s", f"drain {plan.quiet_ms / 1000:g} s"]
+    phrases = [
+        window,
+        f"baselines {2 * plan.baseline_s:g} s",
+        f"drain {plan.drain_ms(len(study.rig.hosts)) / 1000:g} s",
+    ]
     if any(map(_closed, treatments)) and plan.warmup_calls:
         calls = expected_warm_up_calls(study)
         guess = " (a guess, until settling runs determine it)"

@@ -160,6 +160,7 @@ def node_plans(
             spec = {
                 **common,
                 "cell": node.cell,
+                "quiet_ms": plan.drain_ms(len({p.host for p in deployment.processes})),
                 "role": node.role,
                 "node": node.node,
                 "index": node.index,
@@ -285,7 +286,6 @@ def _common(
         "overrun_ns": timeout_ns,
         "timeout_ns": timeout_ns,
         "outstanding_max": treatment["outstanding_max"],
-        "quiet_ms": plan.quiet_ms,
         "linger_ms": plan.linger_ms,
         "ready_timeout_ms": round(plan.ready_timeout_s * 1000),
         "pacing": treatment["pacing"],

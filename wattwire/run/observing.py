@@ -33,7 +33,7 @@ def observed_run(
     plan, treatment = study.plan, planned.treatment
     nodes, calls = counts
     closed = treatment["loop"] == "closed"
-    stated_s = 2 * plan.baseline_s + plan.quiet_ms / 1000
+    stated_s = 2 * plan.baseline_s + plan.drain_ms(len(study.rig.hosts)) / 1000
     stated_s += window_s if closed else plan.duration_s
     call_s = window_s / calls if closed and calls else None
     return ObservedRun(nodes, max(0.0, elapsed_s - stated_s), call_s)

@@ -17,7 +17,7 @@ from wattwire.model.hosts.clocks import NodeClocks
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.results.between_clocks import VariationTally, clock_bands_us, concatenated
 from wattwire.run.results.hops import HopTally, Undelivered
-from wattwire.run.results.saturation import GrowthTally
+from wattwire.run.results.saturation import Drain, GrowthTally
 from wattwire.store import Messages
 
 LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
@@ -333,19 +333,19 @@ def tallied(
     unrecorded: Collection[int] = (),
     clocks: NodeClocks | None = None,
     further: PartTally | None = None,
-    receiving_until_ns: int | None = None,
+    drain: Drain | None = None,
 ) -> Tallied:
     """Return the message counts, latency, lateness and hops of a run's records.
 
     The records are processed in parts. Only sums and latencies of each part remain in memory.
     `period_ns` is the period of an open loop, and the nodes in `unrecorded` left no records.
     `clocks` are the clocks of a rig's hosts. The times of `messages` are already on one clock.
-    `further` also receives each part. A node that receives after `receiving_until_ns` is still
-    receiving when its patience ends.
+    `further` also receives each part. `drain` is the time in which receivers wait for messages that
+    are still in queues; without it, all missing messages are lost.
     """
     known_senders = announced(messages.origins, flows)
     counts: Counter[str] = Counter()
-    latency, hops = LatencyTally(), HopTally(flows, unrecorded, receiving_until_ns)
+    latency, hops = LatencyTally(), HopTally(flows, unrecorded, drain)
     growth = GrowthTally()
     one_way = [flow for flow in flows if not flow.result]
     variation = VariationTally() if clocks and one_way else None

@@ -16,7 +16,7 @@ import polars as pl
 
 from wattwire.model.deployment import RELAYED, Flow
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_WARM_UP
-from wattwire.run.results.saturation import Tail
+from wattwire.run.results.saturation import Arrivals, Drain, Tail
 
 Times = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -35,24 +35,24 @@ class HopTally:
     """Losses and times of the hops of `flows`, accumulated from parts of a run's records.
 
     Flows of calls are not included: a call ends at its timeout. The nodes in `unrecorded` left no
-    records, for example because they were killed. A node that received its last message after
-    `receiving_until_ns` was still receiving when its patience (`linger_ms`) ended; messages after
-    its last one are undelivered, not lost. Without this time, all missing messages are lost.
+    records, for example because they were killed. If a node was still receiving when `drain` ended,
+    the messages after its last one are undelivered, not lost. Without `drain`, all missing messages
+    are lost.
     """
 
     def __init__(
         self,
         flows: Sequence[Flow],
         unrecorded: Collection[int] = (),
-        receiving_until_ns: int | None = None,
+        drain: Drain | None = None,
     ) -> None:
         self._flows = [flow for flow in flows if not flow.result]
         self._unrecorded = frozenset(unrecorded)
-        self._until_ns = receiving_until_ns
+        self._drain = drain
         hops = max((len(flow.relays) + 1 for flow in self._flows if flow.relays), default=0)
         self._hops = hops
         self._tails: dict[tuple[int, int], tuple[Tail, int]] = {}
-        self._last_ns: dict[int, int] = {}
+        self._arrivals: dict[int, Arrivals] = {}
         self._hop_us: list[list[Times]] = [[] for _ in range(hops + 1)]
         self._relay_us: list[list[Times]] = [[] for _ in range(hops + 1)]
 
@@ -88,8 +88,8 @@ class HopTally:
         reached = passages.arrived_ns != NEVER_NS
         for stage, node in enumerate(flow.nodes):
             if reached[stage].any():
-                last_ns = int(passages.arrived_ns[stage][reached[stage]].max())
-                self._last_ns[node] = max(last_ns, self._last_ns.get(node, last_ns))
+                arrived_ns = passages.arrived_ns[stage][reached[stage]]
+                self._arrivals.setdefault(node, Arrivals()).add(arrived_ns)
         reached[0] = True
         last = len(flow.relays)
         ends = reached[last + 1 :]
@@ -118,10 +118,20 @@ class HopTally:
         return 1 if node in flow.receivers else flow.expected_per_message
 
     def _was_receiving(self, node: int) -> bool:
-        """Return whether a node received messages until its patience ended."""
-        if self._until_ns is None or node in self._unrecorded:
+        """Return whether a node received messages until the drain ended.
+
+        A node that received none is behind a queue if an earlier node of its flow is.
+        """
+        if self._drain is None or node in self._unrecorded:
             return False
-        return self._last_ns.get(node, self._until_ns) > self._until_ns
+        if node in self._arrivals:
+            return self._drain.has_lasted(self._arrivals[node])
+        return any(
+            tail.tail and self._was_receiving(earlier)
+            for flow in self._flows
+            for (sender, earlier), (tail, _) in self._tails.items()
+            if sender == flow.sender and earlier in _before(node, flow)
+        )
 
     def undelivered(self) -> dict[int, Undelivered]:
         """Return sender → its undelivered deliveries of all hops."""
@@ -159,6 +169,13 @@ class HopTally:
             if hop < self._hops:
                 columns[f"relay_time_p50_us.hop.{hop}"] = _median(self._relay_us[hop])
         return columns
+
+
+def _before(node: int, flow: Flow) -> Sequence[int]:
+    """Return the relays of a flow before a node, which is a relay or a receiver."""
+    if node in flow.relays:
+        return flow.relays[: flow.relays.index(node)]
+    return flow.relays if node in flow.receivers else ()
 
 
 def _median(parts: Sequence[Times]) -> float | None:

@@ -16,6 +16,52 @@ import polars as pl
 
 Mask = npt.NDArray[np.bool_]
 GROWTH = "latency_growth_us_per_s"
+GAPS = 3
+"""Arrivals on a saturated link come in bursts, so a gap can be longer than their mean."""
+
+
+@dataclass
+class Arrivals:
+    """Number of arrivals at a node, and the times (ns) of its first and its last one."""
+
+    count: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+
+    def add(self, arrived_ns: npt.NDArray[np.int64]) -> None:
+        """Add the arrivals of one part, of shape (arrivals,), at least one."""
+        first_ns, last_ns = int(arrived_ns.min()), int(arrived_ns.max())
+        self.first_ns = min(first_ns, self.first_ns) if self.count else first_ns
+        self.last_ns = max(last_ns, self.last_ns) if self.count else last_ns
+        self.count += len(arrived_ns)
+
+    @property
+    def gap_ns(self) -> float:
+        """Return the mean time between two arrivals; infinite with one arrival."""
+        return (self.last_ns - self.first_ns) / (self.count - 1) if self.count > 1 else math.inf
+
+
+@dataclass(frozen=True)
+class Drain:
+    """The time after STOP in which receivers wait for messages that are still in queues.
+
+    A node that receives after `until_ns` ends only when `linger_ms` ends, which is at `end_ns`.
+    `end_ns` is None if silence ends a node earlier.
+    """
+
+    until_ns: int
+    end_ns: int | None = None
+
+    def has_lasted(self, arrivals: Arrivals) -> bool:
+        """Return whether a node was still receiving when the drain ended.
+
+        A node that waits until `end_ns` in any case was receiving if its last arrival is no older
+        than GAPS mean times between arrivals.
+        """
+        silent_from_ns: float = self.until_ns
+        if self.end_ns is not None:
+            silent_from_ns = max(silent_from_ns, self.end_ns - GAPS * arrivals.gap_ns)
+        return arrivals.last_ns > silent_from_ns
 
 
 @dataclass

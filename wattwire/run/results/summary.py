@@ -31,6 +31,7 @@ from wattwire.run.results.convert import (
 )
 from wattwire.run.results.costs import costs_of_hosts
 from wattwire.run.results.flows import FlowFacts, FlowTallies
+from wattwire.run.results.saturation import Drain
 from wattwire.run.results.throughput import throughput
 from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
 from wattwire.store import Messages
@@ -240,7 +241,7 @@ class Collected:
             self._without_records,
             record.clocks_of_nodes(),
             of_flows,
-            self._receiving_until_ns(),
+            self._drain(),
         )
         counts: dict[str, int | None] = {**tally.counts}
         latency = {**tally.latency}
@@ -313,11 +314,17 @@ class Collected:
                 facts.append(FlowFacts(flow, int(spec["period_ns"]), payload_bytes, span_ns))
         return FlowTallies(facts)
 
-    def _receiving_until_ns(self) -> int | None:
-        """Return the time (ns) after which a node that receives ends only by `linger_ms` (C-15)."""
+    def _drain(self) -> Drain | None:
+        """Return the time from STOP to the end of `linger_ms` (C-15), None without STOP."""
         stop_ns = self.record.receivers_stop_ns
-        patience_ms = self.study.plan.linger_ms - self.study.plan.quiet_ms
-        return stop_ns + max(0, patience_ms) * MILLISECOND_NS if stop_ns else None
+        if not stop_ns:
+            return None
+        spec = self.record.nodes[0].spec
+        linger_ms, quiet_ms = int(spec["linger_ms"]), int(spec["quiet_ms"])
+        patience_ms = max(0, linger_ms - quiet_ms)
+        end_ns = stop_ns + linger_ms * MILLISECOND_NS
+        is_whole = quiet_ms >= linger_ms
+        return Drain(stop_ns + patience_ms * MILLISECOND_NS, end_ns if is_whole else None)
 
     def _sent_is_unknown(self) -> bool:
         """Return whether a sender received GO but left no records of its messages."""

@@ -14,6 +14,7 @@ from wattwire.model.study import parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.run.results import delivery
 from wattwire.run.results.flows import FlowFacts, FlowTallies
+from wattwire.run.results.saturation import Drain
 from wattwire.store import Messages
 
 MS = 1_000_000
@@ -47,14 +48,12 @@ def records(dropped=(), latency_ns=MS, warm_up_ns=0):
     return pl.DataFrame(rows)
 
 
-def columns(frame, span_ns=SPAN_NS, unrecorded=(), part_records=1 << 19, until_ns=None):
+def columns(frame, span_ns=SPAN_NS, unrecorded=(), part_records=1 << 19, drain=None):
     facts = [FlowFacts(flow, FLOWS[flow.name][1], FLOWS[flow.name][0], span_ns)
              for flow in flows()]  # fmt: skip
     of_flows = FlowTallies(facts)
     messages = Messages.of(frame, part_records)
-    tallied = delivery.tallied(
-        messages, flows(), 2**62, further=of_flows, receiving_until_ns=until_ns
-    )
+    tallied = delivery.tallied(messages, flows(), 2**62, further=of_flows, drain=drain)
     return tallied, of_flows.summary(unrecorded, None, tallied.undelivered)
 
 
@@ -109,7 +108,7 @@ def test_parts_of_a_run_give_the_columns_of_the_whole(monkeypatch):
 def test_undelivered_messages_are_counted_in_their_flow_and_are_not_lost():
     image = FLOWS["image"][2]
     dropped = {("image", counter) for counter in (1, *range(image - 4, image))}
-    tallied, row = columns(records(dropped), until_ns=0)
+    tallied, row = columns(records(dropped), drain=Drain(0))
     assert (row["lost.flow.image"], row["undelivered.flow.image"]) == (1, 4)
     assert (row["lost.flow.command"], row["undelivered.flow.command"]) == (0, 0)
     assert (tallied.counts["lost"], tallied.counts["undelivered"]) == (1, 4)

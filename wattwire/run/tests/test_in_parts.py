@@ -14,6 +14,7 @@ from wattwire.model.deliveries import deliveries
 from wattwire.model.deployment import deployment_of_run
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_TIMEOUT, FLAG_WARM_UP, UNKNOWN_NS
 from wattwire.run.results import convert, delivery, node_checks
+from wattwire.run.results.saturation import Drain
 from wattwire.run.tests.test_one_latency import PAIRS, flows_of, node, sent_and_received
 from wattwire.store import Messages
 from wattwire.store import messages as parts_of_runs
@@ -53,9 +54,9 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
     flows = flows_of(nodes)
     expected = deliveries(frame, flows)
     pairs = delivery.count_pairs(frame, flows)
-    for until_ns in (0, None):  # every receiver was still receiving, or no receiver was
-        tallied = delivery.tallied(cut, flows, LATE_NS, receiving_until_ns=until_ns)
-        assert tallied == delivery.tallied(whole, flows, LATE_NS, receiving_until_ns=until_ns)
+    for drain in (Drain(0), None):  # every receiver was still receiving, or no receiver was
+        tallied = delivery.tallied(cut, flows, LATE_NS, drain=drain)
+        assert tallied == delivery.tallied(whole, flows, LATE_NS, drain=drain)
     undelivered = {} if flows[0].result else {"undelivered": 0}
     counts = delivery.count_summary(frame, pairs, expected, LATE_NS)
     assert tallied.counts == {**counts, **undelivered}

@@ -11,6 +11,7 @@ from wattwire.model.deployment import deployment_of
 from wattwire.model.sample_codes import FLAG_WARM_UP
 from wattwire.model.treatment import Treatment
 from wattwire.run.results import delivery
+from wattwire.run.results.saturation import Drain
 from wattwire.store import Messages
 from wattwire.store import messages as parts_of_runs
 
@@ -58,10 +59,10 @@ def prompt(counter):
     return MS
 
 
-def tallied(of, rows, until_ns, part_records=10_000):
+def tallied(of, rows, until_ns, part_records=10_000, end_ns=None):
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
     messages = Messages.of(frame, part_records=part_records)
-    return delivery.tallied(messages, of, 0, PERIOD_NS, receiving_until_ns=until_ns)
+    return delivery.tallied(messages, of, 0, PERIOD_NS, drain=Drain(until_ns, end_ns))
 
 
 @pytest.mark.parametrize("part_records", [10_000, 20])
@@ -131,3 +132,36 @@ def test_the_warm_up_counts_only_in_the_whole_run():
 def test_a_receiver_without_any_message_has_lost_all():
     result = tallied(flows("topic", clients=1), sent(), 0)
     assert (result.counts["lost"], result.counts["undelivered"]) == (COUNT, 0)
+
+
+def slowly(counter):
+    """Return the delay behind a hop that passes a message every 500 ms."""
+    return (counter + 1) * 500 * MS - counter * PERIOD_NS
+
+
+STOP_NS = due_ns(COUNT)
+
+
+def test_a_slow_hop_is_still_delivering_if_its_pause_is_as_long_as_those_before():
+    rows = [*sent(), *arrived(1, range(8), slowly)]
+    last_ns = due_ns(7) + slowly(7)
+    for end_ns, undelivered in ((last_ns + 1400 * MS, COUNT - 8), (last_ns + 1600 * MS, 0)):
+        counts = tallied(flows("topic", clients=1), rows, STOP_NS, end_ns=end_ns).counts
+        assert (counts["lost"], counts["undelivered"]) == (COUNT - 8 - undelivered, undelivered)
+
+
+def test_the_last_messages_of_a_fast_hop_are_lost_however_long_receivers_wait():
+    rows = [*sent(), *arrived(1, range(COUNT - 2), lambda n: 50 * MS)]
+    counts = tallied(flows("topic", clients=1), rows, STOP_NS, end_ns=STOP_NS + 2000 * MS).counts
+    assert (counts["lost"], counts["undelivered"]) == (2, 0)
+
+
+def test_a_node_without_any_message_behind_a_queue_has_lost_none():
+    rows = [*sent(), *arrived(1, range(8), slowly, "relay")]
+    end_ns = due_ns(7) + slowly(7) + 100 * MS
+    hops = tallied(flows("pipeline", nodes=3), rows, STOP_NS, end_ns=end_ns).hops
+    assert (hops["lost.hop.1"], hops["undelivered.hop.1"]) == (0, COUNT - 8)
+    assert (hops["lost.hop.2"], hops["undelivered.hop.2"]) == (0, 8)
+    prompt_rows = [*sent(), *arrived(1, range(COUNT), prompt, "relay")]
+    hops = tallied(flows("pipeline", nodes=3), prompt_rows, STOP_NS, end_ns=end_ns).hops
+    assert (hops["lost.hop.2"], hops["undelivered.hop.2"]) == (COUNT, 0)
