@@ -4,4 +4,4 @@ from forwarding import main
 from mqtt_end import OuterEnd
 
 if __name__ == "__main__":
-    main(OuterEnd)
+    main(OuterEnd, {"outer_tcp_nodelay": bool, "outer_broker_tcp_nodelay": bool})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable
 from importlib.metadata import version
@@ -30,6 +31,7 @@ class OuterEnd:
             protocol=mqtt.MQTTv5,
         )
         self.client.max_inflight_messages_set(kit.setting("depth"))
+        self.client.on_socket_open = self._opened
         self.client.on_connect = self._connected
         self.client.on_disconnect = lambda *_: (self._lost.set(), self._answered.set())
         self.client.on_subscribe = lambda *_: self._answered.set()
@@ -49,6 +51,10 @@ class OuterEnd:
         self._await("CONNACK")
         if self._refusal:
             raise MiddlewareFailed(f"the broker at {host}:{port} refused: {self._refusal}")
+
+    def _opened(self, _client: Any, _userdata: Any, connection: socket.socket) -> None:
+        if self.kit.setting("outer_tcp_nodelay"):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def _connected(self, _c: Any, _u: Any, _flags: Any, reason: Any, _properties: Any) -> None:
         self._refusal = str(reason) if reason.is_failure else ""
@@ -97,6 +103,8 @@ class OuterEnd:
             "outer": "mqtt",
             "outer_library": f"paho-mqtt {version('paho-mqtt')}",
             "outer_qos": self.qos,
+            "outer_tcp_nodelay": self.kit.setting("outer_tcp_nodelay"),
+            "outer_broker_tcp_nodelay": self.kit.setting("outer_broker_tcp_nodelay"),
             "outer_inflight_messages_max": self.client.max_inflight_messages,
         }
 

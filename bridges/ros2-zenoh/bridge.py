@@ -4,4 +4,4 @@ from forwarding import main
 from zenoh_end import OuterEnd
 
 if __name__ == "__main__":
-    main(OuterEnd)
+    main(OuterEnd, {"outer_via": str})

@@ -1,4 +1,4 @@
-"""The Zenoh end of a bridge: one session of two peers, of which the exit listens."""
+"""The Zenoh end of a bridge: two peers, of which the exit listens, or two clients of a router."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ class OuterEnd:
         congestion = zenoh.CongestionControl
         self._congestion = congestion.BLOCK if is_reliable else congestion.DROP
         self._publisher: zenoh.Publisher | None = None
-        self.zenoh = self._connect() if is_entry else self._listen()
+        self._mode = "client" if kit.setting("outer_via") == "router" else "peer"
+        connects = is_entry or self._mode == "client"
+        self.zenoh = self._connect() if connects else self._listen()
 
     def _open(self, listen: list[str], connect: list[str]) -> zenoh.Session:
         config = zenoh.Config()
         for key, value in {
-            "mode": "peer",
+            "mode": self._mode,
             "listen/endpoints": listen,
             "connect/endpoints": connect,
             "connect/timeout_ms": self.kit.spec["ready_timeout_ms"],
@@ -47,7 +49,9 @@ class OuterEnd:
     def _connect(self) -> zenoh.Session:
         endpoints = self.kit.spec["peers.endpoints"]
         if not endpoints:
-            raise BadSpec("peers.endpoints", endpoints, "the other end as tcp/HOST:PORT")
+            raise BadSpec(
+                "peers.endpoints", endpoints, "the router or the other end, as tcp/HOST:PORT"
+            )
         try:
             return self._open([], endpoints)
         except zenoh.ZError as error:
@@ -108,6 +112,7 @@ class OuterEnd:
     def effective(self) -> dict[str, Any]:
         return {
             "outer": "zenoh",
+            "outer_via": self.kit.setting("outer_via"),
             "outer_library": f"eclipse-zenoh {version('eclipse-zenoh')}",
             "outer_congestion_control": str(self._congestion).rpartition(".")[2].lower(),
         }

@@ -21,7 +21,7 @@ BRIDGE_KEYS: dict[str, Any] = {
     "title": str, "summary": str, "inner": str, "outer": str, "inner_cell": str, "language": str,
     "evidence": str, "listens": bool, "payload_bytes_max": int, "inner_frames": str,
     "inputs": manifest.WORDS, "requires": manifest.WORDS,
-    "settings": {"*": None}, "outer_settings": {"*": None},
+    "settings": {"*": None}, "outer_settings": {"*": None}, "settable": manifest.WORDS,
     "build": manifest.BUILD_KEYS, "run": manifest.RUN_KEYS,
 }  # fmt: skip
 
@@ -42,8 +42,12 @@ class Bridge(Cell):
 
     @property
     def exit_listens(self) -> bool:
-        """Return whether the exit accepts the connection of the entry."""
-        return bool(self.document.get("listens", False))
+        """Return whether the exit accepts the connection of the entry.
+
+        Otherwise both ends connect to a service process of the outer middleware.
+        """
+        listens = bool(self.document.get("listens", False))
+        return listens and not self.outer.services_for(self.outer_settings)
 
     @property
     def payload_bytes_max(self) -> int | None:
@@ -64,6 +68,11 @@ class Bridge(Cell):
         """Return all settings of the outer middleware."""
         return self.outer.effective_settings(self.document.get("outer_settings", {}))
 
+    @property
+    def end_settings(self) -> dict[str, Level]:
+        """Return the settings of the outer middleware that the bridge processes receive."""
+        return {name: self.outer_settings[name] for name in self.document.get("settable", [])}
+
 
 def read_bridge(
     path: Path, middleware: Mapping[str, Middleware], meters: Mapping[str, Path]
@@ -83,6 +92,16 @@ def read_bridge(
             "middleware, because a bridge joins two. Without a bridge, the nodes send to the "
             "other hosts themselves."
         )
+    for name in document.get("settable", []):
+        settings = middleware[document["outer"]].settings
+        if name not in settings:
+            raise unknown(f"{path}: settable", "setting", name, settings)
+        if "allowed" not in settings[name] and settings[name]["type"] != "boolean":
+            raise UsageError(
+                f"{path}: settable: found {name}, which has no list of levels; allowed: settings "
+                "that are booleans or have `allowed`, because `wattwire check bridges` checks "
+                "each level"
+            )
     if document["evidence"] not in EVIDENCE:
         raise UsageError(
             f"{path}: evidence: found {document['evidence']!r}; allowed: {', '.join(EVIDENCE)}"

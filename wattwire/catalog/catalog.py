@@ -28,6 +28,7 @@ from wattwire.catalog.services import check_services
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_purposes import SETTING_PURPOSES, SWITCH
 from wattwire.model.study import merge
+from wattwire.model.treatment import Level
 
 
 def default_roots() -> list[Path]:
@@ -183,8 +184,11 @@ class Catalog:
         folder = language_path.parent
         return Cell(name, path.parent, language, folder, middleware, document, self.variant)
 
-    def bridge(self, name: str) -> Bridge:
-        """Return the bridge `name`. Raises UsageError for an unknown name or a bad manifest."""
+    def bridge(self, name: str, outer_settings: Mapping[str, Level] | None = None) -> Bridge:
+        """Return the bridge `name` with these settings of its outer middleware.
+
+        Raises UsageError for an unknown name, a bad manifest, or a setting that the bridge has not.
+        """
         path = self.bridges.get(name)
         if path is None:
             raise unknown("catalogue", "bridge", name, self.bridges)
@@ -194,14 +198,22 @@ class Catalog:
             raise unknown(str(path), "language", language, self.languages)
         document = manifest.read_toml(Path(__file__).with_name("defaults.toml"))
         language_path = self.languages[language]
-        for layer in (self._language(language_path), own):
-            document = merge(document, layer)
+        document = merge(document, self._language(language_path))
         inner, outer = self.middleware[own["inner"]], self.middleware[own["outer"]]
+        for setting in outer_settings or {}:
+            if setting not in own.get("settable", []):
+                raise unknown(f"bridge {name}", "outer setting", setting, own.get("settable", []))
         for end, settings in ((inner, "settings"), (outer, "outer_settings")):
             try:
                 end.effective_settings(own.get(settings, {}))
             except UsageError as error:
                 raise UsageError(f"{path}: {settings}: {error}") from error
+        own = merge(own, {"outer_settings": dict(outer_settings or {})})
+        document = merge(document, own)
+        try:
+            outer.effective_settings(own["outer_settings"])
+        except UsageError as error:
+            raise UsageError(f"bridge {name}: outer_settings: {error}") from error
         inner_folder = inner.folder / own["inner_cell"] if "inner_cell" in own else None
         if inner_folder is not None and not (inner_folder / "node.toml").exists():
             cells = [c.partition("/")[2] for c in self.cells if c.startswith(f"{inner.name}/")]

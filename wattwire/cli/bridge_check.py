@@ -26,6 +26,7 @@ from wattwire.model.errors import MissingError
 from wattwire.model.hosts.bridging import FACTOR
 from wattwire.model.rig.rig import ANY_SERVICE, NETNS
 from wattwire.model.study import RIG
+from wattwire.model.treatment import OUTER_SETTING, Level
 from wattwire.model.verdict import Outcome, Verdict
 from wattwire.model.words import plural
 from wattwire.rig.namespaces import require_namespaces
@@ -68,25 +69,41 @@ def check_bridges(names: Sequence[str], catalog: Catalog) -> int:
     """
     require_namespaces()
     failed, absent = 0, list[str]()
-    for name in names:
+    to_check = [(name, outer) for name in names for outer in outer_levels(catalog.bridge(name))]
+    for name, outer in to_check:
+        title = " ".join([name, *(f"{OUTER_SETTING}{k}={v}" for k, v in outer.items())])
         try:
-            checked = check_bridge(catalog.bridge(name), catalog)
+            checked = check_bridge(catalog.bridge(name, outer), catalog)
         except MissingError as reason:
-            absent.append(name)
-            print(searchable(f"{name}: absent: {reason}", sys.stdout), flush=True)
+            absent.append(title)
+            print(searchable(f"{title}: absent: {reason}", sys.stdout), flush=True)
             continue
         failed += len(checked.failures)
         for text in checked.failures:
             print(searchable(f"failed  {text}", sys.stdout, "  ", " " * 10))
         print(
-            f"{name}: {plural(checked.messages, 'message')} over {len(checked.hops)} hops, "
+            f"{title}: {plural(checked.messages, 'message')} over {len(checked.hops)} hops, "
             f"{plural(len(checked.failures), 'failure')}",
             flush=True,
         )
-    if len(absent) == len(names):
+    if len(absent) == len(to_check):
         raise MissingError(f"nothing was checked: {', '.join(absent)} cannot run here")
     print(f"{plural(failed, 'check')} failed" if failed else "every check passes")
     return failed
+
+
+def outer_levels(bridge: Bridge) -> list[dict[str, Level]]:
+    """Return the outer settings to check: the defaults, and each other level of one setting."""
+    defaults, settings = bridge.end_settings, bridge.outer.settings
+    return [
+        {},
+        *(
+            {name: level}
+            for name, default in defaults.items()
+            for level in settings[name].get("allowed", (not default,))
+            if level != default
+        ),
+    ]
 
 
 def check_bridge(bridge: Bridge, catalog: Catalog) -> Checked:
@@ -132,6 +149,7 @@ def document_of(bridge: Bridge, catalog: Catalog) -> dict[str, Any]:
         "fixed": {
             "cell": (own or able)[0].name, "pattern": PIPELINE, "rate_hz": 100, "verify": "full",
             "placement": "trip", "network": "wire",
+            **{f"{OUTER_SETTING}{name}": level for name, level in bridge.end_settings.items()},
         },
         "plan": {
             "blocks": 1, "controls": False, "duration_s": 1.0, "baseline_s": 0.05,

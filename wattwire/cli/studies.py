@@ -28,7 +28,7 @@ from wattwire.model.study import (
     merge,
     parse_study,
 )
-from wattwire.model.treatment import Treatment
+from wattwire.model.treatment import Treatment, is_setting
 from wattwire.model.validity import (
     SHARE_LIMITS,
     VALIDITY,
@@ -237,7 +237,7 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
         )
     key = current_key(key)
     value = level_of(key, text, f"--set {key}")
-    if key in LEVEL_TYPES or key.startswith("settings."):
+    if key in LEVEL_TYPES or is_setting(key):
         key = f"{'factors' if isinstance(value, list) else 'fixed'}.{key}"
     table, _, name = key.partition(".")
     if not name and table not in TOP_KEYS:
@@ -245,7 +245,13 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
         suggestions |= {field.name: f"plan.{field.name}" for field in fields(Plan)}
         suggestions |= {field.name: f"{VALIDITY}.{field.name}" for field in fields(ValidityLimits)}
         suggestions |= MEANT
-        known = {*TOP_KEYS, *LEVEL_TYPES, "settings.NAME", suggestions.get(table, "plan.NAME")}
+        known = {
+            *TOP_KEYS,
+            *LEVEL_TYPES,
+            "settings.NAME",
+            "outer_settings.NAME",
+            suggestions.get(table, "plan.NAME"),
+        }
         raise unknown(f"--set {wanted}", "key", table, known, suggestions)
     merged = merge(document, {table: {name: value}} if name else {table: value})
     for section in ("factors", "fixed"):

@@ -1,4 +1,4 @@
-"""Flatten keys `settings.NAME`, so that TOML's dotted and quoted spellings are equivalent.
+"""Flatten keys such as `settings.NAME`, so that TOML's dotted and quoted spellings are equivalent.
 
 TOML parses an unquoted `settings.NAME = …` as a nested table, but a factor's name is the whole key.
 Therefore, every table whose keys are factors is flattened when a study is read.
@@ -13,6 +13,7 @@ from typing import Any
 from wattwire.model.errors import UsageError
 
 SETTINGS = "settings"
+NESTED = (SETTINGS, "outer_settings")
 _TABLES = (("factors",), ("fixed",), ("answers", "baseline"))
 """Paths of the tables whose keys are factors."""
 _LISTS = (
@@ -91,19 +92,19 @@ def _inside(item: Any, path: tuple[str, ...], place: str) -> Any:
 
 
 def _flat(table: Any, place: str) -> Any:
-    """Return the table with the nested table `settings` replaced by its keys.
+    """Return the table with its nested tables of settings replaced by their keys.
 
     Raises UsageError for a setting in both spellings.
     """
-    if not isinstance(table, Mapping) or not isinstance(table.get(SETTINGS), Mapping):
+    if not isinstance(table, Mapping):
         return table
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        if key != SETTINGS:
+        if key not in NESTED or not isinstance(value, Mapping):
             flat[key] = value
             continue
         for name, level in value.items():
-            full = f"{SETTINGS}.{name}"
+            full = f"{key}.{name}"
             if full in table:
                 raise UsageError(
                     f'{place}: found {full} twice, as {full} and as "{full}", which are the same '

@@ -28,7 +28,7 @@ from wattwire.model.paper_path import Walk, parse_walks
 from wattwire.model.paths import is_plain_name
 from wattwire.model.questions import Question, parse_questions
 from wattwire.model.rig import ONE_HOST, Rig, read_rig
-from wattwire.model.treatment import Level
+from wattwire.model.treatment import Level, is_setting
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
 from wattwire.model.variants import CheckLevel, Variant, check_variants, parse_variants
 from wattwire.model.warm_up import AUTO, AUTO_WORD
@@ -469,7 +469,7 @@ def _check_baseline(study: Study, where: str) -> None:
 
 def _may_vary(name: object) -> bool:
     """Return whether `name` can be the name of a factor."""
-    return isinstance(name, str) and (name in LEVEL_TYPES or name.startswith("settings."))
+    return isinstance(name, str) and (name in LEVEL_TYPES or is_setting(name))
 
 
 def _with_each(
@@ -567,12 +567,12 @@ def check_level(key: str, level: Any, where: str) -> Level:
 
     Raises UsageError for an invalid level.
     """
-    if key.startswith("settings."):
+    if is_setting(key):
         if isinstance(level, (str, int, float, bool)):
             return level
         raise UsageError(f"{where}: found {level!r}; allowed: a string, a number or a boolean")
     if key not in LEVEL_TYPES:
-        raise unknown(where, "factor", key, [*LEVEL_TYPES, "settings.NAME"])
+        raise unknown(where, "factor", key, [*LEVEL_TYPES, "settings.NAME", "outer_settings.NAME"])
     kind = LEVEL_TYPES[key]
     numeric = isinstance(level, (int, float)) and not isinstance(level, bool)
     if kind is float and numeric and math.isfinite(level):

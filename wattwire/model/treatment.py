@@ -9,6 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 Level = str | int | float | bool
+SETTING = "settings."
+OUTER_SETTING = "outer_settings."
+"""Prefixes of the factors that are settings of the nodes' middleware, and of the middleware between
+the hosts that a bridge joins with it."""
+
+
+def is_setting(factor: str) -> bool:
+    """Return whether a factor is a setting of a middleware."""
+    return factor.startswith((SETTING, OUTER_SETTING))
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,15 @@ class Treatment:
     @property
     def settings(self) -> dict[str, Level]:
         """Return the levels of `settings.NAME` factors (NAME → level)."""
-        return {k.removeprefix("settings."): v for k, v in self.levels if k.startswith("settings.")}
+        return self._with_prefix(SETTING)
+
+    @property
+    def outer_settings(self) -> dict[str, Level]:
+        """Return the levels of `outer_settings.NAME` factors (NAME → level)."""
+        return self._with_prefix(OUTER_SETTING)
+
+    def _with_prefix(self, prefix: str) -> dict[str, Level]:
+        return {k.removeprefix(prefix): v for k, v in self.levels if k.startswith(prefix)}
 
     @property
     def key(self) -> str:

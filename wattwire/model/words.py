@@ -135,7 +135,8 @@ FACTOR_UNITS = {
 
 def factor_title(factor: str) -> str:
     """Return a factor's name as a table heading."""
-    return FACTOR_TITLES.get(factor, factor.removeprefix("settings.").replace("_", " "))
+    name = factor.removeprefix("settings.").replace("outer_settings.", "outer ", 1)
+    return FACTOR_TITLES.get(factor, name.replace("_", " "))
 
 
 OUTCOMES = {

@@ -16,7 +16,15 @@ from wattwire.catalog import Bridge, Cell, Middleware, home
 from wattwire.model.deployment import PATTERNS, ROLES, Deployment, Node, deployment_of
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import flow_parts
-from wattwire.model.hosts.bridging import END_SETTING, EXIT, FACTOR, BridgeEnd, bridge_ends, bridged
+from wattwire.model.hosts.bridging import (
+    END_SETTING,
+    EXIT,
+    FACTOR,
+    OUTER_SETTING,
+    BridgeEnd,
+    bridge_ends,
+    bridged,
+)
 from wattwire.model.records import MESSAGE_RECORD
 from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.study import Plan
@@ -169,7 +177,7 @@ def node_plans(
                 "peers.count": len(deployment.neighbours(node.node)),
                 **_network_keys(deployment, node, addresses or {}, interfaces or {}),
                 "phase_ns": period * place // senders if node.sends else 0,
-                **({END_SETTING: end.kind} if end else {}),
+                **_bridge_keys(end, cells),
                 "record.capacity": _capacity(
                     part.treatment, messages_max, len(deployment.senders(node.node))
                 ),
@@ -208,6 +216,15 @@ def services_of(treatment: Treatment, cells: Mapping[str, Cell]) -> dict[str, di
 def outer_services(bridge: Bridge) -> dict[str, dict[str, Any]]:
     """Return the services that the bridge processes connect to."""
     return bridge.outer.services_for(bridge.outer_settings)
+
+
+def _bridge_keys(end: BridgeEnd | None, cells: Mapping[str, Cell]) -> dict[str, Level]:
+    """Return the keys of a bridge process's spec that other nodes do not have."""
+    bridge = cells.get(FACTOR)
+    if end is None or not isinstance(bridge, Bridge):
+        return {}
+    outer = {f"{OUTER_SETTING}{name}": level for name, level in bridge.end_settings.items()}
+    return {END_SETTING: end.kind, **outer}
 
 
 def _listens(end: BridgeEnd | None, cells: Mapping[str, Cell]) -> bool:

@@ -92,8 +92,8 @@ def prepare(
         reason = reason or _host_gap(treatment, builder) or level_gap(treatment, study.rig)
         if study.request is None and reason is None:
             chosen, reason = _role_cells(treatment, study, treatment_catalog, builder, builds)
-            if chosen is not None and bridge_of(treatment):
-                bridge = treatment_catalog.bridge(bridge_of(treatment))
+            bridge = _bridge_of(treatment, treatment_catalog)
+            if chosen is not None and bridge is not None:
                 reason = _build(bridge, builder, builds)
                 chosen = {**chosen, FACTOR_BRIDGE: bridge} if reason is None else None
         if chosen is None:
@@ -205,7 +205,7 @@ def _choose(
         language = server_language or treatment["language"]
         return None, f"{treatment['middleware']} has no cell in {language}"
     middleware_of_all = candidates[0].middleware
-    bridge = catalog.bridge(bridge_of(treatment)) if bridge_of(treatment) else None
+    bridge = _bridge_of(treatment, catalog)
     reason = bridge_gap(treatment, bridge, middleware_of_all, study.rig) if bridge else None
     if reason:
         return None, reason
@@ -234,6 +234,23 @@ def _choose(
             return cell, None
         reasons.append(problem)
     return None, "; ".join(reasons)
+
+
+def _bridge_of(treatment: Treatment, catalog: Catalog) -> Bridge | None:
+    """Return the bridge of a treatment with its outer settings, or None without a bridge.
+
+    Raises UsageError for an outer setting without a bridge, or one that the bridge has not.
+    """
+    name, outer_settings = bridge_of(treatment), treatment.outer_settings
+    if name:
+        return catalog.bridge(name, outer_settings)
+    for setting in outer_settings:
+        raise UsageError(
+            f"outer_settings.{setting} = {outer_settings[setting]}: found bridge = none; allowed: "
+            "a bridge, whose middleware between the hosts has the setting. Set bridge, or remove "
+            "the setting."
+        )
+    return None
 
 
 def _settings_of(treatment: Treatment, cell: Cell, bridge: Bridge | None) -> dict[str, Level]:

@@ -5,7 +5,7 @@ The program of a bridge calls `main` with its end of the middleware between the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from serialized import RosEnd
@@ -66,8 +66,11 @@ def _ready(kit: Kit, session: Session, ros: RosEnd, outer: Any, matched: int) ->
     )
 
 
-def main(outer_end: Callable[[Kit, bool, bool], Any]) -> None:
-    """Run the bridge process. `outer_end(kit, is_entry, is_reliable)` returns its other end."""
+def main(outer_end: Callable[[Kit, bool, bool], Any], outer_settings: Mapping[str, type]) -> None:
+    """Run the bridge process. `outer_end(kit, is_entry, is_reliable)` returns its other end.
+
+    `outer_settings` contains the names and types of the settings of its other end.
+    """
 
     @with_session
     def relay(kit: Kit, session: Session) -> None:
@@ -75,7 +78,7 @@ def main(outer_end: Callable[[Kit, bool, bool], Any]) -> None:
 
     run(
         roles={"relay": relay},
-        settings={**SETTINGS, "bridge_end": str},
+        settings={**SETTINGS, "bridge_end": str, **outer_settings},
         capabilities=(
             "encoding.bytes",
             "encoding.text",

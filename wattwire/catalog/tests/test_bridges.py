@@ -22,6 +22,17 @@ SETTING = """title = "M"
 type = "integer"
 default = 1
 """
+OUTER = """title = "B"
+[settings.via]
+type = "string"
+default = "direct"
+allowed = ["direct", "hub"]
+[services.hub]
+when = { settings.via = "hub" }
+argv = ["hub"]
+ready = { port = "{port}" }
+ports = 1
+"""
 METER = """title = "W"
 [[quantity]]
 name = "frames"
@@ -41,7 +52,7 @@ counter = true
 def catalog(root, manifest=MANIFEST):
     files = {
         "middleware/inside/middleware.toml": SETTING,
-        "middleware/between/middleware.toml": 'title = "B"\n',
+        "middleware/between/middleware.toml": OUTER,
         "languages/plain/language.toml": 'title = "P"\n',
         "bridges/joined/bridge.toml": manifest,
         "meters/wire/meter.toml": METER,
@@ -70,6 +81,26 @@ def test_a_bridge_names_a_counter_of_frames_per_interface(tmp_path):
     assert catalog(tmp_path, counted).bridge("joined").inner_frames == "frames"
 
 
+SETTABLE = MANIFEST.replace("listens = true", 'listens = true\nsettable = ["via"]')
+
+
+def test_a_study_sets_what_a_bridge_permits_of_its_outer_middleware(tmp_path):
+    known = catalog(tmp_path, SETTABLE)
+    assert known.bridge("joined").end_settings == {"via": "direct"}
+    through_hub = known.bridge("joined", {"via": "hub"})
+    assert through_hub.end_settings == {"via": "hub"}
+    assert not through_hub.exit_listens and known.bridge("joined").exit_listens
+    with pytest.raises(
+        UsageError, match="bridge joined: outer_settings: .*allowed: 'direct', 'hub'"
+    ):
+        known.bridge("joined", {"via": "elsewhere"})
+
+
+def test_outer_settings_that_a_bridge_does_not_permit_are_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"bridge joined.*via"):
+        catalog(tmp_path).bridge("joined", {"via": "hub"})
+
+
 def test_settings_of_a_treatment_precede_those_of_its_bridge(tmp_path):
     bridge = catalog(tmp_path).bridge("joined")
     assert bridge.inner_settings({}) == {"depth": 5}
@@ -87,6 +118,7 @@ def test_settings_of_a_treatment_precede_those_of_its_bridge(tmp_path):
         ("depth = 5", 'depth = "deep"', "allowed: integer"),
         ("listens = true", 'listens = true\ninner_cell = "rust"', "inner_cell"),
         ("listens = true", "ears = true", "ears"),
+        ("listens = true", 'settable = ["vai"]', "settable: unknown setting.*via"),
         ("listens = true", 'inner_frames = "load"', "inner_frames: unknown counter.*frames"),
         ("listens = true", 'inner_frames = "ticks"', "inner_frames: unknown counter.*frames"),
     ],

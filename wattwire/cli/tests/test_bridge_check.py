@@ -6,7 +6,7 @@ import pytest
 
 from wattwire.analysis.findings.hop_faults import HopFaults
 from wattwire.catalog import Catalog, home
-from wattwire.cli.bridge_check import Checked, document_of
+from wattwire.cli.bridge_check import Checked, document_of, outer_levels
 from wattwire.cli.main import main
 from wattwire.model.deployment import Deployment, Node, Process
 from wattwire.model.errors import EXIT_USAGE
@@ -23,6 +23,18 @@ def test_the_study_of_a_check_has_one_treatment_with_the_bridge(name):
     (treatment,) = prepared.treatments
     assert prepared.skipped == []
     assert (treatment["bridge"], treatment["verify"]) == (name, "full")
+
+
+@pytest.mark.parametrize("name", sorted(CATALOG.bridges))
+def test_the_study_of_a_check_has_each_level_of_what_a_study_can_set(name):
+    default, *others = outer_levels(CATALOG.bridge(name))
+    assert default == {} and others
+    for outer in others:
+        bridge = CATALOG.bridge(name, outer)
+        study = parse_study("check", document_of(bridge, CATALOG), "check")
+        (treatment,) = prepare(study, CATALOG, None).treatments
+        assert outer.items() <= treatment.outer_settings.items()
+        assert treatment.outer_settings == bridge.end_settings
 
 
 def test_a_failure_names_hop_process_and_messages():

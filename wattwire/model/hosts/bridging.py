@@ -19,6 +19,8 @@ NO_BRIDGE = "none"
 ENTRY, EXIT = "entry", "exit"
 END_SETTING = "settings.bridge_end"
 """Key of a bridge process's spec, with the value ENTRY or EXIT."""
+OUTER_SETTING = "settings.outer_"
+"""Start of the keys of a bridge process's spec that are settings of the outer middleware."""
 
 
 def bridge_of(treatment: Treatment) -> str:

@@ -97,6 +97,13 @@ def test_a_setting_in_both_spellings_is_refused():
         with_flat_settings(both, "study")
 
 
+def test_settings_between_the_hosts_are_flattened_as_well():
+    nested = {"fixed": {"outer_settings": {"via": "router"}, "settings": {"depth": 1}}}
+    assert with_flat_settings(nested, "study") == {
+        "fixed": {"outer_settings.via": "router", "settings.depth": 1}
+    }
+
+
 @pytest.mark.parametrize("wrong", [3, [], "x", {"settings": 3}, [3], [{"where": 4}]])
 def test_a_table_of_another_shape_is_left_for_the_check_that_refuses_it(wrong):
     for key in ("factors", "fixed", "answers", "exclude", "limit", "paper_path", "variants"):

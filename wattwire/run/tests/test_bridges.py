@@ -31,7 +31,7 @@ def study(fixed: Any = None, **factors: Any) -> Study:
 
 def plans(name: str, **fixed: Any) -> Any:
     treatment = expand(study({"placement": "apart", **fixed}, bridge=[name]))[0][0]
-    bridge, cell = CATALOG.bridge(name), CATALOG.cell("ros2/python")
+    bridge, cell = CATALOG.bridge(name, treatment.outer_settings), CATALOG.cell("ros2/python")
     cells = {**dict.fromkeys(("source", "relay", "sink"), cell), "bridge": bridge}
     made = node_plans(
         treatment, Plan(), cells, cell.middleware, "abcd1234", "", RIG, ADDRESSES, INTERFACES
@@ -70,6 +70,23 @@ def test_the_services_of_the_outer_middleware_run_for_a_bridge() -> None:
         outer = CATALOG.bridge(name).outer
         expected = list(outer.services_for({}))
         assert list(services_of(treatment, cells)) == expected
+
+
+def test_ends_that_meet_at_a_service_do_not_listen_and_know_their_settings() -> None:
+    fixed = {"outer_settings.via": "router"}
+    treatment, cells, _, nodes = plans("ros2-zenoh", **fixed)
+    assert list(services_of(treatment, cells)) == ["router"]
+    for node in nodes[3:]:
+        check_spec(node.spec)
+        assert node.spec["settings.outer_via"] == "router"
+        assert not node.listens and node.connects_to == frozenset()
+    assert not any("settings.outer_via" in node.spec for node in nodes[:3])
+
+
+def test_outer_settings_without_a_bridge_are_refused() -> None:
+    fixed = {"placement": "apart", "outer_settings.via": "router"}
+    with pytest.raises(UsageError, match=r"outer_settings\.via = router: found bridge = none"):
+        prepare(study(fixed, bridge=["none"]), CATALOG, None)
 
 
 def reasons(of: Study) -> dict[str, str]:
