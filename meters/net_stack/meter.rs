@@ -9,10 +9,11 @@ const SNMP6: &str = "proc/net/snmp6";
 const BUFFER_BYTES: usize = 16 << 10;
 
 /// Quantity, protocol and column in `snmp`, name in `snmp6`.
-const COUNTERS: [(&str, &str, &str, Option<&str>); 4] = [
+const COUNTERS: [(&str, &str, &str, Option<&str>); 5] = [
     ("datagrams_dropped", "Udp:", "RcvbufErrors", Some("Udp6RcvbufErrors")),
     ("datagrams_unsent", "Udp:", "SndbufErrors", Some("Udp6SndbufErrors")),
     ("datagrams_unclaimed", "Udp:", "NoPorts", Some("Udp6NoPorts")),
+    ("datagrams_unassembled", "Ip:", "ReasmFails", Some("Ip6ReasmFails")),
     // This counter includes both IPv4 and IPv6.
     ("segments_resent", "Tcp:", "RetransSegs", None),
 ];

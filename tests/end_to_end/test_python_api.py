@@ -59,5 +59,5 @@ def test_every_column_that_is_written_is_described_and_every_metric_is_written(c
     # Metrics without a sensor on this machine, and estimates that need a processor model.
     assert absent <= {
         "temperature_celsius", "energy_estimate_low_j", "energy_estimate_high_j",
-        "datagrams_dropped",
+        "datagrams_dropped", "datagrams_unassembled",
     }  # fmt: skip

@@ -555,6 +555,12 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric("clock_step_ms", "ms", "measured", "step of the wall clock during the run"),
     Metric("datagrams_dropped", "", "measured", "datagrams dropped at full socket buffers"),
     Metric(
+        "datagrams_unassembled",
+        "",
+        "measured",
+        "datagrams discarded because not all of their fragments could be kept",
+    ),
+    Metric(
         "service_counter",
         "",
         "measured",
@@ -576,8 +582,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "inner_frames",
         "",
         "measured",
-        "frames of the middleware inside the hosts that passed the network beside the bridge",
-        title="frames beside the bridge",
+        "frames of the middleware inside the hosts that bypassed the bridge",
+        title="frames that bypassed the bridge",
         lists=((EVIDENCE, 55),),
     ),
     Metric(

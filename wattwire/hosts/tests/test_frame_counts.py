@@ -5,23 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from wattwire.hosts import Host, Hosts, namespaces
+from wattwire.hosts import Host, Hosts
+from wattwire.hosts.tests.counting import Counting, counting_meters
 from wattwire.model.errors import MissingError
-from wattwire.model.records import read_readings
-from wattwire.model.rig import read_rig
 from wattwire.rig.agent import find_agent
 
-DOCUMENT = {
-    "hosts": {"robot": {"kind": "netns"}, "edge": {"kind": "netns"}},
-    "networks": {"plain": {}},
-}
 QUANTITY = "rtps_frames"
 FLOOD = 3000
 """More frames than the buffer of the meter's socket has room for."""
@@ -50,49 +43,6 @@ for frame in json.loads(sys.argv[3]):
 """
 
 
-@pytest.fixture
-def hosts(tmp_path: Path) -> Iterator[Hosts]:
-    try:
-        find_agent()
-        namespaces.user_namespace()
-    except MissingError as error:
-        pytest.skip(str(error))
-    with Hosts(read_rig(DOCUMENT, "rig.toml"), tmp_path / "state") as started:
-        yield started
-
-
-def counting_meters(host: Host) -> list[str]:
-    """Return the meters of the quantity."""
-    meters = host.agent.hello["meters"]
-    return [m["name"] for m in meters if any(q["name"] == QUANTITY for q in m["quantities"])]
-
-
-class Counting:
-    """Counts frames on both hosts while it is open; `frames` then maps (host, device) to them."""
-
-    def __init__(self, hosts: Hosts, folder: Path) -> None:
-        self._hosts, self._folder = hosts.by_name, folder
-        self.frames: dict[tuple[str, str], float] = {}
-
-    def __enter__(self) -> Counting:
-        for name, host in self._hosts.items():
-            host.agent.request(
-                "sample_start", path=str(self._folder / name), tick_hz=10,
-                meters=counting_meters(host), subjects={},
-            )  # fmt: skip
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name, host in self._hosts.items():
-            reply = host.agent.request("sample_stop")
-            values: dict[int, list[float]] = defaultdict(list)
-            for reading in read_readings(self._folder / name):
-                values[int(reading["series"])].append(float(reading["value"]))
-            for series in reply["series"]:
-                first, *_, last = values[series["series"]]
-                self.frames[name, series["subject"]] = last - first
-
-
 def sent(host: Host, ends: tuple[str, str], *frames: dict[str, Any]) -> None:
     status, output = host.command([sys.executable, "-c", SEND, *ends, json.dumps(frames)], 60)
     assert status == 0, output
@@ -100,10 +50,10 @@ def sent(host: Host, ends: tuple[str, str], *frames: dict[str, Any]) -> None:
 
 def test_each_datagram_that_begins_as_rtps_counts_once_where_it_arrives(hosts, tmp_path):
     robot = hosts.by_name["robot"]
-    assert counting_meters(robot)
+    assert counting_meters(robot, QUANTITY)
     with hosts.network("plain", tmp_path, 1) as network:
         own, peer = network.addresses["robot"], network.addresses["edge"]
-        with Counting(hosts, tmp_path) as counting:
+        with Counting(hosts, tmp_path, QUANTITY) as counting:
             sent(
                 robot, (own, peer),
                 {"payload": MESSAGE},
@@ -113,15 +63,15 @@ def test_each_datagram_that_begins_as_rtps_counts_once_where_it_arrives(hosts, t
                 {"payload": MESSAGE, "plain": peer, "count": FLOOD},
             )  # fmt: skip
         device = network.interfaces["edge"]
-        assert counting.frames["edge", device] == 4 + FLOOD
-        assert counting.frames["robot", device] == 0
+        assert counting.increases["edge", device] == 4 + FLOOD
+        assert counting.increases["robot", device] == 0
 
 
 def test_other_frames_and_those_within_a_host_do_not_count(hosts, tmp_path):
     robot = hosts.by_name["robot"]
     with hosts.network("plain", tmp_path, 1) as network:
         own, peer = network.addresses["robot"], network.addresses["edge"]
-        with Counting(hosts, tmp_path) as counting:
+        with Counting(hosts, tmp_path, QUANTITY) as counting:
             sent(
                 robot, (own, peer),
                 {"payload": OTHER},
@@ -131,8 +81,8 @@ def test_other_frames_and_those_within_a_host_do_not_count(hosts, tmp_path):
                 {"payload": MESSAGE, "plain": own},
                 {"payload": MESSAGE, "plain": "127.0.0.1"},
             )  # fmt: skip
-        assert counting.frames and set(counting.frames.values()) == {0}
-        assert {device for _, device in counting.frames} == set(network.interfaces.values())
+        assert counting.increases and set(counting.increases.values()) == {0}
+        assert {device for _, device in counting.increases} == set(network.interfaces.values())
 
 
 ORDINARY = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
@@ -143,9 +93,10 @@ import sys
 from pathlib import Path
 from wattwire.hosts import Hosts
 from wattwire.hosts.tests import test_frame_counts
+from wattwire.hosts.tests.two_namespaces import DOCUMENT
 from wattwire.model.rig import read_rig
 folder = Path(sys.argv[1])
-with Hosts(read_rig(test_frame_counts.DOCUMENT, "rig.toml"), folder / "state") as hosts:
+with Hosts(read_rig(DOCUMENT, "rig.toml"), folder / "state") as hosts:
     test_frame_counts.count_twice(hosts, folder)
 """
 
@@ -160,9 +111,9 @@ def count_twice(hosts: Hosts, folder: Path) -> None:
             ends = network.addresses["robot"], network.addresses["edge"]
             message = {"payload": MESSAGE, "plain": ends[1], "count": 2 + number}
             sent(robot, ends, message)
-            with Counting(hosts, folder) as counting:
+            with Counting(hosts, folder, QUANTITY) as counting:
                 sent(robot, ends, message)
-            assert counting.frames["edge", network.interfaces["edge"]] == 2 + number
+            assert counting.increases["edge", network.interfaces["edge"]] == 2 + number
 
 
 def test_hosts_of_an_ordinary_user_count_as_well(tmp_path):

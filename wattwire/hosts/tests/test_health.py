@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from wattwire.cli.main import main
-from wattwire.hosts import Hosts, namespaces
+from wattwire.hosts import Hosts
 from wattwire.hosts.health import MISSING, NOTE, OK, Finding, check_rig
 from wattwire.hosts.health.machine import program_findings
 from wattwire.hosts.health.network import (
@@ -22,23 +22,6 @@ from wattwire.hosts.health.network import (
 from wattwire.hosts.tests.sshd import ALIAS, Sshd, find_sshd, serving
 from wattwire.model.errors import EXIT_OK, MissingError
 from wattwire.model.rig import Rig, read_rig
-from wattwire.rig.agent import find_agent
-
-DOCUMENT = {
-    "hosts": {"robot": {"kind": "netns"}, "edge": {"kind": "netns"}},
-    "networks": {"plain": {}},
-}
-
-
-@pytest.fixture
-def hosts(tmp_path: Path) -> Iterator[Hosts]:
-    try:
-        find_agent()
-        namespaces.user_namespace()
-    except MissingError as error:
-        pytest.skip(str(error))
-    with Hosts(read_rig(DOCUMENT, "rig.toml"), tmp_path / "state") as started:
-        yield started
 
 
 def change(hosts: Hosts, name: str, *command: str) -> None:

@@ -187,7 +187,7 @@ def inner_frames(network: RunNetwork, readings: HostReadings) -> dict[str, float
 def leak_reasons(
     network: RunNetwork, bridge: Bridge, by_host: Mapping[str, float]
 ) -> Iterator[Reason]:
-    """Yield a reason if frames of the inner middleware passed the network beside the bridge."""
+    """Yield a reason if frames of the inner middleware bypassed the bridge."""
     leaks = [
         f"{frames:.0f} on device {network.devices[host]} of host {host}"
         for host, frames in sorted(by_host.items())
@@ -196,7 +196,7 @@ def leak_reasons(
     if leaks:
         settings = ", ".join(f"{k} = {v}" for k, v in bridge.document.get("settings", {}).items())
         text = (
-            f"{bridge.middleware.name} sent messages between the hosts beside {bridge.name} "
+            f"{bridge.middleware.name} bypassed {bridge.name} "
             f"({bridge.inner_frames}: {', '.join(leaks)}; allowed: 0). The bridge alone joins the "
             f"hosts with the settings {settings or 'of its manifest'}."
         )

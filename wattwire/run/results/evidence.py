@@ -24,7 +24,7 @@ from wattwire.run.results.resources import CPU_TIME, Readings
 
 LOAD_SPAN_S = 0.1
 SUSPEND_NS = 10_000_000
-ADDING_UP = ("datagrams_dropped", "harness_cpu_share")
+ADDING_UP = ("datagrams_dropped", "datagrams_unassembled", "harness_cpu_share")
 """Conditions that are summed over the hosts of a run."""
 
 
@@ -150,9 +150,10 @@ def machine_figures(readings: Readings, record: HostRecord) -> dict[str, float |
         "stall_ms_max": float(max(stalls)) / 1e6 if len(stalls) else None,
         "stalled_ms": None if stalled is None else stalled / 1e6,
         "clock_step_ms": _clock_step_ms(record),
-        "datagrams_dropped": readings.increase(
-            "datagrams_dropped", "machine", "machine", *until_stop
-        ),
+        **{
+            name: readings.increase(name, "machine", "machine", *until_stop)
+            for name in ("datagrams_dropped", "datagrams_unassembled")
+        },
         STEAL: None if steal is None else steal / 1e9 / cores,
         "harness_cpu_share": None if harness is None else harness / 1e9,
         # Competing processes may demand more than all cores, but they can use at most all cores.

@@ -1,0 +1,97 @@
+"""Text on datagrams discarded during reassembly. See `analysis/findings/fragments.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wattwire.analysis.dataset import Evidence, all_levels
+from wattwire.analysis.findings.fragments import Unassembled, unassembled
+from wattwire.report.findings.finding import Detector, Finding, Searched, Silence
+from wattwire.report.parts import Column, Table
+from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "fragments",
+    {
+        "title": "Datagrams discarded during reassembly",
+        "cause": (
+            "A datagram above the MTU travels in fragments, and the kernel keeps them until all "
+            "have arrived. If a fragment is lost, the others hold memory for ipfrag_time. If the "
+            "fragments need more memory than ipfrag_high_thresh, the kernel also discards "
+            "datagrams of which no fragment was lost. Without retransmissions, each discarded "
+            "datagram is a lost message or a part of one."
+        ),
+        "summary": (
+            "In {runs:plural run} of {counted}, the kernel discarded {datagrams:plural datagram} "
+            "during reassembly. {lost:plural message/messages} of these runs were lost."
+        ),
+        "confirm": (
+            "To confirm the limit as the cause, raise net.ipv4.ipfrag_high_thresh on the receiving "
+            "host (for example to 128 MiB), lower net.ipv4.ipfrag_time to 3 s, measure again and "
+            "compare the two campaigns. If the datagrams remain, the link lost the fragments; "
+            "then use messages below the MTU or a middleware that fragments by itself."
+        ),
+        "table": "Runs with datagrams discarded during reassembly",
+        "not_counted": (
+            "Losses in reassembly were not tested, because no run has the counter of the meter "
+            "net_stack."
+        ),
+        "silent": "No datagram was discarded during reassembly ({counted:plural run}).",
+    },
+)
+
+
+def find(evidence: Evidence) -> Finding | Silence:
+    """Return the finding over all runs, or the reason for its absence."""
+    found = unassembled(evidence)
+    if found is None:
+        return Silence(PHRASES("not_counted"))
+    if not found.runs:
+        return Silence(PHRASES("silent", counted=found.counted))
+    summary = PHRASES(
+        "summary",
+        runs=len(found.runs),
+        counted=found.counted,
+        datagrams=int(found.datagrams.sum()),
+        lost=int(found.lost.sum()),
+    )
+    return Finding(
+        "unassembled-datagrams",
+        PHRASES("title"),
+        False,
+        PHRASES("cause"),
+        (summary,),
+        PHRASES("confirm"),
+        (_table(evidence, found),),
+    )
+
+
+def _table(evidence: Evidence, found: Unassembled) -> Table:
+    levels = {entry["run"]: all_levels(entry) for entry in evidence.designed}
+    rows = [
+        {
+            **{name: levels.get(run, {}).get(name) for name in evidence.varied},
+            "run": run, "datagrams": datagrams, "lost": lost,
+        }
+        for run, datagrams, lost in zip(found.runs, found.datagrams, found.lost, strict=True)
+    ]  # fmt: skip
+    return Table(
+        "finding-unassembled-datagrams",
+        PHRASES("table"),
+        [
+            *factor_columns(evidence),
+            Column("run", "run"),
+            Column("datagrams", "datagrams discarded", "measured"),
+            Column("lost", "messages lost", "measured"),
+        ],
+        rows,
+        "",
+    )
+
+
+def _detect(searched: Searched) -> Sequence[Finding | Silence]:
+    return [find(searched.evidence)]
+
+
+DETECTOR = Detector(40, _detect)
