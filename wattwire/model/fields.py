@@ -29,6 +29,7 @@ def given(allowed: str, default: Any = "", **rules: Any) -> Any:
     - `word` names the vocabulary of a text or of the names in a list.
     - `once` rejects repeated names.
     - `items` is the dataclass of the tables in a list.
+    - `or_one` accepts a text instead of a list with this text.
     """
     if isinstance(default, dict):
         return field(default_factory=dict, metadata={"kind": dict, "allowed": allowed, **rules})
@@ -84,6 +85,8 @@ def _value(
     """Return the value of a field. Raises UsageError if the field does not allow it."""
     rules: Mapping[str, Any] = declared.metadata
     kind, word = rules.get("kind", type(declared.default)), rules.get("word", "")
+    if rules.get("or_one") and isinstance(value, str) and value:
+        value = [value]
     typed = _typed(value, kind, Mapping if "items" in rules else str)
     allowed = rules.get("allowed") or WORDS[kind]
     if typed is not None and "allowed" not in rules and kind in (int, float):

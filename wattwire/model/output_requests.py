@@ -41,7 +41,8 @@ RESPONSE = 'a response, as "cpu_us_per_message"'
 class ShownValue:
     """A response in a table, for each of `roles`, divided by `divide_by`.
 
-    `published` and `ratio` are columns of the published numbers to compare with.
+    `published` and `ratio` are columns of the published numbers to compare with. `unit` is the unit
+    after the division; the default is the response's unit with the name of the multiple.
     """
 
     response: str = needed(RESPONSE)
@@ -49,19 +50,22 @@ class ShownValue:
     published: str = given("a column")
     ratio: str = given("a column")
     divide_by: float = number("a number above 0", lambda value: 0 < value < math.inf, 1.0)
+    unit: str = given("a unit")
 
 
 @dataclass(frozen=True)
 class ShownTable:
     """A table per value and role.
 
-    Its rows are the levels of `rows`, and its columns are the levels of `columns`. If `best` is
-    true, each number has its ratio to the lowest number of its column. `published` names tables of
-    published numbers.
+    Its rows are the combinations of the levels of `rows`, and its columns are the levels of
+    `columns`. If `best` is true, each number has its ratio to the lowest number of its column.
+    `published` names tables of published numbers.
     """
 
     title: str = needed("a heading")
-    rows: str = needed("a factor", word="factor")
+    rows: tuple[str, ...] = names(
+        "a factor, or a list of factors", needed=True, word="factor", or_one=True
+    )
     columns: str = given("a factor", word="factor")
     values: tuple[ShownValue, ...] = given(
         'a list of tables, as [{response = "cpu_us_per_message", roles = ["client", "server"]}]',
@@ -174,10 +178,10 @@ def _read(
 
 
 def _check_table(table: ShownTable, has_published: bool, place: str) -> None:
-    if table.columns == table.rows:
+    if table.columns in table.rows:
         raise UsageError(
-            f"{place}: rows and columns are both {table.rows}. Set columns to another factor, or "
-            "delete it."
+            f"{place}: rows and columns are both {table.columns}. Set columns to another factor, "
+            "or delete it."
         )
     has_columns = any(value.published or value.ratio for value in table.values)
     _check_published(bool(table.published), has_columns, has_published, place)

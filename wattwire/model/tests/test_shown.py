@@ -33,7 +33,7 @@ def test_a_table_names_rows_columns_values_and_what_stands_beside():
     (table,) = shown(
         table=[{**TABLE, "columns": "middleware", "best": True, "note": "Of 20,000 calls."}]
     ).tables
-    assert (table.rows, table.columns, table.best) == ("language", "middleware", True)
+    assert (table.rows, table.columns, table.best) == (("language",), "middleware", True)
     assert table.values == (ShownValue("energy", ("client",), "energy_j"),)
     assert shown(table=[TABLE]).published == {"4"}
     (plain,) = shown(
@@ -58,8 +58,11 @@ def test_figures_and_rankings_name_their_responses():
     ("change", "message"),
     [
         ({"rows": "langage"}, 'table 1: rows: unknown factor "langage"'),
-        ({"rows": ""}, "table 1: rows: found nothing; allowed: a factor: "),
+        ({"rows": ""}, "table 1: rows: found nothing; allowed: a factor, or a list of factors"),
         ({"columns": "language"}, "rows and columns are both language"),
+        ({"rows": ["clients", "language"], "columns": "language"}, "are both language"),
+        ({"rows": ["clients", "clients"]}, "rows: found a factor twice"),
+        ({"rows": []}, "rows: found []; allowed: a factor, or a list of factors"),
         ({"values": []}, "table 1: values: found []; allowed: a list of tables"),
         ({"values": [{"response": "lost", "role": "client"}]}, 'values 1: unknown key "role"'),
         ({"values": [{"response": "lost", "roles": ["clint"]}]}, 'Did you mean "client"?'),

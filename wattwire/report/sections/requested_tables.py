@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from wattwire.analysis.dataset import Evidence, levels_of, same_level
+from wattwire.analysis.dataset import Evidence, all_levels, levels_of, same_level, saturated
 from wattwire.analysis.metrics_by_role import NOT_MEASURED, is_measured, of_role, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
-from wattwire.model.derived import FloatArray
 from wattwire.model.output_requests import Shown, ShownTable, ShownValue
 from wattwire.report.figures import requested_figures
 from wattwire.report.page_parts import PagePart
@@ -43,7 +44,17 @@ PHRASES = Phrases(
         # A table.
         "table": "{response:capital}{unit}",
         "unit": " ({unit})",
-        "note": "The values measured here are medians of {runs} per cell{pooled}.",
+        "note": "The values measured here are medians of {runs} per cell{pooled}.{saturated}",
+        "saturated": (
+            " “saturated”: the load was above the capacity in at least one run of the cell, so a "
+            "mean latency depends on the length of the run."
+        ),
+        "above_capacity": "saturated",
+        "skipped": "skipped",
+        "excluded": "excluded",
+        "not_valid": "no run of the cell is valid",
+        "no_value": "no value",
+        "none_arrived": "no message of the cell's runs gave this response",
         "runs": "{runs:plural run}",
         "several_runs": "{fewest} to {most:plural run}",
         "pooled": ", pooled over {factors:listed}",
@@ -143,29 +154,34 @@ def _table(
     response = resolve(value.response, evidence.described)
     was_measured = is_measured(evidence, response, role)
     column_levels = planned_levels(evidence, spec.columns) if spec.columns else (None,)
-    rows = [{"level": evidence.title(spec.rows, level), "_": level} for level in
-            planned_levels(evidence, spec.rows)]  # fmt: skip
+    combinations = _combinations(evidence, printed, spec)
+    rows: list[Levels] = [
+        {factor: evidence.title(factor, level) for factor, level in levels.items()}
+        for levels in combinations
+    ]
     values = values_of(evidence, evidence.usable, response, role) / value.divide_by
     published_tables = [name for name in spec.published if _is_printed(printed, name, role, value)]
-    columns = [Column("level", words.factor_title(spec.rows), factor=spec.rows)]
-    counts = []
+    columns = [Column(name, words.factor_title(name), factor=name) for name in spec.rows]
+    counts, is_saturated = [], False
     for place, level in enumerate(column_levels):
         group = evidence.title(spec.columns, level) if spec.columns else ""
         medians = []
-        for row in rows:
-            levels = {spec.rows: row["_"]} | ({spec.columns: level} if spec.columns else {})
-            cell_values = _values_at(evidence, values, levels)
+        for row, row_levels in zip(rows, combinations, strict=True):
+            levels = row_levels | ({spec.columns: level} if spec.columns else {})
+            cell_values = values[_runs_at(evidence, levels) & np.isfinite(values)]
             counts += [cell_values.size] if cell_values.size else []
             medians.append(float(np.median(cell_values)) if cell_values.size else None)
             for name in published_tables:
                 row[f"{place} {name}"] = printed.text(name, levels, role, value.published)
                 row[f"{place} {name} ratio"] = printed.text(name, levels, role, value.ratio)
-        _put_medians(rows, place, medians, was_measured)
+            cell = _cell(evidence, levels, medians[-1], was_measured)
+            is_saturated |= isinstance(cell, Marked) and bool(cell.mark)
+            row[f"{place} here"] = cell
+        _put_ratios(rows, place, medians, was_measured)
         columns += _columns(spec, value, printed, published_tables, place, group, was_measured)
-    unit = _unit(response, value.divide_by)
+    unit = PHRASES("unit", unit=value.unit) if value.unit else _unit(response, value.divide_by)
     title = PHRASES("table", response=of_role(response, role), unit=unit)
-    table_rows = [{name: cell for name, cell in row.items() if name != "_"} for row in rows]
-    return Table(key, title, columns, table_rows, _note(evidence, spec, counts))
+    return Table(key, title, columns, rows, _note(evidence, spec, counts, is_saturated))
 
 
 def _columns(
@@ -187,18 +203,43 @@ def _columns(
     return columns
 
 
-def _put_medians(
+def _cell(
+    evidence: Evidence, levels: Levels, median: float | None, was_measured: bool
+) -> float | Marked | None:
+    """Return the median of a cell, with a mark if a run was saturated, or the reason for none."""
+    if not was_measured:
+        return Marked(None, PHRASES("not_measured"), "", NOT_MEASURED, NOT_MEASURED)
+    if median is None:
+        return _missing(evidence, levels)
+    if saturated(evidence.usable.filter(_runs_at(evidence, levels))):
+        mark = PHRASES("above_capacity")
+        return Marked(median, words.number(median), mark, mark, PHRASES("saturated"))
+    return median
+
+
+def _missing(evidence: Evidence, levels: Levels) -> Marked | None:
+    """Return the reason for a cell without a number; None if the design has no such cell."""
+    for entry in evidence.skipped:
+        if _has_levels(all_levels(entry), levels):
+            return Marked(None, PHRASES("skipped"), "", "skipped", str(entry["skipped"]))
+    if _runs_at(evidence, levels).any():
+        return Marked(None, PHRASES("no_value"), "", "no value", PHRASES("none_arrived"))
+    if any(_has_levels(all_levels(entry), levels) for entry in evidence.designed):
+        return Marked(None, PHRASES("excluded"), "", "excluded", PHRASES("not_valid"))
+    return None
+
+
+def _has_levels(present: Mapping[str, Any], levels: Levels) -> bool:
+    return all(same_level(present.get(factor), level) for factor, level in levels.items())
+
+
+def _put_ratios(
     rows: list[Levels], place: int, medians: Sequence[float | None], was_measured: bool
 ) -> None:
-    """Add to each row the median of a column and its ratio to the lowest positive median."""
+    """Add to each row the ratio of a column's median to its lowest positive median."""
     positive = [median for median in medians if median is not None and median > 0]
     for row, median in zip(rows, medians, strict=True):
-        row[f"{place} here"] = median
-        if not was_measured:
-            row[f"{place} here"] = Marked(
-                None, PHRASES("not_measured"), "", NOT_MEASURED, NOT_MEASURED
-            )
-        elif median is not None and positive:
+        if was_measured and median is not None and positive:
             row[f"{place} best"] = median / min(positive)
 
 
@@ -207,14 +248,27 @@ def _is_printed(printed: Printed, table: str, role: str, value: ShownValue) -> b
     return any(row.get(value.published) for row in printed.of(table, {}, role))
 
 
-def _values_at(evidence: Evidence, values: FloatArray, levels: Levels) -> FloatArray:
-    """Return the finite values of valid runs at these levels."""
-    kept = np.isfinite(values)
+def _combinations(evidence: Evidence, printed: Printed, spec: ShownTable) -> list[Levels]:
+    """Return the combinations of the levels of `rows` that the design or the publication has."""
+    designed = [all_levels(entry) for entry in (*evidence.designed, *evidence.skipped)]
+    every = itertools.product(*(planned_levels(evidence, factor) for factor in spec.rows))
+    combinations = [dict(zip(spec.rows, levels, strict=True)) for levels in every]
+    return [
+        levels
+        for levels in combinations
+        if any(_has_levels(present, levels) for present in designed)
+        or any(printed.of(name, levels) for name in spec.published)
+    ]
+
+
+def _runs_at(evidence: Evidence, levels: Levels) -> npt.NDArray[np.bool_]:
+    """Return whether each valid run has these levels, shape (runs,)."""
+    kept = np.ones(evidence.usable.height, bool)
     for factor, level in levels.items():
         kept &= np.array(
             [same_level(run_level, level) for run_level in levels_of(evidence.usable, factor)]
         )
-    return values[kept]
+    return kept
 
 
 def _unit(response: Response, divide_by: float) -> str:
@@ -223,17 +277,22 @@ def _unit(response: Response, divide_by: float) -> str:
     return PHRASES("unit", unit=unit) if unit else ""
 
 
-def _note(evidence: Evidence, spec: ShownTable, counts: Sequence[int]) -> str:
+def _note(evidence: Evidence, spec: ShownTable, counts: Sequence[int], is_saturated: bool) -> str:
     if not counts:
         return ""
-    shown = {spec.rows, spec.columns}
+    shown = {*spec.rows, spec.columns}
     pooled = [words.factor_title(name) for name in evidence.varied if name not in shown]
     runs = (
         PHRASES("runs", runs=max(counts))
         if min(counts) == max(counts)
         else PHRASES("several_runs", fewest=min(counts), most=max(counts))
     )
-    return PHRASES("note", runs=runs, pooled=PHRASES("pooled", factors=pooled) if pooled else "")
+    return PHRASES(
+        "note",
+        runs=runs,
+        pooled=PHRASES("pooled", factors=pooled) if pooled else "",
+        saturated=PHRASES("saturated") if is_saturated else "",
+    )
 
 
 PART = PagePart(40, lambda data: [section(data.evidence)])

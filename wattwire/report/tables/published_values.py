@@ -34,9 +34,10 @@ class Printed:
     rows: Sequence[Mapping[str, str]]
 
     def source(self, table: str) -> str:
-        """Return the display name of a published table."""
-        names = (row.get(SOURCE) for row in self.rows if row.get(TABLE) == table)
-        return next(filter(None, names), PHRASES("source", table=table))
+        """Return the display name of a published table: its source, if all its rows have one."""
+        names = {row.get(SOURCE) for row in self.rows if row.get(TABLE) == table}
+        only = names.pop() if len(names) == 1 else None
+        return only or PHRASES("source", table=table)
 
     def of(self, table: str, levels: Mapping[str, Any], role: str = "") -> list[Mapping[str, str]]:
         """Return the rows of a table with these levels, of a role or of all roles."""

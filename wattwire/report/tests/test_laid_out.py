@@ -109,7 +109,7 @@ def test_each_value_and_role_has_a_table_with_the_printed_numbers_beside(tmp_pat
         "Time per message (µs)",
         "Minor page faults, client (thousand)",
     ]
-    energy = {row["level"]: row for row in found["laid-out-1-1"].rows}
+    energy = {row["language"]: row for row in found["laid-out-1-1"].rows}
     assert energy["Python"]["0 4"] == "99" and energy["Python"]["0 4 ratio"] == "3.5"
     assert energy["Swift"]["0 4 ratio"] is None  # the lowest value has no ratio
     assert energy["Python"]["1 4"] is None  # not printed for two clients
@@ -149,9 +149,8 @@ def test_ratios_are_over_the_lowest_of_their_own_column(tmp_path) -> None:
             pl.Series("rate_hz_achieved", rate)
         )
     )
-    rows = {
-        row["level"]: row for row in tables(requested_tables.section(evidence))["laid-out-1-4"].rows
-    }
+    table = tables(requested_tables.section(evidence))["laid-out-1-4"]
+    rows = {row["language"]: row for row in table.rows}
     assert rows["Swift"]["0 here"] == pytest.approx(50.0)
     assert (rows["Swift"]["0 best"], rows["Python"]["0 best"]) == pytest.approx((1.0, 4.0))
     assert (rows["Swift"]["1 best"], rows["Python"]["1 best"]) == pytest.approx((3.0, 1.0))
