@@ -19,8 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tests.end_to_end.conftest import (
@@ -182,6 +183,8 @@ class Seen:
 
 def kill_once(kind: str, setting: Setting, folder: Path, rng: random.Random) -> Seen | None:
     """Run, kill and resume one campaign; return None if it ended before the kill."""
+    if setting.user is not None:
+        os.chown(folder, setting.user, setting.user)
     study, campaign = folder / "study.toml", folder / "c"
     study.write_text(setting.study)
     process = setting.start(folder, "run", str(study), "--campaign", str(campaign))
@@ -275,16 +278,23 @@ def left(folder: Path, family: Family, wait_s: float = 5.0) -> list[str]:
         time.sleep(0.05)
 
 
-def kill_many(kind: str, kills: int, setting: Setting, folder: Path, seed: int) -> Iterator[Seen]:
-    """Do `kills` kills of one kind, each in a new folder. Folders of failures are preserved."""
+def kill_many(
+    kind: str,
+    kills: int,
+    kill: Callable[[Path, random.Random], Seen | None],
+    folder: Path,
+    seed: int,
+) -> Iterator[Seen]:
+    """Call `kill` for one kind until it has killed `kills` times, each time in a new folder.
+
+    It returns None if its campaign ended before the kill. Folders of failures are preserved.
+    """
     rng = random.Random(f"{seed}:{kind}")
     done = 0
     while done < kills:
         with tempfile.TemporaryDirectory(prefix=f"kill-{kind}-", dir=folder) as name:
             place = Path(name)
-            if setting.user is not None:
-                os.chown(place, setting.user, setting.user)
-            seen = kill_once(kind, setting, place, rng)
+            seen = kill(place, rng)
             if seen is not None and seen.problems:
                 place.rename(folder / f"failed-{kind}-{done}")
                 place.mkdir()  # the context removes this folder
@@ -320,7 +330,8 @@ def main() -> int:
     failed = 0
     for kind in kinds:
         bad = 0
-        for seen in kill_many(kind, options.kills, setting, folder, options.seed):
+        kill = partial(kill_once, kind, setting)
+        for seen in kill_many(kind, options.kills, kill, folder, options.seed):
             bad += bool(seen.problems)
             if seen.problems:
                 print(f"{kind} after {seen.after_s:.2f} s, at “{seen.phase}”: {seen.problems}",

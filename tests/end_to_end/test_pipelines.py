@@ -9,6 +9,7 @@ import json
 import shutil
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +17,14 @@ import pytest
 import tomllib
 
 from tests.end_to_end.conftest import marked_processes, struck_in_the_window, tokens_below
-from tests.end_to_end.random_kills import PIPELINE, PIPELINE_KINDS, Seen, Setting, kill_many
+from tests.end_to_end.random_kills import (
+    PIPELINE,
+    PIPELINE_KINDS,
+    Seen,
+    Setting,
+    kill_many,
+    kill_once,
+)
 from wattwire.catalog import Catalog, home
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
 from wattwire.model.study import parse_study
@@ -274,7 +282,8 @@ def test_a_kill_at_a_crash_point_costs_at_most_the_current_attempt(
 @pytest.mark.timeout(KILLS_TIMEOUT_S)
 @pytest.mark.parametrize("kind", PIPELINE_KINDS)
 def test_a_kill_at_a_random_time_loses_and_leaves_nothing(kind, tmp_path):
-    seen: list[Seen] = list(kill_many(kind, KILLS, Setting(study=PIPELINE), tmp_path, seed=11))
+    kill = partial(kill_once, kind, Setting(study=PIPELINE))
+    seen: list[Seen] = list(kill_many(kind, KILLS, kill, tmp_path, seed=11))
     assert len(seen) == KILLS
     assert [(kill.phase, kill.after_s, kill.problems) for kill in seen if kill.problems] == []
 

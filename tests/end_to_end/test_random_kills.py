@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
-from tests.end_to_end.random_kills import KINDS, Seen, Setting, kill_many
+from tests.end_to_end.random_kills import KINDS, Seen, Setting, kill_many, kill_once
 
 pytestmark = [pytest.mark.quiet, pytest.mark.slow]
 
@@ -26,7 +27,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Seen]]:
     folders = {kind: tmp_path_factory.mktemp(kind) for kind in KINDS}  # mktemp is not thread-safe
 
     def kill(kind: str) -> list[Seen]:
-        return list(kill_many(kind, KILLS, Setting(), folders[kind], seed=7))
+        return list(
+            kill_many(kind, KILLS, partial(kill_once, kind, Setting()), folders[kind], seed=7)
+        )
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(KINDS, pool.map(kill, KINDS), strict=True))

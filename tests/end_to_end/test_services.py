@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 
 import polars as pl
 import pytest
 
-from tests.end_to_end.random_kills import SERVICE_STUDIES, Setting, kill_many
+from tests.end_to_end.random_kills import SERVICE_STUDIES, Setting, kill_many, kill_once
 from wattwire.catalog import Catalog, home
 from wattwire.catalog.rigs import load_rig
 from wattwire.hosts.hosts import Hosts
@@ -137,5 +138,6 @@ def test_a_run_whose_service_dies_in_the_window_names_it(
 @pytest.mark.matrix
 @pytest.mark.parametrize("service", SERVICE_STUDIES)
 def test_nothing_is_left_behind_after_random_kills_of_a_service(tmp_path, service):
-    kills = list(kill_many(service, 59, Setting(study=SERVICE_STUDIES[service]), tmp_path, 7))
+    kill = partial(kill_once, service, Setting(study=SERVICE_STUDIES[service]))
+    kills = list(kill_many(service, 59, kill, tmp_path, 7))
     assert [(kill.phase, kill.problems) for kill in kills if kill.problems] == []

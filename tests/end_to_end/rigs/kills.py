@@ -2,8 +2,8 @@
 
 `python -m tests.end_to_end.rigs.kills --kills 59 [--only KIND …] [--seed N]` repeats that for each
 kind and prints the observations, as random_kills does on one host. Controller, agent, node and
-emulator belong to a campaign on two namespaces with an emulated link, `ssh` and `sshd` to one on
-two hosts over ssh. Needs root.
+emulator belong to a campaign on two namespaces with an emulated link, `bridge` to one whose hosts a
+bridge joins, `ssh` and `sshd` to one on two hosts over ssh. Needs root.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tests.end_to_end.random_kills import (
@@ -31,6 +32,7 @@ from tests.end_to_end.random_kills import (
     born,
     children,
     ended,
+    kill_many,
     last_line,
     ledger,
     left,
@@ -43,6 +45,7 @@ from wattwire.run.crash import VARIABLE
 from wattwire.store import Campaign
 
 LINK_KINDS = ("controller", "agent", "node", "emulator")
+BRIDGE_KINDS = ("bridge",)
 SSH_KINDS = ("ssh", "sshd")
 HOSTS = ("robot", "edge")
 PLACEMENT = """
@@ -65,8 +68,14 @@ RIG_STUDY = (
     .replace("through a broker", "between hosts")
     .replace('middleware = "mqtt"', 'middleware = "udp"\nplacement = "apart"\nnetwork = "NETWORK"')
 )
+BRIDGED_STUDY = (
+    RIG_STUDY.replace('middleware = "udp"', 'middleware = "ros2"\nbridge = "ros2-zenoh"\nnodes = 3')
+    .replace('pattern = "topic"', 'pattern = "pipeline"')
+    .replace("linger_ms = 100", "linger_ms = 500")
+)
 MESSAGES = 10
 """Messages of a run: 50 per second for 0.2 s."""
+COUNTS = ("sent", "received_unique", "lost", "undelivered")
 UNDISTURBED = ("done", "valid", Outcome.COMPLETED.value)
 """State, verdict and outcome of an attempt in which nothing was killed."""
 NAMESPACES = ("net", "mnt", "uts", "time", "ipc")
@@ -79,6 +88,7 @@ class RigSetting(Setting):
     """A setting whose campaigns run on a rig."""
 
     machines: Machines | None = None
+    rig_study: str = RIG_STUDY
     network: str = field(default_factory=lambda: f"k{os.urandom(4).hex()}")
     """Name of the network and of its devices, which no other program uses."""
 
@@ -88,7 +98,7 @@ class RigSetting(Setting):
         rig = (rig + PLACEMENT).replace("NETWORK", self.network)
         (folder / "rig.toml").write_text(rig)
         (folder / "tmp").mkdir()
-        self.study = RIG_STUDY.replace("NETWORK", self.network)
+        self.study = self.rig_study.replace("NETWORK", self.network)
 
     def start(self, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
         self.environment = {**self.environment, "TMPDIR": str(folder / "tmp")}
@@ -104,8 +114,10 @@ def is_kind(kind: str, words: list[str]) -> bool:
     name = Path(words[0].rstrip(":")).name if words and words[0] else ""
     if kind == "agent":
         return name == "wattwire-agent" and "serve" in words
-    if kind == "node":
-        return "--spec" in words and name != "wattwire-agent"
+    if kind in ("node", "bridge"):
+        is_node = "--spec" in words and name != "wattwire-agent"
+        spec = words[words.index("--spec") + 1] if is_node else ""
+        return is_node and (kind == "node" or "/out/bridge-" in spec)
     if kind == "emulator":
         return name == "wattwire-link"
     return name.split("-")[0] == kind
@@ -212,10 +224,10 @@ def _records(campaign: Path) -> list[str]:
     try:
         for row in stored.rows():
             whole = row["outcome"] == Outcome.COMPLETED.value and row["verdict"] == "valid"
-            # UDP may lose messages, but no record of them.
-            counts = [row.get(name) for name in ("sent", "received_unique", "lost")]
-            if whole and (counts[0] != MESSAGES or counts[1] + counts[2] != MESSAGES):
-                problems.append(f"{row['run']}: {counts} messages sent, received and lost")
+            # The middleware may lose messages, but no record of them.
+            sent, *fates = (row.get(name) or 0 for name in COUNTS)
+            if whole and not sent == sum(fates) == MESSAGES:
+                problems.append(f"{row['run']}: {sent} messages sent, fates {fates}")
     finally:
         stored.close()
     return problems
@@ -262,29 +274,11 @@ def length_s(setting: RigSetting, folder: Path) -> float:
     return elapsed_s
 
 
-def kill_many(
-    kind: str, kills: int, setting: RigSetting, folder: Path, seed: int, campaign_s: float
-) -> Iterator[Seen]:
-    """Do `kills` kills of one kind, each in a new folder. Folders of failures are preserved."""
-    rng = random.Random(f"{seed}:{kind}")
-    done = 0
-    while done < kills:
-        with tempfile.TemporaryDirectory(prefix=f"kill-{kind}-", dir=folder) as name:
-            place = Path(name)
-            seen = kill_once(kind, setting, place, rng, campaign_s)
-            if seen is not None and seen.problems:
-                place.rename(folder / f"failed-{kind}-{done}")
-                place.mkdir()  # the context removes this folder
-        if seen is not None:
-            done += 1
-            yield seen
-
-
 @contextlib.contextmanager
 def setting_of(kind: str, folder: Path) -> Iterator[RigSetting]:
     """Yield the setting in which processes of this kind are killed."""
-    if kind in LINK_KINDS:
-        yield RigSetting()
+    if kind in (*LINK_KINDS, *BRIDGE_KINDS):
+        yield RigSetting(rig_study=BRIDGED_STUDY if kind in BRIDGE_KINDS else RIG_STUDY)
         return
     with machines_over_ssh(folder / "machines", HOSTS) as machines:
         yield RigSetting(machines=machines, network=machines.network)
@@ -293,7 +287,7 @@ def setting_of(kind: str, folder: Path) -> Iterator[RigSetting]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=59)
-    kinds = (*LINK_KINDS, *SSH_KINDS)
+    kinds = (*LINK_KINDS, *BRIDGE_KINDS, *SSH_KINDS)
     parser.add_argument("--only", action="append", choices=kinds)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -305,7 +299,8 @@ def main() -> int:
         with setting_of(kind, place) as setting:
             (place / "first").mkdir()
             campaign_s = length_s(setting, place / "first")
-            for seen in kill_many(kind, options.kills, setting, place, options.seed, campaign_s):
+            kill = partial(kill_once, kind, setting, campaign_s=campaign_s)
+            for seen in kill_many(kind, options.kills, kill, place, options.seed):
                 bad += bool(seen.problems)
                 words = seen.problems or "no fault"
                 print(f"{kind} after {seen.after_s:.2f} s, at “{seen.phase}”: {words}", flush=True)

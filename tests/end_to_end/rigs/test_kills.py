@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.random_kills import kill_many
 from tests.end_to_end.rigs.kills import (
+    BRIDGE_KINDS,
     LINK_KINDS,
     SSH_KINDS,
     RigSetting,
     crash_once,
-    kill_many,
+    kill_once,
     length_s,
     setting_of,
 )
@@ -31,7 +34,7 @@ LATE_POINTS = ("convert", "commit")
 """Crash points after the end of the nodes."""
 ONE_PER_KIND = ("controller@window", "agent@drain", "node@window", "emulator@window", "ssh@drain")
 ALL = (
-    *(f"{kind}@{point}" for kind in ("node", "emulator", "ssh") for point in POINTS),
+    *(f"{kind}@{point}" for kind in ("node", "emulator", "bridge-1", "ssh") for point in POINTS),
     *(f"{kind}@{point}" for kind in ("controller", "agent") for point in (*POINTS, *LATE_POINTS)),
 )
 KILLS = 3
@@ -52,7 +55,10 @@ def setting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RigSetti
 
 
 def crashes(chosen: tuple[str, ...]) -> list[object]:
-    return [pytest.param(crash.split("@")[0], crash, id=crash) for crash in chosen]
+    return [
+        pytest.param(crash.partition("@")[0].removesuffix("-1"), crash, id=crash)
+        for crash in chosen
+    ]
 
 
 @pytest.mark.parametrize(("setting", "crash"), crashes(ONE_PER_KIND), indirect=["setting"])
@@ -75,7 +81,7 @@ def test_a_crash_at_any_point_costs_at_most_one_attempt(
 @pytest.mark.matrix
 @pytest.mark.parametrize(
     ("setting", "kind"),
-    [pytest.param(kind, kind, id=kind) for kind in (*LINK_KINDS, *SSH_KINDS)],
+    [pytest.param(kind, kind, id=kind) for kind in (*LINK_KINDS, *BRIDGE_KINDS, *SSH_KINDS)],
     indirect=["setting"],
 )
 def test_a_kill_at_a_random_time_costs_at_most_one_attempt(
@@ -83,5 +89,6 @@ def test_a_kill_at_a_random_time_costs_at_most_one_attempt(
 ) -> None:
     (tmp_path / "first").mkdir()
     campaign_s = length_s(setting, tmp_path / "first")
-    for seen in kill_many(kind, KILLS, setting, tmp_path, 7, campaign_s):
+    kill = partial(kill_once, kind, setting, campaign_s=campaign_s)
+    for seen in kill_many(kind, KILLS, kill, tmp_path, 7):
         assert seen.problems == [], (seen.phase, seen.after_s)
