@@ -195,3 +195,17 @@ def test_a_run_that_died_without_a_latency_takes_its_treatment_out(
     refused = str(result_of(answers, "latency_p50_us", 4).result)
     assert "no median latency in 1 of 8 runs, because nodes ended early" in refused, refused
     assert isinstance(result_of(answers, "latency_p50_us", 2).result, stats.Ratio)
+
+
+def test_many_treatments_with_the_same_outcome_share_a_sentence(tmp_path: Path) -> None:
+    folder = campaign(tmp_path / "campaign")
+    for language, clients in ((SLOW, 1), (SLOW, 2), (SLOW, 4), (FAST, 4)):
+        where = {"language": language, "clients": clients}
+        changed(folder, where, 2 if language == SLOW else 1, outcome="saturated")
+    first = headline(*answers_of(folder))
+    assert phrases_in(first, "not_compared.failed") == []
+    shared = only(first, "not_compared.several_failed")
+    assert (shared.values["treatments"], shared.values["runs"]) == (4, 16)
+    assert [outcome.values for outcome in shared.values["outcomes"]] == [
+        {"outcome": "saturated", "runs": 7}
+    ]

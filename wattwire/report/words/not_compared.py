@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from wattwire.analysis import not_compared
@@ -14,6 +15,10 @@ PHRASES = Phrases(
     "not_compared",
     {
         "failed": "{treatment} {outcomes:listed} of {runs:plural run}.",
+        "several_failed": (
+            "{treatments:plural treatment} {outcomes:listed} of {runs:plural run}; see “Counts, "
+            "losses, starts”."
+        ),
         "outcome": "{outcome} in {runs:count}",
         "only_treatment": "The only treatment",
         "no_response": "No {response}: {reason}.",
@@ -24,11 +29,13 @@ PHRASES = Phrases(
 
 SENTENCES_MAX = 6
 """Maximum number of these sentences in the headline."""
+NAMED_MAX = 3
+"""Maximum number of treatments with the same outcomes that have a sentence each."""
 
 
 def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
     """Return sentences on failed runs, followed by sentences on missing values."""
-    sentences = [_failed_sentence(evidence, failed) for failed in not_compared.failed(evidence)]
+    sentences = _failed_sentences(evidence)
     for response in responses:
         too_few = not_compared.too_few_in_all(evidence, response)
         if too_few:
@@ -40,16 +47,44 @@ def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
     return joined([*sentences[:SENTENCES_MAX], PHRASES("more", more=more) if more > 0 else ""])
 
 
+def _failed_sentences(evidence: Evidence) -> list[Phrase]:
+    """Return a sentence per treatment with failed runs, or one for many with the same outcomes."""
+    by_outcomes: dict[tuple[str, ...], list[Failed]] = {}
+    for failed in not_compared.failed(evidence):
+        names = tuple(outcome for outcome, _ in failed.outcomes)
+        by_outcomes.setdefault(names, []).append(failed)
+    sentences = []
+    for members in by_outcomes.values():
+        if len(members) > NAMED_MAX:
+            sentences.append(_several_failed_sentence(members))
+        else:
+            sentences += [_failed_sentence(evidence, failed) for failed in members]
+    return sentences
+
+
+def _several_failed_sentence(members: Sequence[Failed]) -> Phrase:
+    """Return a sentence such as "15 treatments saturated in 15 of 15 runs."."""
+    runs_by_outcome: Counter[str] = Counter()
+    for failed in members:
+        runs_by_outcome.update(dict(failed.outcomes))
+    return PHRASES(
+        "several_failed",
+        treatments=len(members),
+        outcomes=[_outcome(*counted) for counted in runs_by_outcome.items()],
+        runs=sum(failed.runs for failed in members),
+    )
+
+
 def _failed_sentence(evidence: Evidence, failed: Failed) -> Phrase:
     """Return a sentence such as "CELL died in 4 of 4 runs."."""
     treatment = " ".join(evidence.title(*item) for item in failed.levels.items())
-    outcomes = [
-        PHRASES("outcome", outcome=outcome.replace("_", " "), runs=runs)
-        for outcome, runs in failed.outcomes
-    ]
     return PHRASES(
         "failed",
         treatment=treatment or PHRASES("only_treatment"),
-        outcomes=outcomes,
+        outcomes=[_outcome(*counted) for counted in failed.outcomes],
         runs=failed.runs,
     )
+
+
+def _outcome(outcome: str, runs: int) -> Phrase:
+    return PHRASES("outcome", outcome=outcome.replace("_", " "), runs=runs)
