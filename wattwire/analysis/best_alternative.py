@@ -139,7 +139,9 @@ def _excluded_alternatives(
     excluded = []
     for levels in dict.fromkeys(levels_by_run):
         level_by_factor = dict(zip(factors, levels, strict=True))
-        not_comparable = not_compared.why_not(evidence, evidence.usable, response, level_by_factor)
+        not_comparable = not_compared.why_emulated(
+            evidence, evidence.usable, response, level_by_factor
+        ) or not_compared.why_not(evidence, evidence.usable, response, level_by_factor)
         reason = str(not_comparable or _why_saturated(evidence, level_by_factor))
         if reason:
             excluded.append((levels, reason))

@@ -260,6 +260,9 @@ def _without_run(
     for level in (wanted.level, wanted.baseline):
         if run_levels and not any(same_level(level, run_level) for run_level in run_levels):
             return stats.NotComputable(f"no valid run of {evidence.title(wanted.factor, level)}")
+        reason = not_compared.why_emulated(evidence, frame, wanted.response, {wanted.factor: level})
+        if reason:
+            return reason
     return None
 
 

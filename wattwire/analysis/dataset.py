@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from wattwire.analysis.offloading.emulated import is_emulated, without_times
 from wattwire.model import words
 from wattwire.model.deployment import service_of
 from wattwire.model.derived import (
@@ -56,9 +57,11 @@ class Evidence:
     `attempts` has one row per attempt. One attempt represents each run: `usable` contains the valid
     ones of these attempts, and `excluded` contains the others. Neither includes control runs;
     `controls` has the valid control runs. `traced` has the valid runs in which system calls were
-    counted. No other frame includes these runs. `factors` maps each factor to its planned levels,
-    except levels that occur only in treatments that were not requested. `levels_seen`,
-    `titles_seen`, `words_seen`, `fits`, `groups` and `baselines` are caches.
+    counted. No other frame includes these runs. `emulated` has the valid runs with an emulated
+    device; the other frames, except `attempts`, lack the times of these runs. `factors` maps each
+    factor to its planned levels, except levels that occur only in treatments that were not
+    requested. `levels_seen`, `titles_seen`, `words_seen`, `fits`, `groups` and `baselines` are
+    caches.
     """
 
     reader: CampaignReader
@@ -81,6 +84,7 @@ class Evidence:
     titles_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
     words_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
     baselines: dict[str, Any] = field(default_factory=dict)
+    emulated: pl.DataFrame = field(default_factory=pl.DataFrame)
     edited: tuple[str, ...] = ()
     """Frozen documents of the campaign that were changed afterwards."""
     validity_changed: str = ""
@@ -220,11 +224,15 @@ def gather(reader: CampaignReader) -> Evidence:
     is_control = pl.col("control").fill_null("") != ""
     is_traced = pl.col("control").fill_null("") == TRACED
     attempts = all_attempts.filter(~is_traced)
-    one_per_run = _counting_attempts(attempts)
-    traced = _counting_attempts(all_attempts.filter(is_traced & (pl.col("verdict") == "valid")))
-    controls = one_per_run.filter(is_control & (pl.col("verdict") == "valid"))
+    measured_runs = _counting_attempts(attempts)
+    is_valid = pl.col("verdict") == "valid"
+    emulated = measured_runs.filter(~is_control & is_valid)
+    emulated = emulated.filter(pl.Series(is_emulated(emulated), dtype=pl.Boolean))
+    one_per_run = without_times(measured_runs)
+    traced = _counting_attempts(without_times(all_attempts).filter(is_traced & is_valid))
+    controls = one_per_run.filter(is_control & is_valid)
     design_runs = one_per_run.filter(~is_control)
-    usable = design_runs.filter(pl.col("verdict") == "valid")
+    usable = design_runs.filter(is_valid)
     excluded = design_runs.filter(pl.col("verdict") != "valid")
     factors = _factors(study, plan)
     primary = study.plan.primary
@@ -236,6 +244,7 @@ def gather(reader: CampaignReader) -> Evidence:
     evidence = Evidence(
         reader, study, plan, attempts, usable, excluded, controls, traced, factors, primary,
         _titles(reader),
+        emulated=emulated,
         edited=getattr(reader, "edited", ()),
         validity_changed=getattr(reader, "validity_changed", ""),
         # Imported campaigns and campaigns executed by other programs have no stopping rule.

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire.analysis.dataset import Evidence, unanswered
+from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.model.deliveries import announced, deliveries, infinite
 from wattwire.model.deployment import deployment_of_run
 from wattwire.model.derived import FloatArray
@@ -98,7 +99,10 @@ def _in_due_order(parts: list[_Due]) -> FloatArray:
 
 
 def all_series(evidence: Evidence) -> dict[str, Series]:
-    """Return the latency series of every valid run, by run; empty for imported campaigns."""
+    """Return the latency series of every valid run, by run; empty for imported campaigns.
+
+    Runs with an emulated device are omitted.
+    """
     if evidence.imported or not evidence.usable.height:
         return {}
     return dict(_series(evidence, evidence.usable))
@@ -123,5 +127,6 @@ def excluded_series(evidence: Evidence) -> dict[str, Series]:
 
 
 def _series(evidence: Evidence, frame: pl.DataFrame) -> Iterator[tuple[str, Series]]:
+    frame = frame.filter(pl.Series(~is_emulated(frame), dtype=pl.Boolean))
     for run, lost in zip(frame["run"].to_list(), unanswered(frame), strict=True):
         yield run, series_of(evidence.reader.recorded(run), evidence.runs[run], float(lost))

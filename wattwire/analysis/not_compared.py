@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from wattwire import stats
 from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_level
+from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.deployment import has_replies
@@ -190,6 +191,26 @@ class Failed:
     levels: Mapping[str, Any]
     outcomes: Sequence[tuple[str, int]]
     runs: int
+
+
+def why_emulated(
+    evidence: Evidence, frame: pl.DataFrame, response: Response, levels: Mapping[str, Any]
+) -> stats.NotComputable | None:
+    """Return the reason if all runs at these levels have an emulated device, else None.
+
+    Responses that do not depend on time have values in these runs, so there is no reason.
+    """
+    at_levels = np.ones(frame.height, dtype=np.bool_)
+    for name, level in levels.items():
+        run_levels = levels_of(frame, name)
+        at_levels &= np.array([same_level(level, at) for at in run_levels], dtype=np.bool_)
+    is_unknown = np.isnan(column(frame, response.column))
+    if not at_levels.any() or not (is_emulated(frame) & is_unknown)[at_levels].all():
+        return None
+    name = " ".join(evidence.title(*item) for item in levels.items())
+    return stats.NotComputable(
+        f"{name}: the device is emulated, and emulated time is not the device's time"
+    )
 
 
 def failed(evidence: Evidence) -> list[Failed]:

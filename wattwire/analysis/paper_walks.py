@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire.analysis.dataset import Evidence, levels_of, levels_run, same_level
+from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -68,6 +69,7 @@ def key_of(evidence: Evidence, walk: Walk) -> Any:
 def walked(evidence: Evidence, walk: Walk) -> Walked:
     """Group the valid runs as specified by `walk`, and apply the paper's decision path."""
     frame = kept_by(evidence.usable, walk.where)
+    frame = frame.filter(pl.Series(~is_emulated(frame), dtype=pl.Boolean))
     # A factor with one level, fixed by a preset, forms no groups.
     by = [name for name in walk.by if levels_run(evidence, name)]
     response = resolve(walk.response, evidence.described)

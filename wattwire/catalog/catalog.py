@@ -21,6 +21,7 @@ from wattwire.catalog.cells import (
     Middleware,
     has_type,
 )
+from wattwire.catalog.emulated import check_emulated
 from wattwire.catalog.home import home
 from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
 from wattwire.catalog.only import check_only
@@ -178,6 +179,8 @@ class Catalog:
         for layer in (language_document, shared, node_document):
             document = merge(document, layer)
         _check_versions(str(path), document["versions"])
+        if "emulated" in document:
+            check_emulated(str(path), document["emulated"])
         for setting in document.get("settings", {}):
             if setting not in middleware.settings:
                 raise unknown(str(path), "setting", setting, middleware.settings)

@@ -127,6 +127,12 @@ class Cell:
         tables = self.document.get("settings", {})
         return {name: table["allowed"] for name, table in tables.items() if "allowed" in table}
 
+    @property
+    def emulated(self) -> dict[str, Any]:
+        """Return the emulated device that answers for this cell's server; {} if none is."""
+        table: dict[str, Any] = self.document.get("emulated", {})
+        return table
+
     def gap(
         self,
         pattern: str,

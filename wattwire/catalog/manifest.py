@@ -57,6 +57,7 @@ MIDDLEWARE_KEYS: dict[str, Any] = {
 NODE_KEYS: dict[str, Any] = {
     **CELL_KEYS, "language": str, "quarantine": {"*": None}, "wire": str,
     "settings": {"*": {"allowed": list, "because": str}},
+    "emulated": {"device": str, "clock_hz": float, "cycles_per_instruction": [float]},
 }  # fmt: skip
 METER_KEYS: dict[str, Any] = {
     "title": None, "summary": None, "tier": None, "default": None, "quantity": None,

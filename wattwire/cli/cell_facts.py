@@ -59,6 +59,8 @@ def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
                        ("record_bytes_max", "as a record at most")):  # fmt: skip
         if key in cell.document:
             yield "payload", f"{bound} {cell.document[key]:,} bytes"
+    if cell.emulated:
+        yield "emulated device", f"{cell.emulated['device']}; its times are not compared"
     if cell.middleware.reach == "host":
         yield "reach", "all nodes must be on one host"
     if cell.middleware.services:

@@ -89,6 +89,9 @@ _REGISTRY: tuple[Metric, ...] = (
         "control run: a and b are the same; unsampled; syscalls counts them; settling: no answer",
     ),
     Metric("cell", "", "identity", "cell that was measured"),
+    Metric(
+        "emulated_device", "", "identity", "device that an emulator executed; its times are void"
+    ),
     Metric("used", "", "verdict", "whether the study's answers use this attempt (controls never)"),
     Metric("factor", "", "identity", "level of a factor"),
     Metric(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from wattwire.analysis import not_compared
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.not_compared import Failed
+from wattwire.analysis.offloading.emulated import DEVICE
 from wattwire.analysis.responses import Response
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
@@ -21,6 +22,10 @@ PHRASES = Phrases(
         ),
         "outcome": "{outcome} in {runs:count}",
         "only_treatment": "The only treatment",
+        "emulated": (
+            "In {runs:plural run}, the device was emulated ({devices:listed}). wattwire neither "
+            "ranks nor tests their times and costs, because emulated time is not the device's time."
+        ),
         "no_response": "No {response}: {reason}.",
         "excluded": "{reason}.",
         "more": "{more:plural further statement/further statements}: see the answers.",
@@ -36,6 +41,10 @@ NAMED_MAX = 3
 def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
     """Return sentences on failed runs, followed by sentences on missing values."""
     sentences = _failed_sentences(evidence)
+    if evidence.emulated.height:
+        devices = dict.fromkeys(evidence.emulated[DEVICE].to_list())
+        runs = evidence.emulated.height
+        sentences.insert(0, PHRASES("emulated", runs=runs, devices=list(devices)))
     for response in responses:
         too_few = not_compared.too_few_in_all(evidence, response)
         if too_few:

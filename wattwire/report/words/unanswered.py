@@ -19,6 +19,7 @@ from wattwire.analysis.contrasts import NUMBER, Answers
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
 from wattwire.analysis.metrics_by_role import BOTH, is_measured
+from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.analysis.responses import measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -163,6 +164,7 @@ def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[
     }
     excluded = evidence.excluded["run"].to_list() if evidence.excluded.height else []
     tried: dict[str, list[str]] = {}
+    number_counts += is_emulated(evidence.usable)  # their section of the page has their numbers
     for run in (*usable, *excluded):
         if run in keys and keys[run] not in answered:
             tried.setdefault(keys[run], []).append(run)

@@ -214,6 +214,8 @@ class Collected:
 
     def _identity(self) -> dict[str, Any]:
         planned, record = self.planned, self.record
+        tables = [node.cell.emulated for node in record.nodes]
+        devices = dict.fromkeys(str(table["device"]) for table in tables if table)
         return {
             "run": planned.run,
             "attempt": self.attempt,
@@ -225,6 +227,7 @@ class Collected:
             "control": planned.control,
             **{f"factor.{k}": v for k, v in planned.treatment.varied},
             "cell": record.nodes[-1].cell.name if record.nodes else "",
+            **({"emulated_device": ", ".join(devices)} if devices else {}),
         }
 
     def _responses(self, models: Mapping[str, dict[str, float] | None]) -> dict[str, Any]:
@@ -500,6 +503,7 @@ class Collected:
                     "index": node.index,
                     "cell": node.cell.name,
                     "language": node.cell.language,
+                    **({"emulated": node.cell.emulated} if node.cell.emulated else {}),
                     "hop": node.hop,
                     "host": record.deployment.by_process[node.process].host,
                     "process": node.process,

@@ -1,0 +1,98 @@
+"""Test that no comparison contains the times and costs of emulated devices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from wattwire.analysis import best_alternative, paper_walks
+from wattwire.analysis.contrasts import answer_all, usable_fit
+from wattwire.analysis.dataset import Evidence, gather, levels_of
+from wattwire.analysis.latency import all_series
+from wattwire.model.derived import column
+from wattwire.report.sections import emulated_devices
+from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
+from wattwire.report.words.answers import headline
+from wattwire.store import Campaign
+
+BOARD = {"device": "Board", "clock_hz": 25e6, "cycles_per_instruction": [0.5, 3.0]}
+
+
+def evidence_with(folder: Path, emulated: tuple[str, ...] = (FAST,)) -> Evidence:
+    """Return a campaign in which the runs of these languages have an emulated device."""
+    study = {"answers": {"best_of": ["language"], "baseline": {"language": SLOW}}}
+    path = write_campaign(folder / "campaign", Shape(blocks=4, study=study))
+    for run in sorted((path / "runs").iterdir()):
+        row = json.loads((run / "summary.json").read_text())
+        if row["factor.language"] not in emulated:
+            continue
+        row["emulated_device"] = BOARD["device"]
+        (run / "summary.json").write_text(json.dumps(row))
+        document = json.loads((run / "run.json").read_text())
+        document["nodes"][0]["emulated"] = BOARD
+        (run / "run.json").write_text(json.dumps(document))
+    return gather(Campaign(path))
+
+
+def test_answers_rankings_and_tests_lack_emulated_devices_and_say_why(tmp_path):
+    evidence = evidence_with(tmp_path)
+    answers = answer_all(evidence)
+    of_language = [item for item in answers.items if item.factor == "language"]
+    assert of_language
+    for item in of_language:
+        if not item.response.energy:
+            assert "Swift: the device is emulated" in str(item.result)
+    for choice in best_alternative.choices(evidence, answers):
+        assert not choice.placed
+        assert list(choice.without) == ["Swift"]
+    walks, _ = paper_walks.walks_of(evidence)
+    assert walks
+    for walk in walks:
+        groups = paper_walks.walked(evidence, walk).path.counts
+        assert not [title for title in groups if "Swift" in title]
+    sentence = only(headline(evidence, answers), "not_compared.emulated")
+    assert sentence.values["devices"] == ["Board"]
+    assert sentence.values["runs"] == evidence.emulated.height
+
+
+def test_other_factors_are_answered_without_the_emulated_runs(tmp_path):
+    evidence = evidence_with(tmp_path)
+    whole = gather(Campaign(write_campaign(tmp_path / "whole", Shape(blocks=4))))
+    (answer,) = (
+        item
+        for item in answer_all(evidence).items
+        if (item.factor, item.response.column) == ("clients", "latency_p50_us")
+    )
+    (of_all,) = (
+        item
+        for item in answer_all(whole).items
+        if (item.factor, item.response.column) == ("clients", "latency_p50_us")
+    )
+    assert answer.result.interval.degrees < of_all.result.interval.degrees
+    fit, fit_of_all = (usable_fit(e, answer.response) for e in (evidence, whole))
+    assert len(fit.residuals) == len(fit_of_all.residuals) // 2
+
+
+def test_counts_remain_and_the_section_has_the_round_trips(tmp_path):
+    evidence = evidence_with(tmp_path)
+    is_board = np.array([level == FAST for level in levels_of(evidence.usable, "language")])
+    assert is_board.any() and not is_board.all()
+    latency_us = column(evidence.usable, "latency_p50_us")
+    assert np.isnan(latency_us[is_board]).all() and not np.isnan(latency_us[~is_board]).any()
+    assert not np.isnan(column(evidence.usable, "sent")).any()
+    boards = set(evidence.emulated["run"].to_list())
+    assert not boards & set(all_series(evidence))
+    part = emulated_devices.section(evidence)
+    (fold,) = (item for item in part.parts if hasattr(item, "parts"))
+    (table,) = fold.parts
+    assert sum(row["runs"] for row in table.rows) == len(boards)
+    assert all(row["latency_us"] > 0 and row["device"] == "Board" for row in table.rows)
+
+
+def test_a_campaign_without_emulated_devices_says_nothing_of_them(tmp_path):
+    evidence = evidence_with(tmp_path, ())
+    assert emulated_devices.section(evidence) is None
+    assert not phrases_in(headline(evidence, answer_all(evidence)), "not_compared.emulated")
