@@ -37,6 +37,6 @@ def _programs(treatment: Treatment) -> list[tuple[object, ...]]:
     settings = tuple(sorted((key, repr(value)) for key, value in treatment.settings.items()))
     common = (*(treatment.get(name) for name in CODE), settings)
     client = treatment.get("language")
-    server = treatment.get("server_language") or client
+    server = treatment.get("server_cell") or treatment.get("server_language") or client
     pattern = PATTERNS[str(treatment["pattern"])]
     return [(pattern.sender, client, *common), (pattern.receiver, server, *common)]

@@ -40,7 +40,7 @@ LEVEL_TYPES: dict[str, type] = {
     "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
     "outstanding_max": int, "action_feedback": int, "variant": str, "server_language": str,
     "nodes": int, "cpu_latency_us": int, "network": str, "placement": str, FLOWS: str,
-    "bridge": str,
+    "bridge": str, "server_cell": str,
 }  # fmt: skip
 """Names of factors and fixed levels → their types. The manifest validates `settings.NAME`."""
 

@@ -125,6 +125,7 @@ FACTOR_TITLES = {
     "payload_bytes": "payload",
     "payload_encoding": "encoding",
     "server_language": "the server's language",
+    "server_cell": "the server's cell",
     "cpu_latency_us": "CPU wake-up latency limit",
 }
 FACTOR_UNITS = {

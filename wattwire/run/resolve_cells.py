@@ -33,6 +33,7 @@ from wattwire.run.placing import (
 from wattwire.run.results.syscalls import CALLS
 
 SEQ_BYTES = 8
+SERVER_LANGUAGE, SERVER_CELL = "server_language", "server_cell"
 CLIENT_NEEDS = ("async_client", "pacing.kit", "pacing.native", "loop.open", "loop.closed")
 
 
@@ -148,24 +149,27 @@ def _role_cells(
 ) -> tuple[dict[str, Cell] | None, str | None]:
     """Return (role → cell, None), or (None, reason).
 
-    One cell plays all roles unless `server_language` names another language for the server. Both
-    cells must then have the same wire format.
+    One cell plays all roles unless `server_language` or `server_cell` names another one for the
+    server. Both cells must then have the same wire format.
     """
     parts = flow_parts(treatment)
     patterns = [PATTERNS[str(part.treatment["pattern"])] for part in parts]
     cell, reason = _choose(treatment, study, catalog, builder, builds)
     if cell is None:
         return None, reason
-    server_language = str(treatment.get("server_language") or cell.language)
-    if server_language == cell.language:
+    key, level = _server_level(treatment)
+    if not level or level == (cell.language if key == SERVER_LANGUAGE else cell.name):
         return {role: cell for pattern in patterns for role in pattern.roles}, None
     pattern = patterns[0]
     if not pattern.result:
         return None, (
-            f"server_language = {server_language}, but pattern {pattern.name} has no server. "
-            f"Remove server_language, or use a pattern with a server: {_names_with_replies()}"
+            f"{key} = {level}, but pattern {pattern.name} has no server. "
+            f"Remove {key}, or use a pattern with a server: {_names_with_replies()}"
         )
-    server, reason = _choose(treatment, study, catalog, builder, builds, server_language)
+    server_cells, reason = _server_cells(cell, key, level, catalog)
+    if reason is not None:
+        return None, reason
+    server, reason = _choose(treatment, study, catalog, builder, builds, server_cells)
     if server is None:
         return None, reason
     wires = [role_cell.document.get("wire", "") for role_cell in (cell, server)]
@@ -177,21 +181,48 @@ def _role_cells(
     return {pattern.receiver: server, pattern.sender: cell}, None
 
 
+def _server_level(treatment: Treatment) -> tuple[str, str]:
+    """Return the factor that selects the server's cell and its level, which is "" without one."""
+    levels = {key: str(treatment.get(key) or "") for key in (SERVER_LANGUAGE, SERVER_CELL)}
+    if all(levels.values()):
+        raise UsageError(
+            f"both {SERVER_LANGUAGE} = {levels[SERVER_LANGUAGE]} and {SERVER_CELL} = "
+            f"{levels[SERVER_CELL]} are set; allowed: one of them. Delete the other one."
+        )
+    return next(((key, level) for key, level in levels.items() if level), (SERVER_LANGUAGE, ""))
+
+
+def _server_cells(
+    client: Cell, key: str, level: str, catalog: Catalog
+) -> tuple[list[Cell], str | None]:
+    """Return (candidates for the server, None), or ([], reason)."""
+    middleware = client.middleware.name
+    if key == SERVER_LANGUAGE:
+        cells = catalog.resolve(middleware, level)
+        return cells, None if cells else f"{middleware} has no cell in {level}"
+    server = catalog.cell(level)
+    if server.middleware.name != middleware:
+        return [], (
+            f"{key} = {level} is a cell of {server.middleware.name}, and the client's is "
+            f"{client.name}; allowed: a cell of {middleware}"
+        )
+    return [server], None
+
+
 def _choose(
     treatment: Treatment,
     study: Study,
     catalog: Catalog,
     builder: Builder | None,
     builds: dict[str, CellBuild],
-    server_language: str | None = None,
+    server_cells: Sequence[Cell] | None = None,
 ) -> tuple[Cell | None, str | None]:
     """Return the first suitable cell that can be built, or None with the reasons.
 
-    With `server_language`, the cell plays only the server's role.
+    With `server_cells`, the cell is one of them and plays only the server's role.
     """
-    if server_language is not None:
-        middleware = str(treatment.get("cell") or treatment["middleware"]).split("/")[0]
-        candidates = catalog.resolve(middleware, server_language)
+    if server_cells is not None:
+        candidates = list(server_cells)
     elif treatment.get("cell"):
         candidates = [catalog.cell(str(treatment["cell"]))]
     else:
@@ -202,8 +233,7 @@ def _choose(
         if part_gap:
             return None, part_gap
     if not candidates:
-        language = server_language or treatment["language"]
-        return None, f"{treatment['middleware']} has no cell in {language}"
+        return None, f"{treatment['middleware']} has no cell in {treatment['language']}"
     middleware_of_all = candidates[0].middleware
     bridge = _bridge_of(treatment, catalog)
     reason = bridge_gap(treatment, bridge, middleware_of_all, study.rig) if bridge else None
@@ -221,7 +251,7 @@ def _choose(
     reasons: list[str] = []
     for cell in candidates:
         gaps = (
-            _capability_gap(part, cell, settings, is_placed_apart, server_language is not None)
+            _capability_gap(part, cell, settings, is_placed_apart, server_cells is not None)
             for part in parts
         )
         gap = next((gap for gap in gaps if gap is not None), None)

@@ -33,6 +33,11 @@ def test_every_client_and_every_server_is_in_one_of_them():
     assert len(chosen) < len(of)
 
 
+def test_the_cells_of_servers_are_other_programs():
+    of = treatments(*({"server_cell": f"rpc/{name}"} for name in "abb"), cell="rpc/a")
+    assert [t["server_cell"] for t in piloted(of, Plan())] == ["rpc/a", "rpc/b"]
+
+
 def test_settings_and_variants_are_other_programs():
     levels = [{"settings.tls": tls, "variant": name} for tls in (False, True) for name in "ab"]
     of = treatments(*levels, language="go")

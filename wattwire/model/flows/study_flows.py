@@ -31,7 +31,7 @@ OWN_KEYS = ("payload_bytes", "rate_hz", "pattern")
 """Levels that each flow has for itself."""
 EXCLUDED_KEYS = (
     *OWN_KEYS, "interval_s", "clients", "loop", "count", "literal", "reply", "outstanding_max",
-    "action_feedback", "server_language",
+    "action_feedback", "server_language", "server_cell",
 )  # fmt: skip
 """Keys that a study with flows must not set."""
 COLUMN = re.compile(r"(?P<stem>\w+)\.flow\.(?P<flow>[A-Za-z][\w-]*)")

@@ -100,10 +100,11 @@ def test_a_name_that_is_not_awaited_is_still_refused_as_unknown(tmp_path):
         awaiting(tmp_path, ["nnn"], middleware=["mmm", "nmm"])
 
 
-def of_three_languages(folder, **fixed):
+def of_three_languages(folder, factors=None, **fixed):
     """Create a middleware in three languages: `one` and `two` share a wire format, `mute` does not.
 
-    `one` does not support the setting `patience`.
+    `one` does not support the setting `patience`. The factor is the language of the server, unless
+    `factors` replaces it.
     """
     for path, text in {
         **{f"languages/{name}/language.toml": LANGUAGE for name in ("one", "two", "mute")},
@@ -114,12 +115,14 @@ def of_three_languages(folder, **fixed):
         + "[settings.patience]\nallowed = [0]\n",
         "middleware/mmm/two/node.toml": 'wire = "a"\n' + NODE.replace(', "async_client"', ""),
         "middleware/mmm/mute/node.toml": 'wire = "b"\n' + NODE,
+        "middleware/nnn/middleware.toml": 'title = "N"\n[patterns.service]\n',
+        "middleware/nnn/one/node.toml": NODE,
     }.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     document = {
         "title": "T",
-        "factors": {"server_language": ["one", "two", "mute"]},
+        "factors": factors or {"server_language": ["one", "two", "mute"]},
         "fixed": {"middleware": "mmm", "language": "one", "pattern": "service"} | fixed,
     }
     return prepare(parse_study("t", document, "test"), Catalog([folder]), None)
@@ -137,6 +140,33 @@ def test_a_client_calls_a_server_in_another_language_that_speaks_its_wire(tmp_pa
     ]
     reasons = {t["server_language"]: reason for t, reason in prepared.skipped}
     assert reasons == {"mute": "mmm/one uses the wire format a, and mmm/mute uses b"}
+
+
+def test_a_client_calls_a_server_of_another_cell_that_speaks_its_wire(tmp_path):
+    levels = ["mmm/one", "mmm/two", "mmm/mute", "nnn/one"]
+    prepared = of_three_languages(tmp_path, {"server_cell": levels}, rate_hz=10)
+    played = [
+        {role: cell.name for role, cell in prepared.cells[t.key].items()}
+        for t in prepared.treatments
+    ]
+    assert played == [
+        {"server": "mmm/one", "client": "mmm/one"},
+        {"server": "mmm/two", "client": "mmm/one"},
+    ]
+    assert {t["server_cell"]: reason for t, reason in prepared.skipped} == {
+        "mmm/mute": "mmm/one uses the wire format a, and mmm/mute uses b",
+        "nnn/one": "server_cell = nnn/one is a cell of nnn, and the client's is mmm/one; allowed: "
+        "a cell of mmm",
+    }
+
+
+def test_an_unknown_cell_or_two_factors_for_the_server_are_refused(tmp_path):
+    with pytest.raises(UsageError, match='unknown cell "mmm/tow".*Did you mean "mmm/two"'):
+        of_three_languages(tmp_path, {"server_cell": ["mmm/tow"]}, rate_hz=10)
+    with pytest.raises(UsageError, match="both server_language = two and server_cell = mmm/one"):
+        of_three_languages(
+            tmp_path, {"server_cell": ["mmm/one"]}, server_language="two", rate_hz=10
+        )
 
 
 @pytest.mark.parametrize(
