@@ -66,5 +66,12 @@ def _excluded(varied: dict[str, Level], excludes: tuple[dict[str, Any], ...]) ->
 
 
 def _has_levels(varied: dict[str, Level], levels: dict[str, Any]) -> bool:
-    """Return whether a treatment has all of `levels`, except the key "because"."""
-    return all(varied[key] == level for key, level in levels.items() if key != "because")
+    """Return whether a treatment has all of `levels`, except the key "because".
+
+    A list stands for each of its levels.
+    """
+    return all(
+        varied[key] in (level if isinstance(level, list) else [level])
+        for key, level in levels.items()
+        if key != "because"
+    )

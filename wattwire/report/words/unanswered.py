@@ -141,9 +141,17 @@ def _key(levels: Levels) -> str:
     return json.dumps(levels, sort_keys=True, default=str)
 
 
+def _as_list(level: Any) -> list[Any]:
+    return level if isinstance(level, list) else [level]
+
+
 def _excluded(study: Study, levels: Levels) -> bool:
     return any(
-        all(same_level(levels.get(key), level) for key, level in rule.items() if key != "because")
+        all(
+            any(same_level(levels.get(key), wanted) for wanted in _as_list(level))
+            for key, level in rule.items()
+            if key != "because"
+        )
         for rule in study.excludes
     )
 
@@ -156,6 +164,7 @@ def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[
     ]
     known = [values for values in columns if not np.isnan(values).all()]
     number_counts = np.zeros(evidence.usable.height) if known else np.ones(evidence.usable.height)
+    number_counts += is_emulated(evidence.usable)  # their section of the page has their numbers
     for values in known:
         number_counts += ~np.isnan(values)
     usable = evidence.usable["run"].to_list() if evidence.usable.height else []
@@ -164,7 +173,6 @@ def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[
     }
     excluded = evidence.excluded["run"].to_list() if evidence.excluded.height else []
     tried: dict[str, list[str]] = {}
-    number_counts += is_emulated(evidence.usable)  # their section of the page has their numbers
     for run in (*usable, *excluded):
         if run in keys and keys[run] not in answered:
             tried.setdefault(keys[run], []).append(run)
