@@ -14,6 +14,7 @@ Services = Mapping[str, dict[str, Any]]
 NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 BUILT = "{environment}"
 SETTING = re.compile(r"\{settings\.([^{}]*)\}")
+SERVICE = re.compile(r"\{services\.([^{}]*)\}")
 
 
 def needed(services: Services, settings: Mapping[str, Level]) -> dict[str, dict[str, Any]]:
@@ -37,6 +38,7 @@ def check_services(
     where: str, services: Services, settings: Mapping[str, Mapping[str, Any]], has_environment: bool
 ) -> None:
     """Raise UsageError for an invalid service. `settings` are the tables of the settings."""
+    earlier: list[str] = []
     for name, table in services.items():
         place = f"{where}: services.{name}"
         if not NAME.fullmatch(name):
@@ -59,6 +61,9 @@ def check_services(
                 "key if the service has no counters."
             )
         _check_placeholders(place, table, settings, has_environment)
+        _check_earlier(place, table, earlier)
+        if table.get("endpoints"):
+            earlier.append(name)
 
 
 def _check_level(where: str, level: Any, setting: Mapping[str, Any]) -> None:
@@ -75,14 +80,7 @@ def _check_placeholders(
     settings: Mapping[str, Mapping[str, Any]],
     has_environment: bool,
 ) -> None:
-    texts: dict[str, Sequence[str]] = {
-        "argv": table.get("argv", ()),
-        "counters": table.get("counters", ()),
-        "endpoints": table.get("endpoints", ()),
-        "env": tuple(table.get("env", {}).values()),
-        "files": tuple(table.get("files", {}).values()),
-    }
-    for key, values in texts.items():
+    for key, values in _texts(table).items():
         for name in SETTING.findall("\n".join(values)):
             if name not in settings:
                 raise unknown(f"{place}.{key}", "setting", name, settings)
@@ -91,6 +89,29 @@ def _check_placeholders(
                 f"{place}.{key}: found {BUILT}, but the manifest has no [environment]. Add the "
                 "table, or do not use the placeholder."
             )
+
+
+def _check_earlier(place: str, table: Mapping[str, Any], earlier: Sequence[str]) -> None:
+    """Raise UsageError for a placeholder of a service that has not started, or no endpoint."""
+    for key, values in _texts(table).items():
+        for name in SERVICE.findall("\n".join(values)):
+            if name not in earlier:
+                allowed = ", ".join(earlier) or "none"
+                raise UsageError(
+                    f"{place}.{key}: found {{services.{name}}}; allowed: services with endpoints "
+                    f"that the manifest declares before this one ({allowed})"
+                )
+
+
+def _texts(table: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """Return the texts of a service that may contain placeholders (key → texts)."""
+    return {
+        "argv": table.get("argv", ()),
+        "counters": table.get("counters", ()),
+        "endpoints": table.get("endpoints", ()),
+        "env": tuple(table.get("env", {}).values()),
+        "files": tuple(table.get("files", {}).values()),
+    }
 
 
 def setting_words(settings: Mapping[str, Level]) -> dict[str, str]:

@@ -34,7 +34,7 @@ from wattwire.rig.bare_clients import bare_argv
 from wattwire.rig.builds import LackingError
 from wattwire.rig.harness_costs import HarnessCost, note_harness_cost
 from wattwire.run.processes import RunProcesses
-from wattwire.run.services import start_service
+from wattwire.run.services import Service, endpoint_words, start_service
 
 SERVICE_TIMEOUT_S = 10.0
 BEFORE_READY = ("C-06", "C-07")
@@ -357,7 +357,7 @@ def _service(
         run_folder = folder / token
         (run_folder / "logs").mkdir(parents=True)
         processes = RunProcesses({HOST: hosts.service_host}, Deployment(()), token, run_folder)
-        endpoints: list[str] = []
+        services: list[Service] = []
         settings = setting_words(cell.middleware.effective_settings({}))
         try:
             for name, table in cell.middleware.services_for({}).items():
@@ -368,10 +368,10 @@ def _service(
                     hosts.service_address,
                     token,
                     SERVICE_TIMEOUT_S,
-                    {**words, **settings},
+                    {**words, **settings, **endpoint_words(services)},
                 )
-                endpoints += service.endpoints
-            yield endpoints
+                services.append(service)
+            yield [endpoint for service in services for endpoint in service.endpoints]
         finally:
             processes.end_all()
 

@@ -42,7 +42,7 @@ from wattwire.run.processes import (
 from wattwire.run.progress import Progress
 from wattwire.run.record import HostRecord, RunNetwork, RunRecord
 from wattwire.run.results import syscalls
-from wattwire.run.services import AFTER, BEFORE, read_counters, start_service
+from wattwire.run.services import AFTER, BEFORE, endpoint_words, read_counters, start_service
 from wattwire.run.shared_connections import SharedConnections
 
 GO_LEAD_NS = 50_000_000
@@ -334,13 +334,17 @@ class OneRun:
         return () if self._bridge is None else outer_services(self._bridge)
 
     def _service_words(self, host: str, service: str) -> dict[str, str]:
-        """Return the placeholders of a service on a host: its middleware's build and settings."""
+        """Return the placeholders of a service on a host.
+
+        They are those of its middleware's build, of the settings and of earlier services.
+        """
         bridge = self._bridge
         cell = self.record.nodes[0].cell
         settings = cell.middleware.effective_settings(self._given_settings)
         if bridge is not None and service in self._outer_services:
             cell, settings = bridge, bridge.outer_settings
-        return {**self._builds[host][cell.known_as].words, **setting_words(settings)}
+        words = {**self._builds[host][cell.known_as].words, **setting_words(settings)}
+        return {**words, **endpoint_words(self.record.services.values())}
 
     @property
     def _given_settings(self) -> dict[str, Level]:

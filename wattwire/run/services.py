@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 from wattwire.hosts.host import Host
-from wattwire.model.deployment import process_of
+from wattwire.model.deployment import process_of, service_of
 from wattwire.rig.agent import AgentError
 from wattwire.rig.builds import substitute
 from wattwire.run.lines import printable
@@ -65,6 +65,15 @@ class Service:
         }
 
 
+def endpoint_words(services: Iterable[Service]) -> dict[str, str]:
+    """Return the placeholders of started services: `services.NAME` is the first endpoint."""
+    return {
+        f"services.{service_of(service.process)}": service.endpoints[0]
+        for service in services
+        if service.endpoints
+    }
+
+
 def start_service(
     processes: RunProcesses,
     name: str,
@@ -76,9 +85,9 @@ def start_service(
 ) -> Service:
     """Start a service that listens on `address`, and wait until it is ready.
 
-    `common` are the placeholders of the middleware's build on the service's host and of the
-    settings. If another process binds the port first, try another port, at most SERVICE_TRIES
-    times.
+    `common` are the placeholders of the middleware's build on the service's host, of the settings
+    and of earlier services. If another process binds the port first, try another port, at most
+    SERVICE_TRIES times.
     """
     problem, timed_out = "", False
     for attempt in range(SERVICE_TRIES):

@@ -74,6 +74,20 @@ def test_an_invalid_service_is_refused_with_key_value_and_allowed_values(
         middleware(tmp_path, MIDDLEWARE + ROUTER.replace(old, new))
 
 
+@pytest.mark.parametrize("name", ["later", "clock", "router"])
+def test_a_service_may_name_only_earlier_services_with_endpoints(tmp_path, name):
+    later = '[services.later]\nargv = ["later"]\nendpoints = ["{address}:1"]\n'
+    text = MIDDLEWARE + ROUTER.replace("hub = true", f'files = {{f = "{{services.{name}}}"}}')
+    with pytest.raises(UsageError, match=rf"files: found \{{services\.{name}\}}; .*\(none\)"):
+        middleware(tmp_path, text + later)
+
+
+def test_a_service_may_name_an_earlier_service(tmp_path):
+    later = '[services.later]\nargv = ["later", "{services.router}"]\n'
+    known = middleware(tmp_path, MIDDLEWARE + ROUTER + later)
+    assert list(known.services) == ["clock", "router", "later"]
+
+
 def test_settings_are_words_of_services_as_toml_writes_them():
     words = setting_words({"via": "router", "nodelay": True, "depth": 3})
     assert words == {"settings.via": "router", "settings.nodelay": "true", "settings.depth": "3"}

@@ -20,6 +20,7 @@ from wattwire.run.services import (
     AFTER,
     BEFORE,
     Service,
+    endpoint_words,
     parse_counters,
     read_counters,
     start_service,
@@ -102,6 +103,19 @@ def test_every_condition_holds_when_a_service_is_ready_and_its_line_gives_facts(
 def test_a_service_that_prints_its_line_but_opens_no_port_is_not_ready(processes):
     with pytest.raises(NodeEndedError, match="ended with code 1 before it was ready"):
         started(processes, {"line": LINE, "port": "{port}"}, argv=("no-port",))
+
+
+def test_a_service_gets_the_endpoint_of_an_earlier_service(processes):
+    earlier = started(processes, {"line": LINE})
+    words = endpoint_words([earlier, Service("silent", [])])
+    assert words == {"services.broker": earlier.endpoints[0]}
+    table = {
+        "argv": ["sh", "-c", "cat {out}/f; exec sleep 60"],
+        "files": {"f": "at {services.broker}\n"},
+        "ready": {"line": "^at (?P<endpoint>.*)$"},
+    }
+    facts = start_service(processes, "reader", table, HOST_ADDRESS, "wwt0", 30.0, words).facts
+    assert facts == {"endpoint": earlier.endpoints[0]}
 
 
 COUNTING = "import sys; print('{\"taken\": %s}' % sys.argv[1])"
