@@ -184,8 +184,13 @@ class Catalog:
         for setting in document.get("settings", {}):
             if setting not in middleware.settings:
                 raise unknown(str(path), "setting", setting, middleware.settings)
-        folder = language_path.parent
-        return Cell(name, path.parent, language, folder, middleware, document, self.variant)
+        imported = node_document.get("imports")
+        if imported is not None and imported not in self._cell_paths:
+            raise unknown(f"{path}: imports", "cell", imported, self._cell_paths)
+        return Cell(
+            name, path.parent, language, language_path.parent, middleware, document, self.variant,
+            imported_folder=None if imported is None else self._cell_paths[imported].parent,
+        )  # fmt: skip
 
     def bridge(self, name: str, outer_settings: Mapping[str, Level] | None = None) -> Bridge:
         """Return the bridge `name` with these settings of its outer middleware.

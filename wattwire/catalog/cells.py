@@ -115,6 +115,8 @@ class Cell:
     """The variant of the study whose root contains the cell. Several variants may have a cell of
     the same name.
     """
+    imported_folder: Path | None = None
+    """The folder of another cell, whose modules this cell imports, or None."""
 
     @property
     def known_as(self) -> str:

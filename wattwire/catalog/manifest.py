@@ -56,6 +56,7 @@ MIDDLEWARE_KEYS: dict[str, Any] = {
 }  # fmt: skip
 NODE_KEYS: dict[str, Any] = {
     **CELL_KEYS, "language": str, "quarantine": {"*": None}, "wire": str,
+    "imports": str,
     "settings": {"*": {"allowed": list, "because": str}},
     "emulated": {"device": str, "clock_hz": float, "cycles_per_instruction": [float]},
 }  # fmt: skip

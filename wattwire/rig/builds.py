@@ -248,6 +248,11 @@ class Builder:
         if isinstance(cell, Bridge) and cell.inner_folder is not None:
             inner = laid_out(cell.inner_folder, ["*"])
             files += [(f"_inner/{relative}", path, digest) for relative, path, digest in inner]
+        if cell.imported_folder is not None:
+            imported = laid_out(cell.imported_folder, ["*"])
+            files += [
+                (f"_imported/{relative}", path, digest) for relative, path, digest in imported
+            ]
         exports = environment.exports
         cell_exports = exports.get("cells", {}).get(cell.folder.name, {})
         if "absent" in cell_exports:
@@ -257,6 +262,7 @@ class Builder:
             "environment": str(environment.directory or ""),
             "kit": "{source}/_kit",
             "inner": "{source}/_inner",
+            "imported": "{source}/_imported",
         }
         lists = {**document["build"]["lists"], **exports.get("lists", {})}
         commands = [substitute(c, words, lists) for c in document["build"]["commands"]]
@@ -273,6 +279,7 @@ class Builder:
             "build": directory,
             "kit": f"{directory}/source/_kit",
             "inner": f"{directory}/source/_inner",
+            "imported": f"{directory}/source/_imported",
         }
         argv = tuple(substitute(document["run"]["argv"], build_words, lists))
         own_env = {

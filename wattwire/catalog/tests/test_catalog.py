@@ -51,6 +51,19 @@ def test_a_cell_is_its_manifests_merged_the_nearest_last(root):
     assert cell.middleware.listens("service") == "none"
 
 
+def test_a_cell_may_import_the_modules_of_another_cell(root):
+    path = root / "middleware/other/relative/node.toml"
+    path.parent.mkdir(parents=True)
+    (path.parents[1] / "middleware.toml").write_text('title = "O"\n')
+    path.write_text('language = "lang"\nimports = "mmm/lang"\n' + NODE)
+    catalog = Catalog([root])
+    assert catalog.cell("other/relative").imported_folder == root / "middleware/mmm/lang"
+    assert catalog.cell("mmm/lang").imported_folder is None
+    path.write_text('language = "lang"\nimports = "mmm/lnag"\n' + NODE)
+    with pytest.raises(UsageError, match=r'imports: unknown cell "mmm/lnag".*mean "mmm/lang"'):
+        Catalog([root]).cell("other/relative")
+
+
 @pytest.mark.parametrize("table", ['minimum = "new"', 'ask = ["cc", "-v"]', 'minimum = "1."'])
 def test_a_version_that_is_none_is_refused_where_it_stands(root, table):
     path = root / "middleware/mmm/lang/node.toml"
