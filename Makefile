@@ -103,7 +103,7 @@ lint: packages-lint
 	    echo "lint: Rust skipped: cargo is not installed" >&2; \
 	fi
 	@if command -v clang-format >/dev/null; then \
-	    git ls-files '*.c' '*.cc' '*.cpp' '*.h' '*.hpp' | xargs -r clang-format --dry-run -Werror; \
+	    git ls-files '*.c' '*.cc' '*.cpp' '*.cu' '*.h' '*.hpp' | xargs -r clang-format --dry-run -Werror; \
 	else \
 	    echo "lint: C++ skipped: clang-format is not installed" >&2; \
 	fi

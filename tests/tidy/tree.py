@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 CODE_SUFFIXES = frozenset(
-    {".py", ".rs", ".c", ".cc", ".cpp", ".h", ".hpp", ".go", ".java", ".js", ".ts", ".cs", ".sh",
-     ".rb", ".php"}
+    {".py", ".rs", ".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".go", ".java", ".js", ".ts", ".cs",
+     ".sh", ".rb", ".php"}
 )  # fmt: skip
 BRACE_SUFFIXES = CODE_SUFFIXES - {".py", ".sh", ".rb", ".php"}
 CLOSED_FOLDERS = ("wattwire", "agent", "emulator", "contract")
