@@ -94,11 +94,18 @@ class NotBuiltError(MissingError):
 
 
 class LackingError(MissingError):
-    """Error for programs of a cell that are not on PATH."""
+    """Error for programs of a cell that are not on PATH, and for files that do not exist."""
 
     def __init__(self, wanted_by: str, programs: list[str]) -> None:
+        paths = [name for name in programs if name.startswith("/")]
+        names = [name for name in programs if name not in paths]
+        reasons = []
+        if names:
+            reasons.append(f"{listed(names)} {'is' if len(names) == 1 else 'are'} not on PATH")
+        if paths:
+            reasons.append(f"{listed(paths)} {'does' if len(paths) == 1 else 'do'} not exist")
         super().__init__(
-            f"{wanted_by}: {listed(programs)} {'is' if len(programs) == 1 else 'are'} not on PATH; "
+            f"{wanted_by}: {' and '.join(reasons)}; "
             f"install {'it' if len(programs) == 1 else 'them'} and try again"
         )
         self.programs = programs
