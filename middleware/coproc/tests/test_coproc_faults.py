@@ -15,11 +15,16 @@ from contract.conformance.process import NodeProcess
 from contract.conformance.spec import base_spec, new_token
 from contract.conformance.suite import run_suite
 from middleware.coproc.tests.devices import BuiltCell, server_node
-from wattwire.catalog import Catalog
+from wattwire.catalog import Catalog, Cell
 from wattwire.model.errors import MissingError
 from wattwire.rig.builds import check_requirements
 
-DEVICES = ("scalar", pytest.param("qemu-an385", marks=pytest.mark.matrix))
+DEVICES = (
+    "scalar",
+    pytest.param("qemu-an385", marks=pytest.mark.matrix),
+    pytest.param("cuda", marks=pytest.mark.matrix),
+)
+ENGINES = {"scalar": "device/scalar.c", "qemu-an385": "device/scalar.c", "cuda": "device/cuda.cu"}
 ENCRYPTION = "if (blocks > 0) engine_encrypt(head->key, data + (first - head->offset), blocks);"
 ANSWER = "switch (head->operation) {"
 AES_ROUND = "a = next_a, b = next_b, c = next_c, d = next_d;"
@@ -42,9 +47,10 @@ FAULTS = {
     ),
     "echoes": ("device/answer.c", ENCRYPTION, "", "C-40"),
     "encrypts with a wrong round": (
-        "device/scalar.c", AES_ROUND, f"{AES_ROUND}\n    a ^= (uint32_t)(round == 9);", "C-40",
+        "{engine}", AES_ROUND, f"{AES_ROUND}\n    a ^= (uint32_t)(round == 9);", "C-40",
     ),
 }  # fmt: skip
+GPU = "/dev/nvidiactl"
 QUICK = ("echoes",)
 """The fault that `make test` plants; `make test-all` plants all."""
 pytestmark = pytest.mark.slow
@@ -61,6 +67,7 @@ def encrypting(cell: CellUnderTest) -> list[ClauseResult]:
 )
 def test_a_faulty_device_breaks_its_clause(built: BuiltCell, tmp_path: Path, fault: str) -> None:
     file, find, new, clause = FAULTS[fault]
+    file = file.replace("{engine}", ENGINES[built.cell.folder.name])
     failed = encrypting(built.with_fault(tmp_path / "faulty", file, find, new))
     assert clause in {result.clause for result in failed}, failed
 
@@ -72,17 +79,18 @@ def test_an_unchanged_device_breaks_no_clause(built: BuiltCell, tmp_path: Path) 
 
 
 TWICE = {
-    "scalar": ("device/process.c", "if (answered > 0) sendto", "if (answered > 0) sendto(opened, "
+    "process": ("device/process.c", "if (answered > 0) sendto", "if (answered > 0) sendto(opened, "
                "piece, answered, 0, (struct sockaddr *)&peer, peer_bytes);\n    "
                "if (answered > 0) sendto"),
-    "qemu-an385": ("firmware/main.c", "ethernet_send(received, answered);",
+    "board": ("firmware/main.c", "ethernet_send(received, answered);",
                    "ethernet_send(received, answered);\n    ethernet_send(received, answered);"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("built", DEVICES, indirect=True)
 def test_a_device_that_answers_twice_ends_the_client(built: BuiltCell, tmp_path: Path) -> None:
-    faulty = built.with_fault(tmp_path / "faulty", *TWICE[built.cell.folder.name])
+    kind = "board" if built.cell.folder.name.startswith("qemu-") else "process"
+    faulty = built.with_fault(tmp_path / "faulty", *TWICE[kind])
     with server_node(faulty, tmp_path) as server:
         assert server.wait_line("READY", HANG_S), server.last_output()
         spec = {**base_spec(faulty, "service", "client"), "run": new_token()}
@@ -132,17 +140,48 @@ def test_a_device_ends_with_its_killed_node(built: BuiltCell, tmp_path: Path) ->
             time.sleep(0.01)
 
 
-@pytest.mark.parametrize("program", ["qemu-system-arm", "arm-none-eabi-gcc"])
-def test_a_board_without_its_programs_is_absent_with_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+@pytest.mark.matrix
+@pytest.mark.parametrize("built", ["cuda"], indirect=True)
+def test_a_device_without_a_visible_gpu_ends_the_server(
+    built: BuiltCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell = Catalog().cell("coproc/qemu-an385")
-    for name in cell.document["requires"]:
-        if name != program:
-            (tmp_path / name).symlink_to("/bin/true")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingError, match=f"coproc/qemu-an385: {program} is not on PATH; install"):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with server_node(built.under_test, tmp_path) as server:
+        assert server.wait_exit(HANG_S) == 4, server.last_output()
+        assert "ended with exit code 1; the node's log" in server.fields("ERROR")["reason"]
+        log = (server.folder / "stderr").read_text()
+    assert "this device needs an NVIDIA GPU" in log
+
+
+@pytest.mark.parametrize(
+    ("device", "program"),
+    [("qemu-an385", "qemu-system-arm"), ("qemu-an385", "arm-none-eabi-gcc"), ("cuda", "nvcc")],
+)
+def test_a_cell_without_its_programs_is_absent_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, program: str
+) -> None:
+    cell = with_programs(device, tmp_path, monkeypatch, without=program)
+    with pytest.raises(MissingError, match=f"{cell.name}: {program} is not on PATH.*; install"):
         check_requirements(cell)
+
+
+@pytest.mark.skipif(Path(GPU).exists(), reason=f"this machine has {GPU}")
+def test_the_gpu_cell_without_a_gpu_is_absent_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = with_programs("cuda", tmp_path, monkeypatch, without="")
+    with pytest.raises(MissingError, match=f"coproc/cuda: {GPU} does not exist; install it"):
+        check_requirements(cell)
+
+
+def with_programs(device: str, folder: Path, monkeypatch: pytest.MonkeyPatch, without: str) -> Cell:
+    """Return a cell, after PATH has been set to a folder with all its programs but `without`."""
+    cell = Catalog().cell(f"coproc/{device}")
+    for name in cell.document["requires"]:
+        if name != without and not name.startswith("/"):
+            (folder / name).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(folder))
+    return cell
 
 
 def children(node: NodeProcess) -> list[int]:
