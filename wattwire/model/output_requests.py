@@ -1,4 +1,4 @@
-"""Parse `[[table]]`, `[[figure]]` and `[[ranking]]`, which request output."""
+"""Parse `[[table]]`, `[[figure]]`, `[[ranking]]` and `[[break_even]]`, which request output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from wattwire.model.deployment import ROLES
-from wattwire.model.errors import UsageError
+from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import given, names, needed, number, read_table
 from wattwire.model.limits import check_where
 from wattwire.model.treatment import Level
@@ -22,6 +22,8 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "stacked": ("responses",),
 }
 """Kinds of figures, and the keys that only some of the kinds use."""
+BREAK_EVEN = "break_even"
+"""Key of the study's tables of break-evens."""
 _REQUIRED = ("response", "against", "x", "responses")
 
 
@@ -119,12 +121,36 @@ class ShownRanking:
 
 
 @dataclass(frozen=True)
+class ShownBreakEven:
+    """The amount of work from which it takes less time to hand it over than to do it locally.
+
+    A message at the level `x` of `size` has (`x` − `frame`) / `unit` units of work. At the level
+    `busy` of `work`, the receiver does the work; at `idle`, it only replies. The levels `workers`
+    of `by` are measured at both; all levels of `by` carry messages.
+    """
+
+    title: str = needed("a heading")
+    response: str = needed(RESPONSE)
+    size: str = needed("a factor whose levels are numbers", word="factor")
+    frame: float = number("a finite number, 0 or more", lambda value: 0 <= value < math.inf, 0.0)
+    unit: float = number("a number above 0", lambda value: 0 < value < math.inf, 1.0)
+    unit_title: str = given('the plural of a unit of work, as "blocks"', "units")
+    work: str = needed("a factor", word="factor")
+    idle: str = needed("a level of the factor work")
+    busy: str = needed("a level of the factor work")
+    by: str = needed("a factor", word="factor")
+    workers: tuple[str, ...] = names("two or more levels of the factor by", needed=True)
+    note: str = given("a sentence")
+
+
+@dataclass(frozen=True)
 class Shown:
-    """All tables, figures and rankings that a study requests."""
+    """All tables, figures, rankings and break-evens that a study requests."""
 
     tables: tuple[ShownTable, ...] = ()
     figures: tuple[ShownFigure, ...] = ()
     rankings: tuple[ShownRanking, ...] = ()
+    break_evens: tuple[ShownBreakEven, ...] = ()
 
     @property
     def published(self) -> set[str]:
@@ -133,7 +159,7 @@ class Shown:
 
 
 def parse_shown(document: Mapping[str, Any], known: Mapping[str, Any], where: str) -> Shown:
-    """Parse and validate the `[[table]]`, `[[figure]]` and `[[ranking]]` entries of a study.
+    """Parse and validate the entries of a study that request output.
 
     `known` maps the study's factors to the levels of varied factors or the level of fixed factors.
     Raises UsageError with the position, the
@@ -144,6 +170,7 @@ def parse_shown(document: Mapping[str, Any], known: Mapping[str, Any], where: st
     tables = list(_read(ShownTable, document, "table", words, where))
     figures = list(_read(ShownFigure, document, "figure", words, where))
     rankings = list(_read(ShownRanking, document, "ranking", words, where))
+    break_evens = list(_read(ShownBreakEven, document, BREAK_EVEN, words, where))
     for place, table in tables:
         _check_table(table, has_published, place)
     for place, figure in figures:
@@ -151,10 +178,13 @@ def parse_shown(document: Mapping[str, Any], known: Mapping[str, Any], where: st
     for place, ranking in rankings:
         has_columns = bool(ranking.published_product)
         _check_published(bool(ranking.published), has_columns, has_published, place)
+    for place, item in break_evens:
+        _check_break_even(item, known, place)
     return Shown(
         tuple(table for _, table in tables),
         tuple(figure for _, figure in figures),
         tuple(ranking for _, ranking in rankings),
+        tuple(item for _, item in break_evens),
     )
 
 
@@ -212,6 +242,29 @@ def _check_figure(figure: ShownFigure, known: Mapping[str, Any], place: str) -> 
         raise UsageError(
             f'{place}: x: found "{figure.x}"; allowed: {allowed["x"]}: '
             f"{', '.join(numeric) or 'the study has none'}"
+        )
+
+
+def _check_break_even(item: ShownBreakEven, known: Mapping[str, Any], place: str) -> None:
+    """Raise UsageError unless size has numbers and the other factors have the named levels."""
+    if not _is_numeric(known[item.size]):
+        numeric = sorted(name for name, levels in known.items() if _is_numeric(levels))
+        raise UsageError(
+            f'{place}: size: found "{item.size}"; allowed: a factor whose levels are numbers: '
+            f"{', '.join(numeric) or 'the study has none'}"
+        )
+    named = [("idle", item.work, item.idle), ("busy", item.work, item.busy)]
+    named += [("workers", item.by, worker) for worker in item.workers]
+    for key, factor, level in named:
+        levels = [str(known_level) for known_level in _levels(known[factor])]
+        if level not in levels:
+            raise unknown(f"{place}: {key}", f"level of {factor}", level, levels)
+    if len(item.workers) < 2 or item.idle == item.busy:
+        key = "workers" if len(item.workers) < 2 else "busy"
+        raise UsageError(
+            f"{place}: {key}: found {getattr(item, key)!r}; allowed: "
+            + ("two or more levels" if key == "workers" else "another level than idle")
+            + ", because the break-even compares them"
         )
 
 

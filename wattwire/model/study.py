@@ -23,7 +23,7 @@ from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import WORDS, given, number, read_table
 from wattwire.model.flows import FLOW, FLOWS, FlowSpec, check_flows, flow_levels, parse_flows
 from wattwire.model.limits import Limit, parse_limits
-from wattwire.model.output_requests import Shown, parse_shown
+from wattwire.model.output_requests import BREAK_EVEN, Shown, parse_shown
 from wattwire.model.paper_path import Walk, parse_walks
 from wattwire.model.paths import is_plain_name
 from wattwire.model.questions import Question, parse_questions
@@ -85,7 +85,7 @@ DEFAULT_RATE_HZ = 10.0
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
      "validity", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
-     "awaits", "table", "figure", "ranking", FLOW}
+     "awaits", "table", "figure", "ranking", BREAK_EVEN, FLOW}
 )  # fmt: skip
 RIG = "rig"
 """Key of the document of the rig, which `wattwire run --rig` adds to the study."""

@@ -17,7 +17,7 @@ from wattwire.model.output_requests import Shown, ShownTable, ShownValue
 from wattwire.report.figures import requested_figures
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Marked, Section, Table, Text
-from wattwire.report.tables import ranking
+from wattwire.report.tables import break_even, ranking
 from wattwire.report.tables.published_values import Printed, printed_of
 from wattwire.report.words.phrases import Phrase, Phrases
 
@@ -77,7 +77,7 @@ def section(evidence: Evidence) -> Section | None:
     The result is None if the study requests none.
     """
     shown = shown_of(evidence)
-    if not (shown.tables or shown.figures or shown.rankings):
+    if not (shown.tables or shown.figures or shown.rankings or shown.break_evens):
         return None
     part = Section("requested-tables", PHRASES("title"))
     if evidence.usable.height == 0:
@@ -93,6 +93,8 @@ def section(evidence: Evidence) -> Section | None:
         part.parts += requested_figures.figure(evidence, drawing, number)
     for number, ranked in enumerate(shown.rankings, 1):
         part.parts += ranking.parts(evidence, printed, ranked, number)
+    for number, spec_of_work in enumerate(shown.break_evens, 1):
+        part.parts += break_even.parts(evidence, spec_of_work, number)
     return part
 
 
