@@ -3,12 +3,13 @@
     python -m tools.sshd_rig N OUT.toml [--link NAME …] [--namespaces]
 
 It needs root and Debian's openssh-server. OUT.toml is a rig of N hosts of kind ssh (robot, edge,
-cloud, host4, …), the network `native` between them, and the placement `apart`. With --link, it also
-contains a network of that name: the link emulator carries its frames, and those of the first host
-pass the link. For wattwire this is a network like any other between machines; it does not read the
-emulator's log. With --namespaces, the rig also contains N hosts of kind netns with a network
-`veth`, and the placement `namespaces`, so a study can compare the two kinds. The file appears when
-the hosts are ready, and then this program prints a line `ready`; the file is removed at the end.
+cloud, host4, …), the network `native` between them, and the placements of rigs/three.toml except
+`together`. With --link, it also contains a network of that name: the link emulator carries its
+frames, and those of the first host pass the link. For wattwire this is a network like any other
+between machines; it does not read the emulator's log. With --namespaces, the rig also contains N
+hosts of kind netns with a network `veth`, and the placement `namespaces`, so a study can compare
+the two kinds. The file appears when the hosts are ready, and then this program prints a line
+`ready`; the file is removed at the end.
 
 The folder OUT.ssh next to it keeps keys, the configuration of ssh, and the hosts' cache. The hosts
 are as isolated as those of kind netns: own network, name and /dev/shm, but the files and the clock
@@ -44,6 +45,14 @@ HOSTS_MIN, HOSTS_MAX = 2, 100
 DEVICE, SUBNET = "lan", "10.88.0.{}/24"
 LINK_ADDRESS = "10.88.{}.{}"
 LINK_SEED = 1
+ROLES = ("sender", "relay", "receiver", "service")
+PLACEMENTS = (
+    ("apart", "", 0, -1, 1, -1),
+    ("round-trip", "", 0, 1, 0, -1),
+    ("round-trip-broker-on-robot", "", 0, 1, 0, 0),
+    ("namespaces", "plain-", 0, -1, 1, -1),
+)
+"""Name, prefix of the hosts' names, and the index of each role's host."""
 SYSTEM_PATHS = "/usr/local/sbin:/usr/sbin:/sbin"
 PRIVILEGE_SEPARATION = Path("/run/sshd")
 """Folder that a server of root requires."""
@@ -99,18 +108,17 @@ def rig_text(names: Sequence[str], config: str, links: Sequence[str], with_names
     lines = [f'ssh_config = "{config}"', "", "[hosts]"]
     for prefix, keys in kinds.items():
         lines += [f"{prefix}{name} = {{ {keys.format(name)} }}" for name in names]
-    placements = {"apart": "", "namespaces": "plain-"}
     for network, prefix in zip(("native", "veth"), kinds, strict=False):
         quoted = ", ".join(f'"{prefix}{name}"' for name in names)
         lines += ["", f"[networks.{network}]", f"hosts = [{quoted}]"]
     for link in links:
         devices = ", ".join(f'{name} = "{link}"' for name in names)
         lines += ["", f"[networks.{link}]", f"interfaces = {{ {devices} }}"]
-    for placement, prefix in placements.items():
+    for placement, prefix, *hosts_of_roles in PLACEMENTS:
         if prefix in kinds:
-            sender, receiver, last = (f'"{prefix}{names[n]}"' for n in (0, 1, -1))
-            lines += ["", f"[placements.{placement}]", f"sender = {sender}", f"relay = {last}"]
-            lines += [f"receiver = {receiver}", f"service = {last}"]
+            places = [f'"{prefix}{names[index]}"' for index in hosts_of_roles]
+            lines += ["", f"[placements.{placement}]"]
+            lines += [f"{role} = {host}" for role, host in zip(ROLES, places, strict=True)]
     return "\n".join(lines) + "\n"
 
 
