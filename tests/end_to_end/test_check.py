@@ -19,6 +19,7 @@ from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
 from wattwire.hosts.namespaces import user_namespace
 from wattwire.model.errors import MissingError
+from wattwire.rig.builds import require
 
 PROVING = {f"{proving_middleware(language)}/{language}" for language in kit_languages()}
 ALL = [Catalog().cell(name) for name in Catalog().cells]
@@ -26,16 +27,26 @@ CELLS = [cell for cell in ALL if cell.name not in PROVING]
 MIDDLEWARE = sorted({cell.middleware.name for cell in ALL})
 
 
+def lacks_a_requirement(cell: Cell) -> bool:
+    try:
+        require(cell.document["requires"], cell.name)
+    except MissingError:
+        return True
+    return False
+
+
 def representatives(middleware: str) -> list[Cell]:
     """Return two cells with the same wire format that build quickly.
 
-    Python's cell is first, because it needs no build.
+    Python's cell is first, because it needs no build. A cell whose requirements are not installed,
+    such as a GPU, represents its middleware only if all its cells lack them.
     """
-    light = [
+    quick = [
         cell
         for cell in ALL
         if cell.middleware.name == middleware and "heavy" not in cell.document["build"]
     ]
+    light = [cell for cell in quick if not lacks_a_requirement(cell)] or quick
     ordered = sorted(light, key=lambda cell: (cell.language != "python", cell.name))
     spoken = {cell.document.get("wire") for cell in ordered[:1]}
     return [cell for cell in ordered if cell.document.get("wire") in spoken][:2]
