@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import time
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
-from wattwire_kit import BadSpec, Kit, MiddlewareFailed
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
-from websockets.sync.client import connect
-
-MESSAGE_BYTES_MAX = 1 << 24
-"""Longest message of the bridge. The library's default of 1 MiB is too short for large payloads."""
+from decoding import COMPRESSIONS, Decoder
+from transports import DATAGRAM_BYTES_MAX, TRANSPORTS, Lost
+from wattwire_kit import BadSpec, Kit, MiddlewareFailed, Unsupported
 
 
 class Session:
@@ -27,89 +23,97 @@ class Session:
         self.begin_ns = kit.now()
         self._prefix = f"/wattwire_{kit.spec['run']}"
         self._topic = ""
+        self._subscribed = ""
         self._on_message: Callable[[Any], object] = lambda _data: None
         self._unconfirmed: set[str] = set()
-        self._endpoint = self._bridge()
-        timeout_s = kit.spec["ready_timeout_ms"] / 1e3
+        self._server: str = kit.setting("server")
+        self._encoding: str = kit.setting("encoding")
+        self._decoder = Decoder(self._encoding, kit.text)
+        host, port = self._bridge()
+        self._endpoint = f"{self._server} {host}:{port}"
         try:
-            self._connection = connect(
-                f"ws://{self._endpoint}", open_timeout=timeout_s, compression=None,
-                max_size=MESSAGE_BYTES_MAX,
-            )  # fmt: skip
-        except (OSError, InvalidHandshake, EOFError) as error:
+            timeout_s = kit.spec["ready_timeout_ms"] / 1e3
+            self._transport = TRANSPORTS[self._server](host, port, timeout_s)
+            self._operate("set_level", level="info")
+        except (Lost, MiddlewareFailed) as error:
             raise MiddlewareFailed(
-                f"no bridge at ws://{self._endpoint} ({error}); is it running?"
+                f"no bridge at {self._endpoint} ({error}); is it running?"
             ) from error
-        self._operate("set_level", level="info")
 
-    def _bridge(self) -> str:
+    def _bridge(self) -> tuple[str, int]:
         endpoints = self.kit.spec["peers.endpoints"]
-        host, _, port = endpoints[1].rpartition(":") if len(endpoints) > 1 else ("", "", "")
+        place = 1 + list(TRANSPORTS).index(self._server)
+        host, _, port = endpoints[place].rpartition(":") if len(endpoints) > place else ("",) * 3
         if not host or not port.isdecimal() or int(port) > 65_535:
-            allowed = "the master and the bridge as HOST:PORT, first in the list"
+            allowed = f"HOST:PORT of the master and of the bridge ({', '.join(TRANSPORTS)})"
             raise BadSpec("peers.endpoints", endpoints, allowed)
-        return f"{host}:{port}"
+        return host, int(port)
 
     def _operate(self, operation: str, **fields: Any) -> None:
         try:
-            self._connection.send(json.dumps({"op": operation, **fields}))
-        except ConnectionClosed as error:
+            self._transport.send(json.dumps({"op": operation, **fields}))
+        except Lost as error:
             raise MiddlewareFailed(f"the bridge was lost: {error}") from error
 
     # --- topics -------------------------------------------------------------------------------
 
     def publish_on(self, topic: str, latch: bool = False) -> None:
         self._topic = f"{self._prefix}/{topic}"
+        self._check_length()
         self._open("advertise", self._topic, latch=latch)
 
     def subscribe(self, topic: str, on_message: Callable[[Any], object]) -> None:
         self._on_message = on_message
-        self._open("subscribe", f"{self._prefix}/{topic}")
+        self._subscribed = f"{self._prefix}/{topic}"
+        compression = COMPRESSIONS[self._encoding]
+        self._open("subscribe", self._subscribed, compression=compression)
 
     def _open(self, operation: str, topic: str, **options: Any) -> None:
         operation_id = f"{operation}:{topic}"
         self._unconfirmed.add(operation_id)
         self._operate(operation, id=operation_id, topic=topic, type=self.type, **options)
 
-    def publish(self, data: Any) -> None:
-        """Publish a payload: a text as it is, bytes in base64."""
+    def _check_length(self) -> None:
+        """Raise Unsupported if a datagram cannot carry a message with a payload of this run."""
+        payload_bytes = self.kit.spec["payload.bytes"]
+        fields = {"op": "publish", **self._publication(b"A" * payload_bytes)}
+        longer_bytes = len(json.dumps(fields)) - DATAGRAM_BYTES_MAX
+        if self._server != "udp" or longer_bytes <= 0:
+            return
+        ratio = 1 if self.kit.text else 3 / 4
+        raise Unsupported(
+            f"payload.bytes = {payload_bytes} with settings.server = 'udp': the message has "
+            f"{DATAGRAM_BYTES_MAX + longer_bytes} bytes in JSON, and a datagram has at most "
+            f"{DATAGRAM_BYTES_MAX}. Use 'tcp' or 'websocket', or at most "
+            f"{payload_bytes - int(longer_bytes * ratio) - 3} bytes"
+        )
+
+    def _publication(self, data: Any) -> dict[str, Any]:
+        """Return the fields that publish a payload: a text as it is, bytes in base64."""
         if not self.kit.text:
             value = base64.b64encode(data).decode("ascii")
         else:
             value = data if isinstance(data, str) else data.decode("utf-8", "replace")
-        self._operate("publish", topic=self._topic, msg={"data": value})
+        return {"topic": self._topic, "msg": {"data": value}}
+
+    def publish(self, data: Any) -> None:
+        self._operate("publish", **self._publication(data))
 
     def poll(self, timeout_s: float) -> None:
         """Wait for one message of the bridge, and handle it."""
         try:
-            raw = self._connection.recv(timeout_s)
-        except TimeoutError:
-            return
-        except ConnectionClosed as error:
+            raw = self._transport.receive(timeout_s)
+        except Lost as error:
             raise MiddlewareFailed(f"the bridge was lost: {error}") from error
-        try:
-            fields = json.loads(raw)
-            if fields["op"] == "publish":
-                self._on_message(self._payload(fields["msg"]["data"]))
-                return
-        except (ValueError, TypeError, KeyError) as error:
-            raise MiddlewareFailed(
-                f"the bridge sent {raw!r:.80}, which is no message of the protocol ({error!r})"
-            ) from error
-        self._note_status(fields)
-
-    def _payload(self, data: str) -> str | bytes:
-        if self.kit.text:
-            return data
-        try:
-            return base64.b64decode(data, validate=True)
-        except binascii.Error as error:
-            raise ValueError(f"msg.data is not in base64: {error}") from error
-
-    def _note_status(self, fields: dict[str, Any]) -> None:
-        if fields.get("level") == "error":
+        if raw is None:
+            return
+        fields = self._decoder.fields(raw)
+        if fields["op"] == "publish":
+            self._on_message(self._decoder.payload(fields))
+        elif fields.get("level") == "error":
             raise MiddlewareFailed(f"the bridge reports: {fields.get('msg')}")
-        self._unconfirmed.discard(fields.get("id", ""))
+        else:
+            self._unconfirmed.discard(fields.get("id", ""))
 
     # --- READY and the end --------------------------------------------------------------------
 
@@ -126,21 +130,33 @@ class Session:
         self.kit.ready(
             matched=None,
             discovery_ns=discovery_ns,
-            library=("websockets", version("websockets"), self.type),
+            library=("websockets", version("websockets"), f"cbor2 {version('cbor2')}"),
             effective={
+                "server": self._server,
+                "encoding": self._encoding,
                 "wait": self.kit.setting("wait"),
                 "tcp_nodelay": self.kit.setting("tcp_nodelay"),
                 "queue_size": self.kit.setting("queue_size"),
                 "type": self.type,
-                "protocol": "rosbridge 2, JSON",
-                "transport": "websocket",
+                "protocol": "rosbridge 2",
                 "bridge": self._endpoint,
             },
-            guarantee=("best_effort", "per_sender", "drop_oldest"),
+            guarantee=(
+                "best_effort",
+                "none" if self._server == "udp" else "per_sender",
+                "drop_oldest",
+            ),
         )
 
     def close(self) -> None:
-        """Let the bridge read and publish what was sent, which it does not confirm, and leave."""
+        """Let the bridge read and publish what was sent, which it does not confirm, and leave.
+
+        UDP does not show the bridge that a client ends, so the client ends its topics.
+        """
         if self._topic:
             time.sleep(self.kit.spec["quiet_ms"] / 1e3)
-        self._connection.close()
+        if self._server == "udp" and self._topic:
+            self._operate("unadvertise", topic=self._topic)
+        if self._server == "udp" and self._subscribed:
+            self._operate("unsubscribe", topic=self._subscribed)
+        self._transport.close()

@@ -10,7 +10,13 @@ if __name__ == "__main__":
             "ping": "pingpong:ping",
             "pong": "pingpong:pong",
         },
-        settings={"wait": str, "tcp_nodelay": bool, "queue_size": int},
+        settings={
+            "server": str,
+            "encoding": str,
+            "wait": str,
+            "tcp_nodelay": bool,
+            "queue_size": int,
+        },
         capabilities=(
             "encoding.bytes",
             "encoding.text",

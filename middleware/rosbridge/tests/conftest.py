@@ -15,10 +15,12 @@ CLIENT = "rosbridge/python"
 
 @dataclass(frozen=True)
 class Services:
-    """The endpoints of a running master and of a running bridge."""
+    """The endpoints of a running master, and of the servers of a running bridge."""
 
     master: str
-    bridge: str
+    websocket: str
+    tcp: str
+    udp: str
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from contract.conformance.group import pair
 from contract.conformance.process import NodeProcess
 from contract.conformance.scenario import Bench
 from contract.conformance.spec import base_spec, new_token
-from middleware.rosbridge.tests.conftest import Services
 
 HANG_S = 120.0
 PEER = """
@@ -62,7 +61,7 @@ def test_a_client_without_a_bridge_names_its_address(cell: CellUnderTest, tmp_pa
     with cell.service() as endpoints:
         pass
     reason = reason_of(client(cell, "subscriber", new_token(), endpoints, tmp_path / "node"))
-    assert f"no bridge at ws://{endpoints[1]}" in reason
+    assert f"no bridge at websocket {endpoints[1]}" in reason
     assert "is it running?" in reason
 
 
@@ -91,19 +90,20 @@ def test_clients_whose_bridge_ends_in_the_window_end_too(
     ],
 )
 def test_a_ros_node_with_another_type_ends_the_wait_at_once(
-    cell: CellUnderTest, services: Services, tmp_path: Path, role: str, kind: str, word: str
+    cell: CellUnderTest, tmp_path: Path, role: str, kind: str, word: str
 ) -> None:
     run = new_token()
     topic, end = f"/wattwire_{run}/topic", "subscriber" if role == "publisher" else "publisher"
-    uri = f"http://{services.master}/"
-    peer = subprocess.Popen(["/usr/bin/python3", "-c", PEER, uri, topic, kind, end], cwd=tmp_path)
-    try:
-        await_registered(uri, topic, end)
-        node = client(cell, role, run, [services.master, services.bridge], tmp_path / "node")
-        reason = reason_of(node)
-    finally:
-        peer.kill()
-        peer.wait()
+    with cell.service() as endpoints:
+        uri = f"http://{endpoints[0]}/"
+        command = ["/usr/bin/python3", "-c", PEER, uri, topic, kind, end]
+        peer = subprocess.Popen(command, cwd=tmp_path)
+        try:
+            await_registered(uri, topic, end)
+            reason = reason_of(client(cell, role, run, endpoints, tmp_path / "node"))
+        finally:
+            peer.kill()
+            peer.wait()
     assert f"{topic} has an end of another type" in reason
     assert word in reason
 

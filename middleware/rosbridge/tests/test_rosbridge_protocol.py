@@ -41,7 +41,7 @@ def opened(peer: WebSocketPeer, topic: str, kind: str) -> None:
 def test_a_message_passes_the_bridge_unchanged(
     services: Services, kind: str, message: dict[str, Any]
 ) -> None:
-    with contextlib.closing(WebSocketPeer(services.bridge)) as peer:
+    with contextlib.closing(WebSocketPeer(services.websocket)) as peer:
         topic = f"/{kind}"  # the services and their topics are shared by the tests of a module
         opened(peer, topic, kind)
         peer.send(op="publish", topic=topic, msg=message)
@@ -82,7 +82,7 @@ def test_a_message_passes_the_bridge_unchanged(
 def test_a_rejected_operation_gets_an_error_and_the_bridge_continues(
     services: Services, text: str, parts: list[str]
 ) -> None:
-    with contextlib.closing(WebSocketPeer(services.bridge)) as peer:
+    with contextlib.closing(WebSocketPeer(services.websocket)) as peer:
         opened(peer, "/s", "std_msgs/String")
         opened(peer, "/f", "std_msgs/Float32")
         opened(peer, "/b", BYTES)
@@ -96,9 +96,9 @@ def test_a_rejected_operation_gets_an_error_and_the_bridge_continues(
 
 
 def test_half_a_frame_ends_only_its_own_connection(services: Services) -> None:
-    with contextlib.closing(WebSocketPeer(services.bridge)) as other:
+    with contextlib.closing(WebSocketPeer(services.websocket)) as other:
         opened(other, "/kept", BYTES)
-        broken = WebSocketPeer(services.bridge)
+        broken = WebSocketPeer(services.websocket)
         opened(broken, "/kept", BYTES)
         whole = frame(b'{"op": "publish", "topic": "/kept", "msg": {"data": "AA=="}}')
         broken.socket.sendall(whole[: len(whole) // 2])
@@ -108,7 +108,7 @@ def test_half_a_frame_ends_only_its_own_connection(services: Services) -> None:
 
 
 def test_a_client_with_the_level_none_gets_no_status(services: Services) -> None:
-    with contextlib.closing(WebSocketPeer(services.bridge)) as peer:
+    with contextlib.closing(WebSocketPeer(services.websocket)) as peer:
         opened(peer, "/b", BYTES)
         peer.send(op="set_level", level="none")
         peer.send(op="fly")
@@ -121,8 +121,8 @@ def test_a_client_that_does_not_read_loses_the_oldest_messages_and_delays_no_oth
 ) -> None:
     """The sent bytes exceed the sockets' buffers, and the messages exceed the queue."""
     with (
-        contextlib.closing(WebSocketPeer(services.bridge)) as idle,
-        contextlib.closing(WebSocketPeer(services.bridge)) as peer,
+        contextlib.closing(WebSocketPeer(services.websocket)) as idle,
+        contextlib.closing(WebSocketPeer(services.websocket)) as peer,
     ):
         opened(idle, "/busy", "std_msgs/String")
         opened(peer, "/busy", "std_msgs/String")

@@ -17,7 +17,13 @@ HANDSHAKE = (
 def frame(payload: bytes, opcode: int = TEXT) -> bytes:
     """Return a masked frame, as RFC 6455 requires from clients."""
     length = len(payload)
-    size = bytes([0x80 | length]) if length < 126 else b"\xfe" + length.to_bytes(2, "big")
+    # The shortest form of the length is required.
+    if length < 126:
+        size = bytes([0x80 | length])
+    elif length < 1 << 16:
+        size = b"\xfe" + length.to_bytes(2, "big")
+    else:
+        size = b"\xff" + length.to_bytes(8, "big")
     mask = bytes(4)  # a mask of zeros leaves the payload as it is
     return bytes([0x80 | opcode]) + size + mask + payload
 

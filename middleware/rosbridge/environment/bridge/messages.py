@@ -1,14 +1,23 @@
-"""Conversion between ROS messages and the values of JSON, by the types of the messages' fields."""
+"""Conversion of ROS messages to JSON and CBOR, and from JSON, by the types of their fields."""
 
 from __future__ import annotations
 
 import base64
+import io
+import json
 import math
 import re
+import time
+from collections.abc import Callable
 from typing import Any
 
 import genpy
 from genpy.message import get_message_class
+
+try:
+    import cbor2
+except ImportError:  # the bridge then speaks only JSON
+    cbor2 = None
 
 BYTE_ARRAY = re.compile(r"(?:uint8|char)\[\d*\]")
 ARRAY = re.compile(r"(?P<element>.+)\[\d*\]")
@@ -37,23 +46,53 @@ def message_class(kind: str) -> Any:
     return found
 
 
-def plain(message: Any) -> dict[str, Any]:
-    """Return the fields of a message as values of JSON. Arrays of bytes are in base64."""
+def as_json(topic: str, message: Any) -> str:
+    return json.dumps({"op": "publish", "topic": topic, "msg": plain(message, is_binary=False)})
+
+
+def as_cbor(topic: str, message: Any) -> bytes:
+    operation = {"op": "publish", "topic": topic, "msg": plain(message, is_binary=True)}
+    encoded: bytes = cbor2.dumps(operation)
+    return encoded
+
+
+def as_raw_cbor(topic: str, message: Any) -> bytes:
+    """Return an operation with the message as ROS serializes it, and the time of its arrival."""
+    serialized = io.BytesIO()
+    message.serialize(serialized)
+    now_ns = time.time_ns()
+    fields = {"bytes": serialized.getvalue(), "secs": now_ns // 10**9, "nsecs": now_ns % 10**9}
+    encoded: bytes = cbor2.dumps({"op": "publish", "topic": topic, "msg": fields})
+    return encoded
+
+
+Encoded = str | bytes
+COMPRESSIONS: dict[str, Callable[[str, Any], Encoded]] = {"none": as_json}
+"""Value of `compression` in a subscribe → the function that encodes a message of a topic."""
+if cbor2 is not None:
+    COMPRESSIONS |= {"cbor": as_cbor, "cbor-raw": as_raw_cbor}
+
+
+def plain(message: Any, is_binary: bool) -> dict[str, Any]:
+    """Return the fields of a message as values of JSON, or of CBOR if `is_binary`.
+
+    Arrays of bytes are in base64 in JSON. Numbers that JSON lacks are null.
+    """
     kinds = zip(message.__slots__, message._slot_types, strict=True)
-    return {name: _plain(getattr(message, name), kind) for name, kind in kinds}
+    return {name: _plain(getattr(message, name), kind, is_binary) for name, kind in kinds}
 
 
-def _plain(value: Any, kind: str) -> Any:
+def _plain(value: Any, kind: str, is_binary: bool) -> Any:
     if BYTE_ARRAY.fullmatch(kind):
-        return base64.b64encode(bytes(value)).decode("ascii")
+        return bytes(value) if is_binary else base64.b64encode(bytes(value)).decode("ascii")
     if array := ARRAY.fullmatch(kind):
-        return [_plain(element, array["element"]) for element in value]
+        return [_plain(element, array["element"], is_binary) for element in value]
     if isinstance(value, genpy.TVal):
         return {"secs": value.secs, "nsecs": value.nsecs}
     if isinstance(value, genpy.Message):
-        return plain(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None  # JSON has no such numbers
+        return plain(value, is_binary)
+    if isinstance(value, float) and not (is_binary or math.isfinite(value)):
+        return None
     return value
 
 

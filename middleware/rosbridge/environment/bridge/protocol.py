@@ -11,13 +11,13 @@ import asyncio
 import json
 from typing import Any
 
-from messages import Refused, filled
+from messages import COMPRESSIONS, Encoded, Refused, filled
 from outbox import Outbox
 from topics import Publication, Subscription, Topics
 
 LEVELS = ("none", "error", "warning", "info")
 OPERATIONS = ("advertise", "unadvertise", "publish", "subscribe", "unsubscribe", "set_level")
-UNSUPPORTED = {"throttle_rate": 0, "fragment_size": None, "compression": "none"}
+UNSUPPORTED = {"throttle_rate": 0, "fragment_size": None}
 """Options of subscribe of which this bridge supports only one value."""
 LOOK_S = 0.005
 """Period of looks for a connection, because rospy reports only those of publishers."""
@@ -26,9 +26,10 @@ LOOK_S = 0.005
 class Client:
     """One client; `close` ends what it advertised and subscribed."""
 
-    def __init__(self, topics: Topics, outbox: Outbox) -> None:
+    def __init__(self, topics: Topics, outbox: Outbox, message_bytes_max: int | None) -> None:
         self._topics = topics
         self._outbox = outbox
+        self._message_bytes_max = message_bytes_max
         self._level = LEVELS[1]
         self._publications: dict[str, Publication] = {}
         self._subscriptions: dict[str, Subscription] = {}
@@ -56,6 +57,15 @@ class Client:
         if operation_id is not None:
             fields["id"] = operation_id
         self._outbox.put(json.dumps(fields))
+
+    def deliver(self, message: Encoded) -> None:
+        """Queue a message of a topic for the client; any thread may call this method."""
+        limit = self._message_bytes_max
+        if limit is None or len(message) <= limit:  # JSON is written in ASCII
+            self._outbox.put(message)
+            return
+        text = f"publish: a message has {len(message)} bytes; allowed over this transport: {limit}"
+        self._status("error", f"{text}. Use TCP or WebSocket, or shorter messages", None)
 
     # --- operations ---------------------------------------------------------------------------
 
@@ -90,8 +100,12 @@ class Client:
             if fields.get(option, supported) != supported:
                 found = fields[option]
                 raise Refused(f"{option}: found {found!r}; this bridge supports only {supported!r}")
+        compression = fields.get("compression", "none")
+        if compression not in COMPRESSIONS:
+            allowed = ", ".join(COMPRESSIONS)
+            raise Refused(f"compression: found {compression!r:.80}; allowed: {allowed}")
         self._subscriptions[topic] = subscription = await asyncio.to_thread(
-            self._topics.subscribe, topic, kind, self._outbox.put, self
+            self._topics.subscribe, topic, kind, compression, self.deliver, self
         )
         self._confirm(fields, topic, subscription)
 

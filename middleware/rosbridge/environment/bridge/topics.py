@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import threading
@@ -11,9 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import rospy
-from messages import Refused, message_class, plain
+from messages import COMPRESSIONS, Encoded, Refused, message_class
 
-Send = Callable[[str], None]
+Send = Callable[[Encoded], None]
+Receivers = dict[object, tuple[str, Send]]
+"""A topic's client → the compression of its messages, and the function that queues one."""
 RETIRE_S = 10.0
 """Time for which a topic stays advertised without clients. rospy's queues are then empty, and a
 client that connects again finds its subscribers. rosbridge_suite uses the same time."""
@@ -42,15 +43,10 @@ class Publication:
 
 
 class Subscription:
-    """A subscriber and the clients of its topic. A message is converted once for all clients."""
+    """A subscriber and the clients of its topic. A message is encoded once per compression."""
 
     def __init__(
-        self,
-        name: str,
-        kind: str,
-        receivers: dict[object, Send],
-        queue_size: int,
-        tcp_nodelay: bool,
+        self, name: str, kind: str, receivers: Receivers, queue_size: int, tcp_nodelay: bool
     ) -> None:
         self.kind = kind
         self.receivers = receivers
@@ -62,9 +58,11 @@ class Subscription:
 
     def _on_message(self, message: Any) -> None:
         """Send a message to the clients, on rospy's thread of the connection."""
-        text = json.dumps({"op": "publish", "topic": self._name, "msg": plain(message)})
-        for send in list(self.receivers.values()):
-            send(text)
+        encoded: dict[str, Encoded] = {}
+        for compression, send in list(self.receivers.values()):
+            if compression not in encoded:
+                encoded[compression] = COMPRESSIONS[compression](self._name, message)
+            send(encoded[compression])
 
     def is_connected(self) -> bool:
         # get_num_connections counts connections whose types are not compared yet.
@@ -120,7 +118,9 @@ class Topics:
                 del self._publications[name]
                 publication.publisher.unregister()
 
-    def subscribe(self, name: str, kind: str, send: Send, client: object) -> Subscription:
+    def subscribe(
+        self, name: str, kind: str, compression: str, send: Send, client: object
+    ) -> Subscription:
         """Add a client to the receivers of a topic. Raise Refused if its type differs."""
         with self._lock:
             subscription = self._subscriptions.get(name)
@@ -128,11 +128,11 @@ class Topics:
                 self.mismatches.forget(name)
                 # A latched message may arrive at once, so the first client is added before.
                 subscription = Subscription(
-                    name, kind, {client: send}, self._queue_size, self._tcp_nodelay
+                    name, kind, {client: (compression, send)}, self._queue_size, self._tcp_nodelay
                 )
                 self._subscriptions[name] = subscription
             _check_kind(name, kind, subscription.kind)
-            subscription.receivers[client] = send
+            subscription.receivers[client] = (compression, send)
             return subscription
 
     def unsubscribe(self, name: str, client: object) -> None:
