@@ -92,6 +92,13 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric(
         "emulated_device", "", "identity", "device that an emulator executed; its times are void"
     ),
+    Metric(
+        "instructions_per_block",
+        "",
+        "measured",
+        "instructions of the device per block of AES-128, counted before READY",
+        title="instructions per block",
+    ),
     Metric("used", "", "verdict", "whether the study's answers use this attempt (controls never)"),
     Metric("factor", "", "identity", "level of a factor"),
     Metric(

@@ -18,6 +18,11 @@ DEVICE = "emulated_device"
 COUNT_UNITS = ("messages", "calls", "clients")
 WINDOWS = ("window_s", "cost_window_s", "run_s", "loss_share", "failed_share")
 """Metrics that describe the run, besides counts and evidence."""
+INSTRUCTIONS = "instructions_per_block"
+"""Metric that an emulator counts exactly, at any speed."""
+
+
+KEPT = (*WINDOWS, INSTRUCTIONS)
 
 
 def is_emulated(frame: pl.DataFrame) -> NDArray[np.bool_]:
@@ -48,4 +53,4 @@ def _depends_on_time(name: str) -> bool:
         return False
     lists = {list_name for list_name, _ in metric.lists}
     is_evidence = bool(lists & {EVIDENCE, HARNESS})
-    return not (is_evidence or metric.unit in COUNT_UNITS or metric.name in WINDOWS)
+    return not (is_evidence or metric.unit in COUNT_UNITS or metric.name in KEPT)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.analysis.offloading.emulated import DEVICE
+from wattwire.analysis.offloading.emulated import DEVICE, INSTRUCTIONS
 from wattwire.model.derived import column
 from wattwire.report.page_parts import PagePart
-from wattwire.report.parts import Column, Fold, Section, Table, Text
+from wattwire.report.parts import Band, Column, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words.phrases import Phrases
 
@@ -22,6 +23,18 @@ PHRASES = Phrases(
             "An emulator on this machine executed these devices. Their round trips show the "
             "emulator and this machine, so no other section of the page contains, ranks or tests "
             "them."
+        ),
+        "instructions": "Instructions per block",
+        "instructions_note": (
+            "The emulator counted the instructions of the device; the table has the median over "
+            "the runs, and the largest deviation from it. The time of a block is an estimate, not "
+            "a measurement: instructions per block × cycles per instruction ÷ frequency of the "
+            "clock, with the bounds of the cycles that the cell's manifest states. No test and no "
+            "ranking uses it."
+        ),
+        "uncounted": (
+            "No run counted the instructions of the device. If the middleware has a setting that "
+            "counts them, set it in the study."
         ),
         "fold": "Round trips with the emulator",
         "round_trips": "Round trips with the emulator",
@@ -40,8 +53,58 @@ def section(evidence: Evidence) -> Section | None:
         return None
     part = Section("emulated-devices", PHRASES("title"))
     part.parts.append(Text(PHRASES("what")))
+    instructions = _instructions(evidence)
+    part.parts.append(instructions if instructions.rows else Text(PHRASES("uncounted"), "note"))
     part.parts.append(Fold(PHRASES("fold"), [_round_trips(evidence)]))
     return part
+
+
+def _instructions(evidence: Evidence) -> Table:
+    """Return the table of counted instructions by device, with the estimated time of a block."""
+    rows: list[dict[str, Any]] = []
+    frame = evidence.emulated
+    for device in sorted(frame[DEVICE].unique().to_list()):
+        of_device = frame.filter(frame[DEVICE] == device)
+        counted = column(of_device, INSTRUCTIONS)
+        counted = counted[np.isfinite(counted)]
+        if not counted.size:
+            continue
+        median = float(np.median(counted))
+        table = _table_of(evidence, of_device["run"].to_list(), device)
+        rows.append(
+            {
+                "device": device,
+                "runs": int(counted.size),
+                "instructions": median,
+                "deviation": 100 * float(np.max(np.abs(counted / median - 1.0))),
+                "clock": table["clock_hz"] / 1e6 if table else None,
+                "time_us": _estimate_us(median, table) if table else None,
+            }
+        )
+    columns = [
+        Column("device", "device"),
+        Column("runs", "runs", "measured"),
+        Column("instructions", "instructions per block", "measured", digits=4),
+        Column("deviation", "largest deviation", "measured", "%"),
+        Column("clock", "clock", "text", "MHz"),
+        Column("time_us", "time per block, estimate", "estimate", "µs"),
+    ]
+    note = PHRASES("instructions_note")
+    return Table("instructions-per-block", PHRASES("instructions"), columns, rows, note)
+
+
+def _table_of(evidence: Evidence, runs: Sequence[str], device: str) -> Mapping[str, Any]:
+    """Return the manifest's description of a device, from the document of a run; {} if unknown."""
+    nodes = (node for run in runs for node in evidence.runs.get(run, {}).get("nodes", []))
+    tables = (node.get("emulated") or {} for node in nodes)
+    return next((table for table in tables if table.get("device") == device), {})
+
+
+def _estimate_us(instructions: float, table: Mapping[str, Any]) -> Band:
+    """Return the bounds of a block's time (µs) on the device at its clock."""
+    fewest, most = table["cycles_per_instruction"]
+    us_per_cycle = 1e6 / table["clock_hz"]
+    return Band(instructions * fewest * us_per_cycle, instructions * most * us_per_cycle)
 
 
 def _round_trips(evidence: Evidence) -> Table:

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from wattwire.analysis import best_alternative, paper_walks
 from wattwire.analysis.contrasts import answer_all, usable_fit
 from wattwire.analysis.dataset import Evidence, gather, levels_of
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.model.derived import column
 from wattwire.report.sections import emulated_devices
 from wattwire.report.tests.phrase_search import only, phrases_in
@@ -21,7 +23,9 @@ from wattwire.store import Campaign
 BOARD = {"device": "Board", "clock_hz": 25e6, "cycles_per_instruction": [0.5, 3.0]}
 
 
-def evidence_with(folder: Path, emulated: tuple[str, ...] = (FAST,)) -> Evidence:
+def evidence_with(
+    folder: Path, emulated: tuple[str, ...] = (FAST,), instructions: float = 0.0
+) -> Evidence:
     """Return a campaign in which the runs of these languages have an emulated device."""
     study = {"answers": {"best_of": ["language"], "baseline": {"language": SLOW}}}
     path = write_campaign(folder / "campaign", Shape(blocks=4, study=study))
@@ -30,6 +34,8 @@ def evidence_with(folder: Path, emulated: tuple[str, ...] = (FAST,)) -> Evidence
         if row["factor.language"] not in emulated:
             continue
         row["emulated_device"] = BOARD["device"]
+        if instructions:
+            row["instructions_per_block"] = instructions
         (run / "summary.json").write_text(json.dumps(row))
         document = json.loads((run / "run.json").read_text())
         document["nodes"][0]["emulated"] = BOARD
@@ -90,6 +96,24 @@ def test_counts_remain_and_the_section_has_the_round_trips(tmp_path):
     (table,) = fold.parts
     assert sum(row["runs"] for row in table.rows) == len(boards)
     assert all(row["latency_us"] > 0 and row["device"] == "Board" for row in table.rows)
+
+
+def test_the_section_has_counted_instructions_and_calls_the_time_an_estimate(tmp_path):
+    evidence = evidence_with(tmp_path, instructions=800.0)
+    is_board = is_emulated(evidence.usable)
+    assert (column(evidence.usable, "instructions_per_block")[is_board] == 800.0).all()
+    part = emulated_devices.section(evidence)
+    (table,) = (item for item in part.parts if getattr(item, "id", "") == "instructions-per-block")
+    ((row,), columns) = table.rows, {column.key: column for column in table.columns}
+    assert (row["device"], row["runs"]) == ("Board", int(is_board.sum()))
+    assert (row["instructions"], row["deviation"], row["clock"]) == (800.0, 0.0, 25.0)
+    assert (row["time_us"].low, row["time_us"].high) == pytest.approx((16.0, 96.0))
+    assert columns["instructions"].kind == "measured" and columns["time_us"].kind == "estimate"
+
+
+def test_without_counted_instructions_the_section_says_so(tmp_path):
+    part = emulated_devices.section(evidence_with(tmp_path))
+    assert phrases_in(part, "emulated_devices.uncounted")
 
 
 def test_a_campaign_without_emulated_devices_says_nothing_of_them(tmp_path):

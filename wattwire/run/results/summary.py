@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -265,7 +265,7 @@ class Collected:
             f"service_counter.{service_of(process)}.{name}": grown
             for process, service in record.services.items()
             for name, grown in service.counted.items()
-        }
+        } | _instructions(ready)
         row["startup_s_max"] = _maximum_s([r.get("startup_ns") for r in ready])
         row["discovery_s_max"] = _maximum_s([r.get("discovery_ns") for r in ready])
         if not window.get("end_ns"):
@@ -545,6 +545,25 @@ class Collected:
             "commands": {name: state.argv for name, state in states.items()},
             "environments": {name: state.env for name, state in states.items()},
         }
+
+
+def _instructions(ready: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the instructions per block that the devices counted, from the nodes' READY lines."""
+    effective = [line.get("effective") or {} for line in ready]
+    counts = [(e.get("counted_instructions"), e.get("counted_blocks")) for e in effective]
+    known = [
+        (instructions, blocks)
+        for instructions, blocks in counts
+        if _is_positive(instructions) and _is_positive(blocks)
+    ]
+    if not known:
+        return {}
+    instructions, blocks = (sum(numbers) for numbers in zip(*known, strict=True))
+    return {"instructions_per_block": instructions / blocks}
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _host_document(host: HostRecord) -> dict[str, Any]:
