@@ -1,0 +1,68 @@
+"""Test that each preset plans every protocol, and that published rows belong to its sizes."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from wattwire.catalog import Catalog
+from wattwire.catalog.manifest import read_toml
+from wattwire.design import expand
+from wattwire.model.study import Study, apply_preset, parse_study
+
+FOLDER = Path(__file__).resolve().parents[1]
+PRESETS = (None, "paper", "quick", "smoke")
+BOARDS = {"E-an385", "E-an386", "E-an500", "E-an505"}
+FRAME_BYTES, BLOCK_BYTES = 40, 16
+
+
+def study_of(preset: str | None) -> Study:
+    document = apply_preset(read_toml(FOLDER / "study.toml"), preset, "study.toml")
+    return parse_study(FOLDER.name, document, "study.toml")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_protocol_is_planned_or_skipped_with_a_reason(preset):
+    study = study_of(preset)
+    pairs = expand(study)
+    assert {t["variant"] for t, _ in pairs} == set(study.factors["variant"])
+    assert {t["variant"] for t, reason in pairs if reason} == {"C2", "C3"}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_only_whole_blocks_are_encrypted_and_echoed_at_the_same_sizes(preset):
+    treatments = [treatment for treatment, _ in expand(study_of(preset))]
+    encrypted = {(t["variant"], t["payload_bytes"]) for t in treatments if t["reply"] == "encrypt"}
+    echoed = {(t["variant"], t["payload_bytes"]) for t in treatments if t["reply"] == "echo"}
+    assert all((size - FRAME_BYTES) % BLOCK_BYTES == 0 for _, size in encrypted)
+    assert {pair for pair in encrypted if pair[0] not in BOARDS} <= echoed
+    assert {variant for variant, _ in encrypted - echoed} == BOARDS
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_each_device_of_a_board_is_declared_as_emulated(preset):
+    catalog, study = Catalog(), study_of(preset)
+    cells = {
+        name: catalog.cell(str(variant.levels["cell"]))
+        for name, variant in study.variants.items()
+        if name.startswith("E-")
+    }
+    assert {name for name, cell in cells.items() if cell.emulated} == BOARDS
+
+
+def test_the_preset_paper_has_every_published_size_and_variant():
+    study = study_of("paper")
+    with (FOLDER / "published.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    latencies = [row for row in rows if row["latency_us"]]
+    assert {row["table"] for row in latencies} == {"3", "4", "6"}
+    assert {int(row["payload_bytes"]) for row in latencies} <= set(study.factors["payload_bytes"])
+    assert {row["variant"] for row in latencies} <= set(study.factors["variant"])
+    assert [sum(row["table"] == name for row in rows) for name in ("I", "II")] == [6, 8]
+    # Table II: the throughput is one block of 16 bytes over the printed time.
+    for row in rows:
+        if row["table"] == "II":
+            computed = BLOCK_BYTES / float(row["execution_time_ms"]) / 1e3
+            assert float(row["throughput_mb_per_s"]) == pytest.approx(computed, rel=0.02)
