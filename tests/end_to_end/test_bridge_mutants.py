@@ -20,7 +20,7 @@ HEAD = """
     sound, listed, held = on_message, {listed!r}, []
 
     def on_message(serialized):
-        number = int.from_bytes(payload_of(serialized)[:6], "little")
+        number = int.from_bytes(serialized[len(ros.layout.head) :][:6], "little")
         if kit.spec["hop"] != {hop} or number not in listed:
             sound(serialized)
 {body}

@@ -20,10 +20,10 @@ def forward(kit: Kit, session: Session, outer_end: Callable[[Kit, bool, bool], A
     outer = outer_end(kit, is_entry, ros.is_reliable)
     receiving: Any = ros if is_entry else outer
     sending: Any = outer if is_entry else ros
-    payload_of = ros.layout.payload
+    relay = kit.relay_within(ros.layout.head)
 
     def on_message(serialized: bytes) -> None:
-        message = kit.relay(payload_of(serialized))
+        message = relay(serialized)
         if message is None:
             return
         try:
@@ -55,7 +55,7 @@ def _ready(kit: Kit, session: Session, ros: RosEnd, outer: Any, matched: int) ->
         library=("rclpy", package_version("rclpy"), f"rcl {package_version('rcl')}"),
         effective={
             "bridge_end": kit.setting("bridge_end"),
-            "payload_offset_bytes": ros.layout.begin,
+            "payload_offset_bytes": len(ros.layout.head),
             "rmw": session.rmw,
             "transports": session.transports,
             "discovery": kit.setting("discovery"),

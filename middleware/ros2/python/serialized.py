@@ -28,30 +28,23 @@ class Layout:
         message.data = field_maker(kit)(bytearray(fill))
         serialized = serialize_message(message)
         # Without a payload, it would begin where the shorter message ends.
-        self.begin = serialized.find(fill) if length else len(empty)
-        self.end = self.begin + length
-        self._prefix = serialized[: self.begin]
-        if self.begin < 0:
+        begin = serialized.find(fill) if length else len(empty)
+        self.head = serialized[:begin]
+        """The bytes before the payload, such as its length, which are equal in all messages."""
+        if begin < 0:
             raise MiddlewareFailed(
                 f"{self.message_type.__name__}: the serialized message does not contain its "
                 "payload in one piece, so the bridge cannot read the sequence"
             )
-
-    def payload(self, serialized: bytes) -> bytes:
-        """Return the payload; that of a message with another length is returned with the rest.
-
-        The fields before the payload, such as its length, are equal in all messages of a run. An
-        RMW may add bytes at the end (alignment).
-        """
-        if serialized.startswith(self._prefix):
-            return serialized[self.begin : self.end]
-        return serialized[self.begin :]
 
 
 class RosEnd:
     """Publisher or subscription of serialized messages, with the QoS of the settings."""
 
     def __init__(self, kit: Kit, session: Session) -> None:
+        from rclpy.impl.implementation_singleton import rclpy_implementation
+
+        self._rejected = rclpy_implementation.RCLError  # rclpy has no public name for the error
         self.kit, self.session = kit, session
         self.layout = Layout(kit)
         self.qos = session.qos(kit.setting("durability"))
@@ -74,11 +67,9 @@ class RosEnd:
 
     def publish(self, serialized: bytes) -> None:
         """Publish a serialized message. Raise SendFailed if the RMW rejects it."""
-        from rclpy.impl.implementation_singleton import rclpy_implementation
-
         try:
             self.publisher.publish(serialized)
-        except rclpy_implementation.RCLError as error:
+        except self._rejected as error:
             raise SendFailed(str(error)) from error
 
     def matched(self) -> int:

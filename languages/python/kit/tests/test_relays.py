@@ -93,6 +93,41 @@ def test_each_message_has_one_record_with_its_arrival_and_its_send_call(
         assert before_ns <= arrival_ns <= begin_ns <= called_ns <= end_ns <= after_ns
 
 
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "record"])
+@pytest.mark.parametrize("head", [b"", b"12345"])
+def test_a_payload_is_read_within_a_longer_message(shape: str, head: bytes, tmp_path: Path) -> None:
+    relay = Relay(tmp_path, **SHAPES[shape])
+    receive = relay.kit.relay_within(head)
+    for counter in range(3):
+        forward = receive(head + relay.message(counter) + b"678")
+        assert forward is not None
+        relay.kit.relayed(forward)
+    done, records = relay.finish()
+    assert (done["foreign"], done["corrupt"], done["received"], done["sent"]) == (0, 0, 3, 3)
+    assert [record[0] for record in records] == [0, 1, 2]
+    assert {record[4:] for record in records} == {(relay.payload.length, 0, RELAY, 0)}
+
+
+@pytest.mark.parametrize("shape", ["bytes", "header", "text", "long"])
+def test_a_bad_payload_within_a_longer_message_is_flagged_or_foreign(
+    shape: str, tmp_path: Path
+) -> None:
+    relay = Relay(tmp_path, **SHAPES[shape])
+    receive, head = relay.kit.relay_within(b"12345"), b"12345"
+    good = relay.message(1)
+    bad = [head + good[:-1] + b"\xff678", head + good[:-1], b"1234_" + good[:-3]]
+    for message in bad:  # altered, cut off, and with another length in its head
+        forward = receive(message)
+        assert forward is not None
+        relay.kit.relayed(forward)
+    assert receive(head + relay.message(2, node=7)) is None
+    done, records = relay.finish()
+    assert (done["foreign"], done["corrupt"], done["received"], done["sent"]) == (1, 3, 3, 3)
+    assert [(record[0], record[7]) for record in records] == [(1, CORRUPT)] * 3
+    lengths = [relay.payload.length - less for less in (0, 1, 3)]
+    assert [record[4] for record in records] == lengths
+
+
 @pytest.mark.parametrize("shape", ["bytes", "text", "record"])
 def test_a_corrupt_arrival_is_sent_and_flagged_but_a_foreign_one_is_not_sent(
     shape: str, tmp_path: Path

@@ -71,7 +71,8 @@ class Payload:
         """The length of arrivals that are read in one step, or -1."""
         self.looked_at = fill if self._full else self._first
         unseen = len(fill) - len(self.looked_at)
-        self.read = Struct(f"<Qq{len(self.looked_at)}s{unseen}xQ").unpack
+        whole = Struct(f"<Qq{len(self.looked_at)}s{unseen}xQ")
+        self.read, self.read_at = whole.unpack, whole.unpack_from
         self._expected: dict[int, int] = {}
 
     def stamp(self, seq: int, begin_ns: int) -> None:

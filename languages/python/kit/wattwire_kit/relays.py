@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Mapping
 from time import monotonic_ns
 from typing import Any
@@ -31,6 +32,7 @@ class Relays(Arrivals):
         super().__init__(spec, dialogue, process_start_ns, out)
         # Counted without the lock, like valid arrivals.
         self._forwarded = itertools.count()
+        self.relayed = self._recorder_of_sends()
         if self._payload.plain_length >= 0:
             self.relay = self._plain_relay()
 
@@ -42,6 +44,21 @@ class Relays(Arrivals):
         """
         return self._relay(as_message(data), monotonic_ns())
 
+    def relay_within(self, head: bytes) -> Callable[[bytes], Forward | None]:
+        """Return a function that does what `relay` does, for payloads within longer messages.
+
+        The payload follows `head`, and any bytes may follow the payload. If a message does not
+        begin with `head`, which may contain a length, all bytes from there on are its payload.
+        """
+        begin, end = len(head), len(head) + self._payload.length
+
+        def payload_of(message: bytes) -> bytes:
+            return message[begin : end if message.startswith(head) else None]
+
+        if self._payload.plain_length >= 0:
+            return self._plain_relay(head, sys.maxsize, payload_of)
+        return lambda message: self.relay(payload_of(message))
+
     def _relay(self, data: Message, now_ns: int) -> Forward | None:
         with self._lock:
             arrival = self._arrive(data, now_ns)
@@ -51,13 +68,21 @@ class Relays(Arrivals):
         flags |= WARM_UP if now_ns < self._warm_until_ns else 0
         return seq, now_ns, monotonic_ns(), len(data), flags
 
-    def _plain_relay(self) -> Callable[[Any], Forward | None]:
+    def _plain_relay(
+        self,
+        head: bytes = b"",
+        tail_bytes_max: int = 0,
+        payload_of: Callable[[Any], Message] = as_message,
+    ) -> Callable[[Any], Forward | None]:
         """Return a fast replacement for `relay`, for payloads that are read in one step.
 
-        As `received`, it takes no lock and uses only local variables for a valid message.
+        As `received`, it takes no lock and uses only local variables for a valid message. Between
+        two messages, other processes take the caches, so that each call and each object counts.
         """
         payload, arrivals = self._payload, self._arrivals
-        length, due, nodes, read = payload.length, payload.looked_at, payload.nodes, payload.read
+        length, due, nodes, read = payload.length, payload.looked_at, payload.nodes, payload.read_at
+        begin, shortest = len(head), len(head) + length
+        longest = shortest + tail_bytes_max
         start_ns = warm_until_ns = NEVER_NS
 
         def relay(data: Any) -> Forward | None:
@@ -65,33 +90,39 @@ class Relays(Arrivals):
             now_ns = monotonic_ns()
             if type(data) is not bytes:
                 data = as_message(data)
-            if len(data) == length and now_ns >= start_ns:
-                seq, _, looked_at, trailer = read(data)
+            is_due = shortest <= len(data) <= longest and data.startswith(head)
+            if is_due and now_ns >= start_ns:
+                seq, _, looked_at, trailer = read(data, begin)
                 whole = trailer == seq and looked_at == due and seq >> 48 in nodes
                 if whole and seq & COUNTER_MASK != PROBE:
                     self._arrival_ns = now_ns
                     next(arrivals)
                     flags = WARM_UP if now_ns < warm_until_ns else 0
                     return seq, now_ns, monotonic_ns(), length, flags
-            forward = self._relay(data, now_ns)
+            forward = self._relay(payload_of(data), now_ns)
             start_ns, warm_until_ns = self._start_ns, self._warm_until_ns  # set by `_relay`
             return forward
 
         return relay
 
-    def relayed(self, forward: Forward) -> None:
-        """Record that the send call of this message has returned."""
-        end_ns = monotonic_ns()
-        seq, arrival_ns, begin_ns, length, flags = forward
-        if seq == PROBE:
-            return
-        next(self._forwarded)
-        recorder = self._recorder
-        if seq is not None and (at := next(recorder.places)) < recorder.end:
-            pack_record(
-                recorder.data, at, seq, arrival_ns, begin_ns, end_ns, length, seq >> 48, RELAY,
-                flags,
-            )  # fmt: skip
+    def _recorder_of_sends(self) -> Callable[[Forward], None]:
+        """Return `relayed`, which records that the send call of a message has returned."""
+        forwarded, recorder = self._forwarded, self._recorder
+        places, room, records = recorder.places, recorder.end, recorder.data
+
+        def relayed(forward: Forward) -> None:
+            end_ns = monotonic_ns()
+            seq, arrival_ns, begin_ns, length, flags = forward
+            if seq == PROBE:
+                return
+            next(forwarded)
+            if seq is not None and (at := next(places)) < room:
+                pack_record(
+                    records, at, seq, arrival_ns, begin_ns, end_ns, length, seq >> 48, RELAY,
+                    flags,
+                )  # fmt: skip
+
+        return relayed
 
     def relay_failed(self, forward: Forward) -> None:
         """Record that the send call of this message has failed."""
