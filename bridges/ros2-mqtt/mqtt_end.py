@@ -23,6 +23,7 @@ class OuterEnd:
         self._answered, self._lost = threading.Event(), threading.Event()
         self._is_other_ready = threading.Event()
         self._on_message: Callable[[bytes], None] = lambda _payload: None
+        self._interrupt: Callable[[], object] = lambda: None
         self._refusal, self._topic = "", ""
         self._last: mqtt.MQTTMessageInfo | None = None
         self.client = mqtt.Client(
@@ -33,7 +34,7 @@ class OuterEnd:
         self.client.max_inflight_messages_set(kit.setting("depth"))
         self.client.on_socket_open = self._opened
         self.client.on_connect = self._connected
-        self.client.on_disconnect = lambda *_: (self._lost.set(), self._answered.set())
+        self.client.on_disconnect = self._disconnected
         self.client.on_subscribe = lambda *_: self._answered.set()
         self.client.on_message = self._arrived
         self._connect()
@@ -59,6 +60,11 @@ class OuterEnd:
     def _connected(self, _c: Any, _u: Any, _flags: Any, reason: Any, _properties: Any) -> None:
         self._refusal = str(reason) if reason.is_failure else ""
         self._answered.set()
+
+    def _disconnected(self, *_: Any) -> None:
+        self._lost.set()
+        self._answered.set()
+        self._interrupt()
 
     def _await(self, what: str) -> None:
         timeout_ms = self.kit.spec["ready_timeout_ms"]
@@ -107,6 +113,12 @@ class OuterEnd:
             "outer_broker_tcp_nodelay": self.kit.setting("outer_broker_tcp_nodelay"),
             "outer_inflight_messages_max": self.client.max_inflight_messages,
         }
+
+    def watch(self, interrupt: Callable[[], object]) -> None:
+        """Call `interrupt` from another thread when the broker is lost."""
+        self._interrupt = interrupt
+        if self._lost.is_set():
+            interrupt()
 
     def check(self) -> None:
         """Raise MiddlewareFailed if the broker is lost."""

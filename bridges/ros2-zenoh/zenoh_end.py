@@ -117,8 +117,11 @@ class OuterEnd:
             "outer_congestion_control": str(self._congestion).rpartition(".")[2].lower(),
         }
 
-    def check(self) -> None:
+    def watch(self, interrupt: Callable[[], object]) -> None:
         """Do nothing: Zenoh reconnects by itself, and its losses are those of the hop."""
+
+    def check(self) -> None:
+        """Do nothing; see `watch`."""
 
     def close(self) -> None:
         self.zenoh.close()

@@ -168,3 +168,15 @@ def test_a_bridge_that_dies_in_the_window_is_named_with_its_hop(measured, bridge
     assert row["received_unique"] < row["sent"]
     assert row["lost.hop.2"] is None and row["lost.hop.3"] is not None
     assert_adds_up(row)
+
+
+def test_all_bridges_of_a_lost_broker_end_and_say_so(measured, nothing_left):
+    _, row, folder = measured("ros2-mqtt", WATTWIRE_CRASH="broker@window")
+    assert row["outcome"] == "died"
+    run = json.loads((folder / "run.json").read_text())
+    assert "broker was killed by signal 9" in run["outcome_detail"]
+    errors = {n["process"]: n["error"] for n in run["nodes"] if n["process"].startswith("bridge")}
+    # The exits send nothing to the broker; they are told by its library.
+    assert len(errors) == HOPS - 2
+    assert {error["reason"] for error in errors.values()} == {"the broker was lost"}
+    assert_adds_up(row)

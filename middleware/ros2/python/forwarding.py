@@ -41,7 +41,9 @@ def forward(kit: Kit, session: Session, outer_end: Callable[[Kit, bool, bool], A
 
     kit.await_peers(matched, session.spin_once)
     _ready(kit, session, ros, outer, matched())
-    kit.poll(lambda timeout_s: (session.spin_once(timeout_s), outer.check()))
+    outer.watch(session.interrupt)
+    session.spin_until_end()
+    outer.check()  # the interruption may be a loss
     outer.close()
     if not is_entry:
         drain(kit, ros.publisher)

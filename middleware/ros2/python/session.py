@@ -48,6 +48,7 @@ class Session:
         import rclpy
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.signals import SignalHandlerOptions
+        from rclpy.task import Future
 
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         self.prefix = f"/wattwire_{kit.spec['run']}"
@@ -55,6 +56,7 @@ class Session:
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
         self._over: Any = None
+        self._end: Future = Future()
         self.created_ns = kit.now()  # the role's endpoints follow at once
         self.rmw = rclpy.get_rmw_implementation_identifier()
         if kit.setting("rmw") and self.rmw != kit.setting("rmw"):
@@ -78,12 +80,16 @@ class Session:
         self.executor.spin_once(timeout_sec=timeout_s)
 
     def spin_until_end(self) -> None:
-        """Spin until the kit ends the window."""
-        from rclpy.task import Future
+        """Spin until the kit ends the window, or until `interrupt`.
 
-        over: Future = Future()
-        self.kit.on_end(lambda: over.set_result(None))
-        self.executor.spin_until_future_complete(over)
+        There is no timeout, because rclpy creates a timer for each wait that has one.
+        """
+        self.kit.on_end(self.interrupt)
+        self.executor.spin_until_future_complete(self._end)
+
+    def interrupt(self) -> None:
+        """End `spin_until_end`. Any thread may call this, also before the spin."""
+        self._end.set_result(None)
 
     def drive(self, act: Callable[[Any, bytearray], None]) -> None:
         """Call `act(slot, buffer)` for each slot, until STOP; replies run on this executor."""
