@@ -39,7 +39,7 @@ from bench import (
 from bench.libraries import comparisons
 from bench.nodes import Bench, bench, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
-from bench.rigs import links, planted_links
+from bench.rigs import bridges, links, planted_links
 from bench.turns import on_cores
 from wattwire.rig.bare_clients import bare_server, printed_ns
 
@@ -236,7 +236,8 @@ SIMULATIONS = {
 }  # fmt: skip
 VALIDITY = "validity"
 KITS, SUMMARY_ROW = "kits", "summary_row"
-LINKS, PLANTED_LINKS = "links", "planted_links"
+BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
+ON_REQUEST = (VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS)
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls"}
 
@@ -248,7 +249,7 @@ def _options() -> argparse.Namespace:
         "parts",
         nargs="*",
         metavar="PART",
-        choices=[*PARTS, *SIMULATIONS, VALIDITY, KITS, SUMMARY_ROW, LINKS, PLANTED_LINKS, []],
+        choices=[*PARTS, *SIMULATIONS, *ON_REQUEST, []],
     )
     parser.add_argument("--pairs", type=int, help=f"default {PAIRS}, of calls {calls.PAIRS}")
     parser.add_argument(
@@ -280,6 +281,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--seeds", type=int, default=planted_links.SEEDS, help="of the part planted_links"
     )
+    parser.add_argument(
+        "--soak", type=float, metavar="SECONDS",
+        help="of the part bridges: measure the memory over this time (target: 600), not pairs",
+    )  # fmt: skip
     parser.add_argument("--first-seed", type=int, default=1, help="of the part planted_links")
     options = parser.parse_args()
     for part in {KITS, SUMMARY_ROW} & {*options.parts}:
@@ -299,6 +304,9 @@ def main() -> int:
     for part in options.parts or PARTS:
         if part in SIMULATIONS:
             SIMULATIONS[part](options.trials)
+            continue
+        if part == BRIDGES:
+            bridges.report(options.pairs or PAIRS, options.soak)
             continue
         if part == LINKS:
             links.report(options.pairs or PAIRS)
