@@ -15,7 +15,7 @@ interval of logarithms is that of `blocked.geometric_mean`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,16 +82,17 @@ def unit_time(units: FloatArray, idle: FloatArray, busy: FloatArray) -> float:
 
     The three arrays have the shape (sizes,). The result is the least-squares slope through the
     origin of `busy` − `idle` over the units. The weights assume that the error of a round trip is
-    proportional to it.
+    proportional to it, so that the variance of the difference is the sum of both squares.
     """
-    weights = 1.0 / np.square(idle)
+    weights = 1.0 / (np.square(idle) + np.square(busy))
     return float(np.sum(weights * units * (busy - idle)) / np.sum(weights * np.square(units)))
 
 
 def break_even(crossings: FloatArray, units_max: float) -> BreakEven:
     """Return the break-even from the crossings of all blocks, shape (blocks,), with an interval.
 
-    `units_max` is the largest measured number of units. At least one block is required.
+    `units_max` is the largest measured number of units. At least one block is required. The limits
+    are at least 1, because no break-even is below one unit.
     """
     reached = crossings[np.isfinite(crossings)]
     if not reached.size:
@@ -101,5 +102,5 @@ def break_even(crossings: FloatArray, units_max: float) -> BreakEven:
         return InSomeBlocks(low, high, int(reached.size), int(crossings.size), units_max)
     interval = geometric_mean(crossings)
     if isinstance(interval, Interval):
-        return interval
+        return replace(interval, low=max(1.0, interval.low), high=max(1.0, interval.high))
     return Without(float(np.exp(np.mean(np.log(crossings)))), int(crossings.size))

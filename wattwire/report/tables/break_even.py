@@ -54,8 +54,9 @@ PHRASES = Phrases(
         "note": (
             "Each block of runs gives one break-even; lines connect the round trips between the "
             "measured sizes. With three or more blocks, the table has the geometric mean and a "
-            "95 % t interval, which is not simultaneous. Break-evens at fractions of a unit are "
-            "not rounded."
+            "95 % t interval, which is not simultaneous. If its upper end is above the largest "
+            "measured size, handing over may never pay up to that size. Break-evens at fractions "
+            "of a unit are not rounded."
         ),
         "slower": "Workers that are slower than the local work",
         "never": "never up to {units:number}",

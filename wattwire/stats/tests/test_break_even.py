@@ -51,6 +51,12 @@ def test_blocks_without_a_crossing_leave_no_interval():
     assert break_even(np.array([2.0, 8.0]), 10) == Without(pytest.approx(4.0), 2)
 
 
+def test_no_limit_is_below_one_unit():
+    interval = break_even(np.array([1.0, 1.0, 6.0]), 10)
+    assert isinstance(interval, Interval)
+    assert interval.low == 1.0 < interval.estimate < interval.high
+
+
 def test_the_interval_holds_the_true_break_even_of_simulated_devices():
     """A device that spins t µs per unit, on a robot that needs more, in campaigns of 5 blocks."""
     rng = np.random.default_rng(18)
