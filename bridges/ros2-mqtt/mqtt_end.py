@@ -12,6 +12,9 @@ import paho.mqtt.client as mqtt
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed, SendFailed
 
 
+SETTINGS = {"outer_tcp_nodelay": bool, "outer_broker_tcp_nodelay": bool}
+
+
 class OuterEnd:
     """A connection to the broker. A reliable ROS topic has QoS 1, a best-effort topic QoS 0.
 

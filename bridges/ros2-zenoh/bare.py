@@ -10,6 +10,7 @@ from typing import Any
 import zenoh
 from bare_forwarding import main
 from wattwire_kit import Kit
+from zenoh_end import SETTINGS
 
 
 class ZenohLibrary:
@@ -57,4 +58,4 @@ class ZenohLibrary:
 
 
 if __name__ == "__main__":
-    main(ZenohLibrary)
+    main(ZenohLibrary, SETTINGS)

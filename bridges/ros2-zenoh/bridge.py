@@ -1,7 +1,7 @@
 """A bridge process between ROS 2 and Zenoh."""
 
 from forwarding import main
-from zenoh_end import OuterEnd
+from zenoh_end import SETTINGS, OuterEnd
 
 if __name__ == "__main__":
-    main(OuterEnd, {"outer_via": str})
+    main(OuterEnd, SETTINGS)

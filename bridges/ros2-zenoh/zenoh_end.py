@@ -11,6 +11,7 @@ from typing import Any
 import zenoh
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed, SendFailed
 
+SETTINGS = {"outer_via": str}
 LISTEN_ATTEMPTS = 5
 
 

@@ -8,7 +8,7 @@ neither reads, checks nor records it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from interfaces import message_type
@@ -68,8 +68,13 @@ def forward(kit: Kit, session: Session, outer_library: Callable[[Kit, bool], Out
     outer.close()
 
 
-def main(outer_library: Callable[[Kit, bool], OuterLibrary]) -> None:
-    """Run the loop. `outer_library(kit, is_entry)` opens the connection to the other end."""
+def main(
+    outer_library: Callable[[Kit, bool], OuterLibrary], outer_settings: Mapping[str, type]
+) -> None:
+    """Run the loop. `outer_library(kit, is_entry)` opens the connection to the other end.
+
+    `outer_settings` are those of the bridge; the loop uses none of them.
+    """
 
     @with_session
     def relay(kit: Kit, session: Session) -> None:
@@ -77,6 +82,6 @@ def main(outer_library: Callable[[Kit, bool], OuterLibrary]) -> None:
 
     run(
         roles={"relay": relay},
-        settings={**SETTINGS, "bridge_end": str},
+        settings={**SETTINGS, "bridge_end": str, **outer_settings},
         capabilities=("encoding.bytes", "loop.open"),
     )
