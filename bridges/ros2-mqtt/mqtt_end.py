@@ -11,7 +11,6 @@ from typing import Any
 import paho.mqtt.client as mqtt
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed, SendFailed
 
-
 SETTINGS = {"outer_tcp_nodelay": bool, "outer_broker_tcp_nodelay": bool}
 
 

@@ -71,7 +71,8 @@ def check_bridges(names: Sequence[str], catalog: Catalog) -> int:
     failed, absent = 0, list[str]()
     to_check = [(name, outer) for name in names for outer in outer_levels(catalog.bridge(name))]
     for name, outer in to_check:
-        title = " ".join([name, *(f"{OUTER_SETTING}{k}={v}" for k, v in outer.items())])
+        levels = [f"{OUTER_SETTING}{key}={str(level).lower()}" for key, level in outer.items()]
+        title = " ".join([name, *levels])
         try:
             checked = check_bridge(catalog.bridge(name, outer), catalog)
         except MissingError as reason:
