@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from contract.conformance.cell import CellUnderTest
 from contract.conformance.suite import run_suite
+from middleware.rosbridge.tests.conftest import CLIENT
+from tests.built_cells import built_cells
+
+ROBOT = "rosbridge/rospy"
 
 COMBINATIONS = [
     pytest.param("websocket", "cbor", marks=pytest.mark.matrix),
@@ -33,3 +38,20 @@ def test_clients_pass_over_each_server_in_each_encoding(
     results = run_suite(subject, only=[*SCENARIOS, *sizes])
     assert [result for result in results if result.status == "failed"] == []
     assert sum(result.status == "passed" for result in results) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.matrix
+@pytest.mark.parametrize(("server", "encoding"), [("tcp", "cbor-raw"), ("udp", "cbor")])
+def test_a_robot_and_a_client_pass_over_each_server(
+    tmp_path: Path, server: str, encoding: str
+) -> None:
+    """The robot ignores both settings, which select the path between the client and the bridge."""
+    with built_cells([CLIENT, ROBOT], tmp_path) as cells:
+        settings = {**cells[CLIENT].settings, "server": server, "encoding": encoding}
+        client, robot = (replace(cells[name], settings=settings) for name in (CLIENT, ROBOT))
+        results = run_suite(client, [robot], only=["pair"])
+    assert [(result.name, result.status) for result in results] == [
+        ("pair[rosbridge: python -> rospy]", "passed"),
+        ("pair[rosbridge: rospy -> python]", "passed"),
+    ]
