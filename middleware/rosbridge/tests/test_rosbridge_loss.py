@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import subprocess
 import time
 import xmlrpc.client
@@ -63,6 +65,25 @@ def test_a_client_without_a_bridge_names_its_address(cell: CellUnderTest, tmp_pa
     reason = reason_of(client(cell, "subscriber", new_token(), endpoints, tmp_path / "node"))
     assert f"no bridge at websocket {endpoints[1]}" in reason
     assert "is it running?" in reason
+
+
+def test_a_client_whose_bridge_has_lost_its_master_names_the_master(
+    cell: CellUnderTest, tmp_path: Path
+) -> None:
+    with cell.service() as endpoints:
+        os.kill(process_of_master(endpoints[0]), signal.SIGKILL)
+        reason = reason_of(client(cell, "publisher", new_token(), endpoints, tmp_path / "node"))
+    assert f"advertise: no master at http://{endpoints[0]}/; is rosmaster running?" in reason
+
+
+def process_of_master(endpoint: str) -> int:
+    """Return the process id of the master with this endpoint."""
+    command = f"--core\0-p\0{endpoint.rpartition(':')[2]}\0".encode()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # a process that has ended
+            if path.read_bytes().endswith(command):
+                return int(path.parent.name)
+    raise AssertionError(f"no process of the master at {endpoint}")
 
 
 def test_clients_whose_bridge_ends_in_the_window_end_too(

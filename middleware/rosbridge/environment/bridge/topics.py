@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import rosgraph
 import rospy
 from messages import COMPRESSIONS, Encoded, Refused, message_class
 
@@ -87,6 +88,7 @@ class Topics:
 
     def advertise(self, name: str, kind: str, is_latched: bool, client: object) -> Publication:
         """Add a client to the publishers of a topic. Raise Refused if its type differs."""
+        _check_master()
         with self._lock:
             publication = self._publications.get(name)
             if publication is None:
@@ -122,6 +124,7 @@ class Topics:
         self, name: str, kind: str, compression: str, send: Send, client: object
     ) -> Subscription:
         """Add a client to the receivers of a topic. Raise Refused if its type differs."""
+        _check_master()
         with self._lock:
             subscription = self._subscriptions.get(name)
             if subscription is None:
@@ -142,6 +145,12 @@ class Topics:
             if not subscription.receivers:
                 del self._subscriptions[name]
                 subscription.close()
+
+
+def _check_master() -> None:
+    """Raise Refused unless the master answers, because rospy registers topics without end."""
+    if not rosgraph.is_master_online():
+        raise Refused(f"no master at {rosgraph.get_master_uri()}; is rosmaster running?")
 
 
 def _check_kind(name: str, kind: str, present_kind: str) -> None:
