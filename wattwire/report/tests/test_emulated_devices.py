@@ -17,7 +17,7 @@ from wattwire.model.derived import column
 from wattwire.report.sections import emulated_devices
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
-from wattwire.report.words.answers import headline
+from wattwire.report.words.unanswered import headline
 from wattwire.store import Campaign
 
 BOARD = {"device": "Board", "clock_hz": 25e6, "cycles_per_instruction": [0.5, 3.0]}

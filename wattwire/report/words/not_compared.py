@@ -41,10 +41,6 @@ NAMED_MAX = 3
 def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
     """Return sentences on failed runs, followed by sentences on missing values."""
     sentences = _failed_sentences(evidence)
-    if evidence.emulated.height:
-        devices = dict.fromkeys(evidence.emulated[DEVICE].to_list())
-        runs = evidence.emulated.height
-        sentences.insert(0, PHRASES("emulated", runs=runs, devices=list(devices)))
     for response in responses:
         too_few = not_compared.too_few_in_all(evidence, response)
         if too_few:
@@ -54,6 +50,15 @@ def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
             sentences += [PHRASES("excluded", reason=reason) for reason in reasons]
     more = len(sentences) - SENTENCES_MAX
     return joined([*sentences[:SENTENCES_MAX], PHRASES("more", more=more) if more > 0 else ""])
+
+
+def emulated(evidence: Evidence) -> Phrase:
+    """Return a sentence on runs with emulated devices; empty without any."""
+    runs = evidence.emulated.height
+    if not runs:
+        return Phrase()
+    devices = dict.fromkeys(evidence.emulated[DEVICE].to_list())
+    return PHRASES("emulated", runs=runs, devices=list(devices))
 
 
 def _failed_sentences(evidence: Evidence) -> list[Phrase]:

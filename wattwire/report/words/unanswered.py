@@ -26,6 +26,7 @@ from wattwire.model.derived import column
 from wattwire.model.study import Study
 from wattwire.report.parts import Column, Table
 from wattwire.report.words import answers as sentences
+from wattwire.report.words import not_compared
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -98,11 +99,12 @@ class Missing:
 def headline(evidence: Evidence, answers: Answers) -> Phrase:
     """Return the headline of the page.
 
-    It consists of a warning about lost answers, the first sentence, and the treatments without an
-    answer.
+    It consists of a warning about lost answers, the first sentence, the treatments without an
+    answer, and the emulated devices.
     """
     first = sentences.headline(evidence, answers)
-    return joined([lost(evidence, answers), first, in_short(treatments(evidence))])
+    missing = in_short(treatments(evidence))
+    return joined([lost(evidence, answers), first, missing, not_compared.emulated(evidence)])
 
 
 # -- treatments --------------------------------------------------------------------------------
