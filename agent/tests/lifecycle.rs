@@ -259,8 +259,10 @@ fn another_agent_removes_the_shared_memory_of_a_killed_agent() {
     agent.spawn("node", &run, &["bash", "-c", &program]);
     agent.line("node");
     let journals = folder.join("cache/shared-memory");
-    wait_until("the journal exists", || {
-        journals.read_dir().is_ok_and(|mut files| files.next().is_some())
+    wait_until("the journal has the segment", || {
+        let files = journals.read_dir().into_iter().flatten().flatten();
+        let mut texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        texts.any(|text| text.contains(&format!("left-{}", &run[1..])))
     });
     agent.kill();
     wait_until("the node has ended", || marked(&run).is_empty());

@@ -116,7 +116,7 @@ def test_the_published_numbers_of_pipelines_have_a_cell_in_their_table(preset: s
     assert study.shown.tables
     for table in study.shown.tables:
         (name,) = table.published
-        for factor in (table.rows, table.columns):
+        for factor in (*table.rows, table.columns):
             levels = study.factors.get(factor, (study.fixed.get(factor),))
             assert rows[name][factor] in map(str, levels)
 
