@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from wattwire.analysis.offloading.emulated import is_emulated, without_times
@@ -339,6 +340,15 @@ def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
     """Return the level of `factor` in each row; None if it is unknown."""
     name = f"factor.{factor}"
     return frame[name].to_list() if name in frame.columns else [None] * frame.height
+
+
+def rows_at(frame: pl.DataFrame, levels: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
+    """Return whether each row has these levels (factor → level), shape (rows,)."""
+    matching = np.ones(frame.height, dtype=np.bool_)
+    for factor, level in levels.items():
+        row_levels = levels_of(frame, factor)
+        matching &= np.array([same_level(row, level) for row in row_levels], dtype=np.bool_)
+    return matching
 
 
 def unanswered(frame: pl.DataFrame) -> FloatArray:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from wattwire import stats
 from wattwire.analysis import carried
-from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_level
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, rows_at
 from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.analysis.responses import Response
 from wattwire.model import words
@@ -132,11 +132,7 @@ def why_not(
     without = without_value(evidence, frame, response)
     if not without.any():
         return None
-    at_levels = np.ones(frame.height, dtype=np.bool_)
-    for name, level in levels.items():
-        at_levels &= np.array(
-            [same_level(level, run_level) for run_level in levels_of(frame, name)], dtype=np.bool_
-        )
+    at_levels = rows_at(frame, levels)
     if not (without & at_levels).any():
         return None
     name = " ".join(evidence.title(*item) for item in levels.items()) or "the only treatment"
@@ -200,10 +196,7 @@ def why_emulated(
 
     Responses that do not depend on time have values in these runs, so there is no reason.
     """
-    at_levels = np.ones(frame.height, dtype=np.bool_)
-    for name, level in levels.items():
-        run_levels = levels_of(frame, name)
-        at_levels &= np.array([same_level(level, at) for at in run_levels], dtype=np.bool_)
+    at_levels = rows_at(frame, levels)
     is_unknown = np.isnan(column(frame, response.column))
     if not at_levels.any() or not (is_emulated(frame) & is_unknown)[at_levels].all():
         return None

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.analysis.dataset import Evidence, all_levels, levels_of, same_level, window_seconds
+from wattwire.analysis.dataset import Evidence, all_levels, rows_at, same_level, window_seconds
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column, mean_of, members
 from wattwire.model.errors import UsageError
@@ -236,10 +236,7 @@ def _members(frame: pl.DataFrame, prefix: str, role: str, scale: float) -> list[
 def _matching(frame: pl.DataFrame, levels: Mapping[str, str]) -> pl.DataFrame:
     if frame.height == 0:
         return frame
-    mask = np.ones(frame.height, bool)
-    for key, value in levels.items():
-        mask &= np.array([same_level(level, value) for level in levels_of(frame, key)])
-    return frame.filter(pl.Series(mask))
+    return frame.filter(pl.Series(rows_at(frame, levels)))
 
 
 def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wattwire.analysis.dataset import Evidence, all_levels, levels_of, same_level, saturated
+from wattwire.analysis.dataset import Evidence, all_levels, rows_at, same_level, saturated
 from wattwire.analysis.metrics_by_role import NOT_MEASURED, is_measured, of_role, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
@@ -170,13 +170,14 @@ def _table(
         medians = []
         for row, row_levels in zip(rows, combinations, strict=True):
             levels = row_levels | ({spec.columns: level} if spec.columns else {})
-            cell_values = values[_runs_at(evidence, levels) & np.isfinite(values)]
+            is_here = rows_at(evidence.usable, levels)
+            cell_values = values[is_here & np.isfinite(values)]
             counts += [cell_values.size] if cell_values.size else []
             medians.append(float(np.median(cell_values)) if cell_values.size else None)
             for name in published_tables:
                 row[f"{place} {name}"] = printed.text(name, levels, role, value.published)
                 row[f"{place} {name} ratio"] = printed.text(name, levels, role, value.ratio)
-            cell = _cell(evidence, levels, medians[-1], was_measured)
+            cell = _cell(evidence, levels, is_here, medians[-1], was_measured)
             is_saturated |= isinstance(cell, Marked) and bool(cell.mark)
             row[f"{place} here"] = cell
         _put_ratios(rows, place, medians, was_measured)
@@ -206,25 +207,32 @@ def _columns(
 
 
 def _cell(
-    evidence: Evidence, levels: Levels, median: float | None, was_measured: bool
+    evidence: Evidence,
+    levels: Levels,
+    is_here: npt.NDArray[np.bool_],
+    median: float | None,
+    was_measured: bool,
 ) -> float | Marked | None:
-    """Return the median of a cell, with a mark if a run was saturated, or the reason for none."""
+    """Return the median of a cell, with a mark if a run was saturated, or the reason for none.
+
+    `is_here` states which valid runs belong to the cell, shape (runs,).
+    """
     if not was_measured:
         return Marked(None, PHRASES("not_measured"), "", NOT_MEASURED, NOT_MEASURED)
     if median is None:
-        return _missing(evidence, levels)
-    if saturated(evidence.usable.filter(_runs_at(evidence, levels))):
+        return _missing(evidence, levels, has_runs=bool(is_here.any()))
+    if saturated(evidence.usable.filter(is_here)):
         mark = PHRASES("above_capacity")
         return Marked(median, words.number(median), mark, mark, PHRASES("saturated"))
     return median
 
 
-def _missing(evidence: Evidence, levels: Levels) -> Marked | None:
+def _missing(evidence: Evidence, levels: Levels, has_runs: bool) -> Marked | None:
     """Return the reason for a cell without a number; None if the design has no such cell."""
     for entry in evidence.skipped:
         if _has_levels(all_levels(entry), levels):
             return Marked(None, PHRASES("skipped"), "", "skipped", str(entry["skipped"]))
-    if _runs_at(evidence, levels).any():
+    if has_runs:
         return Marked(None, PHRASES("no_value"), "", "no value", PHRASES("none_arrived"))
     if any(_has_levels(all_levels(entry), levels) for entry in evidence.designed):
         return Marked(None, PHRASES("excluded"), "", "excluded", PHRASES("not_valid"))
@@ -261,16 +269,6 @@ def _combinations(evidence: Evidence, printed: Printed, spec: ShownTable) -> lis
         if any(_has_levels(present, levels) for present in designed)
         or any(printed.of(name, levels) for name in spec.published)
     ]
-
-
-def _runs_at(evidence: Evidence, levels: Levels) -> npt.NDArray[np.bool_]:
-    """Return whether each valid run has these levels, shape (runs,)."""
-    kept = np.ones(evidence.usable.height, bool)
-    for factor, level in levels.items():
-        kept &= np.array(
-            [same_level(run_level, level) for run_level in levels_of(evidence.usable, factor)]
-        )
-    return kept
 
 
 def _unit(response: Response, divide_by: float) -> str:
