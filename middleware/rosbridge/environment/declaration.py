@@ -1,0 +1,36 @@
+"""The roles, settings and capabilities that both cells declare."""
+
+from __future__ import annotations
+
+from wattwire_kit import run
+
+
+def main() -> None:
+    """Run the node of a cell."""
+    run(
+        roles={
+            "publisher": "topic:publish",
+            "subscriber": "topic:subscribe",
+            "ping": "pingpong:ping",
+            "pong": "pingpong:pong",
+        },
+        settings={
+            "server": str,
+            "encoding": str,
+            "wait": str,
+            "tcp_nodelay": bool,
+            "queue_size": int,
+        },
+        capabilities=(
+            "encoding.bytes",
+            "encoding.text",
+            "pacing.kit",
+            "loop.open",
+            "loop.closed",
+            "reply.echo",
+            "reply.ack",
+            "reply.literal",
+            "literal",
+        ),
+        payload_bytes_max=8_388_608,
+    )
