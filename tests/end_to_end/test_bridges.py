@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from bench.rigs.bridges import RIG
 from wattwire.catalog import Catalog, home
 from wattwire.catalog.rigs import load_rig
 from wattwire.hosts.hosts import Hosts
@@ -17,17 +18,6 @@ from wattwire.model.errors import MissingError
 pytestmark = pytest.mark.slow
 
 BRIDGES = sorted(Catalog([home()]).bridges)
-RIG = """
-[hosts]
-near = { kind = "netns" }
-far = { kind = "netns" }
-[networks.wire]
-[placements.trip]
-sender = "near"
-relay = "far"
-receiver = "near"
-service = "far"
-"""
 STUDY = """
 title = "Bridges"
 [factors]
@@ -176,7 +166,7 @@ def test_all_bridges_of_a_lost_broker_end_and_say_so(measured, nothing_left):
     run = json.loads((folder / "run.json").read_text())
     assert "broker was killed by signal 9" in run["outcome_detail"]
     errors = {n["process"]: n["error"] for n in run["nodes"] if n["process"].startswith("bridge")}
-    # The exits send nothing to the broker; they are told by its library.
+    # The exits send nothing to the broker; its library reports the loss.
     assert len(errors) == HOPS - 2
     assert {error["reason"] for error in errors.values()} == {"the broker was lost"}
     assert_adds_up(row)

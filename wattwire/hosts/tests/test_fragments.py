@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
+from wattwire.hosts import Host, fragments
 
-from wattwire.hosts import Host, Hosts, fragments, namespaces
-from wattwire.model.errors import MissingError
-from wattwire.model.rig import read_rig
-from wattwire.rig.agent import find_agent
-
-DOCUMENT = {
-    "hosts": {"robot": {"kind": "netns"}, "edge": {"kind": "netns"}},
-    "networks": {"plain": {}},
-}
 LIFETIME_S = 3600
 """The kernel does not discard the datagram during the test, however slow the machine is."""
 FIRST, LAST = 0x2000, 8
@@ -31,17 +20,6 @@ header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 7, int(sys.arg
 with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
     raw.sendto(header + payload, (sys.argv[2], 0))
 """
-
-
-@pytest.fixture
-def hosts(tmp_path: Path) -> Iterator[Hosts]:
-    try:
-        find_agent()
-        namespaces.user_namespace()
-    except MissingError as error:
-        pytest.skip(str(error))
-    with Hosts(read_rig(DOCUMENT, "rig.toml"), tmp_path / "state") as started:
-        yield started
 
 
 def executed(host: Host, code: str, *arguments: str) -> None:

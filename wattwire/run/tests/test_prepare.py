@@ -128,13 +128,17 @@ def of_three_languages(folder, factors=None, **fixed):
     return prepare(parse_study("t", document, "test"), Catalog([folder]), None)
 
 
-def test_a_client_calls_a_server_in_another_language_that_speaks_its_wire(tmp_path):
-    prepared = of_three_languages(tmp_path, outstanding_max=2, rate_hz=10)
-    played = [
+def cells_by_role(prepared):
+    """Return role → name of the cell, for each treatment."""
+    return [
         {role: cell.name for role, cell in prepared.cells[t.key].items()}
         for t in prepared.treatments
     ]
-    assert played == [
+
+
+def test_a_client_calls_a_server_in_another_language_that_speaks_its_wire(tmp_path):
+    prepared = of_three_languages(tmp_path, outstanding_max=2, rate_hz=10)
+    assert cells_by_role(prepared) == [
         {"server": "mmm/one", "client": "mmm/one"},
         {"server": "mmm/two", "client": "mmm/one"},
     ]
@@ -145,11 +149,7 @@ def test_a_client_calls_a_server_in_another_language_that_speaks_its_wire(tmp_pa
 def test_a_client_calls_a_server_of_another_cell_that_speaks_its_wire(tmp_path):
     levels = ["mmm/one", "mmm/two", "mmm/mute", "nnn/one"]
     prepared = of_three_languages(tmp_path, {"server_cell": levels}, rate_hz=10)
-    played = [
-        {role: cell.name for role, cell in prepared.cells[t.key].items()}
-        for t in prepared.treatments
-    ]
-    assert played == [
+    assert cells_by_role(prepared) == [
         {"server": "mmm/one", "client": "mmm/one"},
         {"server": "mmm/two", "client": "mmm/one"},
     ]
