@@ -270,7 +270,7 @@ def verdict(soak: Soak) -> str:
 def report(pairs: int, soak_s: float | None) -> None:
     """Print the comparisons, or the memory over a soak of `soak_s` seconds."""
     if soak_s is None:
-        title = f"Bridges beside a bare loop of their libraries, {PACED['payload_bytes']} B"
+        title = f"Bridges compared with a bare loop of their libraries, {PACED['payload_bytes']} B"
         print(f"\n## {title}, {PACED['rate_hz']} Hz, over veth\n")
         print(table(list(comparisons(pairs))), flush=True)
         return

@@ -79,7 +79,7 @@ def mutated(tmp_path):
             checked = check_bridge(catalog.bridge(MUTANT), catalog)
         except MissingError as reason:
             pytest.skip(str(reason))
-        # A run with corrupt arrivals is invalid; the check says so beside the altered messages.
+        # A run with corrupt arrivals is invalid; the check reports that and the altered messages.
         is_expected = checked.problem.endswith("arrived corrupt") == (kind == "altered")
         assert checked.messages == MESSAGES and is_expected, checked.problem
         assert kind == "altered" or not checked.problem, checked.problem

@@ -83,8 +83,8 @@ def test_a_block_without_one_side_is_a_lost_pair(lost: list[str]) -> None:
 @pytest.mark.parametrize("planted", [0.0, 0.5, 2.0])
 def test_the_limits_of_a_slope_hold_the_planted_slope(planted: float) -> None:
     noise = np.random.default_rng(SEED).normal(0.0, 1.0, MINUTES.size)
-    found, low, high = slope(MINUTES, 100.0 + planted * MINUTES + noise)
-    assert low < planted < high and low < found < high
+    estimate, low, high = slope(MINUTES, 100.0 + planted * MINUTES + noise)
+    assert low < planted < high and low < estimate < high
     assert high - low < 0.1
 
 

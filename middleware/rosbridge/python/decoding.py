@@ -83,7 +83,7 @@ class Decoder:
         return data
 
 
-def _failed(found: Any, error: Exception) -> MiddlewareFailed:
+def _failed(message: Any, error: Exception) -> MiddlewareFailed:
     return MiddlewareFailed(
-        f"the bridge sent {found!r:.120}, which is no message of the protocol ({error!r})"
+        f"the bridge sent {message!r:.120}, which is no message of the protocol ({error!r})"
     )

@@ -118,8 +118,8 @@ def test_of_a_product_only_what_is_included_is_designed():
 
 def test_a_list_of_an_entry_stands_for_each_of_its_levels():
     wanted = [{"language": ["a", "b"], "clients": [1, 3], "pattern": "topic"}]
-    found = treatments(include={"treatments": wanted})
-    assert [(t["language"], t["clients"], t["pattern"]) for t in found] == [
+    included = treatments(include={"treatments": wanted})
+    assert [(t["language"], t["clients"], t["pattern"]) for t in included] == [
         ("a", 1, "topic"), ("a", 3, "topic"), ("b", 1, "topic"), ("b", 3, "topic"),
     ]  # fmt: skip
 

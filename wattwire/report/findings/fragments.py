@@ -44,17 +44,17 @@ PHRASES = Phrases(
 
 def find(evidence: Evidence) -> Finding | Silence:
     """Return the finding over all runs, or the reason for its absence."""
-    found = unassembled(evidence)
-    if found is None:
+    discarded = unassembled(evidence)
+    if discarded is None:
         return Silence(PHRASES("not_counted"))
-    if not found.runs:
-        return Silence(PHRASES("silent", counted=found.counted))
+    if not discarded.runs:
+        return Silence(PHRASES("silent", counted=discarded.counted))
     summary = PHRASES(
         "summary",
-        runs=len(found.runs),
-        counted=found.counted,
-        datagrams=int(found.datagrams.sum()),
-        lost=int(found.lost.sum()),
+        runs=len(discarded.runs),
+        counted=discarded.counted,
+        datagrams=int(discarded.datagrams.sum()),
+        lost=int(discarded.lost.sum()),
     )
     return Finding(
         "unassembled-datagrams",
@@ -63,18 +63,20 @@ def find(evidence: Evidence) -> Finding | Silence:
         PHRASES("cause"),
         (summary,),
         PHRASES("confirm"),
-        (_table(evidence, found),),
+        (_table(evidence, discarded),),
     )
 
 
-def _table(evidence: Evidence, found: Unassembled) -> Table:
+def _table(evidence: Evidence, discarded: Unassembled) -> Table:
     levels = {entry["run"]: all_levels(entry) for entry in evidence.designed}
     rows = [
         {
             **{name: levels.get(run, {}).get(name) for name in evidence.varied},
             "run": run, "datagrams": datagrams, "lost": lost,
         }
-        for run, datagrams, lost in zip(found.runs, found.datagrams, found.lost, strict=True)
+        for run, datagrams, lost in zip(
+            discarded.runs, discarded.datagrams, discarded.lost, strict=True
+        )
     ]  # fmt: skip
     return Table(
         "finding-unassembled-datagrams",

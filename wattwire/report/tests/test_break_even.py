@@ -100,14 +100,14 @@ def test_each_carrier_has_the_break_even_of_the_faster_worker_and_the_slower_nev
         assert np.mean(list(worker.per_unit.values())) == pytest.approx(
             PER_BLOCK_US[worker.level], rel=0.05
         )
-    found = {(o.carrier, o.worker): o.result for o in results.offloads}
-    assert set(found) == {(c, w) for c in FIXED_US for w in PER_BLOCK_US}
+    result_by_pair = {(o.carrier, o.worker): o.result for o in results.offloads}
+    assert set(result_by_pair) == {(c, w) for c in FIXED_US for w in PER_BLOCK_US}
     for carrier in FIXED_US:
-        interval = found[carrier, "fast"]
+        interval = result_by_pair[carrier, "fast"]
         assert isinstance(interval, Interval)
         assert interval.estimate == pytest.approx(true_break_even(carrier), rel=0.05)
         assert interval.high / interval.low < 1.5
-        assert found[carrier, "slow"] == NeverUpTo((SIZES[-1] - 40) / 16, 5)
+        assert result_by_pair[carrier, "slow"] == NeverUpTo((SIZES[-1] - 40) / 16, 5)
 
 
 def test_the_page_separates_workers_that_never_pay_and_says_how_many_blocks_an_interval_needs(

@@ -38,12 +38,12 @@ class Refused(Exception):
 def message_class(kind: str) -> Any:
     """Return the class of a message type. Raise Refused for a type that is not installed."""
     try:
-        found = get_message_class(kind)
+        message_type = get_message_class(kind)
     except Exception as error:  # the loaders raise various types for malformed names
         raise Refused(f"type: found {kind!r}: {error}") from error
-    if found is None:
+    if message_type is None:
         raise Refused(f"type: found {kind!r}; allowed: an installed type, such as std_msgs/String")
-    return found
+    return message_type
 
 
 def as_json(topic: str, message: Any) -> str:

@@ -98,8 +98,8 @@ class Client:
         topic, kind = text_of(fields, "topic"), text_of(fields, "type")
         for option, supported in UNSUPPORTED.items():
             if fields.get(option, supported) != supported:
-                found = fields[option]
-                raise Refused(f"{option}: found {found!r}; this bridge supports only {supported!r}")
+                value = fields[option]
+                raise Refused(f"{option}: found {value!r}; this bridge supports only {supported!r}")
         compression = fields.get("compression", "none")
         if compression not in COMPRESSIONS:
             allowed = ", ".join(COMPRESSIONS)

@@ -10,26 +10,26 @@ from wattwire.report.findings.tests.made_up import FACTORS, evidence_of
 from wattwire.report.tests.phrase_search import only
 
 
-def found_in(**columns: list[float | None]) -> Finding | Silence:
+def finding_of(**columns: list[float | None]) -> Finding | Silence:
     evidence = evidence_of(FACTORS)
     evidence.usable = pl.DataFrame({"run": ["a", "b", "c", "d"], **columns})
     return fragments.find(evidence)
 
 
 def test_runs_that_discarded_datagrams_are_found_with_their_losses() -> None:
-    found = found_in(datagrams_unassembled=[0, 12, None, 3], lost=[4, 9, 1, 2])
-    assert isinstance(found, Finding) and not found.shown
-    summary = only(found.evidence, "fragments.summary").values
+    finding = finding_of(datagrams_unassembled=[0, 12, None, 3], lost=[4, 9, 1, 2])
+    assert isinstance(finding, Finding) and not finding.shown
+    summary = only(finding.evidence, "fragments.summary").values
     assert summary == {"runs": 2, "counted": 3, "datagrams": 15, "lost": 11}
-    (table,) = found.parts
+    (table,) = finding.parts
     assert [(row["run"], row["datagrams"], row["lost"]) for row in table.rows] == [
         ("b", 12, 9), ("d", 3, 2),
     ]  # fmt: skip
 
 
 def test_without_a_discarded_datagram_or_a_counter_there_is_no_finding() -> None:
-    silent = found_in(datagrams_unassembled=[0, 0, None, 0])
+    silent = finding_of(datagrams_unassembled=[0, 0, None, 0])
     assert isinstance(silent, Silence)
     assert only(silent, "fragments.silent").values == {"counted": 3}
-    absent = found_in(lost=[0, 0, 1, 0])
+    absent = finding_of(lost=[0, 0, 1, 0])
     assert isinstance(absent, Silence) and absent.words.key == "fragments.not_counted"
