@@ -28,7 +28,7 @@ from wattwire.model.rig.rig import ANY_SERVICE, NETNS
 from wattwire.model.study import RIG
 from wattwire.model.treatment import OUTER_SETTING, Level
 from wattwire.model.verdict import Outcome, Verdict
-from wattwire.model.words import plural
+from wattwire.model.words import as_typed, plural
 from wattwire.rig.namespaces import require_namespaces
 from wattwire.store import Campaign
 
@@ -71,7 +71,7 @@ def check_bridges(names: Sequence[str], catalog: Catalog) -> int:
     failed, absent = 0, list[str]()
     to_check = [(name, outer) for name in names for outer in outer_levels(catalog.bridge(name))]
     for name, outer in to_check:
-        levels = [f"{OUTER_SETTING}{key}={str(level).lower()}" for key, level in outer.items()]
+        levels = [f"{OUTER_SETTING}{key}={as_typed(level)}" for key, level in outer.items()]
         title = " ".join([name, *levels])
         try:
             checked = check_bridge(catalog.bridge(name, outer), catalog)

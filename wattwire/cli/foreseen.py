@@ -8,7 +8,7 @@ from typing import Any
 from wattwire.model.metrics import ENERGY, Metric, find
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
-from wattwire.model.words import nothing_to_compare, plural
+from wattwire.model.words import as_typed, nothing_to_compare, plural
 from wattwire.run.resolve_cells import Prepared
 
 NAMED_MAX = 4
@@ -41,12 +41,12 @@ def unanswerable_lines(
         name = f"question {question.id or number}"
         varied = [factor for factor in question.factors if factor in study.factors]
         for factor in varied:
-            levels = dict.fromkeys(str(treatment[factor]) for treatment in kept)
+            levels = dict.fromkeys(as_typed(treatment[factor]) for treatment in kept)
             if len(levels) < 2:
                 lines.append(_one_level(name, factor, ", ".join(levels)))
         for factor in (factor for factor in question.factors if factor not in varied):
             about = f" about {factor}" if varied else ""
-            lines.append(_one_level(f"{name}{about}", factor, str(study.held.get(factor))))
+            lines.append(_one_level(f"{name}{about}", factor, as_typed(study.held.get(factor))))
         if not question.factors and not question.beside:
             lines.append(f"no answer to {name}: each of its factors has only one level")
         responses = (*question.responses, *question.beside)

@@ -38,6 +38,7 @@ from wattwire.model.validity import (
 )
 from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.warm_up import AUTO_WORD
+from wattwire.model.words import as_typed
 
 MEANT = {
     "concurrency": "clients", "connections": "clients", "workers": "clients", "users": "clients",
@@ -327,7 +328,7 @@ def chooser(
 def _attributes(study: Study, catalog: Catalog) -> dict[str, set[str]]:
     """Return the levels of each key that --only accepts (factors and attributes of cells)."""
     attributes = {
-        factor: {str(level) for level in levels} for factor, levels in study.factors.items()
+        factor: {as_typed(level) for level in levels} for factor, levels in study.factors.items()
     }
     derived: tuple[str, ...] = ()
     if "cell" in study.factors:
@@ -345,7 +346,7 @@ def _attributes(study: Study, catalog: Catalog) -> dict[str, set[str]]:
 def _attribute(treatment: Treatment, key: str, catalog: Catalog) -> str:
     """Return a treatment's level of a factor, or the language, middleware or name of its cell."""
     if key in dict(treatment.levels) or key not in ("cell", "language", "middleware"):
-        return str(treatment.get(key))
+        return as_typed(treatment.get(key))
     if key == "cell":
         return f"{treatment.get('middleware')}/{treatment.get('language')}"
     middleware, _, folder = str(treatment.get("cell")).partition("/")

@@ -162,6 +162,11 @@ def nothing_to_compare(factor: str, level: str) -> str:
     return f"{factor_title(factor)} has one level here ({level}), so there is nothing to compare"
 
 
+def as_typed(level: Any) -> str:
+    """Return a level as a user types it on the command line, where booleans are as in TOML."""
+    return str(level).lower() if isinstance(level, bool) else str(level)
+
+
 def plain(level: Any) -> str:
     """Format a level without its unit for a table cell. For example, True becomes "yes".
 

@@ -152,6 +152,13 @@ def kept(expression: str, factors: dict, fixed: dict) -> list[str]:
     return [t.label().removeprefix("cell=") for t, _ in expand(study) if wanted and wanted(t)]
 
 
+def test_only_takes_booleans_as_toml_writes_them() -> None:
+    tls = {"settings.tls": [False, True]}
+    assert len(kept("settings.tls=true", tls, {"cell": "rest/go"})) == 1
+    with pytest.raises(UsageError, match='unknown level "True"'):
+        kept("settings.tls=True", tls, {"cell": "rest/go"})
+
+
 def test_only_knows_language_and_middleware_of_the_cells_that_a_study_names() -> None:
     assert kept("language=go", CELLS, {}) == ["rest/go", "grpc/go"]
     assert kept("language=python,middleware=rest", CELLS, {}) == ["rest/python"]

@@ -36,7 +36,7 @@ from wattwire.model.warm_up import (
     SETTLING_S,
     STEPS,
 )
-from wattwire.model.words import plural
+from wattwire.model.words import as_typed, plural
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.run import prepare
 from wattwire.run.forecast import (
@@ -114,8 +114,9 @@ def plan(options: argparse.Namespace) -> int:
              f"primary ratio's interval reaches ± {100 * study.plan.stop_width:g} % or less; "
              f"at most {study.plan.blocks} blocks")  # fmt: skip
     for factor, levels in study.factors.items():
-        kept_levels = {str(treatment[factor]) for treatment in kept}
-        _say(f"{factor}: {', '.join(str(level) for level in levels if str(level) in kept_levels)}")
+        kept_levels = {as_typed(treatment[factor]) for treatment in kept}
+        words = [word for word in map(as_typed, levels) if word in kept_levels]
+        _say(f"{factor}: {', '.join(words)}")
     for line in (*skipped_lines(prepared), *unanswerable_lines(study, kept, present_meters)):
         _say(line)
     for line in too_few_lines(study, kept):
