@@ -22,9 +22,11 @@ from wattwire.rig.builds import check_requirements
 DEVICES = (
     "scalar",
     pytest.param("qemu-an385", marks=pytest.mark.matrix),
+    pytest.param("qemu-rv32-virt", marks=pytest.mark.matrix),
     pytest.param("cuda", marks=pytest.mark.matrix),
 )
-ENGINES = {"scalar": "device/scalar.c", "qemu-an385": "device/scalar.c", "cuda": "device/cuda.cu"}
+OTHER_ENGINES = {"cuda": "device/cuda.cu"}
+"""Device → the source of its engine, unless this is that of `scalar`."""
 ENCRYPTION = "if (blocks > 0) engine_encrypt(head->key, data + (first - head->offset), blocks);"
 ANSWER = "switch (head->operation) {"
 AES_ROUND = "a = next_a, b = next_b, c = next_c, d = next_d;"
@@ -67,7 +69,7 @@ def encrypting(cell: CellUnderTest) -> list[ClauseResult]:
 )
 def test_a_faulty_device_breaks_its_clause(built: BuiltCell, tmp_path: Path, fault: str) -> None:
     file, find, new, clause = FAULTS[fault]
-    file = file.replace("{engine}", ENGINES[built.cell.folder.name])
+    file = file.replace("{engine}", OTHER_ENGINES.get(built.cell.folder.name, "device/scalar.c"))
     failed = encrypting(built.with_fault(tmp_path / "faulty", file, find, new))
     assert clause in {result.clause for result in failed}, failed
 
@@ -155,7 +157,13 @@ def test_a_device_without_a_visible_gpu_ends_the_server(
 
 @pytest.mark.parametrize(
     ("device", "program"),
-    [("qemu-an385", "qemu-system-arm"), ("qemu-an385", "arm-none-eabi-gcc"), ("cuda", "nvcc")],
+    [
+        ("qemu-an385", "qemu-system-arm"),
+        ("qemu-an385", "arm-none-eabi-gcc"),
+        ("qemu-rv32-virt", "qemu-system-riscv32"),
+        ("qemu-rv32-virt", "riscv64-unknown-elf-gcc"),
+        ("cuda", "nvcc"),
+    ],
 )
 def test_a_cell_without_its_programs_is_absent_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, program: str

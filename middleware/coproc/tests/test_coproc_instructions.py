@@ -12,7 +12,7 @@ from wattwire.catalog import Catalog
 BOARDS = [
     cell.name.partition("/")[2]
     for cell in (Catalog().cell(name) for name in Catalog().cells if name.startswith("coproc/"))
-    if "qemu-system-arm" in cell.document["requires"]
+    if cell.emulated
 ]
 RUNS = 20
 SPREAD_MAX = 0.001

@@ -15,7 +15,7 @@ from wattwire.model.study import Study, apply_preset, parse_study
 
 FOLDER = Path(__file__).resolve().parents[1]
 PRESETS = (None, "paper", "quick", "smoke")
-BOARDS = {"E-an385", "E-an386", "E-an500", "E-an505"}
+BOARDS = {"E-an385", "E-an386", "E-an500", "E-an505", "E-riscv"}
 FRAME_BYTES, BLOCK_BYTES = 40, 16
 DATAGRAM_BYTES_MAX = 65507
 

@@ -12,6 +12,12 @@ def test_a_complete_table_is_accepted():
     check_emulated("node.toml", TABLE)
 
 
+def test_a_machine_without_a_clock_needs_its_name_alone():
+    check_emulated("node.toml", {"device": "Machine"})
+    with pytest.raises(UsageError, match="device: found nothing"):
+        check_emulated("node.toml", {})
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [

@@ -29,8 +29,8 @@ PHRASES = Phrases(
             "The emulator counted the instructions of the device; the table has the median over "
             "the runs, and the largest deviation from it. The time of a block is an estimate, not "
             "a measurement: instructions per block × cycles per instruction ÷ frequency of the "
-            "clock, with the bounds of the cycles that the cell's manifest states. No test and no "
-            "ranking uses it."
+            "clock, with the bounds of the cycles that the cell's manifest states. A device whose "
+            "manifest states no clock has no estimate. No test and no ranking uses it."
         ),
         "uncounted": (
             "No run counted the instructions of the device. If the middleware has a setting that "
@@ -71,14 +71,15 @@ def _instructions(evidence: Evidence) -> Table:
             continue
         median = float(np.median(counted))
         table = _table_of(evidence, of_device["run"].to_list(), device)
+        has_clock = "clock_hz" in table
         rows.append(
             {
                 "device": device,
                 "runs": int(counted.size),
                 "instructions": median,
                 "deviation": 100 * float(np.max(np.abs(counted / median - 1.0))),
-                "clock": table["clock_hz"] / 1e6 if table else None,
-                "time_us": _estimate_us(median, table) if table else None,
+                "clock": table["clock_hz"] / 1e6 if has_clock else None,
+                "time_us": _estimate_us(median, table) if has_clock else None,
             }
         )
     columns = [

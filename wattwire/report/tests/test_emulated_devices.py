@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +26,10 @@ BOARD = {"device": "Board", "clock_hz": 25e6, "cycles_per_instruction": [0.5, 3.
 
 
 def evidence_with(
-    folder: Path, emulated: tuple[str, ...] = (FAST,), instructions: float = 0.0
+    folder: Path,
+    emulated: tuple[str, ...] = (FAST,),
+    instructions: float = 0.0,
+    board: Mapping[str, Any] = BOARD,
 ) -> Evidence:
     """Return a campaign in which the runs of these languages have an emulated device."""
     study = {"answers": {"best_of": ["language"], "baseline": {"language": SLOW}}}
@@ -33,12 +38,12 @@ def evidence_with(
         row = json.loads((run / "summary.json").read_text())
         if row["factor.language"] not in emulated:
             continue
-        row["emulated_device"] = BOARD["device"]
+        row["emulated_device"] = board["device"]
         if instructions:
             row["instructions_per_block"] = instructions
         (run / "summary.json").write_text(json.dumps(row))
         document = json.loads((run / "run.json").read_text())
-        document["nodes"][0]["emulated"] = BOARD
+        document["nodes"][0]["emulated"] = dict(board)
         (run / "run.json").write_text(json.dumps(document))
     return gather(Campaign(path))
 
@@ -109,6 +114,15 @@ def test_the_section_has_counted_instructions_and_calls_the_time_an_estimate(tmp
     assert (row["instructions"], row["deviation"], row["clock"]) == (800.0, 0.0, 25.0)
     assert (row["time_us"].low, row["time_us"].high) == pytest.approx((16.0, 96.0))
     assert columns["instructions"].kind == "measured" and columns["time_us"].kind == "estimate"
+
+
+def test_a_device_without_a_clock_has_instructions_and_no_estimate(tmp_path):
+    evidence = evidence_with(tmp_path, instructions=800.0, board={"device": "Machine"})
+    part = emulated_devices.section(evidence)
+    (table,) = (item for item in part.parts if getattr(item, "id", "") == "instructions-per-block")
+    (row,) = table.rows
+    assert (row["device"], row["instructions"]) == ("Machine", 800.0)
+    assert (row["clock"], row["time_us"]) == (None, None)
 
 
 def test_without_counted_instructions_the_section_says_so(tmp_path):

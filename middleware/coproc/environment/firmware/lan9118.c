@@ -1,5 +1,5 @@
-// Registers and commands: SMSC LAN9118 data sheet, chapters 3 and 5.
-#include "lan9118.h"
+// The driver of the LAN9118. Registers and commands: SMSC LAN9118 data sheet, chapters 3 and 5.
+#include "ethernet.h"
 
 #ifndef ETHERNET_BASE
 #error "ETHERNET_BASE is the address of the controller on this board"

@@ -1,7 +1,7 @@
 // A node of a co-processor cell: the client is the gateway, and the server starts the device.
 //
-// COPROC_MACHINE selects an emulated board of qemu-system-arm, whose firmware is next to the node.
-// Without it, the device is a process.
+// COPROC_MACHINE selects an emulated board of qemu, whose firmware is next to the node. Without it,
+// the device is a process.
 #include "client.hpp"
 #include "server.hpp"
 

@@ -1,4 +1,4 @@
-// The Ethernet controller LAN9118, by polling.
+// The board's Ethernet controller, by polling.
 #pragma once
 
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 enum { ETHERNET_BYTES_MAX = 1514 };
 
-// Resets the controller, sets its address and starts receiver and transmitter.
+// Resets the controller, sets its address if it has one, and starts receiver and transmitter.
 void ethernet_start(const uint8_t address[6]);
 
 // Reads a frame without its checksum. Returns its length, or 0 if none has arrived. Frames that do
