@@ -9,8 +9,10 @@ int main(int argc, char** argv) {
   cell.roles = {{"publisher", publish}, {"subscriber", subscribe}, {"ping", ping},
                 {"pong", pong},         {"source", publish},       {"relay", relay},
                 {"sink", subscribe}};
-  cell.settings = {
-      {"wait", Type::kString}, {"tcp_nodelay", Type::kBoolean}, {"queue_size", Type::kInteger}};
+  cell.settings = {{"wait", Type::kString},
+                   {"transport", Type::kString},
+                   {"tcp_nodelay", Type::kBoolean},
+                   {"queue_size", Type::kInteger}};
   cell.values = {{"wait", {"\"callback\"", "\"rate\""}}};
   cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",
                        "loop.open",      "loop.closed",   "reply.echo",

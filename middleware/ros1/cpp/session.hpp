@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "connections.hpp"
 #include "reports.hpp"
 #include "wattwire/kit.hpp"
 
@@ -79,6 +80,7 @@ class Session {
   }
   void subscribe(const std::string& topic, std::function<void(const Message&)> take) {
     ros::TransportHints hints;
+    if (kit_.string("settings.transport") == "udp") hints.unreliable();
     if (kit_.boolean("settings.tcp_nodelay")) hints.tcpNoDelay();
     const boost::function<void(const boost::shared_ptr<const Message>&)> callback =
         [take = std::move(take)](const boost::shared_ptr<const Message>& arrived) {
@@ -126,9 +128,11 @@ class Session {
     ready.effective["tcp_nodelay"] = kit_.boolean("settings.tcp_nodelay");
     ready.effective["queue_size"] = int64_t{queue_size()};
     ready.effective["type"] = std::string(ros::message_traits::datatype<Message>());
-    ready.effective["protocol"] = std::string("TCPROS");
-    ready.effective["transport"] = std::string("tcp/ipv4");
-    ready.guarantee = {"best_effort", "per_sender", "drop_oldest"};
+    const std::string protocol =
+        protocol_of_connections({publisher_.getTopic(), subscriber_.getTopic()});
+    ready.effective["protocol"] = protocol;
+    ready.effective["transport"] = std::string(protocol == "UDPROS" ? "udp/ipv4" : "tcp/ipv4");
+    ready.guarantee = {"best_effort", protocol == "UDPROS" ? "none" : "per_sender", "drop_oldest"};
     kit_.ready(ready);
   }
 

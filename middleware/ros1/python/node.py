@@ -13,7 +13,8 @@ if __name__ == "__main__":
             "relay": "pipeline:relay",
             "sink": "topic:subscribe",
         },
-        settings={"wait": str, "tcp_nodelay": bool, "queue_size": int},
+        settings={"wait": str, "transport": str, "tcp_nodelay": bool, "queue_size": int},
+        allowed={"transport": ("tcp",)},
         capabilities=(
             "encoding.bytes",
             "encoding.text",
