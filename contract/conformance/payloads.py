@@ -198,10 +198,22 @@ def paired_run(
     shared: dict[str, Any],
 ) -> list[Problem]:
     """Run a pair of cells with these changes to both specs, and audit the run."""
-    changes = {**shared, **gentle(pattern, 12, 10)}
+    changes = {**common_settings(sender, receiver), **shared, **gentle(pattern, 12, 10)}
     with bench.group(pattern, pair(sender, receiver, pattern, changes)) as group:
         group.run()
         return audit(group) + closing_problems(group)
+
+
+def common_settings(cell: CellUnderTest, other: CellUnderTest) -> dict[str, Any]:
+    """Return the spec keys of the settings that differ, with a value that both cells support.
+
+    Only a cell that does not support a default has another value.
+    """
+    return {
+        f"settings.{name}": cell.settings[name] if cell.excluded.get(name) == value else value
+        for name, value in other.settings.items()
+        if value != cell.settings[name]
+    }
 
 
 def pair_scenarios(cell: CellUnderTest, others: list[CellUnderTest]) -> list[Scenario]:

@@ -190,7 +190,19 @@ class Catalog:
         return Cell(
             name, path.parent, language, language_path.parent, middleware, document, self.variant,
             imported_folder=None if imported is None else self._cell_paths[imported].parent,
+            wrapped_kit=self._wrapped_kit(language_path, language_document),
         )  # fmt: skip
+
+    def _wrapped_kit(self, path: Path, language: Mapping[str, Any]) -> Path | None:
+        """Return the folder of the kit that the kit of a language wraps, or None."""
+        wraps = language.get("wraps")
+        if wraps is None:
+            return None
+        documents = {name: self._language(p) for name, p in self.languages.items()}
+        kits = {name: str(d["kit"]) for name, d in documents.items() if "kit" in d}
+        if wraps not in kits:
+            raise unknown(f"{path}: wraps", "language with a kit", wraps, kits)
+        return self.languages[wraps].parent / kits[wraps]
 
     def bridge(self, name: str, outer_settings: Mapping[str, Level] | None = None) -> Bridge:
         """Return the bridge `name` with these settings of its outer middleware.
@@ -206,7 +218,8 @@ class Catalog:
             raise unknown(str(path), "language", language, self.languages)
         document = manifest.read_toml(Path(__file__).with_name("defaults.toml"))
         language_path = self.languages[language]
-        document = merge(document, self._language(language_path))
+        language_document = self._language(language_path)
+        document = merge(document, language_document)
         inner, outer = self.middleware[own["inner"]], self.middleware[own["outer"]]
         for setting in outer_settings or {}:
             if setting not in own.get("settable", []):
@@ -229,6 +242,7 @@ class Catalog:
         return Bridge(
             f"{BRIDGES}/{name}", path.parent, language, language_path.parent, inner, document,
             self.variant, outer=outer, inner_folder=inner_folder,
+            wrapped_kit=self._wrapped_kit(language_path, language_document),
         )  # fmt: skip
 
     def cells_like(self, names: Sequence[str]) -> list[Cell]:

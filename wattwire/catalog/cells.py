@@ -117,6 +117,8 @@ class Cell:
     """
     imported_folder: Path | None = None
     """The folder of another cell, whose modules this cell imports, or None."""
+    wrapped_kit: Path | None = None
+    """The folder of the kit that the kit of the cell's language wraps, or None."""
 
     @property
     def known_as(self) -> str:
@@ -128,6 +130,17 @@ class Cell:
         """Return the supported values of each setting that this cell supports only in part."""
         tables = self.document.get("settings", {})
         return {name: table["allowed"] for name, table in tables.items() if "allowed" in table}
+
+    @property
+    def first_settings(self) -> dict[str, Level]:
+        """Return all settings at their defaults, or at the first value that the cell supports."""
+        defaults = self.middleware.effective_settings({})
+        unsupported = {
+            name: allowed[0]
+            for name, allowed in self.settings_allowed.items()
+            if defaults[name] not in allowed
+        }
+        return {**defaults, **unsupported}
 
     @property
     def emulated(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ CELL_KEYS: dict[str, Any] = {
     "build": BUILD_KEYS, "run": RUN_KEYS, "payload_bytes_max": int, "record_bytes_max": int,
     "payload_bytes_min": int, "start_cpu_s": float,
 }  # fmt: skip
-LANGUAGE_KEYS: dict[str, Any] = {**CELL_KEYS, "title": str, "kit": str}
+LANGUAGE_KEYS: dict[str, Any] = {**CELL_KEYS, "title": str, "kit": str, "wraps": str}
 SETTING_KEYS: dict[str, Any] = {
     "type": str, "default": None, "allowed": list, "summary": str, "minimum": float,
     "maximum": float, "purpose": str, "only": {"*": {"*": list}},

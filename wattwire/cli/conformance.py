@@ -286,7 +286,7 @@ def under_test(
         patterns=document["patterns"],
         capabilities=[n for n in document["capabilities"] if n not in absent_capabilities],
         listens={p: cell.middleware.listens(p) for p in document["patterns"]},
-        settings=cell.middleware.effective_settings({}),
+        settings=cell.first_settings,
         payload_bytes_max=document.get("payload_bytes_max"),
         record_bytes_max=document.get("record_bytes_max"),
         payload_bytes_min=document.get("payload_bytes_min", 0),
@@ -358,9 +358,9 @@ def _service(
         (run_folder / "logs").mkdir(parents=True)
         processes = RunProcesses({HOST: hosts.service_host}, Deployment(()), token, run_folder)
         services: list[Service] = []
-        settings = setting_words(cell.middleware.effective_settings({}))
+        settings = setting_words(cell.first_settings)
         try:
-            for name, table in cell.middleware.services_for({}).items():
+            for name, table in cell.middleware.services_for(cell.first_settings).items():
                 service = start_service(
                     processes,
                     name,

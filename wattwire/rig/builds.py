@@ -252,6 +252,9 @@ class Builder:
         if cell.language_folder is not None and "kit" in document:
             kit = laid_out(cell.language_folder / document["kit"], ["*"])
             files += [(f"_kit/{relative}", path, digest) for relative, path, digest in kit]
+        if cell.wrapped_kit is not None:
+            wrapped = laid_out(cell.wrapped_kit, ["*"])
+            files += [(f"_wrapped/{relative}", path, digest) for relative, path, digest in wrapped]
         if isinstance(cell, Bridge) and cell.inner_folder is not None:
             inner = laid_out(cell.inner_folder, ["*"])
             files += [(f"_inner/{relative}", path, digest) for relative, path, digest in inner]
@@ -268,6 +271,7 @@ class Builder:
             "python": exports.get("python", host_python()),
             "environment": str(environment.directory or ""),
             "kit": "{source}/_kit",
+            "wrapped": "{source}/_wrapped",
             "inner": "{source}/_inner",
             "imported": "{source}/_imported",
         }
@@ -285,6 +289,7 @@ class Builder:
             "source": f"{directory}/source",
             "build": directory,
             "kit": f"{directory}/source/_kit",
+            "wrapped": f"{directory}/source/_wrapped",
             "inner": f"{directory}/source/_inner",
             "imported": f"{directory}/source/_imported",
         }

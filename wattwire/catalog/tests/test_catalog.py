@@ -64,6 +64,32 @@ def test_a_cell_may_import_the_modules_of_another_cell(root):
         Catalog([root]).cell("other/relative")
 
 
+@pytest.mark.parametrize("wrapped", ["lnag", "lang"])
+def test_a_kit_wraps_only_the_kit_of_another_language(root, wrapped):
+    path = root / "languages/wrapping/language.toml"
+    path.parent.mkdir()
+    path.write_text(f'title = "W"\nwraps = "{wrapped}"\n')
+    node = root / "middleware/mmm/wrapping/node.toml"
+    node.parent.mkdir()
+    node.write_text(NODE)
+    with pytest.raises(UsageError, match=f'wraps: unknown language with a kit "{wrapped}"'):
+        Catalog([root]).cell("mmm/wrapping")
+    (root / "languages/lang/language.toml").write_text('kit = "kit"\n' + LANGUAGE)
+    path.write_text('title = "W"\nwraps = "lang"\n')
+    catalog = Catalog([root])
+    assert catalog.cell("mmm/wrapping").wrapped_kit == root / "languages/lang/kit"
+    assert catalog.cell("mmm/lang").wrapped_kit is None
+
+
+def test_the_first_settings_of_a_cell_are_supported(root):
+    path = root / "middleware/mmm/lang/node.toml"
+    assert Catalog([root]).cell("mmm/lang").first_settings == {"depth": 10, "mode": "a"}
+    path.write_text(f'{NODE}[settings.mode]\nallowed = ["b"]\n')
+    assert Catalog([root]).cell("mmm/lang").first_settings == {"depth": 10, "mode": "b"}
+    path.write_text(f"{NODE}[settings.depth]\nallowed = [7, 10]\n")
+    assert Catalog([root]).cell("mmm/lang").first_settings == {"depth": 10, "mode": "a"}
+
+
 @pytest.mark.parametrize("table", ['minimum = "new"', 'ask = ["cc", "-v"]', 'minimum = "1."'])
 def test_a_version_that_is_none_is_refused_where_it_stands(root, table):
     path = root / "middleware/mmm/lang/node.toml"
