@@ -10,9 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CODE_SUFFIXES = frozenset(
     {".py", ".rs", ".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".go", ".java", ".js", ".ts", ".cs",
-     ".sh", ".rb", ".php"}
+     ".sh", ".rb", ".php", ".m"}
 )  # fmt: skip
-BRACE_SUFFIXES = CODE_SUFFIXES - {".py", ".sh", ".rb", ".php"}
+BRACE_SUFFIXES = CODE_SUFFIXES - {".py", ".sh", ".rb", ".php", ".m"}
 CLOSED_FOLDERS = ("wattwire", "agent", "emulator", "contract")
 OPEN_MANIFESTS = {
     "middleware": "middleware.toml",

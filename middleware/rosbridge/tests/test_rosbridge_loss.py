@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,22 @@ from contract.conformance.group import pair
 from contract.conformance.process import NodeProcess
 from contract.conformance.scenario import Bench
 from contract.conformance.spec import base_spec, new_token
+from middleware.rosbridge.tests.conftest import CLIENT
+from tests.built_cells import built_cells
 from tests.ros1_peers import error_reason, peer_of_another_type
+
+SERVERS = ("websocket", "tcp", "udp")
+"""The bridge's servers in the order of their endpoints, which follow that of the master."""
+
+
+@pytest.fixture(
+    scope="module", params=[CLIENT, pytest.param("rosbridge/octave", marks=pytest.mark.matrix)]
+)
+def cell(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[CellUnderTest]:
+    with built_cells([request.param], tmp_path_factory.mktemp("built")) as cells:
+        yield cells[request.param]
 
 
 def client(
@@ -31,7 +47,8 @@ def test_a_client_without_a_bridge_names_its_address(cell: CellUnderTest, tmp_pa
     with cell.service() as endpoints:
         pass
     reason = error_reason(client(cell, "subscriber", new_token(), endpoints, tmp_path / "node"))
-    assert f"no bridge at websocket {endpoints[1]}" in reason
+    server = cell.settings["server"]
+    assert f"no bridge at {server} {endpoints[1 + SERVERS.index(server)]}" in reason
     assert "is it running?" in reason
 
 
