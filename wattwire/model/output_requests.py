@@ -126,7 +126,8 @@ class ShownBreakEven:
 
     A message at the level `x` of `size` has (`x` − `frame`) / `unit` units of work. At the level
     `busy` of `work`, the receiver does the work; at `idle`, it only replies. The levels `workers`
-    of `by` are measured at both; all levels of `by` carry messages.
+    of `by` are measured at both; all levels of `by` carry messages. `where` maps factors to the
+    levels of the runs that it uses.
     """
 
     title: str = needed("a heading")
@@ -140,6 +141,7 @@ class ShownBreakEven:
     busy: str = needed("a level of the factor work")
     by: str = needed("a factor", word="factor")
     workers: tuple[str, ...] = names("two or more levels of the factor by", needed=True)
+    where: dict[str, Level] = given("{factor = level}", {})
     note: str = given("a sentence")
 
 
@@ -247,6 +249,7 @@ def _check_figure(figure: ShownFigure, known: Mapping[str, Any], place: str) -> 
 
 def _check_break_even(item: ShownBreakEven, known: Mapping[str, Any], place: str) -> None:
     """Raise UsageError unless size has numbers and the other factors have the named levels."""
+    check_where(item.where, {name: _levels(known[name]) for name in known}, place)
     if not _is_numeric(known[item.size]):
         numeric = sorted(name for name, levels in known.items() if _is_numeric(levels))
         raise UsageError(

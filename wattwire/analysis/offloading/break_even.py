@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from wattwire import stats
 from wattwire.analysis.carried import carried
-from wattwire.analysis.dataset import Evidence, levels_of, levels_run
+from wattwire.analysis.dataset import Evidence, levels_of, levels_run, rows_at
 from wattwire.analysis.responses import Response
 from wattwire.model.derived import FloatArray
 from wattwire.model.output_requests import ShownBreakEven
@@ -70,7 +71,8 @@ class BreakEvens:
 
 def break_evens(evidence: Evidence, spec: ShownBreakEven, response: Response) -> BreakEvens:
     """Return the time per unit of each worker, and the break-even of each pair and carrier."""
-    others = [name for name in evidence.varied if name not in (spec.size, spec.work, spec.by)]
+    used = (spec.size, spec.work, spec.by, *spec.where)
+    others = [name for name in evidence.varied if name not in used]
     if others:
         return BreakEvens((), (), tuple(others))
     idle, busy = (_curves(evidence, spec, response, level) for level in (spec.idle, spec.busy))
@@ -97,7 +99,7 @@ def _curves(
     evidence: Evidence, spec: ShownBreakEven, response: Response, work: str
 ) -> dict[Any, dict[int, dict[float, float]]]:
     """Return level of `by` → block → curve of the valid runs at a level of `work`."""
-    frame = evidence.usable
+    frame = evidence.usable.filter(pl.Series(rows_at(evidence.usable, spec.where)))
     values = carried(frame, response.column)
     fixed = evidence.study.fixed
     rows = zip(

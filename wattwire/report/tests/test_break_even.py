@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.offloading.break_even import break_evens
 from wattwire.analysis.responses import resolve
 from wattwire.model.errors import UsageError
 from wattwire.model.output_requests import parse_shown
 from wattwire.report.tables import break_even
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.tests.synthetic import MACHINE
+from wattwire.report.tests.planted import planted
 from wattwire.stats import Interval
 from wattwire.stats.break_even import NeverUpTo
-from wattwire.store import Campaign
 
 SPEC = {
     "title": "When does it pay?", "response": "latency_p50_us", "size": "payload_bytes",
@@ -33,55 +33,29 @@ FIXED_US, PER_BYTE_US = {"slow": 40.0, "fast": 40.0, "tcp": 300.0}, 0.001
 
 def campaign(folder: Path, blocks: int = 5, extra: float = 0.0) -> Evidence:
     """Return a campaign of two workers and one other carrier; `extra` is work that echoes lack."""
-    rng = np.random.default_rng(3)
-    stored = Campaign.create(folder)
     factors = {"variant": ["slow", "fast", "tcp"], "payload_bytes": list(SIZES),
                "reply": ["echo", "encrypt"]}  # fmt: skip
+    treatments = [
+        {"variant": variant, "payload_bytes": size, "reply": reply}
+        for variant in factors["variant"]
+        for size in SIZES
+        for reply in (("echo", "encrypt") if variant in PER_BLOCK_US else ("echo",))
+    ]
+
     document = {
-        "name": "s", "title": "S", "factors": factors,
-        "fixed": {"middleware": "loopback", "language": "cpp", "pattern": "service"},
+        "factors": factors,
         "variants": {name: {} for name in factors["variant"]},
         "plan": {"blocks": blocks, "primary": "variant"}, "break_even": [SPEC],
     }  # fmt: skip
-    stored.write_json("study.json", document)
-    stored.write_json("machine.json", MACHINE)
-    plan = []
-    for block in range(1, blocks + 1):
-        for variant in factors["variant"]:
-            for size in SIZES:
-                for reply in ("echo", "encrypt") if variant in PER_BLOCK_US else ("echo",):
-                    run = f"b{block}-p{len(plan)}"
-                    treatment = {"variant": variant, "payload_bytes": size, "reply": reply}
-                    entry = {"run": run, "block": block, "position": len(plan) + 1}
-                    plan.append(
-                        {**entry, "treatment": treatment, "levels": treatment, "skipped": None}
-                    )
-                    latency_us = FIXED_US[variant] + PER_BYTE_US * size
-                    if reply == "encrypt":
-                        latency_us += PER_BLOCK_US[variant] * (size - 40) / 16 + extra
-                    _write(stored, plan[-1], latency_us * rng.normal(1.0, 0.01))
-    stored.write_json("plan.json", plan)
-    stored.journal.write_plan((r["run"], r["block"], r["position"], "") for r in plan)
-    stored.close()
-    return gather(Campaign(folder))
+    return planted(folder, document, treatments, lambda t: latency_us(t, extra), blocks)
 
 
-def _write(stored: Campaign, entry: dict, latency_us: float) -> None:
-    number = stored.journal.begin(entry["run"], "made-up", "2024-01-01T00:00:00")
-    at = stored.open_attempt(entry["run"], number)
-    row = {
-        "run": entry["run"], "attempt": number, "block": entry["block"],
-        "position": entry["position"], "verdict": "valid", "outcome": "completed", "control": "",
-        "used": True, "expected": 100, "sent": 100, "lost": 0, "failed": 0,
-        "latency_p50_us": latency_us,
-        **{f"factor.{name}": level for name, level in entry["treatment"].items()},
-    }  # fmt: skip
-    (at / "summary.json").write_text(json.dumps(row))
-    document = {**entry, "attempt": number, "verdict": "valid", "outcome": "completed",
-                "cells": {}, "nodes": []}  # fmt: skip
-    (at / "run.json").write_text(json.dumps(document))
-    folder = stored.commit(entry["run"], number, at)
-    stored.journal.finish(entry["run"], number, "valid", "completed", folder, "2024-01-01")
+def latency_us(treatment: Mapping[str, Any], extra: float = 0.0) -> float:
+    variant, size = treatment["variant"], treatment["payload_bytes"]
+    echo_us = FIXED_US[variant] + PER_BYTE_US * size
+    if treatment["reply"] == "echo":
+        return echo_us
+    return echo_us + PER_BLOCK_US[variant] * (size - 40) / 16 + extra
 
 
 def true_break_even(carrier: str) -> float:
@@ -143,6 +117,30 @@ def test_without_two_measured_workers_the_page_gives_the_reason(tmp_path):
     assert only(parts, "break_even.no_worker").values["workers"] == ["slow", "fast"]
 
 
+def test_runs_at_other_levels_than_where_do_not_enter_the_break_even(tmp_path):
+    """Paced round trips are longer by 1 ms here, which would move every break-even."""
+    at_levels = [
+        {"variant": variant, "payload_bytes": size, "reply": reply, "loop": loop}
+        for variant in PER_BLOCK_US
+        for size in SIZES
+        for reply in ("echo", "encrypt")
+        for loop in ("closed", "open")
+    ]
+    factors = {"variant": ["slow", "fast"], "payload_bytes": list(SIZES),
+               "reply": ["echo", "encrypt"], "loop": ["closed", "open"]}  # fmt: skip
+    spec = {**SPEC, "where": {"loop": "closed"}}
+    document = {"factors": factors, "variants": {"slow": {}, "fast": {}}, "break_even": [spec]}
+
+    def paced_us(treatment: Mapping[str, Any]) -> float:
+        return latency_us(treatment) + (1000.0 if treatment["loop"] == "open" else 0.0)
+
+    evidence = planted(tmp_path / "c", document, at_levels, paced_us)
+    (shown,) = evidence.study.shown.break_evens
+    results = break_evens(evidence, shown, resolve(shown.response))
+    (interval,) = [o.result for o in results.offloads if (o.carrier, o.worker) == ("slow", "fast")]
+    assert interval.estimate == pytest.approx(true_break_even("slow"), rel=0.05)
+
+
 KNOWN = {"variant": ("slow", "fast"), "payload_bytes": (56, 72), "reply": ("echo", "encrypt")}
 
 
@@ -155,6 +153,7 @@ KNOWN = {"variant": ("slow", "fast"), "payload_bytes": (56, 72), "reply": ("echo
         ({"workers": ["slow", "fats"]}, 'workers: unknown level of variant "fats"'),
         ({"workers": ["slow"]}, "workers: found .*allowed: two or more levels"),
         ({"busy": "echo"}, "busy: found 'echo'; allowed: another level than idle"),
+        ({"where": {"reply": "ehco"}}, "where.reply: found 'ehco'; allowed: 'echo', 'encrypt'"),
         ({"by": "cell"}, 'by: unknown factor "cell"'),
         ({"frame": math.nan}, "frame: found nan"),
     ],
