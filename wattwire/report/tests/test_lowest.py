@@ -13,6 +13,7 @@ from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report.tables import best_alternative as best_alternative_table
 from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import (
     FAST,
     SLOW,
@@ -48,6 +49,28 @@ def test_the_first_sentence_names_the_lowest_its_equals_and_the_rest(tmp_path: P
         one.values["title"]: one.values["ratio"] for one in phrases_in(first, "best.ratio_of")
     }
     assert all(ratios[f"Python {pattern}"] > 1 for pattern in ("topic", "service", "action"))
+
+
+def test_a_rate_is_no_condition_of_runs_of_which_some_are_a_closed_loop(tmp_path: Path) -> None:
+    document = {
+        "factors": {"language": ["cpp", "python"], "loop": ["closed", "open"]},
+        "fixed": {"middleware": "loopback", "pattern": "service", "rate_hz": 50.0,
+                  "payload_bytes": 64},
+        "answers": {"best_of": ["language"]},
+        "question": [
+            {"id": "Q", "text": "?", "factors": ["language"], "responses": ["latency_p50_us"]}
+        ],
+    }  # fmt: skip
+    treatments = [
+        {"language": language, "loop": loop}
+        for language in ("cpp", "python")
+        for loop in ("closed", "open")
+    ]
+    evidence = planted(
+        tmp_path / "c", document, treatments, lambda t: 10.0 if t["language"] == "cpp" else 30.0
+    )
+    text = only(headline(evidence, answer_all(evidence)), "best.headline")
+    assert text.values["conditions"].values["conditions"] == ["64 B"]
 
 
 def test_all_of_the_slow_language_is_higher_and_none_of_the_fast_one(tmp_path: Path) -> None:

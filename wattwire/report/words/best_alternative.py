@@ -289,7 +289,8 @@ def _growth_ratio(level: str, result: Result) -> Phrase:
 def _conditions(evidence: Evidence) -> Phrase:
     """Describe the main fixed conditions, such as payload, clients and rate."""
     fixed = evidence.study.fixed
-    closed = fixed.get("loop") == "closed"
+    # The runs of a closed loop have no rate.
+    closed = fixed.get("loop") == "closed" or "loop" in evidence.varied
     conditions = []
     for name in CONDITIONS:
         useless = closed and name in ("rate_hz", "interval_s")
