@@ -155,10 +155,7 @@ def answer_all(evidence: Evidence) -> Answers:
     if evidence.excluded.height:
         all_runs = pl.concat([evidence.usable, evidence.excluded], how="diagonal_relaxed")
     family = _family(evidence, evidence.usable, drafts)
-    # Repeated looks at the width reduce the coverage, so each interval has a higher level.
-    confidence = CONFIDENCE
-    if evidence.study.plan.stop_width:
-        confidence = stats.sequential.INNER_CONFIDENCE
+    confidence = interval_confidence(evidence)
     level = stats.bonferroni(confidence, family)
     family_of_all = _family(evidence, all_runs, drafts)
     level_of_all = stats.bonferroni(confidence, family_of_all)
@@ -178,6 +175,15 @@ def answer_all(evidence: Evidence) -> Answers:
         tuple(items), family, level, margin, blocks, family_of_all,
         noise(evidence), noise(evidence, "plain"),
     )  # fmt: skip
+
+
+def interval_confidence(evidence: Evidence) -> float:
+    """Return the confidence level of an interval before the correction for its family.
+
+    Repeated looks at the width reduce the coverage, so the level is then above CONFIDENCE.
+    """
+    has_looks = bool(evidence.study.plan.stop_width)
+    return stats.sequential.INNER_CONFIDENCE if has_looks else CONFIDENCE
 
 
 def _family(evidence: Evidence, frame: pl.DataFrame, drafts: Sequence[Answer]) -> int:

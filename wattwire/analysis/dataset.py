@@ -351,6 +351,17 @@ def rows_at(frame: pl.DataFrame, levels: Mapping[str, Any]) -> npt.NDArray[np.bo
     return matching
 
 
+def has_levels(present: Mapping[str, Any], levels: Mapping[str, Any]) -> bool:
+    """Return whether a treatment with the levels `present` (factor → level) has all of `levels`."""
+    return all(same_level(present.get(factor), level) for factor, level in levels.items())
+
+
+def planned_levels(evidence: Evidence, factor: str) -> Sequence[Any]:
+    """Return the planned levels of a factor, varied or fixed."""
+    held = evidence.study.fixed.get(factor)
+    return evidence.factors.get(factor) or ((held,) if held is not None else ())
+
+
 def unanswered(frame: pl.DataFrame) -> FloatArray:
     """Return the lost and undelivered messages and failed calls of the whole window, shape (rows,).
 

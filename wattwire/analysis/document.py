@@ -21,6 +21,7 @@ from wattwire.analysis.controls import PAIRS_MIN, control_pairs, question_respon
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.interactions import Change, by_level, changes
 from wattwire.analysis.limits import Checked, check_limits
+from wattwire.analysis.publication.claims import Comparison, DecidedClaim, decide_claims
 from wattwire.analysis.responses import Response, measured
 from wattwire.analysis.validity import entry, notices
 from wattwire.model import words
@@ -50,6 +51,7 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "controls": list(_controls(evidence)),
         "best_alternatives": [_choice(choice) for choice in choices(evidence, answers)],
         "limits": [_limit(check) for check in check_limits(evidence)],
+        "claims": [_claim(item) for item in decide_claims(evidence, answers).items],
         "validity_notices": [entry(notice) for notice in notices(evidence)],
         "warm_up": evidence.warm_up,
         "stopping": evidence.stopping,
@@ -230,6 +232,45 @@ def _limit(check: Checked) -> dict[str, Any]:
         "low": _number(interval.low) if interval else None,
         "high": _number(interval.high) if interval else None,
         "reason": "" if interval or value is not None else str(check.estimate),
+    }
+
+
+def _claim(item: DecidedClaim) -> dict[str, Any]:
+    """Return a claim of the publication with the ratios that decide it.
+
+    `verdict` is shown, shown in part, refuted or not answerable. `reason` states why the claim has
+    no comparison.
+    """
+    claim = item.claim
+    return {
+        "text": claim.text,
+        "source": claim.source,
+        "question": claim.question,
+        "response": claim.response,
+        "relation": claim.relation,
+        "left_times": claim.left_times,
+        "right_times": claim.right_times,
+        "verdict": item.verdict,
+        "reason": item.reason,
+        "comparisons": [_comparison(comparison) for comparison in item.comparisons],
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    """Return a ratio of the left to the right side of a claim, or the reason why there is none."""
+    result = comparison.result
+    interval = result if isinstance(result, stats.Interval) else None
+    return {
+        "left": dict(comparison.left),
+        "right": dict(comparison.right),
+        "at": dict(comparison.at),
+        "estimate": _number(interval.estimate) if interval else None,
+        "low": _number(interval.low) if interval else None,
+        "high": _number(interval.high) if interval else None,
+        "interval_level": interval.level if interval else None,
+        "outcome": comparison.outcome,
+        "decision": comparison.decision,
+        "reason": "" if interval else str(result),
     }
 
 

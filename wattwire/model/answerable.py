@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from wattwire.model.errors import UsageError, unknown
+from wattwire.model.errors import UsageError, nearest, unknown
 from wattwire.model.flows import COLUMN
 from wattwire.model.flows import check_name as check_flow_name
 from wattwire.model.metrics import NODE, Metric, check_name, check_response
+from wattwire.model.publication.claims import CLAIM, named_levels
 from wattwire.model.questions import Question
+from wattwire.model.treatment import EACH
 
 if TYPE_CHECKING:
     from wattwire.model.study import Study
@@ -29,6 +31,11 @@ def check_answerable(study: Study, where: str) -> None:
     for number, walk in enumerate(study.paper_path, 1):
         check_response(walk.response, f"{where}: paper_path {number}: response")
         _check_flow(study, walk.response, f"{where}: paper_path {number}: response")
+    for number, claim in enumerate(study.claims, 1):
+        if claim.response:
+            place = f"{where}: {CLAIM} {number}: response"
+            check_response(claim.response, place)
+            _check_flow(study, claim.response, place)
     for place, name in _shown_responses(study):
         check_name(name, f"{where}: {place}")
         _check_flow(study, name, f"{where}: {place}")
@@ -94,13 +101,7 @@ def check_baselines(document: Mapping[str, Any], where: str) -> None:
     `document` includes the presets, because a baseline may be a level of a single preset. Raises
     UsageError with the position, the value and the allowed values.
     """
-    levels_by_factor: dict[str, list[Any]] = {}
-    for _, table in _tables(document):
-        for place in ("factors", "fixed"):
-            for factor, levels in _mapping(table.get(place)).items():
-                levels_by_factor.setdefault(factor, []).extend(
-                    levels if isinstance(levels, list) else [levels]
-                )
+    levels_by_factor = _levels_by_factor(document)
     for place, table in _tables(document):
         baselines = _mapping(_mapping(table.get("answers")).get("baseline"))
         for factor, level in baselines.items():
@@ -112,6 +113,40 @@ def check_baselines(document: Mapping[str, Any], where: str) -> None:
                 raise UsageError(
                     f"{baseline_place}.{factor}: found {level!r}; allowed: one of {allowed}"
                 )
+
+
+def check_claims(document: Mapping[str, Any], where: str) -> None:
+    """Check that every claim names factors of the study and levels of these factors.
+
+    `document` includes the presets, because a claim may need the sizes of a single preset. Raises
+    UsageError with the position, the value and the allowed values.
+    """
+    levels_by_factor = _levels_by_factor(document)
+    for prefix, table in _tables(document):
+        for place, factor, level in named_levels(table.get(CLAIM)):
+            claim_place = f"{where}: {prefix}{place}"
+            if factor not in levels_by_factor:
+                raise unknown(claim_place, "factor", factor, levels_by_factor)
+            known = levels_by_factor[factor]
+            # Only the rig of a run states the names that EACH represents.
+            if EACH not in known and not any(_same(level, known_level) for known_level in known):
+                allowed = ", ".join(dict.fromkeys(map(repr, known)))
+                close = nearest(str(level), map(str, known))
+                raise UsageError(
+                    f"{claim_place}.{factor}: found {level!r}; allowed: {allowed}.{close}"
+                )
+
+
+def _levels_by_factor(document: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the levels of each factor in the study and in all its presets."""
+    levels_by_factor: dict[str, list[Any]] = {}
+    for _, table in _tables(document):
+        for place in ("factors", "fixed"):
+            for factor, levels in _mapping(table.get(place)).items():
+                levels_by_factor.setdefault(factor, []).extend(
+                    levels if isinstance(levels, list) else [levels]
+                )
+    return levels_by_factor
 
 
 def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

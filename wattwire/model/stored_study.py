@@ -11,6 +11,7 @@ from wattwire.model.flows import FLOW, FlowSpec
 from wattwire.model.limits import Limit
 from wattwire.model.output_requests import ShownFigure, ShownRanking, ShownTable
 from wattwire.model.paper_path import Walk
+from wattwire.model.publication.claims import CLAIM, Claim
 from wattwire.model.questions import Question
 from wattwire.model.study import STORED_KEYS, AnswerRules, MeterUse, Plan, Study, read_study
 from wattwire.model.treatment import Level
@@ -25,6 +26,7 @@ _TABLES = {"plan": Plan, "meters": MeterUse, VALIDITY: ValidityLimits, "answers"
 _LISTS = {
     "question": Question, "limit": Limit, "paper_path": Walk, "table": ShownTable,
     "figure": ShownFigure, "ranking": ShownRanking, FLOW: FlowSpec,
+    CLAIM: Claim,
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from wattwire.model.answerable import check_answerable, check_baselines
+from wattwire.model.answerable import check_answerable, check_baselines, check_claims
 from wattwire.model.deployment import (
     EXEC,
     ONE_WAY,
@@ -26,9 +26,10 @@ from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.output_requests import BREAK_EVEN, Shown, parse_shown
 from wattwire.model.paper_path import Walk, parse_walks
 from wattwire.model.paths import is_plain_name
+from wattwire.model.publication.claims import CLAIM, Claim, parse_claims
 from wattwire.model.questions import Question, parse_questions
 from wattwire.model.rig import ONE_HOST, Rig, read_rig
-from wattwire.model.treatment import Level, is_setting
+from wattwire.model.treatment import EACH, Level, is_setting
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
 from wattwire.model.variants import CheckLevel, Variant, check_variants, parse_variants
 from wattwire.model.warm_up import AUTO, AUTO_WORD
@@ -85,7 +86,7 @@ DEFAULT_RATE_HZ = 10.0
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
      "validity", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
-     "awaits", "table", "figure", "ranking", BREAK_EVEN, FLOW}
+     "awaits", "table", "figure", "ranking", BREAK_EVEN, FLOW, CLAIM}
 )  # fmt: skip
 RIG = "rig"
 """Key of the document of the rig, which `wattwire run --rig` adds to the study."""
@@ -93,8 +94,6 @@ STORED_KEYS = TOP_KEYS | {EXEC, RIG}
 """Keys of a stored study. Only `wattwire exec` writes the table [exec]."""
 RIG_FACTORS = ("network", "placement")
 """Factors whose levels are names of the rig."""
-EACH = "each"
-"""Level of these factors that stands for all names of the rig."""
 
 SUBTABLES = (
     "factors", "fixed", "plan", "meters", "validity", "answers", "exclude", "include", "goal",
@@ -220,6 +219,8 @@ class Study:
     variants: dict[str, Variant] = field(default_factory=dict)
     paper_path: tuple[Walk, ...] = ()
     shown: Shown = Shown()
+    claims: tuple[Claim, ...] = ()
+    """Statements of a publication that the study decides."""
     awaits: frozenset[str] = frozenset()
     """Middleware and languages in the study that do not have a folder yet."""
     rig: Rig = ONE_HOST
@@ -303,6 +304,7 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
     document = with_current_names(document, where)
     presets = presets_of(document, where)
     check_baselines(document, where)
+    check_claims(document, where)
     base = {k: v for k, v in document.items() if k != "presets"}
     if preset is None:
         return base
@@ -374,6 +376,10 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
     study = Study(name, factors=factors, fixed=fixed, rig=rig, flows=flows)
     plan = _plan_values(document.get("plan", {}), where)
     goal = document.get("goal")
+    answers = read_table(
+        AnswerRules, document.get("answers", {}), f"{where}: answers", ANSWER_WORDS, dot="."
+    )
+    known = {**factors, **study.held}
     return replace(
         study,
         title=document.get("title", ""),
@@ -383,9 +389,7 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
         plan=read_table(Plan, plan, f"{where}: plan", called=CALLED, dot="."),
         validity=parse_validity(document.get(VALIDITY, {}), f"{where}: {VALIDITY}"),
         meters=read_table(MeterUse, document.get("meters", {}), f"{where}: meters", dot="."),
-        answers=read_table(
-            AnswerRules, document.get("answers", {}), f"{where}: answers", ANSWER_WORDS, dot="."
-        ),
+        answers=answers,
         questions=parse_questions(document.get("question", []), where),
         excludes=tuple(document.get("exclude", {}).get("treatments", ())),
         includes=tuple(document.get("include", {}).get("treatments", ())),
@@ -394,7 +398,8 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
         awaits=frozenset(document.get("awaits", ())),
         request=parse_request(document.get(EXEC), where),
         paper_path=parse_walks(document.get("paper_path", []), factors, study.held, check, where),
-        shown=parse_shown(document, {**factors, **study.held}, where),
+        shown=parse_shown(document, known, where),
+        claims=parse_claims(document.get(CLAIM, []), known, answers.margin, check, where),
         variants=parse_variants(document.get("variants", {}), check, where),
     )
 

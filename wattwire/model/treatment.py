@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Level = str | int | float | bool
+EACH = "each"
+"""Level of a factor that represents all names of the run's rig."""
 SETTING = "settings."
 OUTER_SETTING = "outer_settings."
 """Prefixes of the factors that are settings of the nodes' middleware, and of the middleware between

@@ -14,6 +14,7 @@ from wattwire.stats.blocked import (
     mean_interval,
     ratio,
     slope,
+    treatment_ratio,
 )
 from wattwire.stats.bootstrap import bootstrap_interval
 from wattwire.stats.carry_over import predecessor_effect
@@ -118,6 +119,7 @@ __all__ = [
     "spreads_between",
     "step_logs",
     "ticks_of",
+    "treatment_ratio",
     "conclusion",
     "welch_difference",
     "welch_ratio",

@@ -302,6 +302,42 @@ def ratio(
     )
 
 
+def treatment_ratio(
+    fit: Fit,
+    pairs: Sequence[tuple[tuple[Level, ...], tuple[Level, ...]]],
+    confidence: float,
+    times: float = 1.0,
+) -> Interval | Unanswered:
+    """Return `times` × the ratio of the first to the second treatment, averaged over `pairs`.
+
+    Unlike those of `ratio`, the treatments of a pair may differ in several factors. Each is an
+    entry of `fit.treatments`, and all pairs have equal weight. `times` is a known constant, so the
+    interval is multiplied by it. Raise ValueError for a fit that is not on the log scale, and
+    without pairs.
+    """
+    if fit.scale != "log" or not pairs:
+        raise ValueError(
+            f"fit, pairs: found the {fit.scale} scale, {len(pairs)} pairs; allowed: the log scale, "
+            "1 or more pairs"
+        )
+    if fit.kind != "treatments":
+        return TooFew(fit.block_count, 2, "blocks to separate one treatment from another")
+    column_of = {treatment: column for column, treatment in enumerate(fit.treatments)}
+    weights = np.zeros(fit.design.shape[1])
+    for upper, lower in pairs:
+        weights[column_of[upper]] += 1.0 / len(pairs)
+        weights[column_of[lower]] -= 1.0 / len(pairs)
+    if not is_estimable(fit, weights):
+        return NotComputable("no block has both treatments")
+    if fit.degrees < 1:
+        return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
+    if not fit.variance > 0:
+        return NotComputable("there is no scatter between runs, so the error is unknown")
+    ratio = _exponential_interval(fit, weights, confidence)
+    estimate, low, high = (times * limit for limit in (ratio.estimate, ratio.low, ratio.high))
+    return replace(ratio, estimate=estimate, low=low, high=high)
+
+
 def contrast_of(
     fit: Fit,
     factor: str,

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from wattwire.analysis.dataset import Evidence, all_levels, rows_at, same_level, saturated
+from wattwire.analysis.dataset import (
+    Evidence,
+    all_levels,
+    has_levels,
+    planned_levels,
+    rows_at,
+    saturated,
+)
 from wattwire.analysis.metrics_by_role import NOT_MEASURED, is_measured, of_role, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
@@ -139,12 +146,6 @@ def _tables(
     return contents
 
 
-def planned_levels(evidence: Evidence, factor: str) -> Sequence[Any]:
-    """Return the planned levels of a factor, varied or fixed."""
-    held = evidence.study.fixed.get(factor)
-    return evidence.factors.get(factor) or ((held,) if held is not None else ())
-
-
 def _table(
     evidence: Evidence,
     printed: Printed,
@@ -230,17 +231,13 @@ def _cell(
 def _missing(evidence: Evidence, levels: Levels, has_runs: bool) -> Marked | None:
     """Return the reason for a cell without a number; None if the design has no such cell."""
     for entry in evidence.skipped:
-        if _has_levels(all_levels(entry), levels):
+        if has_levels(all_levels(entry), levels):
             return Marked(None, PHRASES("skipped"), "", "skipped", str(entry["skipped"]))
     if has_runs:
         return Marked(None, PHRASES("no_value"), "", "no value", PHRASES("none_arrived"))
-    if any(_has_levels(all_levels(entry), levels) for entry in evidence.designed):
+    if any(has_levels(all_levels(entry), levels) for entry in evidence.designed):
         return Marked(None, PHRASES("excluded"), "", "excluded", PHRASES("not_valid"))
     return None
-
-
-def _has_levels(present: Mapping[str, Any], levels: Levels) -> bool:
-    return all(same_level(present.get(factor), level) for factor, level in levels.items())
 
 
 def _put_ratios(
@@ -266,7 +263,7 @@ def _combinations(evidence: Evidence, printed: Printed, spec: ShownTable) -> lis
     return [
         levels
         for levels in combinations
-        if any(_has_levels(present, levels) for present in designed)
+        if any(has_levels(present, levels) for present in designed)
         or any(printed.of(name, levels) for name in spec.published)
     ]
 

@@ -1,0 +1,1 @@
+"""Decide what a publication claims with the runs of a campaign."""

@@ -1,0 +1,285 @@
+"""Decide the claims of a publication that a study states, by comparisons of treatments."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wattwire import stats
+from wattwire.analysis import not_compared
+from wattwire.analysis.contrasts import CONFIDENCE, Answers, fit_of, interval_confidence
+from wattwire.analysis.dataset import (
+    Evidence,
+    all_levels,
+    has_levels,
+    planned_levels,
+    rows_at,
+    same_level,
+)
+from wattwire.analysis.responses import Response, measured, resolve
+from wattwire.model.publication.claims import LOWER, Claim
+
+SHOWN, REFUTED, IN_PART = "shown", "refuted", "shown in part"
+UNDECIDED, NOT_ANSWERABLE = "undecided", "not answerable"
+Levels = Mapping[str, Any]
+Result = stats.Interval | stats.TooFew | stats.NotComputable
+FitResult = stats.Fit | stats.TooFew | stats.NotComputable
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The ratio of `left` to `right`, including the claim's multiples, at the levels `at`.
+
+    `outcome` is "lower", "higher", "equivalent", "within noise" or "undecided", or "" without a
+    ratio. `decision` is SHOWN, REFUTED, UNDECIDED or NOT_ANSWERABLE.
+    """
+
+    left: Levels
+    right: Levels
+    at: Levels
+    result: Result
+    outcome: str = ""
+    decision: str = NOT_ANSWERABLE
+
+
+@dataclass(frozen=True)
+class DecidedClaim:
+    """A claim with its comparisons and its verdict.
+
+    `reason` states why the claim has no comparison; it is "" for a claim with comparisons.
+    """
+
+    claim: Claim
+    comparisons: tuple[Comparison, ...]
+    reason: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """SHOWN, REFUTED, IN_PART or NOT_ANSWERABLE.
+
+        A comparison without a number does not change the verdict of the others. A claim is refuted
+        if some of its comparisons refute it and none shows it, because it excepts none of them.
+        """
+        decisions = {comparison.decision for comparison in self.comparisons}
+        if SHOWN in decisions:
+            return IN_PART if decisions & {REFUTED, UNDECIDED} else SHOWN
+        return REFUTED if REFUTED in decisions else NOT_ANSWERABLE
+
+    def with_decision(self, decision: str) -> list[Comparison]:
+        """Return the comparisons with this decision, in the study's order."""
+        return [item for item in self.comparisons if item.decision == decision]
+
+
+@dataclass(frozen=True)
+class DecidedClaims:
+    """All claims of the study. Their `family` of intervals is simultaneous at CONFIDENCE."""
+
+    items: tuple[DecidedClaim, ...]
+    family: int
+    level: float
+
+
+def decide_claims(evidence: Evidence, answers: Answers) -> DecidedClaims:
+    """Decide each claim of the study, with intervals that are simultaneous over all claims.
+
+    The family has the distinct ratios of all claims. It is separate from the family of the answers,
+    so that claims do not widen the intervals of the answers. The error of a ratio is pooled over
+    the treatments of its claim only, because protocols differ in their scatter.
+    """
+    requested = []
+    for claim in evidence.study.claims:
+        comparisons = list(_requested(evidence, claim))
+        requested.append((claim, comparisons, _fit(evidence, claim, comparisons)))
+    numbers = {
+        repr((claim.response, item.left, item.right, item.at))
+        for claim, comparisons, fit in requested
+        for item in comparisons
+        if isinstance(_ratio(evidence, claim, item, fit, CONFIDENCE), stats.Interval)
+    }
+    family = max(1, len(numbers))
+    level = stats.bonferroni(interval_confidence(evidence), family)
+    items = []
+    for claim, comparisons, fit in requested:
+        ratios = [_ratio(evidence, claim, item, fit, level) for item in comparisons]
+        decided = tuple(
+            _decided(answers, claim, item, ratio)
+            for item, ratio in zip(comparisons, ratios, strict=True)
+        )
+        reason = "" if decided else claim.unanswerable or _why_not_designed(evidence, claim)
+        items.append(DecidedClaim(claim, decided, reason))
+    return DecidedClaims(tuple(items), family, level)
+
+
+def _requested(evidence: Evidence, claim: Claim) -> Iterator[Comparison]:
+    """Yield the comparisons of a claim without results.
+
+    Combinations of levels that the design does not have on both sides are omitted, since a study
+    need not measure every combination.
+    """
+    if claim.unanswerable:
+        return
+    designed = [all_levels(entry) for entry in (*evidence.designed, *evidence.skipped)]
+    levels_of_by = {
+        factor: claim.where.get(factor) or planned_levels(evidence, factor) for factor in claim.by
+    }
+    rest = _rest(claim)
+    for left, right, at in itertools.product(
+        _combinations(claim.left), _combinations(claim.right), _combinations(levels_of_by)
+    ):
+        sides = ({**at, **left}, {**at, **right})
+        if left != right and all(
+            any(has_levels(levels, side) and _is_within(levels, rest) for levels in designed)
+            for side in sides
+        ):
+            yield Comparison(left, right, at, stats.NotComputable("not computed"))
+
+
+def _why_not_designed(evidence: Evidence, claim: Claim) -> str:
+    """Return the reason why the design has no treatments that a claim compares."""
+    named = [
+        (factor, level)
+        for table in (claim.left, claim.right, claim.where)
+        for factor, levels in table.items()
+        for level in levels
+    ]
+    designed = [all_levels(entry) for entry in (*evidence.designed, *evidence.skipped)]
+    absent = dict.fromkeys(
+        evidence.title(factor, level)
+        for factor, level in named
+        if not any(has_levels(levels, {factor: level}) for levels in designed)
+    )
+    if absent:
+        return f"this campaign has no run with {' or '.join(absent)}"
+    return "this campaign has no runs that differ as the claim requires"
+
+
+def _combinations(levels_by_factor: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    for levels in itertools.product(*levels_by_factor.values()):
+        yield dict(zip(levels_by_factor, levels, strict=True))
+
+
+def _is_within(present: Levels, allowed: Mapping[str, Sequence[Any]]) -> bool:
+    return all(
+        any(same_level(present.get(factor), level) for level in levels)
+        for factor, levels in allowed.items()
+    )
+
+
+def _fit(evidence: Evidence, claim: Claim, comparisons: Sequence[Comparison]) -> FitResult | None:
+    """Return the model of the answers, fitted to the runs of the claim's treatments only.
+
+    The result is None without such runs.
+    """
+    frame = evidence.usable
+    response = resolve(claim.response, evidence.described)
+    if not frame.height or not measured(frame, response):
+        return None
+    is_compared = np.zeros(frame.height, dtype=np.bool_)
+    for item in comparisons:
+        for side in (item.left, item.right):
+            is_compared |= rows_at(frame, {**item.at, **side})
+    for factor, levels in _rest(claim).items():
+        is_compared &= np.any([rows_at(frame, {factor: level}) for level in levels], axis=0)
+    if not is_compared.any():
+        return None
+    return fit_of(evidence, frame.filter(pl.Series(is_compared)), response)
+
+
+def _rest(claim: Claim) -> dict[str, tuple[Any, ...]]:
+    """Return the levels in `where` of factors that do not distinguish the comparisons."""
+    return {factor: levels for factor, levels in claim.where.items() if factor not in claim.by}
+
+
+def _decided(answers: Answers, claim: Claim, item: Comparison, result: Result) -> Comparison:
+    """Return the comparison with its ratio, the ratio's outcome and the decision on the claim."""
+    if not isinstance(result, stats.Interval):
+        return replace(item, result=result)
+    outcome = _outcome(answers, claim, result)
+    return replace(item, result=result, outcome=outcome, decision=_decision(claim, outcome))
+
+
+def _outcome(answers: Answers, claim: Claim, interval: stats.Interval) -> str:
+    """Return the conclusion of an answer, with the direction of a difference."""
+    conclusion = stats.conclusion(interval, answers.margin)
+    if conclusion != "different":
+        return conclusion
+    if abs(math.log(interval.estimate)) <= answers.noise.get(claim.response, 0.0):
+        return "within noise"
+    return "lower" if interval.estimate < 1 else "higher"
+
+
+def _decision(claim: Claim, outcome: str) -> str:
+    if outcome in ("undecided", "within noise"):
+        return UNDECIDED
+    shows = "lower" if claim.relation == LOWER else "equivalent"
+    return SHOWN if outcome == shows else REFUTED
+
+
+def _ratio(
+    evidence: Evidence, claim: Claim, item: Comparison, fit: FitResult | None, level: float
+) -> Result:
+    """Return the ratio of both sides at confidence `level`, or the reason why there is none.
+
+    The sides are matched over the factors that the claim does not name, as in an answer.
+    """
+    response = resolve(claim.response, evidence.described)
+    if evidence.usable.height and not measured(evidence.usable, response):
+        return stats.NotComputable("not measured in this campaign")
+    for side in (item.left, item.right):
+        reason = _why_missing(evidence, response, {**item.at, **side})
+        if reason:
+            return reason
+    if fit is None:
+        return stats.NotComputable("no run is valid")
+    if not isinstance(fit, stats.Fit):
+        return fit
+    pairs = list(_pairs(fit, claim, item))
+    if not pairs:
+        return stats.NotComputable("both sides have no level of the other factors in common")
+    return stats.treatment_ratio(fit, pairs, level, claim.left_times / claim.right_times)
+
+
+def _pairs(
+    fit: stats.Fit, claim: Claim, item: Comparison
+) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """Yield the treatments of the left side, each with its partner of the right side."""
+    modelled = {factor: index for index, factor in enumerate(fit.factors)}
+    left, right = (
+        {factor: level for factor, level in side.items() if factor in modelled}
+        for side in ({**item.at, **item.left}, {**item.at, **item.right})
+    )
+    rest = {factor: levels for factor, levels in _rest(claim).items() if factor in modelled}
+    for treatment in fit.treatments:
+        levels = dict(zip(fit.factors, treatment, strict=True))
+        if not (has_levels(levels, left) and _is_within(levels, rest)):
+            continue
+        partner = {**levels, **right}
+        for other in fit.treatments:
+            if has_levels(dict(zip(fit.factors, other, strict=True)), partner):
+                yield treatment, other
+
+
+def _why_missing(
+    evidence: Evidence, response: Response, levels: Levels
+) -> stats.NotComputable | None:
+    """Return the reason why the treatments with these levels have no value, else None.
+
+    The reason does not name the treatment.
+    """
+    frame = evidence.usable
+    if rows_at(frame, levels).any():
+        reason = not_compared.why_emulated(
+            evidence, frame, response, levels
+        ) or not_compared.why_not(evidence, frame, response, levels)
+        name = " ".join(evidence.title(*level) for level in levels.items())
+        return stats.NotComputable(str(reason).removeprefix(f"{name}: ")) if reason else None
+    for entry in evidence.skipped:
+        if has_levels(all_levels(entry), levels):
+            return stats.NotComputable(str(entry["skipped"]))
+    return stats.NotComputable("no run is valid")

@@ -1,0 +1,1 @@
+"""Parse what a study states about a publication."""

@@ -1,0 +1,191 @@
+"""Test claims of a publication that planted latencies show, refute or cannot decide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from wattwire import stats
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.document import document
+from wattwire.analysis.publication.claims import decide_claims
+from wattwire.model.errors import UsageError
+from wattwire.model.study import apply_preset, parse_study
+from wattwire.report.sections import claims as page_of_claims
+from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.planted import planted
+
+SIZES = (512, 1024, 4096)
+LATENCY_US = {
+    ("udp", 512): 20.0, ("udp", 1024): 21.0, ("udp", 4096): 60.0,
+    ("tcp", 512): 30.0, ("tcp", 1024): 21.1, ("tcp", 4096): 40.0,
+    ("ros", 512): 10_500.0, ("ros", 1024): 41_600.0, ("ros", 4096): 42_000.0,
+}  # fmt: skip
+STEP = {
+    "text": "Two messages of 512 B are faster than one of 1 kB.", "source": "section IV-B",
+    "response": "latency_p50_us", "left": {"payload_bytes": 512}, "left_times": 2,
+    "right": {"payload_bytes": 1024},
+}  # fmt: skip
+TRANSPORT = {
+    "text": "UDP is the best choice.", "source": "section V", "question": "UDP or TCP?",
+    "response": "latency_p50_us", "left": {"variant": "udp"}, "right": {"variant": "tcp"},
+    "by": ["payload_bytes"],
+}  # fmt: skip
+MATLAB = {
+    "text": "Split messages to MATLAB.", "source": "section IV-B",
+    "unanswerable": "MATLAB was not measured",
+}  # fmt: skip
+
+
+def study_document(claims: Sequence[Mapping[str, Any]], **changes: Any) -> dict[str, Any]:
+    """Return the document of a study of three protocols at three sizes."""
+    factors = {"variant": ["udp", "tcp", "ros", "zenoh"], "payload_bytes": list(SIZES)}
+    return {
+        "title": "S",
+        "factors": factors,
+        "variants": {name: {} for name in factors["variant"]},
+        "fixed": {"middleware": "loopback", "language": "cpp", "pattern": "service"},
+        "answers": {"margin": 0.05},
+        "claim": list(claims),
+        **changes,
+    }
+
+
+def decide(folder: Path, claims: Sequence[Mapping[str, Any]], blocks: int = 5) -> Any:
+    """Return the evidence, the answers and the decided claims of a planted campaign."""
+    treatments = [{"variant": variant, "payload_bytes": size} for variant, size in LATENCY_US]
+    skipped = [
+        ({"variant": "zenoh", "payload_bytes": size}, "no language Zig is installed")
+        for size in SIZES
+    ]
+    plan = {"blocks": blocks, "primary": "variant"}
+    evidence = planted(
+        folder / "c",
+        study_document(claims, plan=plan),
+        treatments,
+        lambda t: LATENCY_US[t["variant"], t["payload_bytes"]],
+        blocks,
+        skipped,
+    )
+    answers = answer_all(evidence)
+    return evidence, answers, decide_claims(evidence, answers)
+
+
+def test_a_claim_is_shown_where_the_left_side_is_lower_and_refuted_where_it_is_higher(tmp_path):
+    by_variant = [{**STEP, "where": {"variant": name}} for name in ("ros", "udp")]
+    evidence, _, decided = decide(tmp_path, by_variant)
+    assert [item.verdict for item in decided.items] == ["shown", "refuted"]
+    for item, expected in zip(decided.items, (2 * 10.5 / 41.6, 2 * 20 / 21), strict=True):
+        (comparison,) = item.comparisons
+        assert comparison.result.low < expected < comparison.result.high
+        assert only(page_of_claims.sentence(evidence, item), "claims.estimate")
+
+
+def test_a_claim_that_only_some_sizes_show_is_shown_in_part_and_answers_its_question(tmp_path):
+    evidence, answers, decided = decide(tmp_path, [TRANSPORT])
+    (item,) = decided.items
+    assert item.verdict == "shown in part"
+    outcomes = {entry.at["payload_bytes"]: entry.outcome for entry in item.comparisons}
+    assert outcomes == {512: "lower", 1024: "equivalent", 4096: "higher"}
+    assert {entry.decision for entry in item.comparisons} == {"shown", "refuted"}
+    assert decided.family == 3
+    assert decided.level == pytest.approx(1 - 0.05 / 3)
+    head = page_of_claims.in_short(evidence, decided)
+    assert only(head, "claims.question").values["question"] == "UDP or TCP?"
+    labels = [phrase.values["name"] for phrase in phrases_in(head, "claims.label")]
+    assert labels == ["512 B", "4096 B", "1024 B"]
+    page = page_of_claims.section(evidence, answers)
+    (table,) = (part for part in page.parts if hasattr(part, "rows"))
+    assert [row["decision"] for row in table.rows] == ["shown", "refuted", "refuted"]
+    assert not phrases_in(page, "claims.estimate")
+
+
+def test_equal_sides_are_shown_by_equivalence_and_a_list_requests_a_comparison_of_each(tmp_path):
+    claim = {**TRANSPORT, "relation": "equal", "left": {"variant": ["tcp", "ros"]},
+             "right": {"variant": "udp"}, "where": {"payload_bytes": 1024}}  # fmt: skip
+    _, _, decided = decide(tmp_path, [claim])
+    (item,) = decided.items
+    decisions = {entry.left["variant"]: entry.decision for entry in item.comparisons}
+    assert decisions == {"tcp": "shown", "ros": "refuted"}
+
+
+def test_a_skipped_variant_a_stated_reason_and_too_few_blocks_are_not_answerable(tmp_path):
+    absent = {**STEP, "where": {"variant": "zenoh"}}
+    claims = [{**TRANSPORT, "right": {"variant": "zenoh"}}, absent, MATLAB, TRANSPORT]
+    evidence, _, decided = decide(tmp_path, claims, blocks=1)
+    assert [item.verdict for item in decided.items] == ["not answerable"] * 4
+    skipped, _, stated, few = decided.items
+    assert all("no language Zig" in str(entry.result) for entry in skipped.comparisons)
+    assert all(isinstance(entry.result, stats.TooFew) for entry in few.comparisons)
+    assert (few.comparisons[0].result.count, few.comparisons[0].result.needed) == (1, 2)
+    reason = only(page_of_claims.sentence(evidence, stated), "claims.not_answerable").values[
+        "reason"
+    ]
+    assert reason == MATLAB["unanswerable"]
+    assert only(page_of_claims.in_short(evidence, decided), "claims.count").values["claims"] == 4
+
+
+def test_a_claim_about_sizes_that_the_campaign_does_not_measure_gives_the_reason(tmp_path):
+    claim = {**STEP, "left": {"payload_bytes": 2048}}
+    evidence, _, decided = decide(tmp_path, [claim])
+    (item,) = decided.items
+    assert item.verdict == "not answerable" and not item.comparisons
+    reason = only(page_of_claims.sentence(evidence, item), "claims.not_answerable").values["reason"]
+    assert "2048 B" in reason and "1024 B" not in reason
+
+
+def test_claims_are_part_of_the_analysis_document(tmp_path):
+    evidence, answers, _ = decide(tmp_path, [STEP, MATLAB])
+    numbers = document(evidence, answers)
+    schema = json.loads((resources.files("wattwire.analysis") / "analysis.schema.json").read_text())
+    jsonschema.validate(numbers, schema)
+    step, matlab = numbers["claims"]
+    assert matlab["reason"] == MATLAB["unanswerable"] and not matlab["comparisons"]
+    assert step["comparisons"][0]["low"] < step["comparisons"][0]["estimate"]
+
+
+def parse(claim: Mapping[str, Any], **changes: Any) -> None:
+    whole = study_document([claim], **changes)
+    parse_study("s", apply_preset(whole, None, "study.toml"), "study.toml")
+
+
+def test_a_claim_may_name_a_level_of_another_preset():
+    presets = {"large": {"factors": {"payload_bytes": [65536]}}}
+    parse({**STEP, "right": {"payload_bytes": 65536}}, presets=presets)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"left": {"payload_bytes": 513}}, "left.payload_bytes: found 513; allowed: 512, 1024, 40"),
+        ({"where": {"variant": "upd"}}, 'where.variant: found .upd.; allowed: .*mean "udp"'),
+        ({"where": {"varient": "udp"}}, 'where: unknown factor "varient"'),
+        ({"where": {"variant": []}}, "where.variant: the list is empty"),
+        ({"left": {"payload_bytes": "512"}}, "left.payload_bytes: found '512'; allowed: 512"),
+        ({"by": ["size"]}, 'by: unknown factor "size"'),
+        ({"by": ["payload_bytes"]}, "by: payload_bytes is a factor of left and right"),
+        ({"right": {"variant": "udp"}}, "right: payload_bytes has no level"),
+        ({"right": {"payload_bytes": 512}}, "right: found the levels of left"),
+        ({"left": {}}, "left: found nothing; allowed: the comparison"),
+        ({"left_times": 0}, "left_times: found 0; allowed: a number above 0"),
+        ({"relation": "less"}, 'relation: unknown relation "less"; known: equal, lower'),
+        ({"response": "latency_p5_us"}, "response: unknown"),
+        ({"unanswerable": "no MATLAB"}, "response: a claim with the key unanswerable has no"),
+        ({"source": ""}, "source: found nothing"),
+        ({"times": 2}, 'unknown key "times"'),
+    ],
+)
+def test_a_bad_claim_names_the_key_the_value_and_what_is_allowed(change, message):
+    with pytest.raises(UsageError, match=f"claim 1: {message}"):
+        parse({**STEP, **change})
+
+
+def test_equality_needs_a_margin():
+    with pytest.raises(UsageError, match="claim 1: relation: .* set answers.margin"):
+        parse({**TRANSPORT, "relation": "equal"}, answers={})
