@@ -182,7 +182,9 @@ def _table(
             is_saturated |= isinstance(cell, Marked) and bool(cell.mark)
             row[f"{place} here"] = cell
         _put_ratios(rows, place, medians, was_measured)
-        columns += _columns(spec, value, printed, published_tables, place, group, was_measured)
+        # A table of a paper rarely has every column, and empty columns would hide the others.
+        filled = [name for name in published_tables if any(row[f"{place} {name}"] for row in rows)]
+        columns += _columns(spec, value, printed, filled, place, group, was_measured)
     unit = PHRASES("unit", unit=value.unit) if value.unit else _unit(response, value.divide_by)
     title = PHRASES("table", response=of_role(response, role), unit=unit)
     return Table(key, title, columns, rows, _note(evidence, spec, counts, is_saturated))

@@ -113,7 +113,8 @@ def test_each_value_and_role_has_a_table_with_the_printed_numbers_beside(tmp_pat
     assert energy["Python"]["0 4"] == "99" and energy["Python"]["0 4 ratio"] == "3.5"
     assert energy["Swift"]["0 4 ratio"] is None  # the lowest value has no ratio
     assert energy["Python"]["1 4"] is None  # not printed for two clients
-    assert [c.title for c in found["laid-out-1-1"].columns if c.kind == "published"][:2] == [
+    # The columns of two clients, for which nothing was printed, are omitted.
+    assert [c.title for c in found["laid-out-1-1"].columns if c.kind == "published"] == [
         "Table 4 (Old)", requested_tables.BEST,
     ]  # fmt: skip
     assert found["laid-out-1-5"].rows[0]["0 here"] == 2.5
