@@ -31,9 +31,10 @@ def test_every_protocol_is_planned_and_excluded_only_above_a_datagram(preset):
     pairs = expand(study)
     assert {t["variant"] for t, reason in pairs if not reason} == set(study.factors["variant"])
     for treatment, reason in pairs:
-        in_base64_bytes = len(base64.b64encode(bytes(treatment["payload_bytes"])))
-        over_udp = treatment["variant"] in ("C2", "C3")
-        assert bool(reason) == (over_udp and in_base64_bytes > DATAGRAM_BYTES_MAX)
+        payload, variant = bytes(treatment["payload_bytes"]), treatment["variant"]
+        sent = base64.b64encode(payload) if variant in ("C2", "C3") else payload
+        over_udp = variant in ("C2", "C3", "D-udp-cpp", "D-udp-python")
+        assert bool(reason) == (over_udp and len(sent) > DATAGRAM_BYTES_MAX)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -71,3 +72,28 @@ def test_the_preset_paper_has_every_published_size_and_variant():
         if row["table"] == "II":
             computed = BLOCK_BYTES / float(row["execution_time_ms"]) / 1e3
             assert float(row["throughput_mb_per_s"]) == pytest.approx(computed, rel=0.02)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_each_paced_treatment_has_its_counterpart_with_one_message_in_flight(preset):
+    treatments = [treatment for treatment, reason in expand(study_of(preset)) if not reason]
+    sides = {
+        loop: {(t["variant"], t["payload_bytes"]) for t in treatments if t["loop"] == loop}
+        for loop in ("open", "closed")
+    }
+    assert sides["open"] and sides["open"] <= sides["closed"]
+    assert {"A-cpp", "C1", "D-udp-cpp", "D-tcp-cpp"} <= {variant for variant, _ in sides["open"]}
+
+
+def test_the_preset_paper_has_the_treatments_of_every_claim():
+    study = study_of("paper")
+    treatments = [treatment for treatment, _ in expand(study)]
+    compared = [claim for claim in study.claims if not claim.unanswerable]
+    assert len(compared) >= 8
+    for claim in compared:
+        for side in (claim.left, claim.right):
+            levels = {**side, **claim.where}
+            assert any(
+                all(treatment[factor] in allowed for factor, allowed in levels.items())
+                for treatment in treatments
+            ), claim.text
