@@ -23,6 +23,7 @@ from wattwire.analysis.dataset import (
     same_level,
 )
 from wattwire.analysis.responses import Response, measured, resolve
+from wattwire.model import words
 from wattwire.model.publication.claims import LOWER, Claim
 
 SHOWN, REFUTED, IN_PART = "shown", "refuted", "shown in part"
@@ -141,18 +142,16 @@ def _requested(evidence: Evidence, claim: Claim) -> Iterator[Comparison]:
 
 
 def _why_not_designed(evidence: Evidence, claim: Claim) -> str:
-    """Return the reason why the design has no treatments that a claim compares."""
-    named = [
-        (factor, level)
-        for table in (claim.left, claim.right, claim.where)
-        for factor, levels in table.items()
-        for level in levels
-    ]
+    """Return the reason why the design has no treatments that a claim compares.
+
+    It names the factors' levels of which the design has none.
+    """
     designed = [all_levels(entry) for entry in (*evidence.designed, *evidence.skipped)]
     absent = dict.fromkeys(
-        evidence.title(factor, level)
-        for factor, level in named
-        if not any(has_levels(levels, {factor: level}) for levels in designed)
+        words.listed([evidence.title(factor, level) for level in levels])
+        for table in (claim.left, claim.right, claim.where)
+        for factor, levels in table.items()
+        if not any(_is_within(treatment, {factor: levels}) for treatment in designed)
     )
     if absent:
         return f"this campaign has no run with {' or '.join(absent)}"

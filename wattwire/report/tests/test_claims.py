@@ -132,12 +132,13 @@ def test_a_skipped_variant_a_stated_reason_and_too_few_blocks_are_not_answerable
 
 
 def test_a_claim_about_sizes_that_the_campaign_does_not_measure_gives_the_reason(tmp_path):
-    claim = {**STEP, "left": {"payload_bytes": 2048}}
+    where = {"variant": ["udp", "dds"]}
+    claim = {**STEP, "left": {"payload_bytes": 2048}, "where": where}
     evidence, _, decided = decide(tmp_path, [claim])
     (item,) = decided.items
     assert item.verdict == "not answerable" and not item.comparisons
     reason = only(page_of_claims.sentence(evidence, item), "claims.not_answerable").values["reason"]
-    assert "2048 B" in reason and "1024 B" not in reason
+    assert "2048 B" in reason and "1024 B" not in reason and "dds" not in reason
 
 
 def test_claims_are_part_of_the_analysis_document(tmp_path):
