@@ -148,6 +148,7 @@ class RunProcesses:
         """Wait until each process has printed `keyword`; return the processes that have not.
 
         If `strict` is true, raise NodeEndedError when a process ends first or the deadline passes.
+        It also applies to a process that has printed `keyword`: others may wait for it in vain.
         """
         return self.wait_for_any((keyword,), processes, deadline_s, strict)
 
@@ -166,9 +167,11 @@ class RunProcesses:
         expected = " or ".join(keywords)
         waiting = unanswered()
         while waiting:
-            ended = [p for p in waiting if self.states[p].exit is not None]
+            watched = processes if strict else waiting
+            ended = [p for p in watched if self.states[p].exit is not None]
             if ended and strict:
-                raise NodeEndedError(ended[0], f"{self.describe_exit(ended[0])} before {expected}")
+                before = expected if ended[0] in waiting else f"the other nodes printed {expected}"
+                raise NodeEndedError(ended[0], f"{self.describe_exit(ended[0])} before {before}")
             waiting = [p for p in waiting if p not in ended]
             if not waiting:
                 break

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from wattwire.hosts.hosts import here
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.rig.agent import AgentError
-from wattwire.run.processes import RunProcesses
+from wattwire.run.processes import NodeEndedError, ProcessState, RunProcesses
 
 
 class Refusing:
@@ -43,3 +45,16 @@ def test_lines_for_several_processes_are_sent_before_the_first_reply(tmp_path):
 def test_a_line_that_a_living_process_does_not_take_is_told(tmp_path):
     with pytest.raises(AgentError, match="no running process"):
         _processes(Refusing("busy"), tmp_path).write("subscriber-0", "STOP")
+
+
+def test_a_node_that_ends_after_ready_is_the_cause_of_a_wait_for_others(tmp_path):
+    processes = _processes(Refusing("failed"), tmp_path)
+    answered = ProcessState(lines={"READY": {}, "ERROR": {"reason": "the device ended"}})
+    answered.exit = {"code": 4, "signal": None}
+    processes.states |= {"server-0": answered, "client-0": ProcessState()}
+    with pytest.raises(NodeEndedError) as ended:
+        processes.wait_for("READY", ["server-0", "client-0"], time.monotonic())
+    assert (ended.value.process, ended.value.timed_out) == ("server-0", False)
+    assert ended.value.problem == (
+        "ended with code 4 (the device ended) before the other nodes printed READY"
+    )
