@@ -3,17 +3,23 @@
 If `WATTWIRE_CRASH=VICTIM@POINT` is set, VICTIM (controller, agent, guard, node, a role, the name of
 a process, emulator or ssh) is killed when this process first reaches POINT (ready, window, drain,
 convert or commit). A role means the last node with this role, and ssh the connection to the last
-host over ssh. If the variable is not set, each phase costs one dictionary look-up.
+host over ssh. VICTIM/PROGRAM is a descendant of VICTIM that executes PROGRAM, such as a device that
+a node starts. If the variable is not set, each phase costs one dictionary look-up.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 VARIABLE = "WATTWIRE_CRASH"
 POINTS = ("ready", "window", "drain", "convert", "commit")
+PROGRAM_PATIENCE_S = 20.0
+"""Longest wait for a PROGRAM, which its node may start later than POINT."""
 _spent: set[str] = set()
 
 
@@ -28,7 +34,37 @@ def crash_point(point: str, victims: Mapping[str, int | None]) -> None:
     victim, _, requested_point = request.partition("@")
     if requested_point != point:
         return
-    pid = os.getpid() if victim == "controller" else victims.get(victim)
+    name, _, program = victim.partition("/")
+    pid = os.getpid() if name == "controller" else victims.get(name)
+    if pid is not None and program:
+        pid = _descendant(pid, program)
     if pid is not None:
         _spent.add(request)
         os.kill(pid, signal.SIGKILL)
+
+
+def children(pid: int) -> Iterator[int]:
+    """Return all descendants of a process, parents first."""
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield int(child)
+                yield from children(int(child))
+
+
+def words_of(pid: int) -> list[str]:
+    """Return the command line of a process, or nothing if it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
+    return []
+
+
+def _descendant(pid: int, program: str) -> int | None:
+    """Wait for a descendant that executes a program; return it, or None after the patience."""
+    deadline_s = time.monotonic() + PROGRAM_PATIENCE_S
+    while time.monotonic() < deadline_s:
+        for descendant in children(pid):
+            if Path((words_of(descendant) or [""])[0]).name == program:
+                return descendant
+        time.sleep(0.01)
+    return None
