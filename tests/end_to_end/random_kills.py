@@ -1,15 +1,20 @@
 """Kill one process of a short campaign at a random time, resume, and check for faults.
 
-`python -m tests.end_to_end.random_kills --kills 59 [--pipeline | --service NAME] [--rung v2|none]
-[--user UID] [--kind KIND …] [--seed N]` repeats that for each kind and prints the observations; 59
-kills without a failure mean that fewer than 5 % fail (95 % confidence). Only processes of its own
-campaigns are killed, by id.
+`python -m tests.end_to_end.random_kills --kills 59 [--pipeline | --service NAME | --cell CELL
+[--server-cell CELL] [--pattern PATTERN]] [--rung v2|none] [--user UID] [--kind KIND …] [--seed N]`
+repeats that for each kind and prints the observations; 59 kills without a failure mean that fewer
+than 5 % fail (95 % confidence). Only processes of its own campaigns are killed, by id.
+
+KIND is a process of wattwire, a role of nodes, a service of the middleware, or a program that any
+of them executes, such as the device of a node. A campaign through a bridge of a middleware, for
+example: `--cell rosbridge/rospy --server-cell rosbridge/python --pattern pingpong --kind bridge`.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -19,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,11 +38,11 @@ from tests.end_to_end.conftest import (
     sockets_of,
     tokens_below,
 )
+from wattwire.model.verdict import Outcome
+from wattwire.run.crash import VARIABLE, children, words_of
 
 KINDS = ("controller", "agent", "guard", "node", "mosquitto")
 PIPELINE_KINDS = ("controller", "agent", "source", "relay", "sink")
-SERVICE_FILES = {"broker": "mosquitto.conf", "router": "router.json5"}
-"""Service process → the file in its arguments, by which it is recognised."""
 STUDY = """
 title = "Two short runs through a broker"
 [factors]
@@ -73,12 +78,27 @@ ROUTED = (
 )  # fmt: skip
 SERVICE_STUDIES = {"broker": STUDY, "router": ROUTED}
 HANG_S = 120.0
-CAMPAIGN_S = 4.0
-"""Maximum delay (s) of a kill. The kill waits longer if there is no victim at that time."""
+DELAY_MAX_S = 3.0
+"""Default of the maximum delay (s) of a kill after the first victim appears."""
+UNDISTURBED = ("done", "valid", Outcome.COMPLETED.value)
+"""State, verdict and outcome of an attempt in which nothing was killed."""
 
 
 Family = dict[int, str | None]
 """The start time of each descendant of a campaign's controllers, by process id."""
+Observer = Callable[[list[int]], object]
+
+
+def study_of(cell: str, pattern: str = "topic", server_cell: str = "") -> str:
+    """Return the study of a cell, or of two cells with a client and a server."""
+    fixed = f'cell = "{cell}"'
+    if server_cell:
+        fixed += f'\nserver_cell = "{server_cell}"'
+    return (
+        STUDY.replace("through a broker", f"of {cell}")
+        .replace('middleware = "mqtt"\nlanguage = "python"', fixed)
+        .replace('pattern = "topic"', f'pattern = "{pattern}"')
+    )
 
 
 @dataclass
@@ -92,7 +112,12 @@ class Setting:
     study: str = STUDY
 
     def start(self, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, **self.environment}
+        """Start wattwire; all temporary files of the campaign appear in the folder `tmp`."""
+        temporary = folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        if self.user is not None:
+            os.chown(temporary, self.user, self.user)
+        environment = {**os.environ, **self.environment, "TMPDIR": str(temporary)}
         if self.rung:
             environment["WATTWIRE_CGROUP"] = self.rung
         with (folder / "log").open("ab") as log:
@@ -107,25 +132,10 @@ class Setting:
 # -- who is who ----------------------------------------------------------------------------------
 
 
-def children(pid: int) -> Iterator[int]:
-    """Return all descendants of a process, parents first."""
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                yield int(child)
-                yield from children(int(child))
-
-
-def words_of(pid: int) -> list[str]:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-    return []
-
-
 def victim(kind: str, controller: int) -> int | None:
     """Return a process of this kind: `controller` or a descendant of it; None without one.
 
-    A kind may be the role of a node or the name of a service process.
+    A kind may be the role of a node, the name of a service process, or a program.
     """
     if kind == "controller":
         return controller
@@ -141,11 +151,40 @@ def victim(kind: str, controller: int) -> int | None:
             spec = words[words.index("--spec") + 1]
             if kind == "node" or f"/out/{kind}-" in spec:
                 return pid
-        if kind == name:
-            return pid
-        if kind in SERVICE_FILES and not ours and any(SERVICE_FILES[kind] in w for w in words):
+        if not ours and kind in (name, service_at(pid)):
             return pid
     return None
+
+
+def service_at(pid: int) -> str | None:
+    """Return the name of a run's service whose folder is the current one of a process."""
+    with contextlib.suppress(OSError):
+        folder = Path(os.readlink(f"/proc/{pid}/cwd"))
+        if folder.parent.name == "out":  # the next part is `broker`, or `broker.try1` after a retry
+            return folder.name.split(".")[0]
+    return None
+
+
+def sockets_held_by(pids: Iterable[int]) -> set[str]:
+    """Return the inodes of the sockets that processes have open."""
+    inodes = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            links = [os.readlink(entry) for entry in os.scandir(f"/proc/{pid}/fd")]
+            inodes |= {link[8:-1] for link in links if link.startswith("socket:[")}
+    return inodes
+
+
+def open_ports(inodes: set[str]) -> list[str]:
+    """Return the ports on which one of these sockets listens or receives, such as `tcp :1F90`."""
+    ports = []
+    for protocol in ("tcp", "tcp6", "udp", "udp6"):
+        with contextlib.suppress(OSError):  # a kernel without IPv6
+            for line in Path("/proc/net", protocol).read_text().splitlines()[1:]:
+                _, local, _, state, *rest = line.split()
+                if rest[5] in inodes and (state == "0A" or protocol.startswith("udp")):
+                    ports.append(f"{protocol} :{local.rpartition(':')[2]}")
+    return ports
 
 
 def born(pid: int) -> str | None:
@@ -155,15 +194,24 @@ def born(pid: int) -> str | None:
     return None
 
 
-def ended(process: subprocess.Popen[bytes], family: Family) -> bool:
-    """Add all descendants of a process to `family` until it ends. Kill it after HANG_S."""
+def ended(
+    process: subprocess.Popen[bytes],
+    family: Family,
+    observe: Observer = lambda pids: None,
+) -> bool:
+    """Add all descendants of a process to `family` until it ends. Kill it after HANG_S.
+
+    `observe` is called with the descendants at each time.
+    """
     deadline = time.monotonic() + HANG_S
     while process.poll() is None:
         if time.monotonic() > deadline:
             process.kill()
             process.wait()
             return False
-        family |= {pid: born(pid) for pid in children(process.pid)}
+        pids = list(children(process.pid))
+        family |= {pid: born(pid) for pid in pids}
+        observe(pids)
         time.sleep(0.02)
     return True
 
@@ -173,43 +221,115 @@ def ended(process: subprocess.Popen[bytes], family: Family) -> bool:
 
 @dataclass
 class Seen:
-    """Result of one kill: its time and phase, and the problems afterwards."""
+    """Result of one kill: its time and phase, the problems, and reasons of incomplete attempts."""
 
     kind: str
     after_s: float
     phase: str
     problems: list[str]
+    reasons: list[str] = field(default_factory=list)
 
 
-def kill_once(kind: str, setting: Setting, folder: Path, rng: random.Random) -> Seen | None:
+def exposure_s(kind: str, setting: Setting, folder: Path, wait_s: float = 5.0) -> float:
+    """Return the time (s) from the first victim to the end of a campaign without a kill.
+
+    This campaign must leave nothing, either.
+    """
+    if setting.user is not None:
+        os.chown(folder, setting.user, setting.user)
+    (folder / "study.toml").write_text(setting.study)
+    family, first_s = Family(), []
+    arguments = ("run", str(folder / "study.toml"), "--campaign", str(folder / "c"))
+    process = setting.start(folder, *arguments)
+
+    def observe(_: list[int]) -> None:
+        if not first_s and victim(kind, process.pid) is not None:
+            first_s.append(time.monotonic())
+
+    is_ended = ended(process, family, observe)
+    end_s = time.monotonic()
+    assert is_ended and process.returncode == 0, (folder / "log").read_text()
+    assert first_s, f"this campaign has no {kind}"
+    assert ledger(folder / "c") + left(folder, family, wait_s) == []
+    return end_s - first_s[0]
+
+
+def kill_once(
+    kind: str,
+    setting: Setting,
+    folder: Path,
+    rng: random.Random,
+    delay_max_s: float = DELAY_MAX_S,
+) -> Seen | None:
     """Run, kill and resume one campaign; return None if it ended before the kill."""
     if setting.user is not None:
         os.chown(folder, setting.user, setting.user)
     study, campaign = folder / "study.toml", folder / "c"
     study.write_text(setting.study)
     process = setting.start(folder, "run", str(study), "--campaign", str(campaign))
-    wait_s = rng.uniform(0.0, CAMPAIGN_S)
+    delay_s, kill_at_s = rng.uniform(0.0, delay_max_s), None
     began = time.monotonic()
     # Descendants of the agent leave its process tree when their parent ends, so record all of them.
     family: Family = {}
     target = None
     while process.poll() is None and target is None:
         family |= {pid: born(pid) for pid in children(process.pid)}
-        if time.monotonic() - began >= wait_s:
+        if kill_at_s is None or time.monotonic() >= kill_at_s:
             target = victim(kind, process.pid)
+        if target is not None and kill_at_s is None:
+            kill_at_s, target = time.monotonic() + delay_s, None
         time.sleep(0.002)
     if target is None:
         return None
     phase = last_line(folder)
     after_s = time.monotonic() - began
-    family |= {pid: born(pid) for pid in children(process.pid)}
+    pids = list(children(process.pid))
+    family |= {pid: born(pid) for pid in pids}
+    inodes = sockets_held_by(pids)
     with contextlib.suppress(ProcessLookupError):
         os.kill(target, signal.SIGKILL)
     problems = [] if ended(process, family) else ["the controller hangs after the kill"]
     problems += resume(setting, folder, campaign, family)
     problems += ledger(campaign)
-    problems += left(folder, family)
-    return Seen(kind, after_s, phase, problems)
+    problems += left(folder, family, inodes=inodes)
+    return Seen(kind, after_s, phase, problems, reasons_of(campaign))
+
+
+def crashed(
+    crash: str,
+    setting: Setting,
+    folder: Path,
+    family: Family,
+    observe: Observer = lambda pids: None,
+) -> list[str]:
+    """Run a campaign with a crash point (wattwire.run.crash); return the problems at its end."""
+    (folder / "study.toml").write_text(setting.study)
+    setting.environment = {**setting.environment, VARIABLE: crash}
+    arguments = ("run", str(folder / "study.toml"), "--campaign", str(folder / "c"))
+    process = setting.start(folder, *arguments)
+    del setting.environment[VARIABLE]
+    if not ended(process, family, observe):
+        return ["the controller hangs after the kill"]
+    is_killed = crash.startswith("controller@")
+    problems = []
+    if process.returncode != (-signal.SIGKILL if is_killed else 0):
+        problems.append(f"the controller: {process.returncode}")
+    with contextlib.closing(sqlite3.connect(folder / "c" / "journal.sqlite")) as db:
+        attempts = db.execute("SELECT state, verdict, outcome FROM attempt").fetchall()
+    if not is_killed and all(attempt == UNDISTURBED for attempt in attempts):
+        problems.append("nothing was killed")
+    return problems
+
+
+def crash_once(crash: str, setting: Setting, folder: Path) -> list[str]:
+    """Run a campaign with a crash point, resume it, and return the problems."""
+    family: Family = {}
+    inodes: set[str] = set()
+    problems = crashed(
+        crash, setting, folder, family, lambda pids: inodes.update(sockets_held_by(pids))
+    )
+    problems += resume(setting, folder, folder / "c", family)
+    return problems + ledger(folder / "c") + left(folder, family, inodes=inodes)
 
 
 def last_line(folder: Path) -> str:
@@ -237,31 +357,52 @@ def resume(setting: Setting, folder: Path, campaign: Path, family: Family) -> li
 
 
 def ledger(campaign: Path) -> list[str]:
-    """Check that each planned run has one valid attempt, which is the last and has its files."""
+    """Check that each planned run has one valid attempt, which is the last and has its files.
+
+    An attempt that did not complete must have a reason.
+    """
     problems = []
     with contextlib.closing(sqlite3.connect(campaign / "journal.sqlite")) as db:
         runs = [row[0] for row in db.execute("SELECT run FROM run")]
         for run in runs:
             rows = db.execute(
-                "SELECT state, verdict, folder FROM attempt WHERE run = ? ORDER BY attempt", (run,)
-            ).fetchall()
+                "SELECT state, verdict, folder, outcome FROM attempt WHERE run = ? "
+                "ORDER BY attempt", (run,)
+            ).fetchall()  # fmt: skip
             done = [row for row in rows if row[0] == "done"]
             if any(row[0] == "begun" for row in rows):
                 problems.append(f"{run}: an attempt is still open")
             if [row[1] for row in done].count("valid") != 1 or done[-1][1] != "valid":
                 problems.append(f"{run}: attempts are {rows}")
-            for _, verdict, name in done:
-                is_there = (campaign / "runs" / name / "messages.parquet").exists()
-                if not is_there and verdict != "failed":  # such an attempt keeps only its logs
+            for _, verdict, name, outcome in done:
+                attempt = campaign / "runs" / name
+                if verdict == "failed":  # such an attempt keeps only its logs
+                    continue
+                if not (attempt / "messages.parquet").exists():
                     problems.append(f"{run}: the files of {name} are not there")
+                reason = json.loads((attempt / "run.json").read_text())["outcome_detail"]
+                if outcome != Outcome.COMPLETED.value and not reason:
+                    problems.append(f"{run}: {name} has the outcome {outcome} without a reason")
     if len(runs) != 2:
         problems.append(f"{len(runs)} runs are planned, not 2")
     partial = [path.name for path in (campaign / "runs").glob(".*")]
     return problems + ([f"half-written: {partial}"] if partial else [])
 
 
-def left(folder: Path, family: Family, wait_s: float = 5.0) -> list[str]:
-    """Return the leftovers of these campaigns after a wait, which ends when there are none."""
+def reasons_of(campaign: Path) -> list[str]:
+    """Return the reasons of all attempts of a campaign that did not complete."""
+    runs = [json.loads(path.read_text()) for path in campaign.glob("runs/*/run.json")]
+    completed = Outcome.COMPLETED.value
+    return [run["outcome_detail"] for run in runs if run["outcome"] != completed]
+
+
+def left(
+    folder: Path, family: Family, wait_s: float = 5.0, inodes: Iterable[str] = ()
+) -> list[str]:
+    """Return the leftovers of these campaigns after a wait, which ends when there are none.
+
+    `inodes` are those of sockets that the campaigns had open.
+    """
     tokens = tokens_below(folder)
     deadline = time.monotonic() + wait_s
     while True:
@@ -271,6 +412,8 @@ def left(folder: Path, family: Family, wait_s: float = 5.0) -> list[str]:
             "cgroup": [c for c in orphaned_cgroups() if int(c.rpartition("-")[2]) in family],
             "shared memory": shared_memory_of(tokens),
             "socket": sockets_of(tokens),
+            "port": open_ports(set(inodes)),
+            "temporary file": [path.name for path in (folder / "tmp").iterdir()],
         }
         problems = [f"left behind, {kind}: {names}" for kind, names in found.items() if names]
         if not problems or time.monotonic() > deadline:
@@ -306,13 +449,18 @@ def kill_many(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=59)
-    parser.add_argument("--kind", action="append", choices=(*KINDS, *PIPELINE_KINDS))
+    parser.add_argument("--kind", action="append")
     parser.add_argument("--service", choices=SERVICE_STUDIES, help="kill this service process")
+    parser.add_argument("--cell", help="measure this cell; requires --kind")
+    parser.add_argument("--server-cell", default="", help="measure this cell as the server")
+    parser.add_argument("--pattern", default="topic")
     parser.add_argument("--pipeline", action="store_true", help="kill nodes of a pipeline")
     parser.add_argument("--rung", choices=["v2", "v1", "none"], default="")
     parser.add_argument("--user", type=int)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    if options.cell and not options.kind:
+        parser.error("--cell requires --kind")
     folder = Path(tempfile.mkdtemp(prefix="wattwire-kills-"))
     folder.chmod(0o755)
     setting = Setting(options.rung)
@@ -325,17 +473,20 @@ def main() -> int:
     if options.pipeline:
         setting.study = PIPELINE
     kinds = options.kind or (PIPELINE_KINDS if options.pipeline else KINDS)
+    if options.cell:
+        setting.study = study_of(options.cell, options.pattern, options.server_cell)
     if options.service:
         setting.study, kinds = SERVICE_STUDIES[options.service], [options.service]
     failed = 0
     for kind in kinds:
-        bad = 0
-        kill = partial(kill_once, kind, setting)
+        bad, undisturbed = 0, folder / f"undisturbed-{kind}"
+        undisturbed.mkdir()
+        delay_max_s = exposure_s(kind, setting, undisturbed)
+        kill = partial(kill_once, kind, setting, delay_max_s=delay_max_s)
         for seen in kill_many(kind, options.kills, kill, folder, options.seed):
             bad += bool(seen.problems)
-            if seen.problems:
-                print(f"{kind} after {seen.after_s:.2f} s, at “{seen.phase}”: {seen.problems}",
-                      flush=True)  # fmt: skip
+            words = seen.problems or f"no fault, incomplete: {seen.reasons}"
+            print(f"{kind} after {seen.after_s:.2f} s, at “{seen.phase}”: {words}", flush=True)
         failed += bad
         print(f"{kind}: {options.kills} kills, {bad} failed", flush=True)
     if failed:

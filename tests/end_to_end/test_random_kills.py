@@ -5,13 +5,24 @@ The module random_kills executes more kills than this test.
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.random_kills import KINDS, Seen, Setting, kill_many, kill_once
+from tests.end_to_end.random_kills import (
+    KINDS,
+    Seen,
+    Setting,
+    kill_many,
+    kill_once,
+    left,
+    sockets_held_by,
+)
 
 pytestmark = [pytest.mark.quiet, pytest.mark.slow]
 
@@ -42,3 +53,17 @@ def test_nothing_is_lost_or_done_twice_or_left_behind(
     assert len(seen[kind]) == KILLS
     for kill in seen[kind]:
         assert kill.problems == [], (kill.phase, kill.after_s)
+
+
+def test_an_open_port_and_a_temporary_file_are_leftovers(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp" / "map").touch()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        inodes = sockets_held_by([os.getpid()])
+        with socket.create_server(("127.0.0.1", 0)) as later:
+            problems = " ".join(left(tmp_path, {}, 0.0, inodes))
+            assert f"tcp :{later.getsockname()[1]:04X}" not in problems
+    assert f"tcp :{port:04X}" in problems and "temporary file: ['map']" in problems
+    problems = " ".join(left(tmp_path, {}, 0.0, inodes))
+    assert f"tcp :{port:04X}" not in problems and "temporary file: ['map']" in problems

@@ -14,7 +14,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -31,7 +30,9 @@ from tests.end_to_end.random_kills import (
     Setting,
     born,
     children,
+    crashed,
     ended,
+    exposure_s,
     kill_many,
     last_line,
     ledger,
@@ -41,7 +42,6 @@ from tests.end_to_end.random_kills import (
 )
 from tests.end_to_end.rigs.ssh_machines import Machines, machines_over_ssh
 from wattwire.model.verdict import Outcome
-from wattwire.run.crash import VARIABLE
 from wattwire.store import Campaign
 
 LINK_KINDS = ("controller", "agent", "node", "emulator")
@@ -76,8 +76,6 @@ BRIDGED_STUDY = (
 MESSAGES = 10
 """Messages of a run: 50 per second for 0.2 s."""
 COUNTS = ("sent", "received_unique", "lost", "undelivered")
-UNDISTURBED = ("done", "valid", Outcome.COMPLETED.value)
-"""State, verdict and outcome of an attempt in which nothing was killed."""
 NAMESPACES = ("net", "mnt", "uts", "time", "ipc")
 LEFT_S = 15.0
 """Longest wait for the end of what a campaign started."""
@@ -93,15 +91,13 @@ class RigSetting(Setting):
     """Name of the network and of its devices, which no other program uses."""
 
     def prepare(self, folder: Path) -> None:
-        """Write the rig, and make all temporary files of the campaign appear in `folder`."""
+        """Write the rig and the study."""
         rig = LINK_RIG if self.machines is None else self.machines.rig
         rig = (rig + PLACEMENT).replace("NETWORK", self.network)
         (folder / "rig.toml").write_text(rig)
-        (folder / "tmp").mkdir()
         self.study = self.rig_study.replace("NETWORK", self.network)
 
     def start(self, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-        self.environment = {**self.environment, "TMPDIR": str(folder / "tmp")}
         rig = () if "--resume" in arguments else ("--rig", str(folder / "rig.toml"))
         return super().start(folder, *arguments, *rig)
 
@@ -193,26 +189,16 @@ def kill_once(
 def crash_once(crash: str, setting: RigSetting, folder: Path) -> list[str]:
     """Run a campaign with a crash point (wattwire.run.crash), resume it, and return the faults."""
     setting.prepare(folder)
-    study, campaign = folder / "study.toml", folder / "c"
-    study.write_text(setting.study)
-    setting.environment = {**setting.environment, VARIABLE: crash}
-    before, family, used = set(all_namespaces()), {}, set()
-    process = setting.start(folder, "run", str(study), "--campaign", str(campaign))
-    while process.poll() is None:
-        for pid in children(process.pid):
-            family[pid] = born(pid)
-            used |= namespaces_of(pid)
-        time.sleep(0.01)
+    before, campaign = set(all_namespaces()), folder / "c"
+    family: Family = {}
+    used: set[str] = set()
+
+    def observe(pids: list[int]) -> None:
+        for pid in pids:
+            used.update(namespaces_of(pid))
+
+    problems = crashed(crash, setting, folder, family, observe)
     end_ticks = boot_ticks()
-    is_killed = crash.startswith("controller")
-    problems = []
-    if process.returncode != (-signal.SIGKILL if is_killed else 0):
-        problems.append(f"the controller: {process.returncode}")
-    with contextlib.closing(sqlite3.connect(campaign / "journal.sqlite")) as db:
-        tried = db.execute("SELECT state, verdict, outcome FROM attempt").fetchall()
-    if not is_killed and all(attempt == UNDISTURBED for attempt in tried):
-        problems.append("nothing was killed")
-    del setting.environment[VARIABLE]
     problems += resume(setting, folder, campaign, family)
     problems += ledger(campaign) + _records(campaign) + left(folder, family, LEFT_S)
     return problems + _left_on_hosts(setting, folder, used - before, end_ticks)
@@ -247,7 +233,6 @@ def _left_on_hosts(setting: RigSetting, folder: Path, used: set[str], end_ticks:
             if namespace in used and int(born(pid) or end_ticks + 1) <= end_ticks
         ],
         "device": lambda: [name for name in os.listdir("/sys/class/net") if name in own],
-        "temporary file": lambda: [path.name for path in (folder / "tmp").iterdir()],
         "far": lambda: [] if setting.machines is None else setting.machines.left(),
     }
     while True:
@@ -261,17 +246,9 @@ def _left_on_hosts(setting: RigSetting, folder: Path, used: set[str], end_ticks:
 def length_s(setting: RigSetting, folder: Path) -> float:
     """Return the duration of a campaign that nothing disturbs. It must leave nothing, too."""
     setting.prepare(folder)
-    (folder / "study.toml").write_text(setting.study)
-    began = time.monotonic()
-    process = setting.start(
-        folder, "run", str(folder / "study.toml"), "--campaign", str(folder / "c")
-    )
-    family: Family = {}
-    assert ended(process, family) and process.returncode == 0, (folder / "log").read_text()
-    elapsed_s = time.monotonic() - began
-    problems = ledger(folder / "c") + _records(folder / "c") + left(folder, family, LEFT_S)
-    assert problems == []
-    return elapsed_s
+    campaign_s = exposure_s("controller", setting, folder, LEFT_S)
+    assert _records(folder / "c") == []
+    return campaign_s
 
 
 @contextlib.contextmanager
