@@ -1,12 +1,14 @@
-"""The roles, settings and capabilities that both cells declare."""
+"""The roles, settings and capabilities that the cells in Python declare."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from wattwire_kit import run
 
 
-def main() -> None:
-    """Run the node of a cell."""
+def main(allowed: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Run the node of a cell. `allowed` has the settings of which it supports only some values."""
     run(
         roles={
             "publisher": "topic:publish",
@@ -33,4 +35,5 @@ def main() -> None:
             "literal",
         ),
         payload_bytes_max=8_388_608,
+        allowed=allowed,
     )

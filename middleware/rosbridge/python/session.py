@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
+from clients import bridge_endpoint, data_in_json, effective, message_type
 from decoding import COMPRESSIONS, Decoder
 from transports import DATAGRAM_BYTES_MAX, TRANSPORTS, Lost
-from wattwire_kit import BadSpec, Kit, MiddlewareFailed, Unsupported
+from wattwire_kit import Kit, MiddlewareFailed, Unsupported
 
 
 class Session:
@@ -19,7 +19,7 @@ class Session:
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
-        self.type = "std_msgs/String" if kit.text else "std_msgs/UInt8MultiArray"
+        self.type = message_type(kit)
         self.begin_ns = kit.now()
         self._prefix = f"/wattwire_{kit.spec['run']}"
         self._topic = ""
@@ -29,7 +29,7 @@ class Session:
         self._server: str = kit.setting("server")
         self._encoding: str = kit.setting("encoding")
         self._decoder = Decoder(self._encoding, kit.text)
-        host, port = self._bridge()
+        host, port = bridge_endpoint(kit)
         self._endpoint = f"{self._server} {host}:{port}"
         try:
             timeout_s = kit.spec["ready_timeout_ms"] / 1e3
@@ -39,15 +39,6 @@ class Session:
             raise MiddlewareFailed(
                 f"no bridge at {self._endpoint} ({error}); is it running?"
             ) from error
-
-    def _bridge(self) -> tuple[str, int]:
-        endpoints = self.kit.spec["peers.endpoints"]
-        place = 1 + list(TRANSPORTS).index(self._server)
-        host, _, port = endpoints[place].rpartition(":") if len(endpoints) > place else ("",) * 3
-        if not host or not port.isdecimal() or int(port) > 65_535:
-            allowed = f"HOST:PORT of the master and of the bridge ({', '.join(TRANSPORTS)})"
-            raise BadSpec("peers.endpoints", endpoints, allowed)
-        return host, int(port)
 
     def _operate(self, operation: str, **fields: Any) -> None:
         try:
@@ -89,12 +80,7 @@ class Session:
         )
 
     def _publication(self, data: Any) -> dict[str, Any]:
-        """Return the fields that publish a payload: a text as it is, bytes in base64."""
-        if not self.kit.text:
-            value = base64.b64encode(data).decode("ascii")
-        else:
-            value = data if isinstance(data, str) else data.decode("utf-8", "replace")
-        return {"topic": self._topic, "msg": {"data": value}}
+        return {"topic": self._topic, "msg": {"data": data_in_json(self.kit, data)}}
 
     def publish(self, data: Any) -> None:
         self._operate("publish", **self._publication(data))
@@ -131,16 +117,7 @@ class Session:
             matched=None,
             discovery_ns=discovery_ns,
             library=("websockets", version("websockets"), f"cbor2 {version('cbor2')}"),
-            effective={
-                "server": self._server,
-                "encoding": self._encoding,
-                "wait": self.kit.setting("wait"),
-                "tcp_nodelay": self.kit.setting("tcp_nodelay"),
-                "queue_size": self.kit.setting("queue_size"),
-                "type": self.type,
-                "protocol": "rosbridge 2",
-                "bridge": self._endpoint,
-            },
+            effective=effective(self.kit, self._endpoint),
             guarantee=(
                 "best_effort",
                 "none" if self._server == "udp" else "per_sender",

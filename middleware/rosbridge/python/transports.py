@@ -115,4 +115,4 @@ def is_readable(sock: socket.socket, timeout_s: float) -> bool:
 
 
 TRANSPORTS: dict[str, Any] = {"websocket": WebSocket, "tcp": Tcp, "udp": Udp}
-"""Value of the setting `server` → the transport, in the order of the bridge's endpoints."""
+"""Value of the setting `server` → the transport."""

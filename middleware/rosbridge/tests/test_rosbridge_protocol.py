@@ -95,6 +95,50 @@ def test_a_rejected_operation_gets_an_error_and_the_bridge_continues(
         assert peer.receive()["msg"]["data"] == "AA=="
 
 
+AWAIT_CONNECTION = "/rosbridge/await_connection"
+
+
+def test_a_service_answers_when_the_topic_has_another_end(services: Services) -> None:
+    """For clients whose libraries hide statuses, and which therefore keep the level error."""
+    with (
+        contextlib.closing(WebSocketPeer(services.websocket)) as caller,
+        contextlib.closing(WebSocketPeer(services.websocket)) as other,
+    ):
+        caller.send(op="advertise", topic="/awaited", type=BYTES, latch=False, queue_size=100)
+        call = {"op": "call_service", "service": AWAIT_CONNECTION, "args": {"topic": "/awaited"}}
+        caller.send(**call, id="waits")
+        caller.send(op="advertise", topic="/awaited", type="a/B")  # is answered at once
+        assert caller.receive()["op"] == "status"
+        other.send(op="subscribe", topic="/awaited", type=BYTES, throttle_rate=0, queue_length=0)
+        response = {"op": "service_response", "service": AWAIT_CONNECTION, "id": "waits"}
+        assert caller.receive() == {**response, "values": {"connected": True}, "result": True}
+
+
+@pytest.mark.parametrize(
+    ("service", "arguments", "parts"),
+    [
+        ("/rosapi/topics", {}, ["service: found '/rosapi/topics'", f"allowed: {AWAIT_CONNECTION}"]),
+        (AWAIT_CONNECTION, [], ["args: found []", '{"topic": …}']),
+        (AWAIT_CONNECTION, {}, ["topic: found None", "allowed: a string"]),
+        (AWAIT_CONNECTION, {"topic": "/t"}, ["args.topic: found '/t'", "allowed: /s"]),
+        (AWAIT_CONNECTION, {"topic": "/r"}, ["advertise: type: found 'a/B'"]),
+    ],
+)
+def test_a_rejected_call_of_a_service_gets_a_response_with_the_reason(
+    services: Services, service: str, arguments: Any, parts: list[str]
+) -> None:
+    with contextlib.closing(WebSocketPeer(services.websocket)) as peer:
+        opened(peer, "/s", "std_msgs/String")
+        peer.send(op="advertise", topic="/r", type="a/B")
+        assert peer.receive()["op"] == "status"
+        peer.send(op="call_service", service=service, args=arguments, id="call")
+        response = peer.receive()
+        assert (response["op"], response["id"]) == ("service_response", "call")
+        assert response["result"] is False
+        for part in parts:
+            assert part in response["values"]
+
+
 def test_half_a_frame_ends_only_its_own_connection(services: Services) -> None:
     with contextlib.closing(WebSocketPeer(services.websocket)) as other:
         opened(other, "/kept", BYTES)

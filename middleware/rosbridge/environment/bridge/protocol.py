@@ -3,12 +3,15 @@
 The bridge supports advertise, unadvertise, publish, subscribe, unsubscribe and set_level. It
 answers operations that it rejects with a status of the level error. For clients with the level
 info, it also confirms each advertise and subscribe when its topic has a connection to another end.
+Some libraries hide statuses from their users, so call_service reaches a service that answers when
+a topic of the client has these connections.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from messages import COMPRESSIONS, Encoded, Refused, filled
@@ -16,9 +19,14 @@ from outbox import Outbox
 from topics import Publication, Subscription, Topics
 
 LEVELS = ("none", "error", "warning", "info")
-OPERATIONS = ("advertise", "unadvertise", "publish", "subscribe", "unsubscribe", "set_level")
+OPERATIONS = (
+    "advertise", "unadvertise", "publish", "subscribe", "unsubscribe", "set_level", "call_service",
+)  # fmt: skip
+AWAIT_CONNECTION = "/rosbridge/await_connection"
+"""The only service, which the bridge itself provides: {"topic": …} → {"connected": true}."""
 UNSUPPORTED = {"throttle_rate": 0, "fragment_size": None}
 """Options of subscribe of which this bridge supports only one value."""
+End = Publication | Subscription
 LOOK_S = 0.005
 """Period of looks for a connection, because rospy reports only those of publishers."""
 
@@ -33,6 +41,7 @@ class Client:
         self._level = LEVELS[1]
         self._publications: dict[str, Publication] = {}
         self._subscriptions: dict[str, Subscription] = {}
+        self._refusals: dict[str, str] = {}
         self._confirmations: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     async def handle(self, raw: str | bytes) -> None:
@@ -48,7 +57,13 @@ class Client:
             else:
                 await getattr(self, f"_{name}")(fields)
         except Refused as error:
-            self._status("error", f"{fields.get('op', 'message')}: {error}", fields.get("id"))
+            if fields.get("op") == "call_service":
+                self._respond(fields, False, str(error))
+                return
+            reason = f"{fields.get('op', 'message')}: {error}"
+            self._status("error", reason, fields.get("id"))
+            if fields.get("op") in ("advertise", "subscribe"):
+                self._refusals[str(fields.get("topic"))] = reason
 
     def _status(self, level: str, text: str, operation_id: Any) -> None:
         if LEVELS.index(level) > LEVELS.index(self._level):
@@ -56,6 +71,12 @@ class Client:
         fields = {"op": "status", "level": level, "msg": text}
         if operation_id is not None:
             fields["id"] = operation_id
+        self._outbox.put(json.dumps(fields))
+
+    def _respond(self, call: dict[str, Any], is_executed: bool, values: Any) -> None:
+        """Answer a call of a service; `values` of a failed call is the reason."""
+        fields = {"op": "service_response", "service": call.get("service"), "values": values}
+        fields |= {"result": is_executed, **({"id": call["id"]} if "id" in call else {})}
         self._outbox.put(json.dumps(fields))
 
     def deliver(self, message: Encoded) -> None:
@@ -81,7 +102,8 @@ class Client:
         self._publications[topic] = publication = await asyncio.to_thread(
             self._topics.advertise, topic, kind, is_latched, self
         )
-        self._confirm(fields, topic, publication)
+        report = self._report_connection(topic, publication, fields.get("id"))
+        self._confirm("advertise", topic, report)
 
     async def _unadvertise(self, fields: dict[str, Any]) -> None:
         topic = text_of(fields, "topic")
@@ -107,7 +129,8 @@ class Client:
         self._subscriptions[topic] = subscription = await asyncio.to_thread(
             self._topics.subscribe, topic, kind, compression, self.deliver, self
         )
-        self._confirm(fields, topic, subscription)
+        report = self._report_connection(topic, subscription, fields.get("id"))
+        self._confirm("subscribe", topic, report)
 
     async def _unsubscribe(self, fields: dict[str, Any]) -> None:
         topic = text_of(fields, "topic")
@@ -123,26 +146,53 @@ class Client:
             )
         return own[topic]
 
+    async def _call_service(self, fields: dict[str, Any]) -> None:
+        service, arguments = text_of(fields, "service"), fields.get("args")
+        if service != AWAIT_CONNECTION:
+            raise Refused(f"service: found {service!r:.80}; allowed: {AWAIT_CONNECTION}")
+        if not isinstance(arguments, dict):
+            raise Refused(f'args: found {arguments!r:.80}; allowed: {{"topic": …}}')
+        topic = text_of(arguments, "topic")
+        own = (self._publications, self._subscriptions)
+        ends: list[End] = [topics[topic] for topics in own if topic in topics]
+        if not ends and topic in self._refusals:
+            raise Refused(self._refusals[topic])
+        if not ends:
+            allowed = ", ".join({**self._publications, **self._subscriptions}) or "none"
+            raise Refused(f"args.topic: found {topic!r:.80}; allowed: {allowed}")
+        self._confirm("call_service", topic, self._respond_to_connection(topic, ends, fields))
+
     # --- confirmations ------------------------------------------------------------------------
 
-    def _confirm(self, fields: dict[str, Any], topic: str, end: Publication | Subscription) -> None:
-        """Report the first connection of a topic, or that the types of its ends differ."""
-        key = (fields["op"], topic)
-        self._end_confirmation(*key)
-        report = self._report_connection(topic, end, fields.get("id"))
-        self._confirmations[key] = asyncio.create_task(report)
+    def _confirm(self, name: str, topic: str, report: Coroutine[Any, Any, None]) -> None:
+        """Start to wait for the connections of a topic, in place of an earlier operation."""
+        self._end_confirmation(name, topic)
+        self._confirmations[name, topic] = asyncio.create_task(report)
 
-    async def _report_connection(
-        self, topic: str, end: Publication | Subscription, operation_id: Any
-    ) -> None:
-        while not end.is_connected():
+    async def _await_connections(self, topic: str, ends: Sequence[End]) -> None:
+        """Wait until each end is connected. Raise Refused if the types of the topic differ."""
+        while not all(end.is_connected() for end in ends):
             if mismatch := self._topics.mismatches.of_topic(topic):
-                self._status(
-                    "error", f"{topic} has an end of another type: {mismatch}", operation_id
-                )
-                return
+                raise Refused(f"{topic} has an end of another type: {mismatch}")
             await asyncio.sleep(LOOK_S)
+
+    async def _report_connection(self, topic: str, end: End, operation_id: Any) -> None:
+        try:
+            await self._await_connections(topic, [end])
+        except Refused as error:
+            self._status("error", str(error), operation_id)
+            return
         self._status("info", "connected", operation_id)
+
+    async def _respond_to_connection(
+        self, topic: str, ends: Sequence[End], call: dict[str, Any]
+    ) -> None:
+        try:
+            await self._await_connections(topic, ends)
+        except Refused as error:
+            self._respond(call, False, str(error))
+            return
+        self._respond(call, True, {"connected": True})
 
     def _end_confirmation(self, name: str, topic: str) -> None:
         if task := self._confirmations.pop((name, topic), None):
@@ -152,11 +202,13 @@ class Client:
 
     async def _end_publication(self, topic: str) -> None:
         self._end_confirmation("advertise", topic)
+        self._end_confirmation("call_service", topic)
         del self._publications[topic]
         await asyncio.to_thread(self._topics.unadvertise, topic, self)
 
     async def _end_subscription(self, topic: str) -> None:
         self._end_confirmation("subscribe", topic)
+        self._end_confirmation("call_service", topic)
         del self._subscriptions[topic]
         await asyncio.to_thread(self._topics.unsubscribe, topic, self)
 

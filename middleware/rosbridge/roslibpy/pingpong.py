@@ -1,0 +1,53 @@
+"""Pingpong over two topics of the bridge. Callbacks run on the library's thread."""
+
+from __future__ import annotations
+
+import queue
+from typing import Any
+
+from session import Session
+from wattwire_kit import Kit
+
+
+def pong(kit: Kit) -> None:
+    session = Session(kit)
+
+    def on_request(request: Any) -> None:
+        reply = kit.serve(request)
+        if reply is None:
+            return
+        session.publish(reply)
+        kit.served()
+
+    # A ping that subscribes anew for each reply (`wait = poll`) receives only a latched one.
+    session.publish_on("reply", latch=kit.setting("wait") == "poll")
+    session.subscribe("request", on_request)
+    session.ready(session.await_connected())
+    kit.poll(session.watch)
+    session.close()
+
+
+def ping(kit: Kit) -> None:
+    session = Session(kit)
+    replies: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def call(buffer: bytearray, timeout_s: float) -> Any:
+        deadline_ns = kit.now() + int(timeout_s * 1e9)
+        session.publish(buffer)
+        while (left_ns := deadline_ns - kit.now()) > 0:
+            try:
+                reply = replies.get(timeout=left_ns / 1e9)
+            except queue.Empty:
+                return None
+            # A std_msgs message has no call number: only the payload identifies the call.
+            if kit.is_reply(reply):
+                return reply
+        return None
+
+    session.publish_on("request")
+    session.subscribe("reply", replies.put)
+    session.await_connected()
+    kit.probe(call)
+    session.ready(kit.now() - session.begin_ns)
+    kit.call_all(call)
+    session.close()
