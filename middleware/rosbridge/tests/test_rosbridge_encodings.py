@@ -13,6 +13,7 @@ from middleware.rosbridge.tests.conftest import CLIENT
 from tests.built_cells import built_cells
 
 ROBOT = "rosbridge/rospy"
+JAVASCRIPT = "rosbridge/javascript"
 
 COMBINATIONS = [
     pytest.param("websocket", "cbor", marks=pytest.mark.matrix),
@@ -42,7 +43,21 @@ def test_clients_pass_over_each_server_in_each_encoding(
 
 @pytest.mark.slow
 @pytest.mark.matrix
-@pytest.mark.parametrize(("server", "encoding"), [("tcp", "cbor-raw"), ("udp", "cbor")])
+@pytest.mark.parametrize("encoding", ["cbor", "cbor-raw"])
+def test_a_client_in_javascript_passes_in_each_encoding(tmp_path: Path, encoding: str) -> None:
+    with built_cells([JAVASCRIPT], tmp_path) as cells:
+        client = cells[JAVASCRIPT]
+        subject = replace(client, settings={**client.settings, "encoding": encoding})
+        results = run_suite(subject, only=[*SCENARIOS, "sizes"])
+    assert [result for result in results if result.status == "failed"] == []
+    assert sum(result.status == "passed" for result in results) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("server", "encoding"),
+    [("tcp", "cbor-raw"), pytest.param("udp", "cbor", marks=pytest.mark.matrix)],
+)
 def test_a_robot_and_a_client_pass_over_each_server(
     tmp_path: Path, server: str, encoding: str
 ) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -55,10 +55,19 @@ QUICK = ("alters the last byte",)
 """The fault that `make test` plants; `make test-all` plants all."""
 
 
+class Change(NamedTuple):
+    """A text in a file of the bridge, its replacement, and the cell that is the client."""
+
+    file: str
+    find: str
+    new: str
+    client: str = "rosbridge/python"
+
+
 @pytest.fixture
 def cell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CellUnderTest]:
-    """Yield the Python client with a bridge in which texts of a file are replaced."""
-    file, find, new = request.param
+    """Yield a client with a changed bridge."""
+    file, find, new, client = request.param
 
     def faulty(build: CellBuild) -> CellBuild:
         environment = Path(build.words["environment"])
@@ -71,14 +80,14 @@ def cell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CellUnderTe
         path.write_text(text.replace(find, new))
         return replace(build, words={**build.words, "environment": str(folder)})
 
-    with built_cells(["rosbridge/python"], tmp_path, faulty) as cells:
-        yield cells["rosbridge/python"]
+    with built_cells([client], tmp_path, faulty) as cells:
+        yield cells[client]
 
 
 def planted(name: str) -> Any:
     statement, fault, clause = FAULTS[name]
     marks = () if name in QUICK else (pytest.mark.matrix,)
-    change = ("bridge/protocol.py", statement, statement + fault)
+    change = Change("bridge/protocol.py", statement, statement + fault)
     return pytest.param(change, clause, id=name, marks=marks)
 
 
@@ -90,7 +99,9 @@ def test_a_faulty_bridge_breaks_its_clause(cell: CellUnderTest, clause: str) -> 
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("cell", [("bridge/protocol.py", FROM_CLIENT, FROM_CLIENT)], indirect=True)
+@pytest.mark.parametrize(
+    "cell", [Change("bridge/protocol.py", FROM_CLIENT, FROM_CLIENT)], indirect=True
+)
 def test_an_unchanged_bridge_breaks_no_clause(cell: CellUnderTest) -> None:
     results = run_suite(cell, only=["open[topic]"])
     assert [result for result in results if result.status == "failed"] == []
@@ -117,10 +128,15 @@ def reason_of_client(cell: CellUnderTest, folder: Path, **settings: str) -> str:
                 node.kill()
 
 
-NO_CBOR = ("bridge/messages.py", "    import cbor2\n", "    raise ImportError\n")
-IGNORED = ("bridge/protocol.py", 'fields.get("compression", "none")', '"none"')
+NO_CBOR = Change("bridge/messages.py", "    import cbor2\n", "    raise ImportError\n")
+IGNORED = Change("bridge/protocol.py", 'fields.get("compression", "none")', '"none"')
 SENT = "self._outbox.put(message)\n"
-HALF = ("bridge/protocol.py", SENT, "self._outbox.put(message[: len(message) // 2])\n")
+HALF = Change("bridge/protocol.py", SENT, "self._outbox.put(message[: len(message) // 2])\n")
+
+
+def javascript(change: Change, settings: dict[str, str], parts: list[str]) -> Any:
+    cell = change._replace(client="rosbridge/javascript")
+    return pytest.param(cell, settings, parts, marks=pytest.mark.matrix)
 
 
 @pytest.mark.parametrize(
@@ -132,9 +148,14 @@ HALF = ("bridge/protocol.py", SENT, "self._outbox.put(message[: len(message) // 
          ["the bridge speaks no CBOR", "'cbor-raw'", "Use settings.encoding = 'json'"]),
         (HALF, {"encoding": "json"}, ["the bridge sent '{", "no message of the protocol"]),
         (HALF, {"encoding": "cbor"}, ["the bridge sent b'", "no message of the protocol"]),
+        javascript(NO_CBOR, {"encoding": "cbor"},
+                   ["the bridge reports: subscribe: compression: found 'cbor'; allowed: none"]),
+        javascript(IGNORED, {"encoding": "cbor"}, ["the bridge speaks no CBOR", "'cbor'"]),
+        javascript(IGNORED, {"encoding": "cbor-raw"}, ["the bridge speaks no CBOR", "'cbor-raw'"]),
+        javascript(HALF, {"encoding": "json"}, ["roslib reports: ", "JSON"]),
+        javascript(HALF, {"encoding": "cbor-raw"}, ["roslib reports: "]),
     ],
     indirect=["cell"],
-    ids=["no CBOR", "ignored compression", "half JSON", "half CBOR"],
 )  # fmt: skip
 def test_a_client_names_what_is_wrong_with_its_bridge(
     cell: CellUnderTest, tmp_path: Path, settings: dict[str, str], parts: list[str]

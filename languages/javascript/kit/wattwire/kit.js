@@ -97,6 +97,11 @@ class Kit {
     this.sent = calls.sent;
   }
 
+  /** Returns whether `reply` may be the reply to `message`; true if the kit cannot decide. */
+  isReply(reply, message) {
+    return this.messages.mayReplyTo(reply, message);
+  }
+
   /** Counts a request and returns it; hand over its `reply` unless it is null. */
   serve(data) {
     const beginNs = now();

@@ -5,6 +5,7 @@
 //   stamp(node, counter, sendNs, message)   returns the message; it may overwrite `message`
 //   check(data, arrival)                    reads an arrival and returns its verdict
 //   reply(request)                          returns a server's reply (C-23)
+//   mayReplyTo(reply, message)              returns false for the reply to another call
 //   isReplyTo(reply, message, counter)      returns whether a client's reply is correct
 
 const { CORRUPT, UNKNOWN_NS } = require('./constants');

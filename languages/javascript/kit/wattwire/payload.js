@@ -95,6 +95,11 @@ class Payload {
     return this.replyKind === 'ack' ? request.subarray(0, this.seqBytes) : this.replyLiteral;
   }
 
+  mayReplyTo(reply, message) {
+    if (this.replyKind === 'literal') return true;
+    return reply.subarray(0, this.seqBytes).equals(message.subarray(0, this.seqBytes));
+  }
+
   isReplyTo(reply, message, counter) {
     if (this.replyKind !== 'echo') return this.reply(message).equals(reply);
     return this.check(reply, this.echo) === OK && this.echo.counter === counter;
@@ -123,6 +128,10 @@ class Literal {
   reply(request) {
     if (this.replyKind === 'echo') return request;
     return this.replyKind === 'ack' ? request.subarray(0, this.ackBytes) : this.replyLiteral;
+  }
+
+  mayReplyTo() {
+    return true;
   }
 
   isReplyTo(reply) {
