@@ -18,7 +18,10 @@ from contract.conformance.spec import base_spec, new_token
 from tests.built_cells import built_cells
 from tests.ros1_peers import error_reason, peer_of_another_type
 
-CLIENTS = ["roslibpy", pytest.param("javascript", marks=pytest.mark.matrix)]
+CLIENTS = [
+    "roslibpy",
+    *(pytest.param(name, marks=pytest.mark.matrix) for name in ("javascript", "rust")),
+]
 
 
 @pytest.fixture(scope="module", params=CLIENTS)
