@@ -107,6 +107,25 @@ def test_an_unchanged_bridge_breaks_no_clause(cell: CellUnderTest) -> None:
     assert [result for result in results if result.status == "failed"] == []
 
 
+def repeating(client: str) -> Any:
+    statement, fault, _ = FAULTS["sends every message twice"]
+    path = "bridge/protocol.py"
+    change = Change(path, statement, statement + fault, f"rosbridge/{client}")
+    return pytest.param(change, id=client)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(
+    "cell", [*map(repeating, ("python", "roslibpy", "javascript", "rust"))], indirect=True
+)
+def test_a_ping_ignores_repeated_replies_to_earlier_calls(cell: CellUnderTest) -> None:
+    """Only the payload of a reply identifies its call, and the bridge sends each message twice."""
+    results = run_suite(cell, only=["closed[pingpong]"])
+    failed = {result.clause: result.detail for result in results if result.status == "failed"}
+    assert "requests recorded more than once" in failed["C-25"]
+    assert "C-21" not in failed, failed
+
+
 def reason_of_client(cell: CellUnderTest, folder: Path, **settings: str) -> str:
     """Run a subscriber and a publisher; return the reason with which the subscriber ends."""
     changes: dict[str, Any] = {f"settings.{name}": value for name, value in settings.items()}
