@@ -51,7 +51,7 @@ def cured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[Path]]:
 
     Both mostly wait, and a wait of 40 ms is visible despite the load of the other.
     """
-    only = "language=python,payload_bytes=64|1024,settings.tcp_nodelay=True"
+    only = "language=python,payload_bytes=64|1024,settings.tcp_nodelay=true"
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(report_of, tmp_path_factory.mktemp("cured") / "none", only)
 
