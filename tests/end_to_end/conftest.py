@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import shutil
@@ -225,9 +226,9 @@ def struck_in_the_window(
 
 def orphaned_cgroups() -> list[str]:
     """Return the cgroups `wattwire-PID` whose agent has ended."""
-    root = Path("/sys/fs/cgroup")
-    ours = [p for depth in ("*", "*/*", "*/*/*") for p in root.glob(f"{depth}/wattwire-*")]
-    return [str(p) for p in ours if not Path("/proc", p.name.split("-")[-1]).exists()]
+    root = "/sys/fs/cgroup"  # Path.glob fails if another agent removes its cgroup meanwhile
+    ours = [p for depth in ("*", "*/*", "*/*/*") for p in glob.glob(f"{root}/{depth}/wattwire-*")]
+    return [path for path in ours if not Path("/proc", path.rpartition("-")[2]).exists()]
 
 
 def shared_memory_of(tokens: list[str]) -> list[str]:
