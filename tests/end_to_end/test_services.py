@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from functools import partial
 
 import polars as pl
@@ -133,6 +134,24 @@ def test_a_run_whose_service_dies_in_the_window_names_it(
     assert "absent" in document["services"][0]["counters"]["after"]
     if row["sent"] is not None:
         assert row["expected"] == row["received_unique"] + row["lost"] + row["undelivered"]
+
+
+HELPER = """
+[services.helper]
+argv = ["sh", "-c", "sleep 60 & wait"]
+"""
+"""A service with a child, whose exit is therefore reported some 0.3 s late."""
+
+
+def test_a_service_that_died_before_a_node_is_named_first(measured, tmp_path):
+    root = tmp_path / "root"
+    shutil.copytree(home() / "middleware/loopback", root / "middleware/loopback")
+    with (root / "middleware/loopback/middleware.toml").open("a") as manifest:
+        manifest.write(HELPER)
+    factors = 'pattern = ["topic"]\n"settings.die_at" = ["before_ready"]'
+    crash = {"WATTWIRE_PATH": str(root), "WATTWIRE_CRASH": "helper@ready"}
+    _, _, (document,) = measured("loopback/cpp", factors, **crash)
+    assert document["outcome_detail"].startswith("the service helper was killed by signal 9; ")
 
 
 @pytest.mark.matrix

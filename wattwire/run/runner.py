@@ -51,6 +51,7 @@ GO_LEAD_ROUND_TRIPS = 4
 """Round trips to the farthest agent that are added to the lead of GO."""
 EXIT_PATIENCE_S = 5.0
 REASON_PATIENCE_S = 5.0
+CAUSE_PATIENCE_S = 1.0
 SKIPPED_SHARE_MAX = 0.02
 """Number of slots that a native timer may skip. With more, the run is saturated."""
 REFUSED = 2
@@ -203,6 +204,8 @@ class OneRun:
             if isinstance(ended, BrokenContractError):  # the error contains the reason
                 problem = "broke the contract"
             record.outcome_detail = f"{record.deployment.label(ended.process)} {problem}"
+            # A dead service may be the cause, and its exit may be reported after that of the node.
+            record.processes.wait_exit(record.services, time.monotonic() + CAUSE_PATIENCE_S)
         else:
             self._judge_exits()
         finally:
