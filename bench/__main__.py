@@ -2,8 +2,8 @@
 
 Speed, compared with peers (default): recording, echo, pipeline, libraries, sampler, own_time, page,
 scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential; with planted load:
-validity. Compared with another commit: kits --old REV, summary_row --old REV. As root: links,
-planted_links. Prints Markdown.
+validity; copro --seeds. Compared with another commit: kits --old REV, summary_row --old REV. Robot
+and co-processor: copro. As root: links, planted_links. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ from bench import (
     syscalls,
     validity,
 )
+from bench.coprocessing import bridge_memory, engines, planted_break_even, round_trips
 from bench.libraries import comparisons
 from bench.nodes import Bench, bench, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.rigs import bridges, links, planted_links
-from bench.turns import on_cores
+from bench.turns import SHARED, first_on_last_core, on_cores
 from wattwire.rig.bare_clients import bare_server, printed_ns
 
 BARE = Path(__file__).with_name("bare")
@@ -114,6 +115,16 @@ def libraries(workbench: Bench, pairs: int) -> None:
     """Compare cells with a bare client of their library, and with a tool of their middleware."""
     print("\n## Ping-pong beside a bare client of the same library, 64 B, median round trip\n")
     print(table(list(comparisons(workbench, pairs))), flush=True)
+
+
+def coprocessing(workbench: Bench, pairs: int) -> None:
+    """Compare robot cells with bare loops of their libraries, and engines with `openssl speed`."""
+    with first_on_last_core() as is_first:
+        print("" if is_first else SHARED, end="")
+        print(f"\n## Ping-pong beside a bare loop of its library, {BYTES} B, median round trip\n")
+        print(table(list(round_trips.comparisons(workbench, pairs))), flush=True)
+        print(f"\n## AES-128 beside `openssl speed`, {engines.BYTES >> 10} kB, per CPU time\n")
+        print(table(list(engines.comparisons(workbench, pairs))), flush=True)
 
 
 def calling(
@@ -237,7 +248,8 @@ SIMULATIONS = {
 VALIDITY = "validity"
 KITS, SUMMARY_ROW = "kits", "summary_row"
 BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
-ON_REQUEST = (VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS)
+COPRO = "copro"
+ON_REQUEST = (VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO)
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls"}
 
@@ -272,20 +284,25 @@ def _options() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--journal", type=Path, metavar="FILE",
-        help="of the parts validity and planted_links: a line for each run or seed; those that are "
-        "in it are not repeated",
+        help="of the parts validity, planted_links and copro: a line for each run or seed; those "
+        "that are in it are not repeated",
     )  # fmt: skip
     parser.add_argument(
         "--old", metavar="REV", help="of the parts kits and summary_row: the commit to compare with"
     )
     parser.add_argument(
-        "--seeds", type=int, default=planted_links.SEEDS, help="of the part planted_links"
-    )
+        "--seeds", type=int,
+        help=f"of the part planted_links (default {planted_links.SEEDS}), and of the part copro: "
+        f"measure break-evens (target: {planted_break_even.SEEDS} seeds), not pairs",
+    )  # fmt: skip
     parser.add_argument(
         "--soak", type=float, metavar="SECONDS",
-        help="of the part bridges: measure the memory over this time (target: 600), not pairs",
+        help="of the parts bridges and copro: measure the memory over this time (target: 600), not "
+        "pairs",
     )  # fmt: skip
-    parser.add_argument("--first-seed", type=int, default=1, help="of the part planted_links")
+    parser.add_argument(
+        "--first-seed", type=int, default=1, help="of the parts planted_links and copro"
+    )
     options = parser.parse_args()
     for part in {KITS, SUMMARY_ROW} & {*options.parts}:
         if not options.old:
@@ -313,7 +330,15 @@ def main() -> int:
             continue
         if part == PLANTED_LINKS:
             journal = options.journal or Path("planted_links.jsonl")
-            planted_links.report(options.first_seed, options.seeds, journal)
+            seeds = options.seeds or planted_links.SEEDS
+            planted_links.report(options.first_seed, seeds, journal)
+            continue
+        if part == COPRO and options.soak:
+            bridge_memory.report(options.soak)
+            continue
+        if part == COPRO and options.seeds:
+            journal = options.journal or Path("planted_break_even.jsonl")
+            planted_break_even.report(options.first_seed, options.seeds, journal)
             continue
         with one_core() if part in IN_TURNS else contextlib.nullcontext(), bench() as workbench:
             if part == "calls":
@@ -328,6 +353,8 @@ def main() -> int:
                 comparing_kits(workbench, pairs, options.old, options.cells, side_s)
             elif part == SUMMARY_ROW:
                 computing_rows(workbench, options.pairs or PAIRS, options.old)
+            elif part == COPRO:
+                coprocessing(workbench, options.pairs or PAIRS)
             elif part == VALIDITY:
                 journal = options.journal or workbench.folder / "validity.jsonl"
                 validity.report(validity.measure(workbench, options.runs, journal))

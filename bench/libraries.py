@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 from bench.nodes import Bench
 from bench.pairs import Comparison, abba, compared
@@ -19,6 +20,8 @@ BYTES, CALLS = 64, 1500
 PROMISE = 1.05
 PYTHON_PROMISE = 1.10
 """A kit in Python adds several µs to a round trip, independent of the library."""
+ROBOTS = ("ros1", "rosbridge")
+"""Middleware of a robot, which the part copro measures."""
 DDSPERF_S = 3
 DDS_CONFIGURATION = (
     '<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface name="lo"/></Interfaces>'
@@ -29,24 +32,35 @@ DDS_CONFIGURATION = (
 
 
 def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:
-    """Yield a comparison for each cell that can be built on this machine."""
-    for name in workbench.catalog.cells:
-        if any(workbench.catalog.cell(name).folder.glob("bare.*")):
-            yield from _against_bare_client(workbench, pairs, name)
+    """Yield a comparison for each cell that can be built on this machine.
+
+    The part copro measures the cells of a robot and its co-processor.
+    """
+    for name in cells_with_bare_client(workbench):
+        if name.partition("/")[0] not in ROBOTS:
+            yield from against_bare_client(workbench, pairs, name, PYTHON_PROMISE)
     yield from _against_ddsperf(workbench, pairs)
 
 
-def _against_bare_client(workbench: Bench, pairs: int, name: str) -> Iterator[Comparison]:
-    """Yield the comparison of a cell with the bare client in its folder."""
+def cells_with_bare_client(workbench: Bench) -> Iterator[str]:
+    for name in workbench.catalog.cells:
+        if any(workbench.catalog.cell(name).folder.glob("bare.*")):
+            yield name
+
+
+def against_bare_client(
+    workbench: Bench, pairs: int, name: str, promise: float, program: Path | None = None
+) -> Iterator[Comparison]:
+    """Yield the comparison of a cell with the bare client in its folder, or with `program`."""
     cell = workbench.cell(name)
     if cell is None:
         return
-    bare = bare_argv(cell.argv)
+    bare = bare_argv(cell.argv) if program is None else [str(program)]
     assert bare is not None, f"{name}: no bare client in its folder"
     label = f"{name} against its bare client"
     ours = functools.partial(workbench.ping_ns, cell, CALLS)
     sides = abba(label, ours, functools.partial(bare_round_trip_ns, cell, bare), pairs)
-    yield from compared(label, "ns", sides, PYTHON_PROMISE)
+    yield from compared(label, "ns", sides, promise)
 
 
 @contextlib.contextmanager

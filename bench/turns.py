@@ -21,6 +21,9 @@ SLICE_NS = (2e6, 4e6)
 AWAY_NS = 1_000_000
 """Maximum delay of a wake-up on the core. After a longer delay, the host had the core."""
 
+SHARED = "  real-time scheduling is not permitted, so other load disturbs the measurement\n"
+"""Line of a bench whose processes share their core with others."""
+
 
 @dataclass
 class Turn:
@@ -78,6 +81,25 @@ def on_cores(*cores: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+@contextlib.contextmanager
+def first_on_last_core() -> Iterator[bool]:
+    """Give one core to this thread and the processes that it starts, before all others.
+
+    Nice values do not achieve this, because the kernel schedules sessions as groups. Yield whether
+    real-time scheduling is permitted; if not, the processes share the core with others.
+    """
+    with on_cores(max(os.sched_getaffinity(0))):
+        try:
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        except PermissionError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def take_turns(first: Turn, second: Turn, timeout_s: float, seed: int) -> None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from bench.nodes import CELLS
+from bench.campaigns import run_study
 from bench.pairs import Comparison, compared, lose_pair, table
 from wattwire.catalog import Catalog
 from wattwire.model.deployment import BRIDGE
@@ -142,17 +141,13 @@ def inner_cell(catalog: Catalog, name: str) -> str:
 def campaign_rows(folder: Path, values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Measure a campaign in `folder`; return the rows of its runs."""
     listed = ", ".join(f'"{name}"' for name in values["bridges"])
-    (folder / "study.toml").write_text(STUDY.format(**{**values, "bridges": listed}))
     (folder / "rig.toml").write_text(RIG)
-    roots = [str(folder / "root"), str(CELLS), os.environ.get("WATTWIRE_PATH", "")]
-    subprocess.run(
-        [sys.executable, "-m", "wattwire", "run", "study.toml", "--rig", "rig.toml",
-         "--campaign", "campaign", "--look", "--yes", "--no-report", "--plain"],
-        cwd=folder, check=True, stdout=sys.stderr,
-        env={**os.environ, "WATTWIRE_PATH": os.pathsep.join(filter(None, roots)),
-             "PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
-    stored = Campaign(folder / "campaign")
+    roots = [str(folder / "root"), os.environ.get("WATTWIRE_PATH", "")]
+    study = STUDY.format(**{**values, "bridges": listed})
+    path = os.pathsep.join(filter(None, roots))
+    stored = Campaign(
+        run_study(folder, study, "--rig", "rig.toml", output=sys.stderr, WATTWIRE_PATH=path)
+    )
     try:
         return stored.rows()
     finally:
@@ -222,11 +217,16 @@ def soaks(seconds: float) -> Iterator[tuple[str, Soak]]:
             yield from ((name, soak) for soak in memory_of(readings, window))
 
 
-def memory_of(readings: pl.DataFrame, window: Mapping[str, int]) -> Iterator[Soak]:
-    """Yield the memory of each bridge process in the window; the slope excludes FILLING_S."""
+def memory_of(
+    readings: pl.DataFrame, window: Mapping[str, int], prefix: str = f"{BRIDGE}-"
+) -> Iterator[Soak]:
+    """Yield the memory of each process of a bridge in the window; the slope excludes FILLING_S.
+
+    The names of the processes begin with `prefix`.
+    """
     chosen = readings.filter(
         pl.col("quantity") == "rss",
-        pl.col("subject").str.starts_with(f"{BRIDGE}-"),
+        pl.col("subject").str.starts_with(prefix),
         pl.col("t_ns").is_between(window["start_ns"], window["end_ns"]),
     )
     series = chosen.sort("subject", "t_ns").group_by("subject", maintain_order=True)
@@ -257,9 +257,9 @@ def slope(minutes: np.ndarray, values: np.ndarray) -> tuple[float, float, float]
     return fitted.slope, fitted.slope - margin, fitted.slope + margin
 
 
-def verdict(soak: Soak) -> str:
+def verdict(soak: Soak, memory_mib_max: float = MEMORY_MIB_MAX) -> str:
     """Return whether the memory and the upper limit of its slope meet their targets."""
-    if soak.rss_max_mib > MEMORY_MIB_MAX or soak.slope_low >= SLOPE_MIB_MAX:
+    if soak.rss_max_mib > memory_mib_max or soak.slope_low >= SLOPE_MIB_MAX:
         return "failed"
     return "passed" if soak.slope_high < SLOPE_MIB_MAX else "undecided"
 
@@ -275,13 +275,18 @@ def report(pairs: int, soak_s: float | None) -> None:
         print(table(list(comparisons(pairs))), flush=True)
         return
     print(f"\n## Memory of bridges at {SOAK_BYTES >> 20} MiB and {SOAK_HZ} Hz, {soak_s:g} s\n")
+    print_memory(soaks(soak_s), MEMORY_MIB_MAX)
+
+
+def print_memory(soaks: Iterable[tuple[str, Soak]], memory_mib_max: float) -> None:
+    """Print a table of (bridge, memory)."""
     rows = [
         f"| {name} {soak.process} | {soak.rss_max_mib:.0f} | {soak.slope_mib_per_min:.2f} "
-        f"({soak.slope_low:.2f} … {soak.slope_high:.2f}) | {verdict(soak)} |"
-        for name, soak in soaks(soak_s)
+        f"({soak.slope_low:.2f} … {soak.slope_high:.2f}) | {verdict(soak, memory_mib_max)} |"
+        for name, soak in soaks
     ]
     print(
-        f"\n| process | RSS, MiB, at most (≤ {MEMORY_MIB_MAX:g}) | slope, MiB/min, 95 % "
+        f"\n| process | RSS, MiB, at most (≤ {memory_mib_max:g}) | slope, MiB/min, 95 % "
         f"(< {SLOPE_MIB_MAX:g}) | verdict |\n|---|---|---|---|"
     )
     print("\n".join(rows), flush=True)
