@@ -119,12 +119,10 @@ def libraries(workbench: Bench, pairs: int) -> None:
 
 def coprocessing(workbench: Bench, pairs: int) -> None:
     """Compare robot cells with bare loops of their libraries, and engines with `openssl speed`."""
-    with first_on_last_core() as is_first:
-        print("" if is_first else SHARED, end="")
-        print(f"\n## Ping-pong beside a bare loop of its library, {BYTES} B, median round trip\n")
-        print(table(list(round_trips.comparisons(workbench, pairs))), flush=True)
-        print(f"\n## AES-128 beside `openssl speed`, {engines.BYTES >> 10} kB, per CPU time\n")
-        print(table(list(engines.comparisons(workbench, pairs))), flush=True)
+    print(f"\n## Ping-pong beside a bare loop of its library, {BYTES} B, median round trip\n")
+    print(table(list(round_trips.comparisons(workbench, pairs))), flush=True)
+    print(f"\n## AES-128 beside `openssl speed`, {engines.BYTES >> 10} kB, per CPU time\n")
+    print(table(list(engines.comparisons(workbench, pairs))), flush=True)
 
 
 def calling(
@@ -340,6 +338,12 @@ def main() -> int:
             journal = options.journal or Path("planted_break_even.jsonl")
             planted_break_even.report(options.first_seed, options.seeds, journal)
             continue
+        if part == COPRO:
+            # The agent of the bench starts the bridge, so it must be created within this context.
+            with first_on_last_core() as is_first, bench() as workbench:
+                print("" if is_first else SHARED, end="")
+                coprocessing(workbench, options.pairs or PAIRS)
+            continue
         with one_core() if part in IN_TURNS else contextlib.nullcontext(), bench() as workbench:
             if part == "calls":
                 side_s = options.seconds or calls.SIDE_S
@@ -353,8 +357,6 @@ def main() -> int:
                 comparing_kits(workbench, pairs, options.old, options.cells, side_s)
             elif part == SUMMARY_ROW:
                 computing_rows(workbench, options.pairs or PAIRS, options.old)
-            elif part == COPRO:
-                coprocessing(workbench, options.pairs or PAIRS)
             elif part == VALIDITY:
                 journal = options.journal or workbench.folder / "validity.jsonl"
                 validity.report(validity.measure(workbench, options.runs, journal))
