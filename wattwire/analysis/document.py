@@ -238,8 +238,7 @@ def _limit(check: Checked) -> dict[str, Any]:
 def _claim(item: DecidedClaim) -> dict[str, Any]:
     """Return a claim of the publication with the ratios that decide it.
 
-    `verdict` is shown, shown in part, refuted or not answerable. `reason` states why the claim has
-    no comparison.
+    `verdict` is one of `DecidedClaim.verdict`. `reason` states why the claim has no comparison.
     """
     claim = item.claim
     return {

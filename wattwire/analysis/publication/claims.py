@@ -24,10 +24,13 @@ from wattwire.analysis.dataset import (
 )
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
-from wattwire.model.publication.claims import LOWER, Claim
+from wattwire.model.publication.claims import AT_MOST, EQUAL, LOWER, Claim
 
-SHOWN, REFUTED, IN_PART = "shown", "refuted", "shown in part"
+SHOWN, SHOWN_IN_PART = "shown", "shown in part"
+REFUTED, REFUTED_IN_PART = "refuted", "refuted in part"
 UNDECIDED, NOT_ANSWERABLE = "undecided", "not answerable"
+SHOWS = {LOWER: ("lower",), EQUAL: ("equivalent",), AT_MOST: ("lower", "equivalent")}
+"""Relation of a claim → the outcomes of a comparison that show it."""
 Levels = Mapping[str, Any]
 Result = stats.Interval | stats.TooFew | stats.NotComputable
 FitResult = stats.Fit | stats.TooFew | stats.NotComputable
@@ -62,15 +65,14 @@ class DecidedClaim:
 
     @property
     def verdict(self) -> str:
-        """SHOWN, REFUTED, IN_PART or NOT_ANSWERABLE.
+        """SHOWN, REFUTED, either of them in part, UNDECIDED or NOT_ANSWERABLE.
 
-        A comparison without a number does not change the verdict of the others. A claim is refuted
-        if some of its comparisons refute it and none shows it, because it excepts none of them.
+        A comparison without a ratio does not change the verdict of the others.
         """
-        decisions = {comparison.decision for comparison in self.comparisons}
-        if SHOWN in decisions:
-            return IN_PART if decisions & {REFUTED, UNDECIDED} else SHOWN
-        return REFUTED if REFUTED in decisions else NOT_ANSWERABLE
+        decisions = {comparison.decision for comparison in self.comparisons} - {NOT_ANSWERABLE}
+        if len(decisions) <= 1:
+            return next(iter(decisions), NOT_ANSWERABLE)
+        return SHOWN_IN_PART if SHOWN in decisions else REFUTED_IN_PART
 
     def with_decision(self, decision: str) -> list[Comparison]:
         """Return the comparisons with this decision, in the study's order."""
@@ -91,23 +93,26 @@ def decide_claims(evidence: Evidence, answers: Answers) -> DecidedClaims:
 
     The family has the distinct ratios of all claims. It is separate from the family of the answers,
     so that claims do not widen the intervals of the answers. The error of a ratio is pooled over
-    the treatments of its claim only, because protocols differ in their scatter.
+    comparisons that differ only in numeric levels, because protocols differ in their scatter.
     """
     requested = []
     for claim in evidence.study.claims:
         comparisons = list(_requested(evidence, claim))
-        requested.append((claim, comparisons, _fit(evidence, claim, comparisons)))
+        requested.append((claim, comparisons, _fits(evidence, claim, comparisons)))
     numbers = {
         repr((claim.response, item.left, item.right, item.at))
-        for claim, comparisons, fit in requested
-        for item in comparisons
+        for claim, comparisons, fits in requested
+        for item, fit in zip(comparisons, fits, strict=True)
         if isinstance(_ratio(evidence, claim, item, fit, CONFIDENCE), stats.Interval)
     }
     family = max(1, len(numbers))
     level = stats.bonferroni(interval_confidence(evidence), family)
     items = []
-    for claim, comparisons, fit in requested:
-        ratios = [_ratio(evidence, claim, item, fit, level) for item in comparisons]
+    for claim, comparisons, fits in requested:
+        ratios = [
+            _ratio(evidence, claim, item, fit, level)
+            for item, fit in zip(comparisons, fits, strict=True)
+        ]
         decided = tuple(
             _decided(answers, claim, item, ratio)
             for item, ratio in zip(comparisons, ratios, strict=True)
@@ -170,8 +175,31 @@ def _is_within(present: Levels, allowed: Mapping[str, Sequence[Any]]) -> bool:
     )
 
 
+def _fits(
+    evidence: Evidence, claim: Claim, comparisons: Sequence[Comparison]
+) -> list[FitResult | None]:
+    """Return a model for each comparison. Comparisons with the same `_protocols` share it."""
+    groups: dict[str, list[Comparison]] = {}
+    for item in comparisons:
+        groups.setdefault(_protocols(item), []).append(item)
+    fits = {key: _fit(evidence, claim, group) for key, group in groups.items()}
+    return [fits[_protocols(item)] for item in comparisons]
+
+
+def _protocols(item: Comparison) -> str:
+    """Return a text of the levels of a comparison that are not numbers."""
+    return repr(
+        [
+            (factor, level)
+            for levels in (item.left, item.right, item.at)
+            for factor, level in levels.items()
+            if isinstance(level, (str, bool))
+        ]
+    )
+
+
 def _fit(evidence: Evidence, claim: Claim, comparisons: Sequence[Comparison]) -> FitResult | None:
-    """Return the model of the answers, fitted to the runs of the claim's treatments only.
+    """Return the model of the answers, fitted to the runs of these comparisons only.
 
     The result is None without such runs.
     """
@@ -216,8 +244,7 @@ def _outcome(answers: Answers, claim: Claim, interval: stats.Interval) -> str:
 def _decision(claim: Claim, outcome: str) -> str:
     if outcome in ("undecided", "within noise"):
         return UNDECIDED
-    shows = "lower" if claim.relation == LOWER else "equivalent"
-    return SHOWN if outcome == shows else REFUTED
+    return SHOWN if outcome in SHOWS[claim.relation] else REFUTED
 
 
 def _ratio(

@@ -13,8 +13,8 @@ from wattwire.model.treatment import Level
 
 CLAIM = "claim"
 """Key of the study's tables of claims."""
-LOWER, EQUAL = "lower", "equal"
-RELATIONS = (LOWER, EQUAL)
+LOWER, EQUAL, AT_MOST = "lower", "equal", "at most"
+RELATIONS = (LOWER, EQUAL, AT_MOST)
 LEVELS_OF = ("left", "right", "where")
 """Keys of a claim that map factors to levels."""
 COMPARISON = ("response", "left", "right")
@@ -30,16 +30,17 @@ class Claim:
     """A statement of a publication, and the comparison of treatments that shows or refutes it.
 
     The claim is that `left_times` × the response at `left` is lower than `right_times` × the
-    response at `right`, or equal to it. Both sides map the same factors to levels. A list of levels
-    requests a comparison for each of them, and so does each level of a factor in `by`. `where`
-    selects the treatments of both sides. If `unanswerable` is a reason, there is no comparison.
+    response at `right`, equal to it, or at most equal to it. Both sides map the same factors to
+    levels. A list of levels requests a comparison for each of them, and so does each level of a
+    factor in `by`. `where` selects the treatments of both sides. If `unanswerable` is a reason,
+    there is no comparison.
     """
 
     text: str = needed("a sentence")
     source: str = needed('the place of the claim, as "section IV"')
     question: str = given("a question")
     response: str = given('a response, as "latency_p50_us"')
-    relation: str = given('"lower" or "equal"', LOWER, word="relation")
+    relation: str = given('"lower", "equal" or "at most"', LOWER, word="relation")
     left: dict[str, tuple[Level, ...]] = given("{factor = level}", {})
     right: dict[str, tuple[Level, ...]] = given("{factor = level}", {})
     left_times: float = number("a number above 0", _is_positive, 1.0)
@@ -75,10 +76,10 @@ def parse_claims(
     for position, item in enumerate(items, 1):
         place = f"{where}: {CLAIM} {position}"
         claim = _claim(item, known, check_level, place)
-        if claim.relation == EQUAL and margin is None:
+        if claim.relation != LOWER and margin is None:
             raise UsageError(
-                f'{place}: relation: "{EQUAL}" needs a margin; set answers.margin, the relative '
-                "difference within which two levels are equivalent"
+                f'{place}: relation: "{claim.relation}" needs a margin; set answers.margin, the '
+                "relative difference within which two levels are equivalent"
             )
         claims.append(claim)
     return tuple(claims)

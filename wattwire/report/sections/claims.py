@@ -10,10 +10,11 @@ from wattwire import stats
 from wattwire.analysis.contrasts import CONFIDENCE, Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.publication.claims import (
-    IN_PART,
     NOT_ANSWERABLE,
     REFUTED,
+    REFUTED_IN_PART,
     SHOWN,
+    SHOWN_IN_PART,
     UNDECIDED,
     Comparison,
     DecidedClaim,
@@ -41,21 +42,23 @@ PHRASES = Phrases(
         "note": (
             "Ratio: the geometric mean of the left side divided by that of the right side, within "
             "blocks, times the multiples. It comes from the model of the answers, fitted to the "
-            "treatments of the claim. Sides are matched over the other factors. The intervals are "
+            "runs of comparisons that differ only in numeric levels. Sides are matched over the "
+            "other factors. The intervals are "
             "simultaneous over {family:plural ratio} of all claims at {confidence:confidence} "
             "(Bonferroni); the answers are a separate family. “Lower” and “higher”: the interval "
             "excludes 1.{margin} A claim that the left side is lower is shown if it is lower, and "
             "refuted if it is higher or equivalent. A claim that the sides are equal is shown if "
-            "they are equivalent, and refuted if one is lower. No other result decides the claim."
+            "they are equivalent, and refuted if one is lower. A claim that the left side is at "
+            "most equal is shown in both cases, and refuted if it is higher. No other result "
+            "decides the claim."
         ),
         "margin": " “Equivalent”: the interval is within the study's margin of ± {margin:percent}.",
-        "not_decided": "not decided",
         "measured": "measured",
         "of_estimate": "estimate",
         # The lines at the top of the page.
         "counts": "Claims of the publication: {counts:listed}.",
         "count": "{claims} {verdict}",
-        "question": "{question} {answer}",
+        "question": "{question} “{text}” {answer}",
         # The verdict on a claim, with its ratios.
         "verdict": "{verdict:capital}. {ratios}",
         "ratios": "{response:capital} of {left} divided by that of {right}{where}: {groups}.",
@@ -72,10 +75,9 @@ PHRASES = Phrases(
         "no_number": "Without a ratio: {reasons}.",
         "reason": "{labels:listed 8}: {reason}",
         "not_answerable": "Not answerable: {reason}.",
-        "undecided": "Not answerable, because no ratio decides it. {ratios}",
     },
 )
-VERDICTS = (SHOWN, IN_PART, REFUTED, NOT_ANSWERABLE)
+VERDICTS = (SHOWN, SHOWN_IN_PART, REFUTED, REFUTED_IN_PART, UNDECIDED, NOT_ANSWERABLE)
 """Verdicts in the order of the page."""
 OUTCOMES: Mapping[str, str] = {"lower": "lower", "higher": "higher", **words.OUTCOMES}
 """Outcome of a comparison → its text, in the order of a sentence."""
@@ -121,11 +123,7 @@ def _table(evidence: Evidence, answers: Answers, decided: DecidedClaims) -> Tabl
                     "ratio": comparison.result,
                     "kind": kind if has_ratio else "",
                     "outcome": OUTCOMES.get(comparison.outcome, ""),
-                    "decision": (
-                        PHRASES("not_decided")
-                        if comparison.decision == UNDECIDED
-                        else comparison.decision
-                    ),
+                    "decision": comparison.decision,
                 }
             )
     margin = PHRASES("margin", margin=answers.margin) if answers.margin is not None else ""
@@ -153,7 +151,12 @@ def in_short(evidence: Evidence, decided: DecidedClaims) -> Phrase:
         if counted[verdict]
     ]
     answers = [
-        PHRASES("question", question=item.claim.question, answer=_answer(evidence, item))
+        PHRASES(
+            "question",
+            question=item.claim.question,
+            text=item.claim.text,
+            answer=_answer(evidence, item),
+        )
         for item in decided.items
         if item.claim.question
     ]
@@ -166,14 +169,15 @@ def sentence(evidence: Evidence, item: DecidedClaim) -> Phrase:
     if not ratios:
         return PHRASES("not_answerable", reason=item.reason or _reasons(evidence, item))
     sentences = joined([ratios, *_notes(evidence, item)])
-    if item.verdict == NOT_ANSWERABLE:
-        return PHRASES("undecided", ratios=sentences)
     return PHRASES("verdict", verdict=item.verdict, ratios=sentences)
 
 
 def _answer(evidence: Evidence, item: DecidedClaim) -> Phrase:
+    """Return the verdict on a claim with its ratios, or the reason for none, without notes."""
     ratios = _ratios(evidence, item)
-    return ratios or PHRASES("not_answerable", reason=item.reason or _reasons(evidence, item))
+    if not ratios:
+        return PHRASES("not_answerable", reason=item.reason or _reasons(evidence, item))
+    return PHRASES("verdict", verdict=item.verdict, ratios=ratios)
 
 
 def _notes(evidence: Evidence, item: DecidedClaim) -> list[Phrase]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from wattwire import stats
@@ -57,8 +59,23 @@ def study_document(claims: Sequence[Mapping[str, Any]], **changes: Any) -> dict[
     }
 
 
-def decide(folder: Path, claims: Sequence[Mapping[str, Any]], blocks: int = 5) -> Any:
-    """Return the evidence, the answers and the decided claims of a planted campaign."""
+def decide(
+    folder: Path,
+    claims: Sequence[Mapping[str, Any]],
+    blocks: int = 5,
+    scatter: Mapping[str, float] | None = None,
+) -> Any:
+    """Return the evidence, the answers and the decided claims of a planted campaign.
+
+    `scatter` maps a variant to the standard deviation of the logarithm of its runs' latencies.
+    """
+    rng = np.random.default_rng(7)
+
+    def latency_us(treatment: Mapping[str, Any]) -> float:
+        deviation = (scatter or {}).get(treatment["variant"], 0.0)
+        planted_us = LATENCY_US[treatment["variant"], treatment["payload_bytes"]]
+        return planted_us * math.exp(deviation * rng.normal())
+
     treatments = [{"variant": variant, "payload_bytes": size} for variant, size in LATENCY_US]
     skipped = [
         ({"variant": "zenoh", "payload_bytes": size}, "no language Zig is installed")
@@ -69,7 +86,7 @@ def decide(folder: Path, claims: Sequence[Mapping[str, Any]], blocks: int = 5) -
         folder / "c",
         study_document(claims, plan=plan),
         treatments,
-        lambda t: LATENCY_US[t["variant"], t["payload_bytes"]],
+        latency_us,
         blocks,
         skipped,
     )
@@ -113,6 +130,35 @@ def test_equal_sides_are_shown_by_equivalence_and_a_list_requests_a_comparison_o
     (item,) = decided.items
     decisions = {entry.left["variant"]: entry.decision for entry in item.comparisons}
     assert decisions == {"tcp": "shown", "ros": "refuted"}
+
+
+@pytest.mark.parametrize(
+    ("variant", "verdict"), [("udp", "refuted"), ("tcp", "shown"), ("ros", "shown")]
+)
+def test_a_side_is_at_most_another_if_it_is_lower_or_equivalent(tmp_path, variant, verdict):
+    sides = {"left": {"payload_bytes": 4096}, "right": {"payload_bytes": 1024}, "right_times": 2}
+    claim = {**STEP, "left_times": 1, **sides, "relation": "at most", "where": {"variant": variant}}
+    _, _, decided = decide(tmp_path, [claim])
+    assert [item.verdict for item in decided.items] == [verdict]
+
+
+def test_the_scatter_of_one_variant_does_not_widen_the_interval_of_another(tmp_path):
+    by_variant = {**STEP, "by": ["variant"], "where": {"variant": ["udp", "ros"]}}
+    scatter = {"ros": 1.5}
+    _, _, pair = decide(tmp_path / "pair", [by_variant], scatter=scatter)
+    _, _, alone = decide(tmp_path / "alone", [{**STEP, "where": {"variant": "udp"}}])
+    (udp, ros), (only_udp,) = pair.items[0].comparisons, alone.items[0].comparisons
+    assert (udp.decision, ros.decision) == ("refuted", "undecided")
+    assert pair.items[0].verdict == "refuted in part"
+    assert math.log(udp.result.high / udp.result.low) < 2 * math.log(
+        only_udp.result.high / only_udp.result.low
+    )
+
+
+def test_ratios_without_a_decision_leave_a_claim_undecided(tmp_path):
+    claim = {**STEP, "where": {"variant": "ros"}}
+    _, _, decided = decide(tmp_path, [claim], scatter={"ros": 2.0})
+    assert [item.verdict for item in decided.items] == ["undecided"]
 
 
 def test_a_skipped_variant_a_stated_reason_and_too_few_blocks_are_not_answerable(tmp_path):
@@ -175,7 +221,7 @@ def test_a_claim_may_name_a_level_of_another_preset():
         ({"right": {"payload_bytes": 512}}, "right: found the levels of left"),
         ({"left": {}}, "left: found nothing; allowed: the comparison"),
         ({"left_times": 0}, "left_times: found 0; allowed: a number above 0"),
-        ({"relation": "less"}, 'relation: unknown relation "less"; known: equal, lower'),
+        ({"relation": "less"}, 'relation: unknown relation "less"; known: at most, equal, lower'),
         ({"response": "latency_p5_us"}, "response: unknown"),
         ({"unanswerable": "no MATLAB"}, "response: a claim with the key unanswerable has no"),
         ({"source": ""}, "source: found nothing"),
@@ -187,6 +233,7 @@ def test_a_bad_claim_names_the_key_the_value_and_what_is_allowed(change, message
         parse({**STEP, **change})
 
 
-def test_equality_needs_a_margin():
-    with pytest.raises(UsageError, match="claim 1: relation: .* set answers.margin"):
-        parse({**TRANSPORT, "relation": "equal"}, answers={})
+@pytest.mark.parametrize("relation", ["equal", "at most"])
+def test_equality_needs_a_margin(relation):
+    with pytest.raises(UsageError, match=f'relation: "{relation}" needs .* set answers.margin'):
+        parse({**TRANSPORT, "relation": relation}, answers={})
