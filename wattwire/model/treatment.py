@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wattwire.model.words import as_typed
+
 Level = str | int | float | bool
 EACH = "each"
 """Level of a factor that represents all names of the run's rig."""
@@ -63,5 +65,5 @@ class Treatment:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def label(self) -> str:
-        """Return the varied levels as text for readers."""
-        return " ".join(f"{k}={v}" for k, v in self.varied) or "the only treatment"
+        """Return the varied levels as text for readers, as `--only` accepts them."""
+        return " ".join(f"{k}={as_typed(v)}" for k, v in self.varied) or "the only treatment"
