@@ -26,10 +26,12 @@ from wattwire.model.derived import (
 from wattwire.model.questions import Question
 from wattwire.model.stored_study import StoredStudy
 from wattwire.model.study import TRACED
+from wattwire.model.variants import FACTOR
 from wattwire.model.verdict import Outcome
 from wattwire.model.warm_up import SETTLING
 from wattwire.store import ImportedCampaign, Messages
 
+OPEN_LOOP_ONLY = ("rate_hz", "interval_s")
 LEVEL_TOLERANCE = 1e-12
 """Two numbers with a smaller relative difference are the same level."""
 _DECIMAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
@@ -420,6 +422,27 @@ def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], p
     starts = itertools.accumulate((len(rows[key]) for key in keys), initial=0)
     return {
         key: ordered.slice(start, len(rows[key])) for key, start in zip(keys, starts, strict=False)
+    }
+
+
+def held_levels(evidence: Evidence) -> dict[str, Any]:
+    """Return the fixed levels that apply to every run, in the study's order.
+
+    A level that differs between the variants of the campaign is not among them. Runs of a closed
+    loop have no rate, so a campaign with such runs holds none.
+    """
+    study = evidence.study
+    planned = {str(level) for level in evidence.factors.get(FACTOR, ())}
+    tables = [
+        variant.over(study.fixed) for name, variant in study.variants.items() if name in planned
+    ] or [study.fixed]
+    loops = {*evidence.factors.get("loop", ()), *(table.get("loop") for table in tables)}
+    return {
+        name: level
+        for name, level in tables[0].items()
+        if name not in evidence.factors
+        if all(name in table and same_level(table[name], level) for table in tables)
+        if not ("closed" in loops and name in OPEN_LOOP_ONLY)
     }
 
 

@@ -58,10 +58,14 @@ class Incomplete:
 
 @dataclass(frozen=True)
 class Completions:
-    """The numbers of completed runs and of all runs, each for base and head."""
+    """The numbers of completed runs and of all runs, each for base and head.
+
+    Items with the same `base_treatment` have the same runs of the base.
+    """
 
     completed: tuple[int, int]
     runs: tuple[int, int]
+    base_treatment: str
     first_incomplete: Incomplete | None = None
 
 
@@ -221,11 +225,12 @@ def completion(
     sides: tuple[Sequence[str], Sequence[str]],
     level: float,
     first_incomplete: Incomplete | None = None,
+    base_treatment: str = "",
 ) -> Item:
     """Return the item that tests whether a smaller share of the head's runs completed.
 
     `sides` are the outcomes of base and head. `first_incomplete` is the first run that did not
-    complete.
+    complete. `base_treatment` is the treatment of the base's runs, by default `treatment`.
 
     A run that died or timed out is a result without a CPU time. Without this item, a head that does
     not work at all would not be worse in any response.
@@ -245,5 +250,8 @@ def completion(
     return Item(
         treatment, COMPLETED, base, head, no_ratio, None, counts[0], counts[1],
         verdict=verdict,
-        why=Completions((completed[0], completed[1]), (counts[0], counts[1]), first_incomplete),
+        why=Completions(
+            (completed[0], completed[1]), (counts[0], counts[1]), base_treatment or treatment,
+            first_incomplete,
+        ),
     )  # fmt: skip

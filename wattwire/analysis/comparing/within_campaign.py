@@ -70,6 +70,7 @@ class Pairing:
     """One treatment: its runs as the base and its runs as one of the heads."""
 
     title: str
+    base_title: str
     head_name: str
     base: Runs
     head: Runs
@@ -129,7 +130,11 @@ def compare_inside(
     for pairing in pairings:
         sides = (outcomes_of(evidence, pairing.base), outcomes_of(evidence, pairing.head))
         failed = first_incomplete((evidence, pairing.head), (evidence, pairing.base))
-        items.append(completion(pairing.title, base, pairing.head_name, sides, level, failed))
+        items.append(
+            completion(
+                pairing.title, base, pairing.head_name, sides, level, failed, pairing.base_title
+            )
+        )
     notes = (
         margin_note,
         shares_note(shares, margin),
@@ -185,7 +190,7 @@ def _pairings(evidence: Evidence, base: str, heads: Sequence[str]) -> list[Pairi
                 title = evidence.treatment_title(sides[base].levels, without=(FACTOR,))
                 title = title or "the only treatment"
                 full_title = f"{title} ({head})" if len(heads) > 1 else title
-                pairings.append(Pairing(full_title, head, sides[base], sides[head]))
+                pairings.append(Pairing(full_title, title, head, sides[base], sides[head]))
     return pairings
 
 

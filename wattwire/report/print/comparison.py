@@ -13,6 +13,7 @@ from wattwire.analysis.comparing.decision import (
     CONFIDENCE,
     UNCLEAR,
     WORSE,
+    Completions,
     Item,
     Judged,
 )
@@ -99,7 +100,13 @@ def completed(judged: Judged) -> list[Phrase]:
     unremarkable = [item for item in judged.items if item.unremarkable]
     if not unremarkable:
         return []
-    runs = sum(item.base_runs + item.head_runs for item in unremarkable)
+    # Several heads are compared with the same runs of the base, which count once.
+    base_runs = {
+        item.why.base_treatment: item.base_runs
+        for item in unremarkable
+        if isinstance(item.why, Completions)
+    }
+    runs = sum(base_runs.values()) + sum(item.head_runs for item in unremarkable)
     treatments = sum(item.response == COMPLETED for item in judged.items)
     if treatments == len(unremarkable):
         return [PHRASES("completed", runs=runs)]

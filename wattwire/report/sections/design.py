@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.analysis.dataset import Evidence, all_levels, window_seconds
+from wattwire.analysis.dataset import Evidence, all_levels, held_levels, window_seconds
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
 from wattwire.model.questions import Question
 from wattwire.model.validity import conditions_before
-from wattwire.model.variants import SAME_THING
+from wattwire.model.variants import FACTOR, SAME_THING
 from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words import unanswered
@@ -232,16 +232,19 @@ def _level(evidence: Evidence, factor: str, level: Any) -> str:
 
 
 def _shared_levels(evidence: Evidence) -> list[tuple[str, str]]:
-    """Return (label, text) of the HELD levels that all runs share, and of each variant's levels."""
+    """Return (label, text) of the shared HELD levels, and of each planned variant's levels."""
     fixed = evidence.study.fixed
-    variant_levels = {name: variant.levels for name, variant in evidence.study.variants.items()}
+    held = held_levels(evidence)
+    planned = {str(level) for level in evidence.factors.get(FACTOR, ())}
+    variant_levels = {
+        name: variant.levels for name, variant in evidence.study.variants.items() if name in planned
+    }
     changed = {key for levels in variant_levels.values() for key in levels}
     changed |= {name for pair in SAME_THING if pair & changed for name in pair}
     titles = [
-        evidence.title(name, fixed[name])
+        evidence.title(name, held[name])
         for name in HELD
-        if fixed.get(name) not in (None, "") and name not in evidence.factors
-        if name not in changed
+        if held.get(name) not in (None, "") and name not in changed
     ]
     facts: list[tuple[str, str]] = [(PHRASES("in_all_runs"), ", ".join(titles))] if titles else []
     for name, levels in variant_levels.items() if changed else ():

@@ -20,6 +20,7 @@ from wattwire.analysis.comparing.decision import (
     NO_RATIO,
     Cause,
     Item,
+    Method,
     WithinNoise,
     completion,
     judged,
@@ -387,6 +388,18 @@ def test_a_head_that_is_the_base_again_is_told(tmp_path):
     assert not said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "2"})
     assert not said(Cx="1", **{f"C{SLOW}_x": "2"}), "the base's own root is the usual one"
     assert not said(), "nothing is known"
+
+
+def test_runs_of_the_base_count_once_however_many_heads_there_are():
+    sides = (["completed"] * 3, ["completed"] * 3)
+    items = tuple(
+        completion(f"{size} ({head})", "base", head, sides, 0.95, base_treatment=size)
+        for size in ("8 B", "64 B")
+        for head in ("x", "y")
+    )
+    verdicts_ = Judged("base", ("x", "y"), items, 0.05, 0.95, 4, 1, Method.PAIRED_BLOCKS)
+    (told,) = comparison.completed(verdicts_)
+    assert told == "All runs completed (18 runs)."
 
 
 def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp_path):

@@ -11,7 +11,9 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.report.sections import design
 from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.words.threats import threats
 from wattwire.store import Campaign
@@ -73,3 +75,27 @@ def test_only_hosts_without_control_groups_are_reported(tmp_path: Path) -> None:
     found = threats(evidence, answer_all(evidence))
     assert phrases_in(found, "threats.no_real_time") == []
     assert only(found, "threats.no_cgroups").values == {"host": host}
+
+
+def test_levels_that_a_variant_changes_and_rates_of_closed_loops_are_not_held(
+    tmp_path: Path,
+) -> None:
+    document = {
+        "factors": {"variant": ["plain", "other"], "loop": ["closed", "open"]},
+        "fixed": {"middleware": "loopback", "language": "cpp", "pattern": "pingpong",
+                  "rate_hz": 50, "payload_bytes": 64},
+        "variants": {"plain": {}, "other": {"levels": {"language": "python"}},
+                     "unplanned": {"levels": {"pattern": "service"}}},
+    }  # fmt: skip
+    treatments = [
+        {"variant": variant, "loop": loop}
+        for variant in ("plain", "other")
+        for loop in ("closed", "open")
+    ]
+    evidence = planted(tmp_path / "c", document, treatments, lambda _: 100.0, 2)
+    found = threats(evidence, answer_all(evidence))
+    held = [phrase.values["factor"] for phrase in phrases_in(found, "threats.held_factor")]
+    assert held == ["middleware", "pattern", "payload"]
+    (table,) = [p for p in design.section(evidence).parts if getattr(p, "id", "") == "what-was-run"]
+    facts = {row["what"]: row["value"] for row in table.rows}
+    assert facts["in all runs"] == "loopback, pingpong, 64 B"

@@ -11,7 +11,7 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.best_alternative import Choice, Placed, factors_of
 from wattwire.analysis.contrasts import CONFIDENCE, Answers, Result
-from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_level
+from wattwire.analysis.dataset import Evidence, by_treatment, held_levels, levels_of, same_level
 from wattwire.analysis.flows.growth import growths
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
@@ -288,16 +288,13 @@ def _growth_ratio(level: str, result: Result) -> Phrase:
 
 def _conditions(evidence: Evidence) -> Phrase:
     """Describe the main fixed conditions, such as payload, clients and rate."""
-    fixed = evidence.study.fixed
-    # The runs of a closed loop have no rate.
-    closed = fixed.get("loop") == "closed" or "loop" in evidence.varied
+    held = held_levels(evidence)
     conditions = []
     for name in CONDITIONS:
-        useless = closed and name in ("rate_hz", "interval_s")
-        hidden = name == "payload_bytes" and fixed.get("literal")
-        if name in evidence.varied or fixed.get(name) in (None, "") or useless or hidden:
+        hidden = name == "payload_bytes" and held.get("literal")
+        if name in evidence.varied or held.get(name) in (None, "") or hidden:
             continue
-        value = fixed[name]
+        value = held[name]
         conditions.append(
             PHRASES("literal", literal=value) if name == "literal" else evidence.title(name, value)
         )

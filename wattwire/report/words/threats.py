@@ -11,7 +11,7 @@ import numpy as np
 
 from wattwire.analysis import settling
 from wattwire.analysis.contrasts import Answers
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.dataset import Evidence, held_levels
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -494,12 +494,12 @@ def _external(evidence: Evidence) -> Iterator[Phrase]:
         yield PHRASES("one_machine", occasions=occasions)
     held = [name for name, levels in evidence.factors.items() if len(levels) == 1]
     fixed = {name: evidence.factors[name][0] for name in held}
-    fixed |= {name: level for name, level in evidence.study.fixed.items() if name != "literal"}
+    fixed |= {name: level for name, level in held_levels(evidence).items() if name != "literal"}
     if fixed:
-        held_levels = [
+        titled_levels = [
             PHRASES(
                 "held_factor", factor=words.factor_title(name), level=evidence.title(name, level)
             )
             for name, level in fixed.items()
         ]
-        yield PHRASES("held", factors=held_levels)
+        yield PHRASES("held", factors=titled_levels)
