@@ -6,15 +6,18 @@ import json
 from dataclasses import replace
 
 import polars as pl
+import pytest
 
 from wattwire import stats
+from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import answer_all, baseline_of, planned_baseline
 from wattwire.analysis.dataset import gather
 from wattwire.model.words import level_title
 from wattwire.report.sections.design import section as asked_section
 from wattwire.report.tests.phrase_search import keys_in, only, phrases_in
+from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
-from wattwire.report.words import unanswered
+from wattwire.report.words import best_alternative, unanswered
 from wattwire.report.words.answers import sentence
 from wattwire.store import Campaign
 
@@ -196,15 +199,58 @@ def test_no_loss_at_all_is_said_and_is_no_missing_answer(tmp_path):
     assert unanswered.questions(evidence, answers) == []
 
 
-def test_a_large_ratio_stands_with_both_sides_in_their_unit(tmp_path):
+def test_means_whose_quotient_is_not_the_ratio_are_omitted(tmp_path):
     evidence = evidence_of(tmp_path / "c")
     answers = answer_all(evidence)
     latency = next(a for a in answers.items if a.response.column == "latency_p50_us")
     assert phrases_in(sentence(evidence, latency, 1), "answer.side_means") == []
     far = stats.Interval(254.0, 250.0, 260.0, 0.95, 12, "t", 9.0)
     answer = replace(latency, result=replace(latency.result, interval=far))
-    means = only(sentence(evidence, answer, 1), "answer.side_means").values
-    assert means["unit"] == " µs" and means["level_mean"] < means["baseline_mean"]
+    assert phrases_in(sentence(evidence, answer, 1), "answer.side_means") == []
+
+
+LARGE = {
+    "factors": {"variant": ["base", "slow", "slowest"], "payload_bytes": [8, 64, 1024]},
+    "variants": {"base": {}, "slow": {}, "slowest": {}},
+    "question": [{"id": "Q", "text": "?", "factors": ["variant"], "responses": ["latency_p50_us"]}],
+    "answers": {"best_of": ["variant"], "baseline": {"variant": "base"}},
+}
+AT_8_B_US = {"base": 10.0, "slow": 500.0, "slowest": 10_000.0}
+
+
+def large_ratios(folder):
+    """Return a campaign whose slowest variant has only the smallest, fastest payload."""
+    treatments = [
+        {"variant": variant, "payload_bytes": size}
+        for variant in AT_8_B_US
+        for size in (8, 64, 1024)
+        if variant != "slowest" or size == 8
+    ]
+    return planted(
+        folder, LARGE, treatments, lambda t: AT_8_B_US[t["variant"]] * t["payload_bytes"] / 8
+    )
+
+
+def test_the_means_of_a_large_ratio_are_those_of_the_common_treatments(tmp_path):
+    evidence = large_ratios(tmp_path / "c")
+    for answer in answer_all(evidence).items:
+        means = only(sentence(evidence, answer, 1), "answer.side_means").values
+        quotient = means["level_mean"] / means["baseline_mean"]
+        assert means["unit"] == " µs"
+        assert quotient == pytest.approx(answer.interval.estimate, rel=0.01)
+    assert means["baseline_mean"] == pytest.approx(10.0, rel=0.05)
+
+
+def test_the_largest_ratio_to_the_lowest_is_that_of_the_farthest_alternative(tmp_path):
+    evidence = large_ratios(tmp_path / "c")
+    (choice,) = choices(evidence, answer_all(evidence))
+    (placed, *others) = [replace(at, group="higher") for at in choice.placed]
+    nearest, farthest = sorted(others, key=lambda at: at.over_lowest)
+    swapped = replace(choice, placed=(replace(placed, group="lowest"), farthest, nearest))
+    (question,) = evidence.study.questions
+    told = only(best_alternative.sentences(evidence, question, [swapped]), "best.some_higher")
+    assert told.values["farthest_ratio"] == pytest.approx(1000, rel=0.05)
+    assert told.values["farthest"] == "slowest" and told.values["nearest"] == "slow"
 
 
 def test_an_empty_level_has_a_name():

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 from scipy import special
 
 from wattwire import stats
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.analysis.controls import question_responses
-from wattwire.analysis.dataset import Evidence, levels_of, same_level
+from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.interactions import by_level, changes
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -112,6 +114,8 @@ BY_RANKS = ("pairs", "two samples")
 FAR_APART = 10.0
 """A sentence also states both means if the ratio is at least this value or at most its reciprocal.
 """
+AGREEMENT = 0.02
+"""Largest |log| of a ratio over the quotient of the means that a sentence states."""
 FEW_DEGREES, ENOUGH_DEGREES = 1, 4
 """A warning appears for at most FEW_DEGREES degrees of freedom. It compares the interval with the
 interval for ENOUGH_DEGREES.
@@ -160,23 +164,44 @@ def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
 
 
 def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
-    """Return the geometric means of both levels with their unit.
+    """Return the geometric means of both levels over their common treatments, with their unit.
 
-    The result is "" unless the means differ by at least the factor FAR_APART.
+    The result is "" unless the levels differ by at least the factor FAR_APART. It is also "" if the
+    quotient of the means is not the ratio, which happens if runs are missing in some blocks.
     """
     if 1 / FAR_APART < interval.estimate < FAR_APART:
         return ""
-    values = column(evidence.usable, answer.response.column)
-    levels = levels_of(evidence.usable, answer.factor)
-    means = []
-    for side in (answer.level, answer.baseline):
-        side_values = values[[same_level(run_level, side) for run_level in levels]]
-        side_values = side_values[np.isfinite(side_values) & (side_values > 0)]
-        if not side_values.size:
-            return ""
-        means.append(float(np.exp(np.mean(np.log(side_values)))))
+    logs: list[tuple[float, float]] = []
+    for sides in _common_treatments(evidence, answer):
+        values = [column(side, answer.response.column) for side in sides]
+        if all((np.isfinite(side) & (side > 0)).all() for side in values):
+            logs.append((float(np.mean(np.log(values[0]))), float(np.mean(np.log(values[1])))))
+    if not logs:
+        return ""
+    means = np.exp(np.mean(logs, axis=0))
+    if abs(math.log(means[0] / means[1] / interval.estimate)) > AGREEMENT:
+        return ""
     unit = f" {answer.response.unit}" if answer.response.unit else ""
-    return PHRASES("side_means", level_mean=means[0], baseline_mean=means[1], unit=unit)
+    return PHRASES(
+        "side_means", level_mean=float(means[0]), baseline_mean=float(means[1]), unit=unit
+    )
+
+
+def _common_treatments(
+    evidence: Evidence, answer: Answer
+) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Return the runs at the level and at the baseline, for each treatment that has both."""
+    groups = by_treatment(evidence, evidence.usable)
+    index = evidence.varied.index(answer.factor)
+    level, baseline = (
+        evidence.word(answer.factor, side) for side in (answer.level, answer.baseline)
+    )
+    partners = {key: (*key[:index], baseline, *key[index + 1 :]) for key in groups}
+    return [
+        (groups[key], groups[partner])
+        for key, partner in partners.items()
+        if key[index] == level and partner in groups
+    ]
 
 
 def _difference_claim(
@@ -208,12 +233,16 @@ def _difference_claim(
 
 
 def _mean_of_each_side(evidence: Evidence, answer: Answer) -> Phrase:
-    """Return the mean of the valid runs at each level, such as ", mean 0.93 % against 0 %"."""
-    values = column(evidence.usable, answer.response.column)
-    levels = levels_of(evidence.usable, answer.factor)
+    """Return the means at both levels over their common treatments.
+
+    Example: ", mean 0.93 % against 0 %".
+    """
+    pairs = _common_treatments(evidence, answer)
     means = []
-    for side in (answer.level, answer.baseline):
-        side_values = values[[same_level(run_level, side) for run_level in levels]]
+    for frames in zip(*pairs, strict=True) if pairs else ([], []):
+        side_values = np.concatenate(
+            [column(frame, answer.response.column) for frame in frames] or [np.array([])]
+        )
         side_values = side_values[np.isfinite(side_values)]
         means.append(float(np.mean(side_values)) if side_values.size else None)
     return PHRASES("side_shares", level_mean=means[0], baseline_mean=means[1])

@@ -150,7 +150,8 @@ def _ranked_sentence(choice: Choice) -> Phrase:
 def _higher(higher: Sequence[Placed]) -> Phrase:
     if not higher:
         return PHRASES("none_higher")
-    nearest, farthest = higher[0], higher[-1]
+    # The order by means over all treatments may differ from the order of the ratios.
+    nearest, farthest = (pick(higher, key=lambda at: at.over_lowest) for pick in (min, max))
     if len(higher) == 1:
         return PHRASES("one_higher", ratio=nearest.over_lowest, title=nearest.title)
     return PHRASES(
