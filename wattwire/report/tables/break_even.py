@@ -59,9 +59,18 @@ PHRASES = Phrases(
             "of a unit are not rounded."
         ),
         "slower": "Workers that are slower than the local work",
-        "never": "never up to {units:number}",
-        "some": "{low:number} to {high:number} in {crossed} of {blocks:plural block}, else never",
-        "without": "{estimate:number} (no interval: {blocks:plural block})",
+        "never": "does not pay up to {units:count} {unit_title}, the largest message",
+        "some": (
+            "{low:number} to {high:number} in {crossed} of "
+            "{blocks:plural block of runs/blocks of runs}, else never"
+        ),
+        "some_equal": (
+            "{units:number} in {crossed} of {blocks:plural block of runs/blocks of runs}, else "
+            "never"
+        ),
+        "without": (
+            "{estimate:number} (no interval: {blocks:plural block of runs/blocks of runs})"
+        ),
     },
 )
 
@@ -125,11 +134,11 @@ def _tables(
     for offload in results.offloads:
         levels = {"carrier": offload.carrier, "worker": offload.worker, "own": offload.own}
         titles = {key: evidence.title(spec.by, level) for key, level in levels.items()}
-        row = {**titles, "result": _shown(offload.result)}
+        row = {**titles, "result": shown(offload.result, spec.unit_title)}
         rows[mean_of[offload.worker] < mean_of[offload.own]].append(row)
     columns = [
         Column("carrier", "carrier"),
-        Column("own", "local work as by"),
+        Column("own", "local work by"),
         Column("worker", "handed over to"),
         Column("result", PHRASES("table", units=spec.unit_title), "measured"),
     ]
@@ -140,11 +149,16 @@ def _tables(
     )
 
 
-def _shown(result: BreakEven) -> stats.Interval | Phrase:
+def shown(result: BreakEven, unit_title: str) -> stats.Interval | Phrase:
+    """Return a break-even as a cell of the table. `unit_title` is the plural of a unit of work."""
     if isinstance(result, NeverUpTo):
-        return PHRASES("never", units=result.units)
+        # The largest message of a carrier may have room for a fraction of a unit.
+        return PHRASES("never", units=math.floor(result.units), unit_title=unit_title)
     if isinstance(result, InSomeBlocks):
         low, high = result.low, result.high
+        if words.number(low) == words.number(high):
+            crossed, blocks = result.crossed, result.blocks
+            return PHRASES("some_equal", units=low, crossed=crossed, blocks=blocks)
         return PHRASES("some", low=low, high=high, crossed=result.crossed, blocks=result.blocks)
     if isinstance(result, Without):
         return PHRASES("without", estimate=result.estimate, blocks=result.blocks)

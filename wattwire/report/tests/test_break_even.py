@@ -19,7 +19,7 @@ from wattwire.report.tables import break_even
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.planted import planted
 from wattwire.stats import Interval
-from wattwire.stats.break_even import NeverUpTo
+from wattwire.stats.break_even import InSomeBlocks, NeverUpTo, Without
 
 SPEC = {
     "title": "When does it pay?", "response": "latency_p50_us", "size": "payload_bytes",
@@ -98,6 +98,20 @@ def test_the_page_separates_workers_that_never_pay_and_says_how_many_blocks_an_i
     }
     assert all(row["result"].key == "break_even.without" for row in rows)
     assert len(phrases_in(parts, "break_even.never")) == 3
+
+
+@pytest.mark.parametrize(
+    ("result", "shown"),
+    [
+        (NeverUpTo(61.5, 3), "does not pay up to 61 blocks, the largest message"),
+        (InSomeBlocks(61400.0, 61400.4, 1, 3, 65500.0), "61 400 in 1 of 3 blocks of runs"),
+        (InSomeBlocks(20.0, 30.0, 2, 3, 65500.0), "20.0 to 30.0 in 2 of 3 blocks of runs"),
+        (Without(12.0, 1), "12.0 (no interval: 1 block of runs)"),
+    ],
+)
+def test_a_result_has_whole_units_and_separates_blocks_of_runs_from_blocks_of_work(result, shown):
+    text = break_even.shown(result, "blocks")
+    assert text.replace("\u202f", " ").replace("\u00a0", " ").startswith(shown)
 
 
 def test_round_trips_that_are_not_additive_are_named(tmp_path):
