@@ -41,7 +41,8 @@ PHRASES = Phrases(
         "window": "{length:duration}",
         # A table of the paper.
         "where": "Table {name}",
-        "table": "{where}: {role}{constants}",
+        "table": "{where}{role}{constants}",
+        "role": ": {role}",
         "constants": " ({levels})",
         "note": "With three or more runs, each measured value has a 95 % t interval over runs.",
         "note_of_nodes": (
@@ -164,7 +165,12 @@ def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, st
     where = str(rows[0].get("source") or PHRASES("where", name=name))
     return Table(
         f"published-{name}-{role}".replace("_", "-"),
-        PHRASES("table", where=where, role=role.replace("_", " "), constants=_constants(constant)),
+        PHRASES(
+            "table",
+            where=where,
+            role=PHRASES("role", role=role.replace("_", " ")) if role else "",
+            constants=_constants(constant),
+        ),
         [column for column in columns if column.key not in constant],
         table_rows,
         PHRASES("note_of_nodes") if has_several_nodes else PHRASES("note"),
@@ -172,7 +178,8 @@ def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, st
 
 
 def _constants(constant: Mapping[str, str]) -> str:
-    levels = [f"{words.factor_title(key)} {value}" for key, value in constant.items()]
+    # A column that is empty belongs to other tables of the same file.
+    levels = [f"{words.factor_title(key)} {value}" for key, value in constant.items() if value]
     return PHRASES("constants", levels=", ".join(levels)) if levels else ""
 
 

@@ -17,7 +17,9 @@ from wattwire.analysis.latency import series_of
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
 from wattwire.report import build_report
-from wattwire.report.parts import Band, Column, Table, shown, write_csv
+from wattwire.report.parts import Band, Column, Section, Table, shown, write_csv
+from wattwire.report.sections import published
+from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.store import Campaign, Messages
 
@@ -247,6 +249,26 @@ def test_numbers_that_no_run_of_ours_has_stand_alone_and_platforms_are_not_match
     assert client["runs"] == both["runs"] == "2"
     assert client["energy_j_published"] == "50.1" and both["time_s_published"] == "28"
     assert "time_s_here" not in both and "because" not in both
+
+
+def section_of_published(folder: Path, rows: str) -> Section:
+    """Return the section of a campaign without meters and of these published rows."""
+    document = {"factors": {"variant": ["a", "b"]}, "variants": {"a": {}, "b": {}},
+                "published": "published.csv"}  # fmt: skip
+    treatments = [{"variant": "a"}, {"variant": "b"}]
+    evidence = planted(folder, document, treatments, lambda _: 100.0, 2)
+    (folder / "published.csv").write_text(rows, "utf-8")
+    section = published.section(evidence)
+    assert section is not None
+    return section
+
+
+def test_the_title_of_a_published_table_names_no_empty_column(tmp_path) -> None:
+    rows = "table,node_role,variant,network,device,source\nI,,a,,x,Table I\nII,both,a,wlan,x,\n"
+    tables = [p for p in section_of_published(tmp_path / "c", rows).parts if isinstance(p, Table)]
+    first, second = [table.title for table in tables]
+    assert first == "Table I (variant a, device x)"
+    assert second == "Table II: both (variant a, network wlan, device x)"
 
 
 def test_a_missing_file_of_published_numbers_is_said(tmp_path) -> None:
