@@ -17,7 +17,7 @@ from wattwire.model.errors import UsageError
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Band, Column, Section, Table, Text
 from wattwire.report.tables.published_values import published_file
-from wattwire.report.words.phrases import Phrase, Phrases
+from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
     "published",
@@ -31,9 +31,9 @@ PHRASES = Phrases(
             "The published numbers are shown as printed{source}. They come from a different "
             "machine, a different instrument and a window of different length, so the comparison "
             "is descriptive, without tests. Our CPU values are in per cent of one core, for one "
-            "node of the role. Our windows last {windows}. Energy grows with the length of the "
-            "window, but power does not."
+            "node of the role. Our windows last {windows}."
         ),
+        "energy": "Energy grows with the length of the window, but power does not.",
         "source": " (doi {source})",
         "no_window": "an unknown time (no valid run)",
         "unknown_window": "an unknown time",
@@ -72,6 +72,7 @@ QUANTITIES = {
     "faults_minor_thousand": ("minor page faults", "thousands"),
     "switches_voluntary_thousand": ("voluntary context switches", "thousands"),
 }
+ENERGIES = ("power_w", "energy_j")
 MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
 """Quantities that our runs also measure. Other quantities have only published values."""
 
@@ -98,15 +99,15 @@ def section(evidence: Evidence) -> Section | None:
     if not published:
         return None
     source = study.source
-    part.parts.append(
-        Text(
-            PHRASES(
-                "what",
-                source=PHRASES("source", source=source) if source else "",
-                windows=_windows(evidence),
-            )
-        )
+    what = PHRASES(
+        "what",
+        source=PHRASES("source", source=source) if source else "",
+        windows=_windows(evidence),
     )
+    has_energy = np.isfinite(column(evidence.usable, "energy_message_j")).any() or any(
+        row.get(key) for row in published for key in ENERGIES
+    )
+    part.parts.append(Text(joined([what, PHRASES("energy")]) if has_energy else what))
     names = dict.fromkeys((row.get("table", ""), row.get("node_role", "")) for row in published)
     for name, role in names:
         rows = [
@@ -122,14 +123,13 @@ def _windows(evidence: Evidence) -> Phrase:
     if evidence.usable.height == 0:
         return PHRASES("no_window")
     windows_s = window_seconds(evidence, evidence.usable)
-    lengths_s = sorted(
-        {round(float(window_s), 2) for window_s in windows_s if np.isfinite(window_s)}
-    )
-    if not lengths_s:
+    lengths_s = windows_s[np.isfinite(windows_s)]
+    if not lengths_s.size:
         return PHRASES("unknown_window")
-    if len(lengths_s) == 1:
-        return PHRASES("window", length=lengths_s[0])
-    return PHRASES("windows", shortest=lengths_s[0], longest=lengths_s[-1])
+    shortest_s, longest_s = float(lengths_s.min()), float(lengths_s.max())
+    if words.duration(shortest_s) == words.duration(longest_s):
+        return PHRASES("window", length=longest_s)
+    return PHRASES("windows", shortest=shortest_s, longest=longest_s)
 
 
 def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, str]]) -> Table:
@@ -153,7 +153,7 @@ def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, st
         columns.append(Column("because", "reason not measured"))
     for key in quantities:
         title, unit = QUANTITIES[key]
-        estimated = key in ("power_w", "energy_j") and not measured_energy
+        estimated = key in ENERGIES and not measured_energy
         group = f"{title} ({unit})" if unit else title
         columns.append(Column(f"{key}_published", "published", "published", group=group))
         if key not in MEASURED:

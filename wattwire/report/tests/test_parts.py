@@ -251,16 +251,28 @@ def test_numbers_that_no_run_of_ours_has_stand_alone_and_platforms_are_not_match
     assert "time_s_here" not in both and "because" not in both
 
 
-def section_of_published(folder: Path, rows: str) -> Section:
+def section_of_published(folder: Path, rows: str, *windows_s: float) -> Section:
     """Return the section of a campaign without meters and of these published rows."""
     document = {"factors": {"variant": ["a", "b"]}, "variants": {"a": {}, "b": {}},
                 "published": "published.csv"}  # fmt: skip
     treatments = [{"variant": "a"}, {"variant": "b"}]
     evidence = planted(folder, document, treatments, lambda _: 100.0, 2)
     (folder / "published.csv").write_text(rows, "utf-8")
+    if windows_s:
+        evidence.usable = evidence.usable.with_columns(pl.Series("cost_window_s", windows_s))
     section = published.section(evidence)
     assert section is not None
     return section
+
+
+def test_windows_have_three_digits_and_energy_is_a_subject_only_if_there_is_some(tmp_path) -> None:
+    plain, power = "table,variant,cpu_percent\nI,a,9\n", "table,variant,power_w\nI,a,9\n"
+    section = section_of_published(tmp_path / "c", plain, 0.00095, 0.4, 0.5, 1.1449)
+    text = str(section.parts[0].words)
+    assert "Our windows last 0.000950 s to 1.14 s." in text and "Energy" not in text
+    section = section_of_published(tmp_path / "e", power, *[1.1401, 1.1402] * 2)
+    text = str(section.parts[0].words)
+    assert "Our windows last 1.14 s. Energy grows" in text
 
 
 def test_the_title_of_a_published_table_names_no_empty_column(tmp_path) -> None:
