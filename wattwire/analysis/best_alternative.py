@@ -7,6 +7,7 @@ page's first sentence names the lowest alternative and its equivalents, instead 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ import polars as pl
 from wattwire import stats
 from wattwire.analysis import not_compared
 from wattwire.analysis.contrasts import CONFIDENCE, Answers, fit_of, usable_fit
-from wattwire.analysis.dataset import Evidence, levels_of, saturated
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, saturated
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -25,7 +26,10 @@ from wattwire.model.derived import column
 
 @dataclass(frozen=True)
 class Placed:
-    """One alternative of a response. `group` is "lowest", "equal", "open" or "higher"."""
+    """One alternative of a response. `group` is "lowest", "equal", "open" or "higher".
+
+    `typical` is the geometric mean over the runs of this number of `treatments`.
+    """
 
     title: str
     levels: tuple[Any, ...]
@@ -33,6 +37,7 @@ class Placed:
     over_lowest: float
     at_most: float
     group: str
+    treatments: int
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,7 @@ def _choice(
         return Choice(response, (), str(ranking), without)
     noise = math.exp(answers.noise.get(response.column, 0.0))
     typical = _geometric_means(evidence, frame, ranking.factors, response)
+    treatments = _treatment_counts(evidence, frame, ranking.factors)
     # A factor with a single remaining level is not in the model, but its level is part of the name.
     single_levels = {name: levels_of(frame, name)[0] for name in factors} if excluded_levels else {}
     placed = []
@@ -111,17 +117,16 @@ def _choice(
         )
         at_levels = {**single_levels, **dict(zip(ranking.factors, alternative.levels, strict=True))}
         title = " ".join(map(evidence.title, at_levels, at_levels.values()))
-        typical_value = typical.get(
-            tuple(map(evidence.word, ranking.factors, alternative.levels)), math.nan
-        )
+        level_words = tuple(map(evidence.word, ranking.factors, alternative.levels))
         placed.append(
             Placed(
                 title,
                 alternative.levels,
-                typical_value,
+                typical.get(level_words, math.nan),
                 alternative.over_lowest,
                 alternative.at_most,
                 group,
+                treatments[level_words],
             )
         )
     return Choice(response, tuple(placed), without=without)
@@ -159,6 +164,16 @@ def _why_saturated(evidence: Evidence, levels: Mapping[str, Any]) -> str:
     name = " ".join(evidence.title(*item) for item in levels.items())
     of_runs = f"{words.count(runs)} of {words.plural(frame.height, 'run')}"
     return f"{name}: the load was above the capacity (saturated) in {of_runs}" if runs else ""
+
+
+def _treatment_counts(
+    evidence: Evidence, frame: pl.DataFrame, factors: Sequence[str]
+) -> Counter[tuple[str, ...]]:
+    """Return the number of treatments of each alternative."""
+    positions = [evidence.varied.index(name) for name in factors]
+    return Counter(
+        tuple(key[position] for position in positions) for key in by_treatment(evidence, frame)
+    )
 
 
 def _geometric_means(

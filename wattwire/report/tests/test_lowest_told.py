@@ -46,7 +46,7 @@ def wins(sentence: Phrase) -> dict[str, int]:
 
 def test_the_lowest_is_named_with_its_value_and_how_far_the_others_lie_above(tmp_path) -> None:
     first, by_clients, by_language = sentences(tmp_path)
-    assert first.key == "best.lowest"
+    assert first.key == "best.lowest" and first.values["mean"].key == "best.mean"
     assert (first.values["title"], first.values["response"]) == (
         "Swift 1 client", "CPU time per message",
     )  # fmt: skip

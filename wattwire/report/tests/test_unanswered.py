@@ -241,6 +241,21 @@ def test_the_means_of_a_large_ratio_are_those_of_the_common_treatments(tmp_path)
     assert means["baseline_mean"] == pytest.approx(10.0, rel=0.05)
 
 
+def test_a_mean_over_several_treatments_is_named_as_such(tmp_path):
+    evidence = large_ratios(tmp_path / "c")
+    found = choices(evidence, answer_all(evidence))
+    assert {at.title: at.treatments for at in found[0].placed} == {
+        "base": 3,
+        "slow": 3,
+        "slowest": 1,
+    }
+    headline = best_alternative.headline(evidence, found)
+    assert only(headline, "best.mean_value").values["treatments"] == 3
+    (question,) = evidence.study.questions
+    told = best_alternative.sentences(evidence, question, found)
+    assert only(told, "best.mean_of_treatments").values["treatments"] == 3
+
+
 def test_the_largest_ratio_to_the_lowest_is_that_of_the_farthest_alternative(tmp_path):
     evidence = large_ratios(tmp_path / "c")
     (choice,) = choices(evidence, answer_all(evidence))

@@ -41,6 +41,7 @@ PHRASES = Phrases(
         "leader": "{leader} had the lowest {response} ({comparison})",
         "same_leader": "the lowest {response} ({comparison})",
         "value": "{value:number}{unit}",
+        "mean_value": "{value} on average over {treatments:plural treatment}",
         "equal": "equivalent within {margin:percent}: {titles:listed}",
         "none_equal": "equivalent within {margin:percent}: none",
         "not_higher": "not significantly higher: {titles:listed}",
@@ -51,7 +52,9 @@ PHRASES = Phrases(
         "ratio": "{ratio:number}",
         "more": "{more} more",
         # Below a question.
-        "lowest": "{title} has the lowest {response}: {value} (geometric mean){near}. {higher}",
+        "lowest": "{title} has the lowest {response}: {value} ({mean}){near}. {higher}",
+        "mean": "geometric mean",
+        "mean_of_treatments": "geometric mean over {treatments:plural treatment}",
         "near": "; not significantly higher: {titles:listed}",
         "none_higher": "No other alternative is significantly higher.",
         "one_higher": (
@@ -142,6 +145,9 @@ def _ranked_sentence(choice: Choice) -> Phrase:
         title=first.title,
         response=choice.response.title,
         value=_value(choice.response, first.typical),
+        mean=PHRASES("mean_of_treatments", treatments=first.treatments)
+        if first.treatments > 1
+        else PHRASES("mean"),
         near=PHRASES("near", titles=near) if near else "",
         higher=_higher([placed for placed in choice.placed if placed.group == "higher"]),
     )
@@ -305,7 +311,11 @@ def _conditions(evidence: Evidence) -> Phrase:
 
 
 def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> Phrase:
-    texts = [_value(choice.response, choice.placed[0].typical)]
+    lowest = choice.placed[0]
+    value = _value(choice.response, lowest.typical)
+    # No single treatment has the mean of several.
+    averaged = PHRASES("mean_value", value=value, treatments=lowest.treatments)
+    texts = [averaged if lowest.treatments > 1 else value]
     margin = evidence.study.answers.margin
     if margin is not None:
         equal = _first_names(choice.titles("equal"))
