@@ -23,7 +23,7 @@ void engine_start(void) {
 
 void engine_encrypt(const uint8_t key[16], uint8_t *blocks, size_t count) {
   int bytes = 0;
-  // With the AES instructions, the expansion of the key takes a tenth of the time of 16 kB.
+  // With the AES instructions, the expansion of the key takes a tenth of the time of 16 KiB.
   if (memcmp(key, expanded, sizeof expanded) != 0) {
     check(EVP_EncryptInit_ex(context, NULL, NULL, key, NULL), "EVP_EncryptInit_ex");
     memcpy(expanded, key, sizeof expanded);

@@ -1,4 +1,4 @@
-// AES-128 (FIPS 197) in portable C, with one table of 1 KB for SubBytes, ShiftRows and MixColumns.
+// AES-128 (FIPS 197) in portable C, with a table of 1 KiB for SubBytes, ShiftRows and MixColumns.
 // The other three columns of a round use the same table with rotated words, which costs nothing on
 // Arm. It needs no C library.
 #include "aes.h"
