@@ -41,7 +41,7 @@ from bench.libraries import comparisons
 from bench.nodes import Bench, bench, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.rigs import bridges, links, planted_links
-from bench.turns import SHARED, first_on_last_core, on_cores
+from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core
 from wattwire.rig.bare_clients import bare_server, printed_ns
 
 BARE = Path(__file__).with_name("bare")
@@ -113,15 +113,19 @@ def pipelines(workbench: Bench, pairs: int) -> None:
 
 def libraries(workbench: Bench, pairs: int) -> None:
     """Compare cells with a bare client of their library, and with a tool of their middleware."""
-    print("\n## Ping-pong beside a bare client of the same library, 64 B, median round trip\n")
+    print(
+        "\n## Ping-pong compared with a bare client of the same library, 64 B, median round trip\n"
+    )
     print(table(list(comparisons(workbench, pairs))), flush=True)
 
 
 def coprocessing(workbench: Bench, pairs: int) -> None:
     """Compare robot cells with bare loops of their libraries, and engines with `openssl speed`."""
-    print(f"\n## Ping-pong beside a bare loop of its library, {BYTES} B, median round trip\n")
+    print(
+        f"\n## Ping-pong compared with a bare loop of its library, {BYTES} B, median round trip\n"
+    )
     print(table(list(round_trips.comparisons(workbench, pairs))), flush=True)
-    print(f"\n## AES-128 beside `openssl speed`, {engines.BYTES >> 10} kB, per CPU time\n")
+    print(f"\n## AES-128 compared with `openssl speed`, {engines.BYTES >> 10} KiB, per CPU time\n")
     print(table(list(engines.comparisons(workbench, pairs))), flush=True)
 
 
@@ -340,8 +344,8 @@ def main() -> int:
             continue
         if part == COPRO:
             # The agent of the bench starts the bridge, so it must be created within this context.
-            with first_on_last_core() as is_first, bench() as workbench:
-                print("" if is_first else SHARED, end="")
+            with real_time_on_last_core() as is_real_time, bench() as workbench:
+                print("" if is_real_time else NO_REAL_TIME_NOTICE, end="")
                 coprocessing(workbench, options.pairs or PAIRS)
             continue
         with one_core() if part in IN_TURNS else contextlib.nullcontext(), bench() as workbench:

@@ -20,8 +20,8 @@ BYTES, CALLS = 64, 1500
 PROMISE = 1.05
 PYTHON_PROMISE = 1.10
 """A kit in Python adds several µs to a round trip, independent of the library."""
-ROBOTS = ("ros1", "rosbridge")
-"""Middleware of a robot, which the part copro measures."""
+ROS_MIDDLEWARE = ("ros1", "rosbridge")
+"""Middleware of ROS nodes on a robot, which the part copro measures."""
 DDSPERF_S = 3
 DDS_CONFIGURATION = (
     '<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface name="lo"/></Interfaces>'
@@ -37,7 +37,7 @@ def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:
     The part copro measures the cells of a robot and its co-processor.
     """
     for name in cells_with_bare_client(workbench):
-        if name.partition("/")[0] not in ROBOTS:
+        if name.partition("/")[0] not in ROS_MIDDLEWARE:
             yield from against_bare_client(workbench, pairs, name, PYTHON_PROMISE)
     yield from _against_ddsperf(workbench, pairs)
 

@@ -21,7 +21,9 @@ SLICE_NS = (2e6, 4e6)
 AWAY_NS = 1_000_000
 """Maximum delay of a wake-up on the core. After a longer delay, the host had the core."""
 
-SHARED = "  real-time scheduling is not permitted, so other load disturbs the measurement\n"
+NO_REAL_TIME_NOTICE = (
+    "  real-time scheduling is not permitted, so other load disturbs the measurement\n"
+)
 """Line of a bench whose processes share their core with others."""
 
 
@@ -84,7 +86,7 @@ def on_cores(*cores: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def first_on_last_core() -> Iterator[bool]:
+def real_time_on_last_core() -> Iterator[bool]:
     """Give one core to this thread and the processes that it starts, before all others.
 
     Nice values do not achieve this, because the kernel schedules sessions as groups. Yield whether

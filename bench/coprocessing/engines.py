@@ -1,4 +1,4 @@
-"""Compare the AES-128 engines of `coproc` with `openssl speed`, in 16 kB buffers.
+"""Compare the AES-128 engines of `coproc` with `openssl speed`, in 16 KiB buffers.
 
 The engines are the sources of the cells, linked with a loop (`bench/bare/engine_speed.c`) instead
 of a device. Both sides repeat the encryption of the same buffer with one key, and divide by their

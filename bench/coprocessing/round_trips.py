@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.libraries import ROBOTS, against_bare_client, cells_with_bare_client
+from bench.libraries import ROS_MIDDLEWARE, against_bare_client, cells_with_bare_client
 from bench.nodes import Bench
 from bench.pairs import Comparison
 
@@ -23,7 +23,7 @@ SOURCE = Path(__file__).parents[1] / "bare" / "roscpp.cpp"
 def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:
     """Yield a comparison for each cell that can be built on this machine."""
     for name in cells_with_bare_client(workbench):
-        if name.partition("/")[0] in ROBOTS:
+        if name.partition("/")[0] in ROS_MIDDLEWARE:
             yield from against_bare_client(workbench, pairs, name, PROMISE)
     if (program := bare_roscpp(workbench.folder)) is not None:
         yield from against_bare_client(workbench, pairs, ROSCPP, PROMISE, program)

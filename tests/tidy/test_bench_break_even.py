@@ -11,12 +11,12 @@ import pytest
 
 from bench.coprocessing.engines import parsed_mb_per_s
 from bench.coprocessing.planted_break_even import (
-    KNOWN_WITHIN,
+    TRUE_VALUE_TOLERANCE,
     Outcome,
     Planted,
     additive_errors,
-    drawn,
     outcome_of,
+    planted_times,
     round_trips_us,
     summary,
     true_break_even,
@@ -41,9 +41,9 @@ def test_the_true_break_even_is_the_crossing_of_the_round_trip_and_the_saved_tim
     assert true_break_even({1.0: 200.0, 101.0: 200.0}, 1.5) == math.inf
 
 
-def test_the_planted_times_of_a_seed_are_drawn_again() -> None:
-    assert drawn(3) == drawn(3) != drawn(4)
-    assert all(drawn(seed).saved_us > 0.3 for seed in range(100))
+def test_a_seed_always_has_the_same_planted_times() -> None:
+    assert planted_times(3) == planted_times(3) != planted_times(4)
+    assert all(planted_times(seed).saved_us > 0.3 for seed in range(100))
 
 
 def test_round_trips_are_geometric_means_over_blocks_by_variant_reply_and_blocks() -> None:
@@ -63,24 +63,25 @@ def test_an_additive_error_is_relative_to_the_measured_round_trip() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "holds", "strictly"),
+    ("low", "high", "within_tolerance", "exactly"),
     [(19.0, 21.0, True, True), (20.1, 21.0, True, False), (20.3, 21.0, False, False),
      (19.0, 19.9, True, False), (19.0, 19.7, False, False), (math.nan, math.nan, False, False)],
 )  # fmt: skip
-def test_an_interval_holds_the_true_value_within_its_uncertainty(
-    low: float, high: float, holds: bool, strictly: bool
+def test_an_interval_holds_the_true_value_within_the_tolerance_or_exactly(
+    low: float, high: float, within_tolerance: bool, exactly: bool
 ) -> None:
-    assert KNOWN_WITHIN == 0.01
+    assert TRUE_VALUE_TOLERANCE == 0.01
     result = outcome(low=low, high=high)
-    assert (result.holds, result.holds_strictly) == (holds, strictly)
+    assert result.contains_true_within_tolerance == within_tolerance
+    assert result.contains_true == exactly
 
 
 def test_an_additive_error_above_the_limit_needs_the_warning_of_its_worker() -> None:
     errors = {"robot": 0.01, "device": 0.16}
-    assert outcome().is_honest
-    assert not outcome(errors=errors).is_honest
-    assert not outcome(errors=errors, not_additive=["robot"]).is_honest
-    assert outcome(errors=errors, not_additive=["device"]).is_honest
+    assert outcome().is_additive_or_warned
+    assert not outcome(errors=errors).is_additive_or_warned
+    assert not outcome(errors=errors, not_additive=["robot"]).is_additive_or_warned
+    assert outcome(errors=errors, not_additive=["device"]).is_additive_or_warned
 
 
 def verdicts(results: list[Outcome]) -> list[str]:
