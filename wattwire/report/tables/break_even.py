@@ -32,7 +32,7 @@ PHRASES = Phrases(
             "{workers:listed}."
         ),
         "lead": (
-            "Handing work over pays from the smallest number of {units} at which the round trip "
+            "Offloading work pays from the smallest number of {units} at which the round trip "
             "over the carrier plus the time of the worker is at most the local time."
         ),
         "additive": (
@@ -139,7 +139,7 @@ def _tables(
     columns = [
         Column("carrier", "carrier"),
         Column("own", "local work by"),
-        Column("worker", "handed over to"),
+        Column("worker", "offloaded to"),
         Column("result", PHRASES("table", units=spec.unit_title), "measured"),
     ]
     title, note = PHRASES("table", units=spec.unit_title), PHRASES("note")
