@@ -38,7 +38,7 @@ from bench import (
 )
 from bench.coprocessing import bridge_memory, engines, planted_break_even, round_trips
 from bench.libraries import comparisons
-from bench.nodes import Bench, bench, own_cost_roles
+from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.rigs import bridges, links, planted_links
 from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core
@@ -317,6 +317,7 @@ def _options() -> argparse.Namespace:
 def main() -> int:
     """Measure the given parts. Return 1 if a pair was lost, and print each lost pair."""
     options = _options()
+    make_cells_known()
     # Exit as on Ctrl-C. The default action of SIGTERM would leave client processes, some of them
     # stopped.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))

@@ -10,10 +10,11 @@ import sys
 from collections.abc import Sequence
 from fnmatch import fnmatch
 
-from bench.nodes import CELLS, bench
+from bench.nodes import CELLS, bench, make_cells_known
 
 
 def main(patterns: Sequence[str]) -> int:
+    make_cells_known()
     with bench() as workbench:
         for name in workbench.catalog.cells:
             is_own = workbench.catalog.cell(name).folder.is_relative_to(CELLS)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from bench import nodes  # noqa: F401 - makes the cells and links of the bench known
+from bench.nodes import with_bench_cells
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK
 
 ROOT = Path(__file__).parents[1]
@@ -20,16 +20,19 @@ def run_study(
 ) -> Path:  # fmt: skip
     """Run a study in `folder`, whatever the load of the machine; return its campaign's folder.
 
-    `environment` has variables of the command, which the nodes inherit. Raises CalledProcessError
+    The study can use the cells and links of the bench. `environment` has variables of the command,
+    which the nodes inherit. Raises CalledProcessError
     if a run could not be made or no run is valid. A variant that is worse than the first, which
     also has an exit code, is a result.
     """
     (folder / "study.toml").write_text(study)
+    path = environment.pop("WATTWIRE_PATH", os.environ.get("WATTWIRE_PATH", ""))
+    environment |= {"PYTHONPATH": str(ROOT), "WATTWIRE_PATH": with_bench_cells(path)}
     done = subprocess.run(
         [sys.executable, "-m", "wattwire", "run", "study.toml", "--campaign", "campaign",
          "--look", "--yes", "--no-report", "--plain", *options],
         cwd=folder, check=False, stdout=output,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**os.environ, **environment},
     )  # fmt: skip
     if done.returncode not in (EXIT_OK, EXIT_BAD_RESULT):
         done.check_returncode()

@@ -11,24 +11,30 @@ from typing import Any
 
 import numpy as np
 
+from contract.conformance.cell import CellUnderTest
+from contract.conformance.group import Group, Member
+from contract.conformance.roles import PATTERNS, SENDING_ROLES
+from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE
+from wattwire.catalog import Catalog, Cell
+from wattwire.cli.check_hosts import CheckHosts
+from wattwire.cli.conformance import suite, under_test
+from wattwire.cli.round_trips import cell_round_trip_ns
+from wattwire.hosts.hosts import here
+from wattwire.model.errors import MissingError
+from wattwire.rig import AgentClient, Builder, BuildStep
+
 CELLS = Path(__file__).with_name("cells")
-os.environ["WATTWIRE_PATH"] = os.pathsep.join(
-    filter(None, [os.environ.get("WATTWIRE_PATH"), str(CELLS)])
-)
-
-from contract.conformance.cell import CellUnderTest  # noqa: E402 - the path above comes first
-from contract.conformance.group import Group, Member  # noqa: E402
-from contract.conformance.roles import PATTERNS, SENDING_ROLES  # noqa: E402
-from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE  # noqa: E402
-from wattwire.catalog import Catalog, Cell  # noqa: E402
-from wattwire.cli.check_hosts import CheckHosts  # noqa: E402
-from wattwire.cli.conformance import suite, under_test  # noqa: E402
-from wattwire.cli.round_trips import cell_round_trip_ns  # noqa: E402
-from wattwire.hosts.hosts import here  # noqa: E402
-from wattwire.model.errors import MissingError  # noqa: E402
-from wattwire.rig import AgentClient, Builder, BuildStep  # noqa: E402
-
 MEASURING = {"verify": "header", "payload.bytes": 64, "timeout_ns": 2_000_000_000}
+
+
+def with_bench_cells(path: str) -> str:
+    """Return a value of WATTWIRE_PATH with the folder of the bench's cells and links."""
+    return os.pathsep.join(dict.fromkeys(filter(None, [*path.split(os.pathsep), str(CELLS)])))
+
+
+def make_cells_known() -> None:
+    """Add the bench's cells and links to WATTWIRE_PATH of this process and its children."""
+    os.environ["WATTWIRE_PATH"] = with_bench_cells(os.environ.get("WATTWIRE_PATH", ""))
 
 
 def tell_build(step: BuildStep) -> None:

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from bench import nodes  # noqa: F401 - makes the links of the bench known
 from bench.pairs import BROKEN, lose_pair
 from bench.rigs.links import inside, start
 from wattwire import stats

@@ -46,6 +46,21 @@ def test_a_test_that_fails_twice_fails_the_suite(suite, capfd):
     assert "failed twice: test_it.py::test_it" in capfd.readouterr().out
 
 
+ONLY_WITH_OTHERS = """
+import os
+import pytest
+
+@pytest.mark.parametrize("n", [1, 2] if "PYTEST_XDIST_WORKER" in os.environ else [1])
+def test_it(n):
+    assert n == 1
+"""
+
+
+def test_a_failed_test_that_the_repeat_does_not_collect_fails_the_suite(suite, capfd):
+    assert suite(ONLY_WITH_OTHERS) == run_tests.FAILED
+    assert "failed twice: test_it.py::test_it[2]" in capfd.readouterr().out
+
+
 def test_many_failed_tests_are_not_repeated(suite, capfd):
     assert suite(BROKEN) == run_tests.FAILED
     assert "repeating" not in capfd.readouterr().out
