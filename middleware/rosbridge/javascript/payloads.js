@@ -15,8 +15,8 @@ function messageOf(payload, isText) {
 }
 
 function failed(message, reason) {
-  const found = JSON.stringify(message).slice(0, 120);
-  return nodeError(4, `the bridge sent ${found}, which has no payload: ${reason}`);
+  const shown = JSON.stringify(message).slice(0, 120);
+  return nodeError(4, `the bridge sent ${shown}, which has no payload: ${reason}`);
 }
 
 /** Returns the data of a serialized std_msgs/UInt8MultiArray or std_msgs/String. */

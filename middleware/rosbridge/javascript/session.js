@@ -24,9 +24,9 @@ async function connect(kit) {
   const { peersEndpoints, readyTimeoutMs } = kit.spec;
   const endpoint = peersEndpoints[WEBSOCKET];
   if (!/^.+:[0-9]{1,5}$/.test(endpoint ?? '')) {
-    const found = JSON.stringify(peersEndpoints);
+    const shown = JSON.stringify(peersEndpoints);
     const allowed = 'HOST:PORT of the master and of the bridge';
-    throw nodeError(2, `peers.endpoints: found ${found}; allowed: ${allowed}`, 'peers.endpoints');
+    throw nodeError(2, `peers.endpoints: found ${shown}; allowed: ${allowed}`, 'peers.endpoints');
   }
   const library = await import('roslib'); // the library is an ECMAScript module
   const ros = new library.Ros({ url: `ws://${endpoint}` });

@@ -5,26 +5,11 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from answering import pong
 from session import Session
 from wattwire_kit import Kit
 
-
-def pong(kit: Kit) -> None:
-    session = Session(kit)
-
-    def on_request(request: Any) -> None:
-        reply = kit.serve(request)
-        if reply is None:
-            return
-        session.publish(reply)
-        kit.served()
-
-    # A ping that subscribes anew for each reply (`wait = poll`) receives only a latched one.
-    session.publish_on("reply", latch=kit.setting("wait") == "poll")
-    session.subscribe("request", on_request)
-    session.ready(session.await_connected())
-    kit.poll(session.poll)
-    session.close()
+__all__ = ["ping", "pong"]
 
 
 def ping(kit: Kit) -> None:

@@ -62,7 +62,7 @@ class Session:
         elif self._is_ready:
             self._fail("the bridge reports an error whose text roslibpy hides")
 
-    def watch(self, timeout_s: float) -> None:
+    def poll(self, timeout_s: float) -> None:
         """Wait, and raise MiddlewareFailed if a callback or the connection has failed."""
         if self._failed.wait(timeout_s):
             raise MiddlewareFailed(self._failure)
@@ -115,7 +115,7 @@ class Session:
             )
         count = self.kit.spec["peers.count"]
         is_connected = lambda: len(self._connected) == len(self._topics)  # noqa: E731
-        self.kit.await_peers(lambda: count if is_connected() else 0, self.watch)
+        self.kit.await_peers(lambda: count if is_connected() else 0, self.poll)
         return self.kit.now() - self.begin_ns
 
     def ready(self, discovery_ns: int) -> None:

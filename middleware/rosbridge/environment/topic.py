@@ -1,4 +1,4 @@
-"""Topic pattern: the payload is the data of a std_msgs message."""
+"""Topic pattern of the clients in Python: the payload is the data of a std_msgs message."""
 
 from __future__ import annotations
 
