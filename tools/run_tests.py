@@ -3,8 +3,8 @@
 Usage: run_tests.py [PYTEST_ARGUMENT …]. Tests of this repository measure a real machine. While
 three processes share two cores, a host that stalls can fail a test that is correct. A fault of the
 code fails again without other tests. The program repeats at most REPEATED_MAX tests, names those
-that passed only alone, and exits with 0 if each test passed once. A test that exists only beside
-others failed too. Any such test is a defect to be
+that passed only alone, and exits with 0 if each test passed once. A test that exists only if
+others are collected failed, too. Any such test is a defect to be
 mended, because it depends on the speed of the machine.
 """
 

@@ -39,7 +39,7 @@ from tests.end_to_end.conftest import (
     tokens_below,
 )
 from wattwire.model.verdict import Outcome
-from wattwire.run.crash import VARIABLE, children, words_of
+from wattwire.run.crash import VARIABLE, descendants, words_of
 
 KINDS = ("controller", "agent", "guard", "node", "mosquitto")
 PIPELINE_KINDS = ("controller", "agent", "source", "relay", "sink")
@@ -139,13 +139,13 @@ def victim(kind: str, controller: int) -> int | None:
     """
     if kind == "controller":
         return controller
-    for pid in children(controller):
+    for pid in descendants(controller):
         words = words_of(pid)
         name = Path(words[0]).name if words else ""
         ours = name == "wattwire-agent"
         if kind == "agent" and ours and "serve" in words:
             return pid
-        if kind == "guard" and ours and "guard" in words and any(children(pid)):
+        if kind == "guard" and ours and "guard" in words and any(descendants(pid)):
             return pid
         if "--spec" in words and not ours:
             spec = words[words.index("--spec") + 1]
@@ -209,7 +209,7 @@ def ended(
             process.kill()
             process.wait()
             return False
-        pids = list(children(process.pid))
+        pids = list(descendants(process.pid))
         family |= {pid: born(pid) for pid in pids}
         observe(pids)
         time.sleep(0.02)
@@ -273,7 +273,7 @@ def kill_once(
     family: Family = {}
     target = None
     while process.poll() is None and target is None:
-        family |= {pid: born(pid) for pid in children(process.pid)}
+        family |= {pid: born(pid) for pid in descendants(process.pid)}
         if kill_at_s is None or time.monotonic() >= kill_at_s:
             target = victim(kind, process.pid)
         if target is not None and kill_at_s is None:
@@ -283,7 +283,7 @@ def kill_once(
         return None
     phase = last_line(folder)
     after_s = time.monotonic() - began
-    pids = list(children(process.pid))
+    pids = list(descendants(process.pid))
     family |= {pid: born(pid) for pid in pids}
     inodes = sockets_held_by(pids)
     with contextlib.suppress(ProcessLookupError):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.random_kills import children, words_of
+from tests.end_to_end.random_kills import descendants, words_of
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ retries = 0
 def sockets_of_nodes(controller: int) -> dict[str, str]:
     """Return inode → program of all open sockets of the controller's nodes."""
     found = {}
-    for pid in children(controller):
+    for pid in descendants(controller):
         words = words_of(pid)
         if "--spec" not in words or Path(words[0]).name == "wattwire-agent":
             continue

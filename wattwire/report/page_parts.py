@@ -10,12 +10,13 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from wattwire.analysis.contrasts import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.latency import Series
+from wattwire.analysis.publication.claims import DecidedClaims, decide_claims
 from wattwire.report import sections
 from wattwire.report.findings import Findings
 from wattwire.report.parts import Section
@@ -33,6 +34,11 @@ class PageData:
     document: Mapping[str, Any]
     series: Mapping[str, Series]
     findings: Findings
+
+    @cached_property
+    def claims(self) -> DecidedClaims:
+        """The decided claims, for their section and for the lines at the top of the page."""
+        return decide_claims(self.evidence, self.answers)
 
 
 @dataclass(frozen=True)

@@ -43,13 +43,13 @@ def crash_point(point: str, victims: Mapping[str, int | None]) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def children(pid: int) -> Iterator[int]:
+def descendants(pid: int) -> Iterator[int]:
     """Return all descendants of a process, parents first."""
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
                 yield int(child)
-                yield from children(int(child))
+                yield from descendants(int(child))
 
 
 def words_of(pid: int) -> list[str]:
@@ -63,7 +63,7 @@ def _descendant(pid: int, program: str) -> int | None:
     """Wait for a descendant that executes a program; return it, or None after the patience."""
     deadline_s = time.monotonic() + PROGRAM_PATIENCE_S
     while time.monotonic() < deadline_s:
-        for descendant in children(pid):
+        for descendant in descendants(pid):
             if Path((words_of(descendant) or [""])[0]).name == program:
                 return descendant
         time.sleep(0.01)

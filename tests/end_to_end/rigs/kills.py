@@ -29,8 +29,8 @@ from tests.end_to_end.random_kills import (
     Seen,
     Setting,
     born,
-    children,
     crashed,
+    descendants,
     ended,
     exposure_s,
     kill_many,
@@ -123,7 +123,7 @@ def victims(kind: str, controller: int) -> list[int]:
     """Return all processes of a kind in a campaign."""
     if kind == "controller":
         return [controller]
-    return [pid for pid in children(controller) if is_kind(kind, words_of(pid))]
+    return [pid for pid in descendants(controller) if is_kind(kind, words_of(pid))]
 
 
 def namespaces_of(pid: int) -> set[str]:
@@ -164,7 +164,7 @@ def kill_once(
     used: set[str] = set()
     target = None
     while process.poll() is None and target is None:
-        for pid in children(process.pid):
+        for pid in descendants(process.pid):
             family[pid] = born(pid)
             used |= namespaces_of(pid)
         if time.monotonic() - began >= wait_s:

@@ -20,7 +20,6 @@ from wattwire.analysis.publication.claims import (
     DecidedClaim,
     DecidedClaims,
     Levels,
-    decide_claims,
 )
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
@@ -83,11 +82,8 @@ OUTCOMES: Mapping[str, str] = {"lower": "lower", "higher": "higher", **words.OUT
 """Outcome of a comparison → its text, in the order of a sentence."""
 
 
-def section(evidence: Evidence, answers: Answers) -> Section | None:
-    """Return the section, or None for a study without claims."""
-    if not evidence.study.claims:
-        return None
-    decided = decide_claims(evidence, answers)
+def section(evidence: Evidence, answers: Answers, decided: DecidedClaims) -> Section:
+    """Return the section of a study with claims."""
     part = Section("claims", PHRASES("title"), [Text(PHRASES("lead"), "note")])
     for number, item in enumerate(decided.items, 1):
         claim = item.claim
@@ -265,8 +261,13 @@ def _either(evidence: Evidence, factor: str, levels: Sequence[Level]) -> str:
 def _head(data: PageData) -> list[HeadLine]:
     if not data.evidence.study.claims:
         return []
-    decided = decide_claims(data.evidence, data.answers)
-    return [HeadLine(5, in_short(data.evidence, decided))]
+    return [HeadLine(5, in_short(data.evidence, data.claims))]
 
 
-PART = PagePart(12, lambda data: [section(data.evidence, data.answers)], _head)
+def _sections(data: PageData) -> list[Section]:
+    if not data.evidence.study.claims:
+        return []
+    return [section(data.evidence, data.answers, data.claims)]
+
+
+PART = PagePart(12, _sections, _head)

@@ -117,7 +117,7 @@ def test_a_claim_that_only_some_sizes_show_is_shown_in_part_and_answers_its_ques
     assert only(head, "claims.question").values["question"] == "UDP or TCP?"
     labels = [phrase.values["name"] for phrase in phrases_in(head, "claims.label")]
     assert labels == ["512 B", "4096 B", "1024 B"]
-    page = page_of_claims.section(evidence, answers)
+    page = page_of_claims.section(evidence, answers, decided)
     (table,) = (part for part in page.parts if hasattr(part, "rows"))
     assert [row["decision"] for row in table.rows] == ["shown", "refuted", "refuted"]
     assert not phrases_in(page, "claims.estimate")

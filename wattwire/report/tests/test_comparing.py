@@ -398,8 +398,8 @@ def test_runs_of_the_base_count_once_however_many_heads_there_are():
         for head in ("x", "y")
     )
     verdicts_ = Judged("base", ("x", "y"), items, 0.05, 0.95, 4, 1, Method.PAIRED_BLOCKS)
-    (told,) = comparison.completed(verdicts_)
-    assert told == "All runs completed (18 runs)."
+    (sentence,) = comparison.completed(verdicts_)
+    assert sentence == "All runs completed (18 runs)."
 
 
 def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp_path):

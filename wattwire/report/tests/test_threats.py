@@ -93,8 +93,8 @@ def test_levels_that_a_variant_changes_and_rates_of_closed_loops_are_not_held(
         for loop in ("closed", "open")
     ]
     evidence = planted(tmp_path / "c", document, treatments, lambda _: 100.0, 2)
-    found = threats(evidence, answer_all(evidence))
-    held = [phrase.values["factor"] for phrase in phrases_in(found, "threats.held_factor")]
+    sentences = threats(evidence, answer_all(evidence))
+    held = [phrase.values["factor"] for phrase in phrases_in(sentences, "threats.held_factor")]
     assert held == ["middleware", "pattern", "payload"]
     (table,) = [p for p in design.section(evidence).parts if getattr(p, "id", "") == "what-was-run"]
     facts = {row["what"]: row["value"] for row in table.rows}

@@ -243,17 +243,17 @@ def test_the_means_of_a_large_ratio_are_those_of_the_common_treatments(tmp_path)
 
 def test_a_mean_over_several_treatments_is_named_as_such(tmp_path):
     evidence = large_ratios(tmp_path / "c")
-    found = choices(evidence, answer_all(evidence))
-    assert {at.title: at.treatments for at in found[0].placed} == {
+    choices_of_all = choices(evidence, answer_all(evidence))
+    assert {at.title: at.treatments for at in choices_of_all[0].placed} == {
         "base": 3,
         "slow": 3,
         "slowest": 1,
     }
-    headline = best_alternative.headline(evidence, found)
+    headline = best_alternative.headline(evidence, choices_of_all)
     assert only(headline, "best.mean_value").values["treatments"] == 3
     (question,) = evidence.study.questions
-    told = best_alternative.sentences(evidence, question, found)
-    assert only(told, "best.mean_of_treatments").values["treatments"] == 3
+    sentences = best_alternative.sentences(evidence, question, choices_of_all)
+    assert only(sentences, "best.mean_of_treatments").values["treatments"] == 3
 
 
 def test_the_largest_ratio_to_the_lowest_is_that_of_the_farthest_alternative(tmp_path):
@@ -263,9 +263,9 @@ def test_the_largest_ratio_to_the_lowest_is_that_of_the_farthest_alternative(tmp
     nearest, farthest = sorted(others, key=lambda at: at.over_lowest)
     swapped = replace(choice, placed=(replace(placed, group="lowest"), farthest, nearest))
     (question,) = evidence.study.questions
-    told = only(best_alternative.sentences(evidence, question, [swapped]), "best.some_higher")
-    assert told.values["farthest_ratio"] == pytest.approx(1000, rel=0.05)
-    assert told.values["farthest"] == "slowest" and told.values["nearest"] == "slow"
+    sentence = only(best_alternative.sentences(evidence, question, [swapped]), "best.some_higher")
+    assert sentence.values["farthest_ratio"] == pytest.approx(1000, rel=0.05)
+    assert sentence.values["farthest"] == "slowest" and sentence.values["nearest"] == "slow"
 
 
 def test_an_empty_level_has_a_name():

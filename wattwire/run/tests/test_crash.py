@@ -21,7 +21,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
         try:
             yield process
         finally:
-            for pid in crash.children(process.pid):
+            for pid in crash.descendants(process.pid):
                 subprocess.run(["kill", str(pid)], check=False)
             process.kill()
 
