@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -273,7 +274,20 @@ def level_of(key: str, text: str, option: str) -> Any:
         return share_of_all(value, option)
     if key.rpartition(".")[2] == "payload_bytes":
         return _sizes(value, text, option)
+    if value == text and text.startswith("[") and text.endswith("]"):
+        raise UsageError(f"{option}: found {text}; {_quoted(text, option)}")
     return value
+
+
+def _quoted(text: str, option: str) -> str:
+    """Return the remedy for a list that is no TOML, which usually lacks its quotes."""
+    words = [word.strip() for word in text[1:-1].split(",")]
+    items = (json.dumps(word) if value_of(word) == word else word for word in words)
+    key = option.removeprefix("--set ")
+    return (
+        "the quotes are missing: each text in a list needs double quotes, and the shell removes "
+        f"them unless the whole argument is in single quotes: --set '{key}=[{','.join(items)}]'"
+    )
 
 
 def _sizes(value: Any, text: str, option: str) -> Any:

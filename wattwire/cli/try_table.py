@@ -1,7 +1,12 @@
-"""Format the result table of `try`, with one row per cell and the statistics of the report."""
+"""Format the result tables of `try`, with one row per treatment and the report's statistics.
+
+The rows of a table are the levels of the compared factor: the cells, or with a single cell the
+first factor that varies. Each combination of the other factors' levels has its own table.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -21,7 +26,7 @@ from wattwire.analysis.contrasts import (
     baseline_in,
     contrast,
 )
-from wattwire.analysis.dataset import Evidence, gather, levels_of, same_level
+from wattwire.analysis.dataset import Evidence, gather, rows_at, same_level
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
@@ -42,8 +47,15 @@ NUMBERS_FROM = 2
 
 @dataclass(frozen=True)
 class Line:
-    """Results of a cell at a payload, as medians over its runs and the ratio to the baseline."""
+    """Results of a treatment, as medians over its runs and the ratio to the baseline.
 
+    `level` is its level of the compared factor, and `others` are its levels of the other varied
+    factors. `title` is the name of `level`.
+    """
+
+    title: str
+    level: Any
+    others: tuple[tuple[str, Any], ...]
     cell: str
     payload_bytes: int
     runs: int
@@ -58,13 +70,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The page's answer, the rows of the table, counts and notes.
+    """The page's answer, the rows of the tables, counts and notes.
 
-    Within each payload, the fastest cell comes first.
+    Within each table, the fastest level comes first. `headings` are the titles of the tables, by
+    the levels of the other factors.
     """
 
     answer: str
-    baseline: str
+    factor: str
+    baseline: Any
+    headings: Mapping[tuple[tuple[str, Any], ...], str]
     rows: tuple[Line, ...]
     usable: int
     runs: int
@@ -77,9 +92,9 @@ class Comparison:
     def lines(self) -> list[str]:
         """Return the lines of the comparison in 80 columns. The first line states the result."""
         text_lines = [*_wrap(self.answer), ""]
-        for payload in dict.fromkeys(row.payload_bytes for row in self.rows):
-            payload_rows = [row for row in self.rows if row.payload_bytes == payload]
-            text_lines += _table(payload, payload_rows, self.baseline)
+        for others, heading in self.headings.items():
+            rows = [row for row in self.rows if row.others == others]
+            text_lines += _table(heading, rows, self.baseline) if rows else []
         text_lines += [*self.answer_lines, ""] if self.answer_lines else []
         for note in (self._basis(), *self.notes):
             text_lines += _wrap(note)
@@ -95,9 +110,14 @@ class Comparison:
         )
         if not any(isinstance(row.ratio, stats.Ratio) for row in self.rows):
             return text
-        text += f" Ratios are relative to the first cell, {self.baseline}, within blocks"
-        if len({row.payload_bytes for row in self.rows}) > 1:
-            return f"{text}; the {level} intervals are per payload, not simultaneous."
+        baseline = next(
+            (row.title for row in self.rows if same_level(row.level, self.baseline)), self.baseline
+        )
+        first = "the first cell, " if self.factor == FACTOR else ""
+        text += f" Ratios are relative to {first}{baseline}, within blocks"
+        if len(self.headings) > 1:
+            names = words.listed([words.factor_title(name) for name, _ in self.rows[0].others])
+            return f"{text}; the {level} intervals are per {names}, not simultaneous."
         simultaneous = f"; the {self.family} intervals of the page are simultaneous at {level}"
         return text + (simultaneous if self.family > 1 else "") + "."
 
@@ -110,6 +130,7 @@ class Comparison:
                 {
                     "cell": row.cell,
                     "payload_bytes": row.payload_bytes,
+                    "levels": {self.factor: row.level, **dict(row.others)},
                     "runs": row.runs,
                     "latency_p50_us": _plain(row.latency_us),
                     "ratio_to_baseline": _plain(ratio),
@@ -122,6 +143,7 @@ class Comparison:
         return {
             "answer": self.answer,
             "baseline": self.baseline,
+            "factor": self.factor,
             "rows": rows,
             "usable": self.usable,
             "runs": self.runs,
@@ -136,16 +158,21 @@ def compare(campaign: Campaign) -> Comparison:
     if not frame.height:  # Excluded runs are still informative, and a note lists them.
         frame = evidence.excluded
     answers = answer_all(evidence)
+    factor = FACTOR if FACTOR in evidence.varied else next(iter(evidence.varied), FACTOR)
+    other_factors = [name for name in evidence.varied if name != factor]
     rows: list[Line] = []
-    for payload in evidence.factors.get(OTHER) or (evidence.study.fixed[OTHER],):
-        payload_runs = _runs_at(frame, OTHER, payload)
-        cells = [(cell, _runs_at(payload_runs, FACTOR, cell)) for cell in evidence.factors[FACTOR]]
-        lines = [_line(str(cell), int(payload), runs) for cell, runs in cells if runs.height]
-        rows += sorted(lines, key=lambda row: (math.isnan(row.centre_us), row.centre_us))
-    compared_rows = tuple(_with_ratio(evidence, frame, row, answers) for row in rows)
+    headings = {}
+    for levels in itertools.product(*(evidence.factors[name] for name in other_factors)):
+        others = tuple(zip(other_factors, levels, strict=True))
+        headings[others] = _heading(evidence, factor, others)
+        of_table = (_line(evidence, frame, factor, v, others) for v in evidence.factors[factor])
+        rows += sorted(filter(None, of_table), key=_place)
+    compared_rows = tuple(_with_ratio(evidence, frame, factor, row, answers) for row in rows)
     return Comparison(
         _answer(evidence, answers, compared_rows),
-        str(baseline_in(evidence, FACTOR, LATENCY_P50)),
+        factor,
+        baseline_in(evidence, factor, LATENCY_P50),
+        headings,
         compared_rows,
         0 if all_ended(evidence) else evidence.usable.height,
         len(evidence.planned),
@@ -154,6 +181,19 @@ def compare(campaign: Campaign) -> Comparison:
         tuple(answer_table.lines(document(evidence, answers), WIDTH)),
         tuple(_notes(evidence)),
     )
+
+
+def _place(row: Line) -> tuple[bool, float]:
+    """Return the sort key of a row, fastest first and rows without a latency last."""
+    return math.isnan(row.centre_us), row.centre_us
+
+
+def _heading(evidence: Evidence, factor: str, others: Sequence[tuple[str, Any]]) -> str:
+    """Return the title of a table: the cell or the payload, and the levels of the other factors."""
+    common = [(FACTOR, level) for level in evidence.factors[FACTOR] if factor != FACTOR]
+    if OTHER not in (factor, *dict(others)) and OTHER in evidence.study.fixed:
+        common.append((OTHER, evidence.study.fixed[OTHER]))
+    return ", ".join(evidence.title(*pair) for pair in (*common, *others))
 
 
 def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
@@ -169,38 +209,46 @@ def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
     if not evidence.usable.height:
         sentences = (sentence_of_all(evidence, answer, answers) for answer in answers.items)
         return " ".join(filter(None, (page_answer, next(filter(None, sentences), None))))
-    if len({row.cell for row in rows}) > 1 or all_ended(evidence):
+    if FACTOR in evidence.varied or all_ended(evidence):
         return page_answer
-    size = f" at {words.count(rows[0].payload_bytes)} B" if len(rows) > 1 else ""
-    median_words = f"{rows[0].cell}{size}: median latency {_centre(rows[0])}."
+    at = f" at {rows[0].title}" if len(rows) > 1 else ""
+    median_words = f"{rows[0].cell}{at}: median latency {_centre(rows[0])}."
     return f"{median_words} {page_answer}" if answers.computed() else median_words
 
 
-def _runs_at(frame: pl.DataFrame, factor: str, level: Any) -> pl.DataFrame:
+def _line(
+    evidence: Evidence,
+    frame: pl.DataFrame,
+    factor: str,
+    level: Any,
+    others: tuple[tuple[str, Any], ...],
+) -> Line | None:
+    """Return the results of the runs of `frame` at these levels, or None without such runs."""
     if not frame.height:
-        return frame
-    return frame.filter(pl.Series([same_level(v, level) for v in levels_of(frame, factor)]))
-
-
-def _line(cell: str, payload: int, frame: pl.DataFrame) -> Line:
+        return None
+    levels = {**evidence.study.fixed, factor: level, **dict(others)}
+    frame = frame.filter(pl.Series(rows_at(frame, {factor: level, **dict(others)})))
+    if not frame.height:
+        return None
     latency = column(frame, LATENCY_P50.column)
     known = latency[latency == latency]
     expected = after_warmup(frame, "expected").sum()
-    centre = _geometric(known)
     cpu = column(frame, CPU.column)
-    positive = cpu[cpu > 0]
     too_few = carried.why_not(frame, LATENCY_P50.column)
     interval = too_few or (stats.geometric_mean(known, CONFIDENCE) if len(known) else PENDING)
     return Line(
-        cell,
-        payload,
+        evidence.title(factor, level),
+        level,
+        others,
+        str(levels.get(FACTOR, evidence.factors[FACTOR][0])),
+        int(levels[OTHER]),
         frame.height,
         interval,
-        centre,
+        _geometric(known),
         None,
         float(after_warmup(frame, "lost").sum() / expected) if expected else math.nan,
         float(after_warmup(frame, "failed").sum() / expected) if expected else math.nan,
-        _geometric(positive),
+        _geometric(cpu[cpu > 0]),
         tuple(sorted(set(frame["outcome"].to_list()) - {"completed"})),
     )
 
@@ -209,22 +257,27 @@ def _geometric(values: FloatArray) -> float:
     return math.exp(float(np.mean(np.log(values)))) if len(values) else math.nan
 
 
-def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Answers) -> Line:
-    """Return the line with the page's ratio, or with the ratio at its payload if payloads vary."""
+def _with_ratio(
+    evidence: Evidence, frame: pl.DataFrame, factor: str, row: Line, answers: Answers
+) -> Line:
+    """Return the line with the page's ratio, or with the ratio at its levels of other factors."""
     matching = [
         answer
         for answer in answers.items
         if answer.response == LATENCY_P50
-        and answer.factor == FACTOR
-        and same_level(answer.level, row.cell)
+        and answer.factor == factor
+        and same_level(answer.level, row.level)
     ]
     if not matching:
         return row
-    if len(evidence.factors.get(OTHER, ())) > 1:
-        ratio = contrast(evidence, frame, matching[0], CONFIDENCE, (OTHER, row.payload_bytes))
-    else:
-        ratio = matching[0].result if evidence.usable.height else matching[0].with_all
-    return replace(row, ratio=ratio)
+    *held, last = row.others or (None,)
+    if last is None:
+        result = matching[0].result if evidence.usable.height else matching[0].with_all
+        return replace(row, ratio=result)
+    if held:  # A model of the page is over all runs, so the runs at these levels have their own.
+        frame = frame.filter(pl.Series(rows_at(frame, dict(held))))
+        evidence = replace(evidence, usable=frame, fits={})
+    return replace(row, ratio=contrast(evidence, frame, matching[0], CONFIDENCE, last))
 
 
 def _notes(evidence: Evidence) -> list[str]:
@@ -236,20 +289,18 @@ def _notes(evidence: Evidence) -> list[str]:
     if evidence.warm_up:
         warm_up_words = str(evidence.warm_up["words"])
         notes.append(f"{warm_up_words[:1].upper()}{warm_up_words[1:]}.")
-    left_out = {
-        f"{_treatment_name(entry['treatment'])}: {entry['skipped']}" for entry in evidence.skipped
-    }
+    left_out = {f"{_name(evidence, e['treatment'])}: {e['skipped']}" for e in evidence.skipped}
     notes += [f"Skipped: {text}." for text in sorted(left_out)]
     guarantees: dict[str, str] = {}
     for run in evidence.runs.values():
         ready = run["nodes"][-1].get("ready") or {}
         delivery = ready.get("guarantee", {}).get("delivery")
         if delivery:
-            guarantees[str(run["levels"].get(FACTOR))] = delivery.replace("_", " ")
+            guarantees[_name(evidence, run["levels"])] = delivery.replace("_", " ")
     if len(set(guarantees.values())) > 1:
-        listed = ", ".join(f"{cell} {delivery}" for cell, delivery in sorted(guarantees.items()))
+        listed = ", ".join(f"{name} {delivery}" for name, delivery in sorted(guarantees.items()))
         notes.append(
-            "The comparison is not like for like, because the cells guarantee different "
+            "The comparison is not like for like, because the treatments guarantee different "
             f"delivery ({listed})."
         )
     if evidence.excluded.height:
@@ -265,7 +316,7 @@ def _notes(evidence: Evidence) -> list[str]:
         )
     outcomes = sorted(
         {
-            f"{run['levels'].get(FACTOR)} {run['outcome'].replace('_', ' ')}: "
+            f"{_name(evidence, run['levels'])} {run['outcome'].replace('_', ' ')}: "
             f"{run['outcome_detail']}"
             for run in evidence.runs.values()
             if run["outcome"] != "completed"
@@ -274,11 +325,9 @@ def _notes(evidence: Evidence) -> list[str]:
     return notes + [f"Outcome: {text}." for text in outcomes]
 
 
-def _treatment_name(treatment: Mapping[str, Any]) -> str:
-    """Return the name of a treatment, with its payload if payloads vary."""
-    payload = treatment.get(OTHER)
-    payload_words = "" if payload is None else f" at {words.count(payload)} B"
-    return f"{treatment.get(FACTOR)}{payload_words}"
+def _name(evidence: Evidence, levels: Mapping[str, Any]) -> str:
+    """Return the varied levels of a treatment, or its cell if nothing varies."""
+    return evidence.treatment_title(levels) or str(levels.get(FACTOR))
 
 
 # -- words -------------------------------------------------------------------------------------
@@ -287,17 +336,17 @@ def _treatment_name(treatment: Mapping[str, Any]) -> str:
 HEADINGS = ("", "median latency, µs", "times baseline", "lost", "CPU, µs")
 
 
-def _table(payload: int, rows: Sequence[Line], baseline: str) -> list[str]:
-    """Return the lines of a payload's table, fastest cell first.
+def _table(heading: str, rows: Sequence[Line], baseline: Any) -> list[str]:
+    """Return the lines of a table, fastest level first.
 
     The width of a column is the maximum width of its texts.
     """
-    cells = [_row(row, row.cell == baseline and len(rows) > 1) for row in rows]
+    cells = [_row(row, same_level(row.level, baseline) and len(rows) > 1) for row in rows]
     widths = [
         max(len(text) for text in column_texts)
         for column_texts in zip(HEADINGS, *cells, strict=True)
     ]
-    lines = [f"{words.count(payload)} B"]
+    lines = [*_wrap(heading)] if heading else []
     for texts in (HEADINGS, *cells):
         padded = [
             text.rjust(width) if index > NUMBERS_FROM else text.ljust(width)
@@ -316,7 +365,7 @@ def _row(row: Line, is_baseline: bool) -> tuple[str, ...]:
     elif row.ratio is not None:
         ratio = _brief(row.ratio)
     return (
-        row.cell,
+        row.title,
         f"{words.number(row.centre_us)} {interval_words}",
         ratio,
         words.percent(row.loss_share),

@@ -134,6 +134,12 @@ FACTOR_UNITS = {
 }  # fmt: skip
 
 
+COUNTED = {"clients": "client", "nodes": "node"}
+"""Factors whose level is a number of things → the singular. No singular of another name is known,
+because the last letter "s" of a name such as "qos" or "loss" is not an ending.
+"""
+
+
 def factor_title(factor: str) -> str:
     """Return a factor's name as a table heading."""
     name = factor.removeprefix("settings.").replace("outer_settings.", "outer ", 1)
@@ -200,6 +206,7 @@ def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]
     if isinstance(level, bool):
         return f"{factor_title(factor)} {'on' if level else 'off'}"
     if isinstance(level, (int, float)):
-        noun = factor_title(factor)
-        return f"{plain(level)} {noun.removesuffix('s') if level == 1 else noun}"
+        if factor in COUNTED:
+            return f"{plain(level)} {COUNTED[factor] if level == 1 else factor}"
+        return f"{factor_title(factor)} {plain(level)}"
     return plain(level)

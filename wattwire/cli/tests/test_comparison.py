@@ -23,9 +23,13 @@ DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
 
 @dataclass
 class Made:
-    """A simulated campaign. Latencies of a (cell, payload) are multiplied by the block's drift."""
+    """A simulated campaign. Latencies of a (cell, level) are multiplied by the block's drift.
+
+    The level is one of the factor `other`.
+    """
 
     latency_us: dict
+    other: str = "payload_bytes"
     blocks: int = 5
     verdict: str = "valid"
     lost: int = 0
@@ -38,18 +42,20 @@ class Made:
         self.cells = list(dict.fromkeys(cell for cell, _ in self.latency_us))
         self.payloads = sorted({payload for _, payload in self.latency_us})
         several = len(self.payloads) > 1
+        fixed = {"payload_bytes": 64} | ({} if several else {self.other: self.payloads[0]})
+        fixed.pop(self.other if several else "", None)
         document = {
             "title": "made up",
             "factors": {
                 "cell": self.cells,
-                **({"payload_bytes": self.payloads} if several else {}),
+                **({self.other: self.payloads} if several else {}),
             },
-            "fixed": {} if several else {"payload_bytes": self.payloads[0]},
+            "fixed": fixed,
             "plan": {"primary": "cell"},
             "question": [
                 {
                     "id": "T1",
-                    "factors": ["cell", *(["payload_bytes"] if several else [])],
+                    "factors": ["cell", *([self.other] if several else [])],
                     "responses": ["latency_p50_us", "cpu_us_per_message"],
                 }
             ],
@@ -65,13 +71,14 @@ class Made:
                 self._add(f"b{block + 1}-p{at}", block, cell, payload, latency * scatter)
 
     def _add(self, run, block, cell, payload, latency):
-        levels = {"cell": cell, "payload_bytes": payload}
+        levels = {"payload_bytes": 64, "cell": cell, self.other: payload}
         self.plan.append({"run": run, "treatment": levels, "levels": levels, "skipped": None})
         self.rows.append(
             {
                 "run": run, "attempt": 1, "block": block + 1, "verdict": self.verdict,
-                "used": self.verdict == "valid", "outcome": self.outcome, "factor.cell": cell,
-                "factor.payload_bytes": payload, "sent": 100, "expected": 100, "lost": self.lost,
+                "used": self.verdict == "valid", "outcome": self.outcome,
+                **{f"factor.{name}": level for name, level in levels.items()},
+                "sent": 100, "expected": 100, "lost": self.lost,
                 "latency_p50_us": latency * DRIFT[block], "cpu_us_per_message": 2.0 * latency,
             }
         )  # fmt: skip
@@ -142,6 +149,43 @@ def test_each_payload_has_its_own_fastest_and_the_ratio_that_the_page_has_there(
     assert "the 95 % intervals are per payload, not simultaneous" in text
 
 
+OTHER_FACTORS = {
+    "settings.qos": (0, 1),
+    "settings.nodelay": (False, True),
+    "rate_hz": (5.0, 1000.0),
+    "clients": (1, 2),
+    "payload_bytes": (64, 1024),
+    "pattern": ("pingpong", "service"),
+}
+
+
+@pytest.mark.parametrize("factor", OTHER_FACTORS)
+def test_each_level_of_a_factor_has_a_row_and_its_ratio_whatever_the_factor(factor):
+    low, high = OTHER_FACTORS[factor]
+    alone = compare(shaken(Made({("a", low): 10.0, ("a", high): 30.0}, other=factor)))
+    assert [row.level for row in alone.rows] == [low, high] and alone.factor == factor
+    assert alone.rows[0].ratio is None
+    assert alone.rows[1].ratio.interval.estimate == pytest.approx(3.0, rel=0.2)
+    assert all(row.title in "\n".join(alone.lines()) for row in alone.rows)
+    planted = {("a", low): 10.0, ("b", low): 20.0, ("a", high): 80.0, ("b", high): 40.0}
+    compared = compare(shaken(Made(planted, other=factor)))
+    rows = [(row.cell, dict(row.others)[factor]) for row in compared.rows]
+    assert rows == [("a", low), ("b", low), ("b", high), ("a", high)]
+    ratios = [row.ratio.interval.estimate for row in compared.rows if row.cell == "b"]
+    assert ratios == [pytest.approx(2.0, rel=0.2), pytest.approx(0.5, rel=0.2)]
+    levels = [row["levels"] for row in compared.to_json()["rows"]]
+    assert levels == [{"cell": cell, factor: level} for cell, level in rows]
+
+
+def test_different_promises_of_the_levels_of_a_setting_are_named():
+    made = Made({("a", 0): 10.0, ("a", 1): 20.0}, other="settings.qos")
+    for document in made.documents.values():
+        delivery = "at_least_once" if document["levels"]["settings.qos"] else "at_most_once"
+        document["nodes"] = [{"ready": {"guarantee": {"delivery": delivery}}}]
+    text = " ".join(" ".join(compare(made).lines()).split())
+    assert "at least once" in text and "at most once" in text
+
+
 def test_one_block_has_ratios_without_an_interval():
     compared = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, blocks=1))
     assert isinstance(compared.rows[1].ratio, stats.TooFew)
@@ -194,7 +238,7 @@ def test_different_promises_and_what_was_left_out_are_said():
                 delivery={"a": "best_effort"}, outcome="saturated")  # fmt: skip
     text = " ".join(" ".join(compare(made).lines()).split())
     assert "guarantee different delivery (a best effort, b reliable)." in text
-    assert "Skipped: c at 64 B: c has no pingpong." in text
+    assert "Skipped: c: c has no pingpong." in text
     assert "Outcome: a saturated: why." in text
 
 

@@ -30,7 +30,9 @@ from wattwire.cli.verbs.report import stamps_of
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.deployment import PATTERNS
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
+from wattwire.model.fields import WORDS
 from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
+from wattwire.model.treatment import SETTING
 from wattwire.model.validity import VALIDITY
 from wattwire.model.warm_up import AUTO_WORD
 from wattwire.model.words import listed, plural
@@ -40,6 +42,7 @@ from wattwire.run.forecast import expectations, forecast
 from wattwire.store import Campaign
 
 NAME = "try"
+CELL = "cell"
 WIDTH = 80
 WARMUP_S_MAX = 0.2
 WARMUP_SHARE = 0.1
@@ -61,23 +64,33 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "cells", nargs="+", metavar="CELL", help="name of a cell; `wattwire list cells` lists them"
     )
-    verb.add_argument("--pattern", default="pingpong", help=", ".join(PATTERNS))
+    verb.add_argument(
+        "--pattern", default="pingpong", metavar="PATTERNS",
+        help=f"{', '.join(PATTERNS)}, or several of them, such as service,pingpong",
+    )  # fmt: skip
     verb.add_argument(
         "--payload", default="64", metavar="SIZES", help="payload sizes in bytes, such as 64,1m"
     )
-    verb.add_argument("--rate", type=float, default=100.0, metavar="HZ", help="messages per second")
+    verb.add_argument(
+        "--rate", default="100", metavar="HZ",
+        help="messages or calls per second of each sender or client, such as 5,1000",
+    )  # fmt: skip
     verb.add_argument(
         "--for", default="2s", dest="length", metavar="TIME", help="duration of each run"
     )
     verb.add_argument("--blocks", type=int, default=5, help="number of measurements of each cell")
-    verb.add_argument("--clients", type=int, default=1, help="number of subscribers or clients")
+    verb.add_argument(
+        "--clients", default="1", metavar="N",
+        help="number of subscribers or clients, each a process, such as 1,8",
+    )  # fmt: skip
     verb.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
         dest="changes",
-        help="a setting of the middleware, or a key of a study, such as reply=ack or plan.seed=2",
+        help="a setting of the middleware, or a key of a study, such as reply=ack or plan.seed=2; "
+        "a list, such as 'qos=[0,1]', compares its levels",
     )
     add_look(verb)
     add_warm_up(verb)
@@ -181,31 +194,16 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
     names = [cell.name for cell in cells]
     if len(set(names)) != len(names):
         raise UsageError(f"{NAME}: found a cell twice in {' '.join(names)}; name each cell once")
-    if options.pattern not in PATTERNS:
-        raise unknown("--pattern", "pattern", options.pattern, PATTERNS)
-    payloads = [size_bytes(word, "--payload") for word in options.payload.split(",")]
-    payloads = sorted(set(payloads))
     length_s = duration_s(options.length, "--for")
+    levels = _levels(options)
+    varied = {name: values for name, values in levels.items() if len(values) > 1}
     document: dict[str, Any] = {
-        "title": f"{listed(names)}, {options.pattern}",
-        "question": [
-            {
-                "id": "T1",
-                "text": "How do these cells differ?",
-                "factors": ["cell"] + (["payload_bytes"] if len(payloads) > 1 else []),
-                "responses": ["latency_p50_us", "cpu_us_per_message", "loss_share"],
-            }
-        ],
-        "factors": {"cell": names, **({"payload_bytes": payloads} if len(payloads) > 1 else {})},
-        "fixed": {
-            **({"payload_bytes": payloads[0]} if len(payloads) == 1 else {}),
-            "pattern": options.pattern,
-            "rate_hz": options.rate,
-            "clients": options.clients,
-        },
+        "title": f"{listed(names)}, {listed(levels['pattern'])}",
+        "factors": {CELL: names, **varied},
+        "fixed": {name: values[0] for name, values in levels.items() if name not in varied},
         "plan": {
             "blocks": options.blocks,
-            "primary": "cell",
+            "primary": CELL,
             "duration_s": length_s,
             "warmup_s": round(min(WARMUP_S_MAX, WARMUP_SHARE * length_s), 4),
             "warmup_calls": AUTO_WORD,
@@ -217,12 +215,64 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
             "controls": False,
         },
         VALIDITY: {"look": True} if options.look else {"other_load_max": 0.5},
-        "answers": {"baseline": {"cell": names[0]}},
+        "answers": {"baseline": {CELL: names[0]}},
     }
-    for text in (*options.changes, *warm_up_changes(options.warmup)):
-        document = change(document, _study_key(text, cells))
+    changes = [_study_key(text, cells) for text in options.changes]
+    keys = [text.partition("=")[0] for text in changes]
+    for text, key in zip(changes, keys, strict=True):
+        if keys.count(key) > 1:
+            raise UsageError(f"--set {text}: {key} is set {keys.count(key)} times; set it once")
+    for text in (*changes, *warm_up_changes(options.warmup)):
+        document = change(document, text)
     refuse_calls_of_none(document, options.warmup)
-    return document
+    return _comparing_all(document)
+
+
+def _comparing_all(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document with a question that compares the levels of every varied factor.
+
+    The analysis averages over the levels of a factor that no question names.
+    """
+    varied = [name for name, values in document["factors"].items() if len(values) > 1]
+    question = {
+        "id": "T1",
+        "text": "How do these cells and levels differ?",
+        "factors": list(dict.fromkeys((CELL, *varied))),
+        "responses": ["latency_p50_us", "cpu_us_per_message", "loss_share"],
+    }
+    plan = document["plan"]
+    if varied and CELL not in varied and plan["primary"] == CELL:
+        plan = {**plan, "primary": varied[0]}
+    return {"question": [question], **document, "plan": plan}
+
+
+def _levels(options: argparse.Namespace) -> dict[str, list[Any]]:
+    """Return the distinct levels of each factor that has an option of its own."""
+    patterns = _words(options.pattern)
+    for name in patterns:
+        if name not in PATTERNS:
+            raise unknown("--pattern", "pattern", name, PATTERNS)
+    levels = {
+        "pattern": patterns,
+        "payload_bytes": sorted(size_bytes(word, "--payload") for word in _words(options.payload)),
+        "rate_hz": sorted(_number(word, float, "--rate") for word in _words(options.rate)),
+        "clients": sorted(_number(word, int, "--clients") for word in _words(options.clients)),
+    }
+    return {name: list(dict.fromkeys(values)) for name, values in levels.items()}
+
+
+def _words(text: str) -> list[str]:
+    return text.split(",")
+
+
+def _number(word: str, kind: type[int] | type[float], option: str) -> Any:
+    """Return a level of an option as a number. Raises UsageError for other text."""
+    try:
+        return kind(word)
+    except ValueError as error:
+        raise UsageError(
+            f"{option}: found {word!r}; allowed: {WORDS[kind]}, or several with commas"
+        ) from error
 
 
 def _study_key(text: str, cells: Sequence[Cell]) -> str:
@@ -237,7 +287,7 @@ def _study_key(text: str, cells: Sequence[Cell]) -> str:
         return text
     settings = {name for cell in cells for name in cell.middleware.settings}
     if key in LEVEL_TYPES:
-        return f"fixed.{key}={value}"
+        return text
     if key not in settings:
         raise unknown("--set", "key", key, [*settings, *LEVEL_TYPES, *_plan_keys()])
     lacking = [cell.name for cell in cells if key not in cell.middleware.settings]
@@ -247,7 +297,7 @@ def _study_key(text: str, cells: Sequence[Cell]) -> str:
             "that have "
             "it, or write a study (wattwire new FILE)."
         )
-    return f"fixed.settings.{key}={value}"
+    return f"{SETTING}{key}={value}"
 
 
 def _plan_keys() -> list[str]:

@@ -203,10 +203,8 @@ def _sentences(
 
 def _step(factor: str) -> str:
     """Return the unit of a factor in "per …", for example "Hz", "node" or "unit of depth"."""
-    title = words.factor_title(factor)
-    if factor in words.FACTOR_UNITS:
-        return words.FACTOR_UNITS[factor]
-    return title[:-1] if title.endswith("s") and not title.endswith("ss") else f"unit of {title}"
+    known = words.FACTOR_UNITS.get(factor) or words.COUNTED.get(factor)
+    return known or f"unit of {words.factor_title(factor)}"
 
 
 def line_chart(

@@ -81,6 +81,9 @@ def test_durations_counts_and_levels_read_as_a_person_says_them() -> None:
     assert words.plural(1800, "run") == "1\u202f800 runs"
     assert words.level_title("clients", 1, {}) == "1 client"
     assert words.level_title("interval_s", 0.05, {}) == "0.05 s"
+    for name in ("loss", "settings.qos", "ros", "kbps", "news", "bus", "depth"):
+        noun = name.removeprefix("settings.")
+        assert [words.level_title(name, n, {}) for n in (1, 2)] == [f"{noun} 1", f"{noun} 2"]
     assert words.level_title("language", "x", {"language": {"x": "X"}}) == "X"
     assert words.confidence(1 - 0.05 / 12) == "99.58 %"
 
