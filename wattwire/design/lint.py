@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wattwire.model.deployment import without_send_time
+from wattwire.model.flows import flow_parts
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
+from wattwire.model.words import listed
 
 CALL_US_MIN = 20.0
 """Shortest typical duration (µs) of a call between two processes on one machine."""
@@ -15,6 +18,8 @@ def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
     """Return warnings to display before the study runs."""
     return [
         *_no_question(study),
+        *_averaged(study),
+        *_without_latency(treatments),
         *_ends_in_warm_up(study, treatments),
         *_without_effect(study, treatments),
     ]
@@ -27,6 +32,26 @@ def _no_question(study: Study) -> list[str]:
         "the study has no [[question]], so the page shows measurements without comparisons; "
         "a question has the keys text, factors and responses"
     ]
+
+
+def _averaged(study: Study) -> list[str]:
+    """Return a sentence on the varied factors that no question names."""
+    named = {*study.answers.best_of, *(f for question in study.questions for f in question.factors)}
+    factors = [name for name, levels in study.factors.items() if len(levels) > 1]
+    averaged = [name for name in factors if name not in named]
+    if not study.questions or not averaged:
+        return []
+    return [
+        f"no question names {listed(averaged)}, so every answer is an average over their levels; "
+        "for an answer per level, add them to the factors of a [[question]]"
+    ]
+
+
+def _without_latency(treatments: Sequence[Treatment]) -> list[str]:
+    """Return a sentence for each kind of message whose receivers know no send time."""
+    parts = (part.treatment for treatment in treatments for part in flow_parts(treatment))
+    reasons = dict.fromkeys(filter(None, map(without_send_time, parts)))
+    return [f"{reason}; its latency stays unknown" for reason in reasons]
 
 
 def _ends_in_warm_up(study: Study, treatments: Sequence[Treatment]) -> list[str]:

@@ -202,6 +202,31 @@ def has_replies(pattern: object) -> bool:
     return known is not None and bool(known.result)
 
 
+SEND_TIME_BYTES = 16
+"""Shortest payload that contains its send time (C-19). A text has two characters per byte."""
+
+
+def without_send_time(treatment: Treatment) -> str:
+    """Return the reason if the messages of a treatment carry no send time, else "".
+
+    The receiver of a message without reply then knows no latency (C-27). `treatment` has no flows
+    with names of their own; see `flow_parts`.
+    """
+    pattern = treatment.get("pattern")
+    if pattern not in ONE_WAY:
+        return ""
+    if treatment.get("literal"):
+        return f"a {pattern} message that is a literal carries no send time"
+    text = treatment.get("payload_encoding") == "text"
+    shortest, payload_bytes = SEND_TIME_BYTES * (1 + text), treatment.get("payload_bytes")
+    if payload_bytes is None or int(payload_bytes) >= shortest:
+        return ""
+    return (
+        f"a {pattern} message of {payload_bytes} B is too short for its send time, which needs "
+        f"payload_bytes = {shortest} or more"
+    )
+
+
 @dataclass(frozen=True)
 class Link:
     """A network between hosts, by name."""

@@ -27,7 +27,7 @@ from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.plan import confirm_long
 from wattwire.cli.verbs.report import stamps_of
-from wattwire.design import PlannedRun, make_plan
+from wattwire.design import PlannedRun, cautions, make_plan
 from wattwire.model.deployment import PATTERNS
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
 from wattwire.model.fields import WORDS
@@ -137,7 +137,8 @@ def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared
     reasons = (f"Skipped: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
     closed = "In closed loop, --for has no effect; a run ends after its calls (--set count=CALLS)."
     notes = [closed] if study.held.get("loop") == "closed" else []
-    for text in (headline, *reasons, *notes):
+    warnings = (f"Caution: {text}." for text in cautions(study, prepared.treatments))
+    for text in (headline, *reasons, *notes, *warnings):
         print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)), flush=True)
 
 

@@ -47,3 +47,20 @@ def test_a_level_that_changes_nothing_is_named():
     assert "payload_bytes has no effect, because literal 'Hello World'" in sentence
     assert said(fixed={"payload_bytes": 1024}) == []
     assert said(fixed={"literal": "Hello World"}) == []
+
+
+def test_a_factor_that_no_question_names_is_named_with_its_average():
+    (sentence,) = said(factors={"reply": ["echo", "ack"]})
+    assert sentence.startswith("no question names reply, so every answer is an average")
+    assert said(factors={"reply": ["echo"]}) == []
+
+
+def test_a_one_way_message_without_room_for_its_send_time_has_no_latency():
+    open_loop = {"loop": ["open"]}
+    (sentence,) = said(factors=open_loop, fixed={"pattern": "topic", "payload_bytes": 15})
+    assert "payload_bytes = 16 or more" in sentence
+    text = {"pattern": "topic", "payload_encoding": "text", "payload_bytes": 31}
+    (sentence,) = said(factors=open_loop, fixed=text)
+    assert "payload_bytes = 32 or more" in sentence
+    assert said(factors=open_loop, fixed={"pattern": "topic", "payload_bytes": 16}) == []
+    assert said(factors=open_loop, fixed={"pattern": "service", "payload_bytes": 0}) == []

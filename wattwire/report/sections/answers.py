@@ -61,6 +61,10 @@ PHRASES = Phrases(
             "Not answered, because all runs of this campaign have the same level of the question's "
             "factors."
         ),
+        "averaged": (
+            "No question names {factor}, so every answer is an average over "
+            "{levels:plural level}: {names:listed 6}."
+        ),
         "level": "{claim}: {outcome}.",
         "other_levels": (
             "For the other {levels:plural level} of {factor}, the {response} is {lowest:number} to "
@@ -159,6 +163,7 @@ def section(
     gap_sentences = missing_values.sentences(evidence, answers)
     if gap_sentences:
         part.parts.append(Text(joined(gap_sentences), "warning"))
+    part.parts += [Text(text, "warning") for text in _averaged(evidence)]
     chosen = choices(evidence, answers)
     for question in evidence.study.questions:
         question_answers = [answer for answer in answers.items if answer.question == question.id]
@@ -180,6 +185,22 @@ def section(
     part.parts.extend(sensitivity.parts(evidence, answers))
     part.parts.extend(_interaction_parts(evidence, by_level(evidence, answers)))
     return part
+
+
+def _averaged(evidence: Evidence) -> list[Phrase]:
+    """Return a sentence for each varied factor that no question names."""
+    named = {*evidence.study.answers.best_of}
+    named.update(name for question in evidence.study.questions for name in question.factors)
+    return [
+        PHRASES(
+            "averaged",
+            factor=words.factor_title(name),
+            levels=len(evidence.factors[name]),
+            names=[evidence.title(name, level) for level in evidence.factors[name]],
+        )
+        for name in evidence.varied
+        if name not in named
+    ]
 
 
 def _interaction_parts(evidence: Evidence, at_levels: Sequence[AtLevel]) -> list[Text | Table]:

@@ -13,12 +13,13 @@ from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import answer_all, baseline_of, planned_baseline
 from wattwire.analysis.dataset import gather
 from wattwire.model.words import level_title
+from wattwire.report.sections.answers import _averaged
 from wattwire.report.sections.design import section as asked_section
 from wattwire.report.tests.phrase_search import keys_in, only, phrases_in
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
 from wattwire.report.words import best_alternative, unanswered
-from wattwire.report.words.answers import sentence
+from wattwire.report.words.answers import headline, sentence
 from wattwire.store import Campaign
 
 TOPICS = ("topic",)
@@ -271,3 +272,34 @@ def test_the_largest_ratio_to_the_lowest_is_that_of_the_farthest_alternative(tmp
 def test_an_empty_level_has_a_name():
     assert level_title("settings.fault_proxy", "", {}) == "no fault proxy"
     assert level_title("settings.x", "", {"settings.x": {"": "plain"}}) == "plain"
+
+
+def test_messages_too_short_for_their_send_time_are_named_in_the_first_lines(tmp_path):
+    fixed = {"middleware": "loopback", "payload_bytes": 5}
+    path = write_campaign(tmp_path / "c", Shape(patterns=TOPICS, study={"fixed": fixed}))
+    plan = [entry | {"levels": entry["treatment"] | fixed} for entry in _plan_of(path)]
+    (path / "plan.json").write_text(json.dumps(plan))
+    for run in (path / "runs").iterdir():
+        document = json.loads((run / "run.json").read_text())
+        levels = document["treatment"] | fixed
+        (run / "run.json").write_text(json.dumps(document | {"levels": levels}))
+    evidence = gather(Campaign(path))
+    reason = only(headline(evidence, answer_all(evidence)), "not_compared.without_send_time")
+    assert "5 B" in reason.values["reason"]
+    long_enough = evidence_of(tmp_path / "d", Shape(patterns=TOPICS))
+    assert not phrases_in(
+        headline(long_enough, answer_all(long_enough)), "not_compared.without_send_time"
+    )
+
+
+def _plan_of(path):
+    plan = json.loads((path / "plan.json").read_text())
+    return plan if isinstance(plan, list) else plan["runs"]
+
+
+def test_a_factor_that_no_question_names_is_named_with_its_levels(tmp_path):
+    shape = Shape(patterns=("topic", "service"))
+    evidence = evidence_of(tmp_path / "c", shape)
+    (text,) = _averaged(evidence)
+    assert text.values == {"factor": "pattern", "levels": 2, "names": ["topic", "service"]}
+    assert _averaged(evidence_of(tmp_path / "d")) == []

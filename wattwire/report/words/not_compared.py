@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from wattwire.analysis import not_compared
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.not_compared import Failed
 from wattwire.analysis.offloading.emulated import DEVICE
 from wattwire.analysis.responses import Response
+from wattwire.model.deployment import without_send_time
+from wattwire.model.flows import flow_parts
+from wattwire.model.treatment import Treatment
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -26,6 +29,7 @@ PHRASES = Phrases(
             "In {runs:plural run}, the device was emulated ({devices:listed}). wattwire neither "
             "ranks nor tests their times and costs, because emulated time is not the device's time."
         ),
+        "without_send_time": "No latency: {reason}.",
         "no_response": "No {response}: {reason}.",
         "excluded": "{reason}.",
         "more": "{more:plural further statement/further statements}: see the answers.",
@@ -40,7 +44,7 @@ NAMED_MAX = 3
 
 def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
     """Return sentences on failed runs, followed by sentences on missing values."""
-    sentences = _failed_sentences(evidence)
+    sentences = [*_failed_sentences(evidence), *_without_send_time(evidence)]
     for response in responses:
         too_few = not_compared.too_few_in_all(evidence, response)
         if too_few:
@@ -50,6 +54,19 @@ def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
             sentences += [PHRASES("excluded", reason=reason) for reason in reasons]
     more = len(sentences) - SENTENCES_MAX
     return joined([*sentences[:SENTENCES_MAX], PHRASES("more", more=more) if more > 0 else ""])
+
+
+def _without_send_time(evidence: Evidence) -> list[Phrase]:
+    """Return a sentence for each kind of message that is too short for its send time."""
+    if evidence.imported:  # Its columns may have the names of levels, but no node sent a message.
+        return []
+    treatments = (
+        Treatment.of({}, all_levels(evidence.runs[group["run"][0]]))
+        for group in by_treatment(evidence, evidence.usable).values()
+    )
+    parts = (part.treatment for treatment in treatments for part in flow_parts(treatment))
+    reasons = dict.fromkeys(filter(None, map(without_send_time, parts)))
+    return [PHRASES("without_send_time", reason=reason) for reason in reasons]
 
 
 def emulated(evidence: Evidence) -> Phrase:
