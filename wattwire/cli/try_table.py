@@ -211,7 +211,8 @@ def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
         return " ".join(filter(None, (page_answer, next(filter(None, sentences), None))))
     if FACTOR in evidence.varied or all_ended(evidence):
         return page_answer
-    at = f" at {rows[0].title}" if len(rows) > 1 else ""
+    titles = [rows[0].title, *(evidence.title(*pair) for pair in rows[0].others)]
+    at = f" at {', '.join(titles)}" if len(rows) > 1 else ""
     median_words = f"{rows[0].cell}{at}: median latency {_centre(rows[0])}."
     return f"{median_words} {page_answer}" if answers.computed() else median_words
 

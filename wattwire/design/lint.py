@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wattwire.model.deployment import without_send_time
+from wattwire.model.deployment import PATTERNS, node_count, sender_rate_hz, without_send_time
 from wattwire.model.flows import flow_parts
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
@@ -12,6 +12,10 @@ from wattwire.model.words import listed
 
 CALL_US_MIN = 20.0
 """Shortest typical duration (µs) of a call between two processes on one machine."""
+SEND_US_MIN = 2.0
+"""Shortest typical duration (µs) of sending a message, which needs at least a system call."""
+PROCESSES_MANY = 100
+"""Number of processes in a run above which a caution states it and a confirmation is required."""
 
 
 def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
@@ -20,6 +24,8 @@ def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
         *_no_question(study),
         *_averaged(study),
         *_without_latency(treatments),
+        *_many_processes(treatments),
+        *_impossible_rates(treatments),
         *_ends_in_warm_up(study, treatments),
         *_without_effect(study, treatments),
     ]
@@ -52,6 +58,33 @@ def _without_latency(treatments: Sequence[Treatment]) -> list[str]:
     parts = (part.treatment for treatment in treatments for part in flow_parts(treatment))
     reasons = dict.fromkeys(filter(None, map(without_send_time, parts)))
     return [f"{reason}; its latency stays unknown" for reason in reasons]
+
+
+def _many_processes(treatments: Sequence[Treatment]) -> list[str]:
+    most = max(map(node_count, treatments), default=0)
+    if most <= PROCESSES_MANY:
+        return []
+    return [
+        f"a run starts {most:,} processes, which compete for the cores and the memory of this "
+        "machine; the results describe this competition"
+    ]
+
+
+def _impossible_rates(treatments: Sequence[Treatment]) -> list[str]:
+    """Return a sentence on the highest rate that leaves too little time for a message or call."""
+    highest: dict[tuple[str, float, str], float] = {}
+    for part in (part.treatment for t in treatments for part in flow_parts(t)):
+        pattern, rate_hz = PATTERNS[str(part["pattern"])], sender_rate_hz(part)
+        one_call = bool(pattern.result) and int(part["outstanding_max"]) == 1
+        limit_us, action = (CALL_US_MIN, "a call") if one_call else (SEND_US_MIN, "a send")
+        if rate_hz is not None and rate_hz * limit_us > 1e6:
+            key = (action, limit_us, pattern.sender)
+            highest[key] = max(rate_hz, highest.get(key, 0.0))
+    return [
+        f"rate_hz = {rate_hz:,.0f} per {sender} leaves {1e6 / rate_hz:.3g} µs, but {action} "
+        f"usually takes {limit_us:g} µs or more, so the {sender} will be late; use a lower rate"
+        for (action, limit_us, sender), rate_hz in highest.items()
+    ]
 
 
 def _ends_in_warm_up(study: Study, treatments: Sequence[Treatment]) -> list[str]:

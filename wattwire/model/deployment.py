@@ -202,6 +202,20 @@ def has_replies(pattern: object) -> bool:
     return known is not None and bool(known.result)
 
 
+def node_count(treatment: Treatment) -> int:
+    """Return the number of nodes of a run, each of which is a process."""
+    parts = (flow.treatment for flow in flow_parts(treatment))
+    return sum(sum(PATTERNS[str(part["pattern"])].counts(part).values()) for part in parts)
+
+
+def sender_rate_hz(treatment: Treatment) -> float | None:
+    """Return the rate (Hz) that each sender or client offers, or None in a closed loop."""
+    if treatment["loop"] == "closed":
+        return None
+    interval_s = treatment.get("interval_s")
+    return float(treatment["rate_hz"]) if interval_s is None else 1.0 / float(interval_s)
+
+
 SEND_TIME_BYTES = 16
 """Shortest payload that contains its send time (C-19). A text has two characters per byte."""
 

@@ -28,12 +28,15 @@ class ObservedRun:
     """A run of a cell: its number of nodes, and its time (s) in addition to the plan.
 
     `overhead_s` is the time to start, match and end nodes and to convert their records. `call_s` is
-    the mean duration of a call in a closed loop, or None for an open loop.
+    the mean duration of a call in a closed loop, or None for an open loop. `reached_hz` is the rate
+    of the fastest sender of a run in open loop whose senders did not reach the offered rate, or
+    None if they reached it.
     """
 
     nodes: int
     overhead_s: float
     call_s: float | None = None
+    reached_hz: float | None = None
 
 
 @dataclass(frozen=True)
@@ -49,19 +52,21 @@ class Observed:
         """Return the median duration (s) of a build, or None if there are no observations."""
         return statistics.median(self.build_s) if self.build_s else None
 
-    def overhead_s(self, nodes: int, base_s: float) -> float | None:
+    def overhead_s(self, nodes: int, base_s: float, node_s: float = 0.0) -> float | None:
         """Return the median seconds of a run with `nodes` nodes in addition to the plan.
 
         If no run had this number of nodes, the median for the nearest number is scaled, except for
-        `base_s`, which does not depend on the number of nodes. The result is None without runs.
+        `base_s`, which does not depend on the number of nodes. Each node beyond the nearest number
+        adds at least `node_s`. The result is None without runs.
         """
         if not self.runs:
             return None
         nearest = min((run.nodes for run in self.runs), key=lambda n: (abs(n - nodes), n))
         median_s = statistics.median(run.overhead_s for run in self.runs if run.nodes == nearest)
-        if nearest == nodes or median_s <= base_s:
-            return median_s
-        return base_s + (median_s - base_s) * nodes / nearest
+        scaled_s = median_s
+        if nearest != nodes and median_s > base_s:
+            scaled_s = base_s + (median_s - base_s) * nodes / nearest
+        return max(scaled_s, median_s + max(0, nodes - nearest) * node_s)
 
     def call_s(self, nodes: int) -> float | None:
         """Return the median duration (s) of a call in a closed loop.
@@ -73,6 +78,12 @@ class Observed:
             return None
         nearest = min((run.nodes for run in closed_runs), key=lambda n: (abs(n - nodes), n))
         return statistics.median(run.call_s or 0.0 for run in closed_runs if run.nodes == nearest)
+
+    def reached_hz(self) -> float | None:
+        """Return the highest rate of a sender in runs that did not reach their offered rate."""
+        return max(
+            (run.reached_hz for run in self.runs if run.reached_hz is not None), default=None
+        )
 
 
 def observed(name: str) -> Observed:
@@ -107,19 +118,20 @@ def _path(name: str) -> Path:
 
 
 def _run(table: Mapping[str, Any]) -> ObservedRun:
-    call_s = table.get("call_s")
+    call_s, reached_hz = table.get("call_s"), table.get("reached_hz")
     return ObservedRun(
         int(table["nodes"]),
         _positive(table["overhead_s"]),
         None if call_s is None else _positive(call_s),
+        None if reached_hz is None else _positive(reached_hz),
     )
 
 
 def _positive(value: Any) -> float:
-    """Return a value as a number of seconds. Raise ValueError if it is not plausible."""
+    """Return a value in s or Hz as a number. Raise ValueError if it is not plausible."""
     number = float(value)
     if not 0.0 <= number < 1e9:
-        raise ValueError(f"found {value!r}; allowed: a number of seconds")
+        raise ValueError(f"found {value!r}; allowed: a number of 0 to 10⁹")
     return number
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from wattwire.catalog import Cell
 from wattwire.design import PlannedRun
-from wattwire.model.deployment import PATTERNS
+from wattwire.model.deployment import PATTERNS, sender_rate_hz
 from wattwire.model.flows import flow_parts
 from wattwire.model.study import Plan, Study
 from wattwire.model.treatment import Treatment
@@ -103,11 +103,12 @@ def expectations(
         role_cells, nodes = cells[treatment.key], sum(counts.values())
         names = dict.fromkeys(role_cells[role].name for role in counts)
         histories = [cached_observed(name) for name in names]
-        starts = [history.overhead_s(nodes, START_S) for history in histories]
-        calls = [history.call_s(nodes) for history in histories]
         cpu_s = sum(
             count * role_cells[role].document["start_cpu_s"] for role, count in counts.items()
         )
+        node_s = float(cpu_s) / nodes / max(1, cores)
+        starts = [history.overhead_s(nodes, START_S, node_s) for history in histories]
+        calls = [history.call_s(nodes) for history in histories]
         known_starts = [s for s in starts if s is not None]
         known_calls = [s for s in calls if s is not None]
         expected[treatment.key] = Expected(
@@ -116,6 +117,24 @@ def expectations(
             (bool(known_starts), bool(known_calls)),
         )
     return expected
+
+
+def unreached_rates(
+    treatments: Iterable[Treatment], cells: Mapping[str, Mapping[str, Cell]]
+) -> list[str]:
+    """Return a sentence per cell whose senders did not reach such a rate in earlier runs here."""
+    offered: dict[str, float] = {}
+    for treatment in treatments:
+        for part in (flow.treatment for flow in flow_parts(treatment)):
+            name = cells[treatment.key][PATTERNS[str(part["pattern"])].sender].name
+            offered[name] = max(offered.get(name, 0.0), sender_rate_hz(part) or 0.0)
+    reached = {name: observed(name).reached_hz() for name in offered}
+    return [
+        f"{name}: rate_hz = {offered[name]:,.0f} per sender, but in earlier runs here its senders "
+        f"reached at most {rate_hz:,.0f} Hz; they will be late. Use a lower rate"
+        for name, rate_hz in reached.items()
+        if rate_hz is not None and offered[name] > rate_hz
+    ]
 
 
 def forecast(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from wattwire.design import PlannedRun
@@ -12,18 +14,39 @@ from wattwire.rig.observed import ObservedRun, note_run
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.record import RunRecord
 
+REACHED_SHARE = 0.95
+"""Share of its scheduled messages that a sender has sent if it reached its rate."""
+
 
 def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_s: float) -> None:
     """Store the duration of a design run. `elapsed_s` excludes the wait for a quiet machine."""
-    if record.outcome is not Outcome.COMPLETED or planned.control or not record.nodes:
+    complete = record.outcome in (Outcome.COMPLETED, Outcome.SATURATED)
+    if not complete or planned.control or not record.nodes:
         return
     nodes = len(record.nodes)
     states = (record.processes.states.get(node.process) for node in record.nodes)
-    calls = [int(s.lines["SENT"]["sent"]) for s in states if s and "SENT" in s.lines]
+    sent_lines = [state.lines["SENT"] for state in states if state and "SENT" in state.lines]
+    calls = [int(line["sent"]) for line in sent_lines]
     window_s = (record.window["end_ns"] - record.window["start_ns"]) / SECOND_NS
     observed = observed_run(study, planned, (nodes, max(calls, default=0)), window_s, elapsed_s)
+    observed = replace(observed, reached_hz=reached_hz(sent_lines))
     for cell in dict.fromkeys(node.cell.name for node in record.nodes):
         note_run(cell, observed, _ready(record, cell))
+
+
+def reached_hz(sent_lines: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the rate (Hz) of the fastest of the senders, which sent less than was scheduled.
+
+    `sent_lines` are the SENT lines of the senders (C-14). The result is None if a sender reached
+    its rate.
+    """
+    rates = []
+    for line in sent_lines:
+        sent = int(line["sent"])
+        if sent < 2 or sent >= REACHED_SHARE * int(line["scheduled"]):
+            return None
+        rates.append((sent - 1) * SECOND_NS / max(1, int(line["end_ns"]) - int(line["begin_ns"])))
+    return max(rates, default=None)
 
 
 def observed_run(

@@ -25,6 +25,7 @@ from wattwire.run.forecast import (
     meter_window,
     node_memory_bytes,
     run_seconds,
+    unreached_rates,
     window_words,
 )
 
@@ -182,6 +183,29 @@ def test_without_a_terminal_a_long_plan_is_refused_and_yes_is_named(monkeypatch,
 def test_a_short_plan_is_not_asked_about(monkeypatch):
     monkeypatch.setattr("builtins.input", lambda _: pytest.fail("asked"))
     plan.confirm_long(study(), runs_of(study()), {})
+
+
+def test_a_run_of_many_processes_is_asked_about_however_short(monkeypatch, capsys):
+    one = study(pattern="service", clients=1000)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    with pytest.raises(UsageError, match=r"1,001 processes\..* --yes"):
+        plan.confirm_long(one, runs_of(one), {})
+
+
+def test_a_rate_that_earlier_runs_here_did_not_reach_is_named(empty_cache):
+    one = of_cells("udp/python", pattern="topic", loop="open", rate_hz=100_000.0)
+    prepared = prepare(one, Catalog(), None)
+    assert unreached_rates(prepared.treatments, prepared.cells) == []
+    note_run("udp/python", ObservedRun(2, 1.0, None, 41_000.0), {})
+    (sentence,) = unreached_rates(prepared.treatments, prepared.cells)
+    assert sentence.startswith("udp/python: rate_hz = 100,000") and "41,000 Hz" in sentence
+
+
+def test_a_thousand_clients_are_forecast_to_start_longer_than_two(empty_cache):
+    note_run("loopback/python", ObservedRun(2, 0.4), {})
+    one, many = (of_cells("loopback/python", pattern="service", clients=n) for n in (1, 1000))
+    few_s, many_s = (max(e.start_s for e in expected_of(s).values()) for s in (one, many))
+    assert few_s == 0.4 and many_s > 20
 
 
 def meter_lines(capsys, tmp_path, monkeypatch, here):

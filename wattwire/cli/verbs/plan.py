@@ -22,7 +22,8 @@ from wattwire.cli.percentiles_ahead import percentile_words, too_few_lines
 from wattwire.cli.quantities import share, size_words
 from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
-from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan, piloted
+from wattwire.design import CONTROLS, PROCESSES_MANY, PlannedRun, cautions, make_plan, piloted
+from wattwire.model.deployment import node_count
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
 from wattwire.model.study import presets_of as named_presets
@@ -48,6 +49,7 @@ from wattwire.run.forecast import (
     forecast,
     meter_window,
     node_memory_bytes,
+    unreached_rates,
     window_words,
 )
 from wattwire.store import Campaign
@@ -133,7 +135,7 @@ def plan(options: argparse.Namespace) -> int:
         _print_pilot(study, Path(options.pilot), options.width)
     elif options.width is not None:
         raise UsageError("--width requires --pilot DIR")
-    for caution in cautions(study, kept):
+    for caution in (*cautions(study, kept), *unreached_rates(kept, prepared.cells)):
         _say(f"caution: {caution}")
     if options.table:
         for run in runs:
@@ -361,21 +363,32 @@ def presets_of(catalog: Catalog, study: str) -> list[str]:
     return sorted(named_presets(read_toml(path), str(path)))
 
 
+def needs_confirmation(
+    study: Study, runs: Sequence[PlannedRun], expected: Mapping[str, Expected] | None = None
+) -> bool:
+    """Return whether a plan is so long, or a run has so many processes, that the user confirms."""
+    is_long = forecast(study, runs, expected).seconds > LONG_S
+    return is_long or any(node_count(run.treatment) > PROCESSES_MANY for run in runs)
+
+
 def confirm_long(
     study: Study,
     runs: Sequence[PlannedRun],
     presets: Mapping[str, float],
     expected: Mapping[str, Expected] | None = None,
 ) -> None:
-    """Request confirmation of a long plan.
+    """Request confirmation of a long plan, or of runs with many processes.
 
     `presets` maps each preset of the study to its expected duration in seconds. Raises UsageError
     without a terminal, or if the answer is not yes.
     """
-    estimate = forecast(study, runs, expected)
-    if estimate.seconds <= LONG_S:
+    if not needs_confirmation(study, runs, expected):
         return
+    estimate = forecast(study, runs, expected)
     text = f"{study.heading}: {len(runs)} runs take about {duration_words(estimate.seconds)}."
+    processes = max(node_count(run.treatment) for run in runs)
+    if processes > PROCESSES_MANY:
+        text += f" A run starts {processes:,} processes."
     shorter = sorted((s, p) for p, s in presets.items() if s < estimate.seconds)
     if shorter:
         listed = ", ".join(f"{preset} {duration_words(seconds)}" for seconds, preset in shorter)

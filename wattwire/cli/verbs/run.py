@@ -156,7 +156,7 @@ def begin(
 
 
 def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
-    """Request confirmation of a long plan, before anything is built or written."""
+    """Request confirmation of a long plan or of many processes, before anything is built."""
 
     def planned(preset: str | None) -> tuple[Study, list[PlannedRun], dict[str, Expected]]:
         name, path, document = _loaded(options, catalog, preset)
@@ -167,7 +167,7 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
         return study, make_plan(prepared.treatments, study.plan), expected
 
     study, runs, expected = planned(options.preset)
-    if options.yes or forecast(study, runs, expected).seconds <= plan.LONG_S:
+    if options.yes or not plan.needs_confirmation(study, runs, expected):
         return
     presets = {}
     for name in plan.presets_of(catalog, options.study):

@@ -38,7 +38,7 @@ from wattwire.model.warm_up import AUTO_WORD
 from wattwire.model.words import listed, plural
 from wattwire.rig import host
 from wattwire.run import Prepared, prepare
-from wattwire.run.forecast import expectations, forecast
+from wattwire.run.forecast import expectations, forecast, unreached_rates
 from wattwire.store import Campaign
 
 NAME = "try"
@@ -137,7 +137,9 @@ def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared
     reasons = (f"Skipped: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
     closed = "In closed loop, --for has no effect; a run ends after its calls (--set count=CALLS)."
     notes = [closed] if study.held.get("loop") == "closed" else []
-    warnings = (f"Caution: {text}." for text in cautions(study, prepared.treatments))
+    treatments = prepared.treatments
+    cautious = (*cautions(study, treatments), *unreached_rates(treatments, prepared.cells))
+    warnings = (f"Caution: {text}." for text in cautious)
     for text in (headline, *reasons, *notes, *warnings):
         print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)), flush=True)
 
@@ -253,7 +255,7 @@ def _levels(options: argparse.Namespace) -> dict[str, list[Any]]:
     for name in patterns:
         if name not in PATTERNS:
             raise unknown("--pattern", "pattern", name, PATTERNS)
-    levels = {
+    levels: dict[str, list[Any]] = {
         "pattern": patterns,
         "payload_bytes": sorted(size_bytes(word, "--payload") for word in _words(options.payload)),
         "rate_hz": sorted(_number(word, float, "--rate") for word in _words(options.rate)),

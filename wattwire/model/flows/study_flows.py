@@ -55,6 +55,8 @@ class FlowSpec:
     receiver: str = given("a key of the placements", RECEIVER_WORD, word="place", needed=True)
 
 
+FLOWS_MAX = 500
+"""Largest number of flows of a study. Every flow has at least two processes in the same run."""
 PAYLOAD_BYTES, RATE_HZ = (8, 67_108_864), (1e-3, 1e6)
 """Smallest and largest values. A receiver identifies the sender by the first 8 bytes (C-21)."""
 
@@ -69,6 +71,10 @@ def parse_flows(
     """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise UsageError(f"{where}: {FLOW}: found {items!r}; allowed: tables [[{FLOW}]]")
+    if len(items) > FLOWS_MAX:
+        raise UsageError(
+            f"{where}: {FLOW}: found {len(items):,} tables [[{FLOW}]]; allowed: {FLOWS_MAX} or less"
+        )
     words = {"pattern": patterns, "place": places}
     defaults = {"sender": SENDER_WORD, "receiver": RECEIVER_WORD}
     flows = []
@@ -155,12 +161,22 @@ def flow_parts(treatment: Treatment) -> list[FlowPart]:
     levels = dict(treatment.levels)
     if FLOWS not in levels:
         return [FlowPart("", treatment)]
-    of = sum(key.startswith(f"{FLOW}.") and key.endswith(".position") for key in levels)
+    by_flow: dict[str, dict[str, Level]] = {}
+    common: dict[str, Level] = {}
+    for key, level in levels.items():
+        first, _, rest = key.partition(".")
+        if first == FLOW and rest:
+            name, _, own_key = rest.rpartition(".")
+            by_flow.setdefault(name, {})[own_key] = level
+        else:
+            common[key] = level
     parts = []
     for name in names_in(levels[FLOWS]):
-        own = {key: levels[f"{FLOW}.{name}.{key}"] for key in OWN_KEYS}
-        position = int(levels[f"{FLOW}.{name}.position"])
-        parts.append(FlowPart(name, Treatment.of({}, {**levels, **own}), position, of))
+        own = by_flow[name]  # without the levels of the other flows, which would be quadratic
+        part = {**common, **{key: own[key] for key in OWN_KEYS}}
+        part |= {f"{FLOW}.{name}.{key}": level for key, level in own.items()}
+        treatment = Treatment.of({}, part)
+        parts.append(FlowPart(name, treatment, int(own["position"]), len(by_flow)))
     return parts
 
 

@@ -5,10 +5,12 @@ import pytest
 from wattwire.design import expand
 from wattwire.model.deployment import deployment_of
 from wattwire.model.errors import UsageError
-from wattwire.model.flows import flow_parts, has_flow_of
+from wattwire.model.flows import flow_levels, flow_parts, has_flow_of, parse_flows
+from wattwire.model.flows.study_flows import FLOWS_MAX
 from wattwire.model.metrics import find
 from wattwire.model.rig import read_rig
 from wattwire.model.study import parse_study
+from wattwire.model.treatment import Treatment
 
 COMMAND = {"name": "command", "payload_bytes": 64, "rate_hz": 50}
 IMAGE = {"name": "image", "payload_bytes": 1_000_000, "rate_hz": 30}
@@ -180,3 +182,15 @@ def test_levels_that_each_flow_has_for_itself_are_rejected():
     plain = {"factors": {"flows": ["a"]}, "fixed": {"cell": "x/y", "pattern": "topic"}}
     with pytest.raises(UsageError, match="flows is set, but the study has no flow"):
         parse_study("example", plain, "study.toml")
+
+
+def test_too_many_flows_are_refused_and_the_parts_of_many_hold_only_their_own_levels():
+    many = [{**COMMAND, "name": f"f{n}"} for n in range(FLOWS_MAX)]
+    flows = parse_flows(many, ("topic",), ("sender", "receiver"), "x")
+    parts = flow_parts(Treatment.of({}, flow_levels(flows)))
+    assert len(parts) == FLOWS_MAX and max(len(part.treatment.levels) for part in parts) < 20
+    assert {(part.of, part.position) for part in parts} == {
+        (FLOWS_MAX, n) for n in range(FLOWS_MAX)
+    }
+    with pytest.raises(UsageError, match=f"allowed: {FLOWS_MAX} or less"):
+        parse_flows([*many, {**COMMAND, "name": "more"}], ("topic",), ("sender", "receiver"), "x")

@@ -45,6 +45,19 @@ def test_more_nodes_take_longer_than_those_that_were_seen():
     assert observed(NAME).overhead_s(9, 0.5) == 11.0
 
 
+def test_a_thousand_nodes_take_longer_even_if_two_start_faster_than_the_base():
+    note_run(NAME, ObservedRun(2, 1.2), {})
+    assert observed(NAME).overhead_s(2002, 1.5, 0.02) == pytest.approx(1.2 + 2000 * 0.02)
+
+
+def test_the_highest_rate_of_runs_that_missed_their_rate_is_kept():
+    note_run(NAME, ObservedRun(2, 1.0), {})
+    assert observed(NAME).reached_hz() is None
+    for rate_hz in (40_000.0, 30_000.0, None):
+        note_run(NAME, ObservedRun(2, 1.0, None, rate_hz), {})
+    assert observed(NAME).reached_hz() == 40_000.0
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", '{"build_s": [-1], "runs": [], "ready": {}}',

@@ -6,7 +6,7 @@ import pytest
 
 from wattwire.design import expand, make_plan
 from wattwire.model.study import parse_study
-from wattwire.run.observing import observed_run
+from wattwire.run.observing import observed_run, reached_hz
 
 
 def planned(**fixed):
@@ -35,3 +35,12 @@ def test_a_closed_loop_s_window_is_its_calls_that_were_made():
 
 def test_a_run_that_took_less_than_it_states_has_no_overhead():
     assert observed_run(*planned(), (2, 40), 4.0, 1.0).overhead_s == 0.0
+
+
+def test_a_rate_counts_as_not_reached_only_if_every_sender_sent_too_little():
+    slow = {"sent": 1001, "scheduled": 10_000, "begin_ns": 0, "end_ns": 1_000_000_000}
+    slower = slow | {"sent": 501}
+    assert reached_hz([slow, slower]) == 1000.0
+    assert reached_hz([slow, slow | {"sent": 9_900}]) is None
+    assert reached_hz([slow | {"sent": 0, "begin_ns": None, "end_ns": None}]) is None
+    assert reached_hz([]) is None
