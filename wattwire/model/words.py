@@ -134,9 +134,9 @@ FACTOR_UNITS = {
 }  # fmt: skip
 
 
-COUNTED = {"clients": "client", "nodes": "node"}
-"""Factors whose level is a number of things → the singular. No singular of another name is known,
-because the last letter "s" of a name such as "qos" or "loss" is not an ending.
+COUNTED = ("clients", "nodes")
+"""Factors whose level is a number of things. Their names are regular plurals. The last letter of
+any other name, such as "qos" or "loss", may belong to its stem.
 """
 
 
@@ -207,6 +207,6 @@ def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]
         return f"{factor_title(factor)} {'on' if level else 'off'}"
     if isinstance(level, (int, float)):
         if factor in COUNTED:
-            return f"{plain(level)} {COUNTED[factor] if level == 1 else factor}"
+            return f"{plain(level)} {factor.removesuffix('s') if level == 1 else factor}"
         return f"{factor_title(factor)} {plain(level)}"
     return plain(level)

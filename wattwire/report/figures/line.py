@@ -203,8 +203,9 @@ def _sentences(
 
 def _step(factor: str) -> str:
     """Return the unit of a factor in "per …", for example "Hz", "node" or "unit of depth"."""
-    known = words.FACTOR_UNITS.get(factor) or words.COUNTED.get(factor)
-    return known or f"unit of {words.factor_title(factor)}"
+    if factor in words.COUNTED:
+        return factor.removesuffix("s")
+    return words.FACTOR_UNITS.get(factor) or f"unit of {words.factor_title(factor)}"
 
 
 def line_chart(
