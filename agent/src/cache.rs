@@ -10,6 +10,7 @@ use base64::Engine;
 use serde_json::{json, Value};
 use sha2::{Digest, Sha256};
 
+use crate::own::Identity;
 use crate::protocol::{Answer, Have, Problem, Put};
 
 #[derive(Clone)]
@@ -94,7 +95,7 @@ impl Cache {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let blob = self.blob(&request.hash);
-        let name = format!("{}.{}.{serial}.part", request.hash, std::process::id());
+        let name = format!("{}.{}.{serial}.part", request.hash, Identity::own());
         let part = blob.with_file_name(name);
         let actual_hash = copy_hashed(source.as_mut(), &part)
             .map_err(|error| Problem::io("put: writing", &part, &error))?;

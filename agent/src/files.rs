@@ -14,6 +14,7 @@ use serde_json::{json, Value};
 use sha2::{Digest, Sha256};
 
 use crate::cache::hex;
+use crate::own::Identity;
 use crate::protocol::{Answer, Problem};
 
 const FETCH_BYTES_MAX: u64 = 32 << 20;
@@ -113,7 +114,7 @@ pub fn write_file(request: &WriteFile) -> Answer {
 fn temporary_name() -> String {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    format!(".wattwire-{}-{serial}.part", std::process::id())
+    format!(".wattwire-{}-{serial}.part", Identity::own())
 }
 
 fn write_new(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {

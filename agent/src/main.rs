@@ -37,13 +37,21 @@ usage: wattwire-agent serve      read requests from standard input (agent/PROTOC
        wattwire-agent meter-test METER FIXTURE [--update]
                                  compare a meter's readings with FIXTURE/expected.jsonl";
 
+const FOREIGN_PROC: &str = "\
+/proc belongs to another PID namespace, so its numbers name other processes here. Mount /proc in \
+the namespace of this process (unshare: --mount-proc).";
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let code = match words.as_slice() {
         ["serve"] => {
-            cgroup::enter_scope_if_needed();
             own::call_itself(own::AGENT);
+            if !own::proc_is_own() {
+                eprintln!("wattwire-agent: {FOREIGN_PROC}");
+                std::process::exit(1);
+            }
+            cgroup::enter_scope_if_needed();
             packet_sockets::adopt();
             serve::run()
         }

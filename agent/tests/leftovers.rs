@@ -152,3 +152,82 @@ fn clean_finds_the_leftovers_of_a_killed_agent_in_other_namespaces() {
     assert!(reply["killed"].as_array().unwrap().contains(&node["guard_pid"]), "{reply}");
     wait_until("the node has ended", || !is_alive(pid_of("pid")));
 }
+
+/// Returns an agent in a PID namespace of its own that shares the cgroups of this host, as in a
+/// container, or None if this user cannot create one.
+fn agent_in_pid_namespace(folder: &std::path::Path, rung: &str) -> Option<Agent> {
+    let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child", "--"];
+    let is_allowed = Command::new("unshare").args(unshare).arg("true").status();
+    if !is_allowed.is_ok_and(|status| status.success()) {
+        eprintln!("this user cannot create PID namespaces");
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    command.args(unshare).arg(env!("CARGO_BIN_EXE_wattwire-agent"));
+    Some(Agent::start_by(command, folder, rung))
+}
+
+#[test]
+fn agents_of_two_pid_namespaces_spare_each_other() {
+    for rung in ["v1", "v2"] {
+        let ((outer_folder, outer_run), (inner_folder, inner_run)) = (scratch(), scratch());
+        let mut outer = Agent::start(&outer_folder, rung);
+        let Some(mut inner) = agent_in_pid_namespace(&inner_folder, rung) else { return };
+        if inner.hello["cgroup"]["rung"] != json!(rung) {
+            continue;
+        }
+        let command = ["sh", "-c", "echo READY; exec sleep 1000"];
+        for (agent, run) in [(&mut outer, &outer_run), (&mut inner, &inner_run)] {
+            agent.spawn("node", run, &command);
+            agent.line("node");
+        }
+        let nodes = [&outer_run, &inner_run].map(|run| common::marked(run).len());
+        for look in [true, false] {
+            for agent in [&mut outer, &mut inner] {
+                let reply = agent.request("clean", json!({"run": "", "look": look}));
+                assert_eq!(reply["killed"], json!([]), "{rung}: {reply}");
+                let removed = reply["removed"].as_array().unwrap();
+                let cgroups = |path: &&serde_json::Value| path.as_str().unwrap().contains("cgroup");
+                assert_eq!(removed.iter().filter(cgroups).count(), 0, "{rung}: {reply}");
+            }
+        }
+        let left = [&outer_run, &inner_run].map(|run| common::marked(run).len());
+        assert_eq!((nodes, nodes[0] > 0 && nodes[1] > 0), (left, true), "{rung}");
+        for agent in [&mut outer, &mut inner] {
+            agent.request("ports", json!({"count": 1}));
+        }
+    }
+}
+
+/// An agent cannot see who uses the shared memory of a namespace outside of its own.
+#[test]
+fn clean_spares_the_shared_memory_of_an_agent_outside_its_pid_namespace() {
+    let (folder, run) = scratch();
+    let mut outer = Agent::start(&folder, "none");
+    let Some(mut inner) = agent_in_pid_namespace(&folder, "none") else { return };
+    let segment = PathBuf::from(format!("/dev/shm/{run}-segment"));
+    let program = format!("exec 3<>{}; echo READY; read word", segment.display());
+    outer.spawn("node", &run, &["bash", "-c", &program]);
+    outer.line("node");
+    let journals =
+        || std::fs::read_dir(folder.join("cache/shared-memory")).map_or(0, Iterator::count);
+    wait_until("the agent has a journal", || journals() == 1);
+    inner.request("clean", json!({"run": ""}));
+    assert_eq!((journals(), segment.exists()), (1, true));
+    let _ = std::fs::remove_file(&segment);
+}
+
+/// Every number of a process in /proc would then name another process.
+#[test]
+fn an_agent_refuses_a_proc_of_another_pid_namespace() {
+    let unshare = ["--pid", "--fork", "--kill-child", "--"];
+    let mut command = Command::new("unshare");
+    command.args(unshare).arg(env!("CARGO_BIN_EXE_wattwire-agent")).arg("serve");
+    let is_allowed = Command::new("unshare").args(unshare).arg("true").status();
+    if !is_allowed.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("PID namespace"));
+}

@@ -111,6 +111,15 @@ def ratchet_problems(found: dict[str, int], allowed: dict[str, int]) -> list[str
     return problems
 
 
+def kill_problems(path: Path, text: str) -> list[str]:
+    """Check that shipped Rust code sends signals only by `members::kill`, which refuses groups."""
+    shipped = text.split("#[cfg(test)]")[0]
+    return [
+        f"{path}: calls libc::kill; call members::kill, which never reaches a group or PID 1"
+        for _ in range(shipped.count("libc::kill(") - shipped.count("pub fn kill(pid: i32"))
+    ]
+
+
 def requirement_problems(path: Path, text: str) -> list[str]:
     """Check a pinned requirements file: exact versions with hashes, no addresses, no options."""
     problems = []

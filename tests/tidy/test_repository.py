@@ -92,6 +92,12 @@ def test_functions_are_short_or_shrinking() -> None:
     _report(rules.ratchet_problems(found, allowed))
 
 
+def test_the_agent_sends_no_signal_to_a_group() -> None:
+    sources = [(p, t) for p, t in texts() if p.suffix == ".rs" and p.parts[:2] == ("agent", "src")]
+    assert sources
+    _report([problem for path, text in sources for problem in rules.kill_problems(path, text)])
+
+
 def test_requirements_are_pinned_by_hash() -> None:
     pinned = [(p, t) for p, t in texts() if re.fullmatch(r"requirements.*\.txt", p.name)]
     assert pinned

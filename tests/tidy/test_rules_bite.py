@@ -166,6 +166,14 @@ def test_lengths_count_from_the_name_to_the_last_brace() -> None:
     ]
 
 
+def test_a_signal_that_may_reach_a_group_is_found() -> None:
+    call = "unsafe { libc::kill(pid, libc::SIGKILL) };\n"
+    assert len(rules.kill_problems(Path("a.rs"), call + call)) == 2
+    assert rules.kill_problems(Path("a.rs"), f"#[cfg(test)]\nmod tests {{ {call} }}") == []
+    only = "pub fn kill(pid: i32, signal: i32) -> bool {\n" + call
+    assert rules.kill_problems(Path("a.rs"), only) == []
+
+
 def test_the_ratchet_turns_one_way() -> None:
     assert rules.ratchet_problems({"a:f": 80}, {"a:f": 80}) == []
     assert len(rules.ratchet_problems({"a:f": 81}, {"a:f": 80})) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def add(calibration: dict[str, Any]) -> Path:
     file = path()
     earlier = known()
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f"{NAME}.{os.getpid()}")
+    temporary = file.with_name(f"{NAME}.{secrets.token_hex(8)}")
     text = json.dumps({"version": VERSION, "calibrations": [*earlier, calibration]}, indent=1)
     temporary.write_text(text + "\n", encoding="utf-8")
     temporary.replace(file)

@@ -408,8 +408,7 @@ mod tests {
         attached.read(clock::monotonic_ns(), &[pid]);
         let roles_attached = [pid, child].map(|pid| attached.known[&pid].role);
         for pid in [child, pid] {
-            // SAFETY: plain system call on a process of this test.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
+            crate::members::kill(pid, libc::SIGKILL);
         }
         shell.wait().unwrap();
         assert_eq!((roles, roles_attached), ([Role::Own; 2], [Role::Own; 2]));
@@ -431,7 +430,7 @@ mod tests {
         }
         let cpu_ns = Tree::Live.process_cpu_ns(pid).unwrap();
         let usage = others.account(pid, cpu_ns, clock::monotonic_ns() - begin_ns).unwrap();
-        unsafe { libc::kill(pid, libc::SIGKILL) };
+        crate::members::kill(pid, libc::SIGKILL);
         shell.wait().unwrap();
         assert!(usage.waited_ns >= 5 * others.tick_ns, "{} ns", usage.waited_ns);
     }

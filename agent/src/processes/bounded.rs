@@ -11,6 +11,7 @@ use std::time::Instant;
 use crate::guard::{Ended, Order};
 use crate::launch;
 use crate::lock::locked;
+use crate::members;
 use crate::protocol::Problem;
 use crate::pump::{self, Sink, Stream};
 
@@ -96,8 +97,8 @@ impl Expiry {
             let left = until.saturating_duration_since(Instant::now());
             let expired = finished.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
             if expired {
-                // SAFETY: plain system call; the guard is not reaped before `finish`.
-                unsafe { libc::kill(guard_pid as i32, libc::SIGTERM) };
+                // The guard is not reaped before `finish`.
+                members::kill(guard_pid as i32, libc::SIGTERM);
             }
             expired
         });

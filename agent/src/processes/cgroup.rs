@@ -1,7 +1,7 @@
 //! Selects the cgroup mode (`rung`): delegated v2, v1 (cpuacct), a systemd user scope, or none.
 //! Existing files do not prove that a mode works, so the agent moves a test process into a cgroup.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::own;
+use crate::members;
+use crate::own::{self, Identity};
 use crate::tree_file::parse_number;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ impl Rung {
 /// The place where this agent creates cgroups.
 pub struct Cgroups {
     pub rung: Rung,
-    /// The agent's folder, `…/wattwire-<pid>`.
+    /// The agent's folder, `…/wattwire-<identity>` (see `own::Identity`).
     pub folder: Option<PathBuf>,
     /// Descriptions of the functions that a missing right disables.
     pub lost: Vec<String>,
@@ -43,6 +44,7 @@ pub struct Cgroups {
 /// Set in the environment of an agent that runs inside a delegated scope.
 const SCOPED: &str = "WATTWIRE_SCOPED";
 const FORCE: &str = "WATTWIRE_CGROUP";
+const PREFIX: &str = "wattwire-";
 
 impl Cgroups {
     pub fn find() -> Cgroups {
@@ -123,7 +125,7 @@ pub struct Cgroup {
 impl Cgroup {
     pub fn pids(&self) -> Vec<i32> {
         let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
-        text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
+        members::parse_pids(&text).collect()
     }
 
     /// Returns the processes in this cgroup and in its nested cgroups.
@@ -143,8 +145,7 @@ impl Cgroup {
 
 fn pids_below(folder: &Path) -> Vec<i32> {
     let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-    let mut pids: Vec<i32> =
-        text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let mut pids: Vec<i32> = members::parse_pids(&text).collect();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             pids.extend(pids_below(&entry.path()));
@@ -224,7 +225,7 @@ fn base_from(rung: Rung, mounts: &str, own: &str) -> Option<PathBuf> {
 fn try_rung(rung: Rung) -> io::Result<PathBuf> {
     let base = base(rung)?;
     remove_orphans(&base);
-    let folder = base.join(format!("wattwire-{}", std::process::id()));
+    let folder = base.join(format!("{PREFIX}{}", Identity::own()));
     fs::create_dir_all(&folder)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
     let probe = folder.join("probe");
@@ -239,13 +240,16 @@ fn try_rung(rung: Rung) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
+/// Returns whether a cgroup of this name belongs to an agent that has ended.
+pub fn is_of_ended_agent(name: &OsStr) -> bool {
+    let identity = name.to_str().and_then(|name| Identity::parse(name.strip_prefix(PREFIX)?));
+    identity.is_some_and(Identity::has_ended)
+}
+
 /// Removes empty folders of killed agents that had no guard to remove them.
 fn remove_orphans(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let pid =
-            name.to_str().and_then(|name| name.strip_prefix("wattwire-")?.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        if is_of_ended_agent(&entry.file_name()) {
             let _ = fs::remove_dir(entry.path().join("probe"));
             let _ = fs::remove_dir(entry.path());
         }

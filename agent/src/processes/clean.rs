@@ -30,11 +30,11 @@ fn mark_of(pid: i32) -> Option<String> {
 fn live_agent_of(mut pid: i32) -> Option<i32> {
     while let Some(stat) = Stat::read(pid) {
         pid = stat.parent;
-        if pid <= 1 {
-            return None;
-        }
         if is_agent(pid) {
             return Some(pid);
+        }
+        if pid <= 1 {
+            return None;
         }
     }
     None
@@ -81,8 +81,7 @@ pub fn kill_after_guard(subject: &Subject, run: &str) {
         let orphans: BTreeSet<i32> =
             in_cgroup.chain(unguarded).filter(|pid| !excluded.contains(pid)).collect();
         for pid in &orphans {
-            // SAFETY: plain system call.
-            unsafe { libc::kill(*pid, libc::SIGKILL) };
+            members::kill(*pid, libc::SIGKILL);
             killed.insert(*pid);
         }
         // The agent is a subreaper and therefore the parent of orphans. Reaping them frees their
@@ -142,7 +141,7 @@ pub fn clean(run: &str, journal: &Journal, journals: &Path) -> Value {
         }
     }
     removed.extend(journal.remove_unused(run));
-    removed.extend(shm::remove_left_over(journals, run, is_agent));
+    removed.extend(shm::remove_left_over(journals, run));
     if !run.is_empty() {
         removed.extend(shared_memory_of(run).into_iter().filter(|p| fs::remove_file(p).is_ok()));
     }
@@ -153,7 +152,7 @@ pub fn clean(run: &str, journal: &Journal, journals: &Path) -> Value {
 pub fn look(run: &str, journal: &Journal, journals: &Path) -> Value {
     let mut leftovers = leftover_cgroups();
     leftovers.extend(journal.unused(run));
-    leftovers.extend(shm::left_over(journals, run, is_agent));
+    leftovers.extend(shm::left_over(journals, run));
     if !run.is_empty() {
         leftovers.extend(shared_memory_of(run));
     }
@@ -181,8 +180,8 @@ fn marked(run: &str) -> Vec<i32> {
 fn kill_marked(run: &str) -> Vec<i32> {
     let mut killed = Vec::new();
     for pid in marked(run) {
-        // SAFETY: plain system call; the process had the mark immediately before.
-        if unsafe { libc::kill(pid, libc::SIGKILL) } == 0 {
+        // The process had the mark immediately before.
+        if members::kill(pid, libc::SIGKILL) {
             killed.push(pid);
         }
     }
@@ -203,12 +202,8 @@ fn wait_for_end(pid: i32, wait: Duration) {
 fn leftover_cgroups() -> Vec<PathBuf> {
     let bases = [Rung::V2, Rung::V1].into_iter().filter_map(|rung| cgroup::base(rung).ok());
     let entries = bases.filter_map(|base| fs::read_dir(base).ok()).flatten().flatten();
-    let is_leftover = |name: &std::ffi::OsStr| {
-        let agent = name.to_str()?.strip_prefix("wattwire-")?.parse::<i32>().ok()?;
-        Some(!is_agent(agent))
-    };
     entries
-        .filter(|entry| is_leftover(&entry.file_name()) == Some(true))
+        .filter(|entry| cgroup::is_of_ended_agent(&entry.file_name()))
         .map(|entry| entry.path())
         .collect()
 }
@@ -219,10 +214,9 @@ fn kill_in(folder: &Path) {
             continue;
         }
         let text = fs::read_to_string(entry.path().join("cgroup.procs")).unwrap_or_default();
-        for pid in text.split_ascii_whitespace().filter_map(|word| word.parse::<i32>().ok()) {
-            // SAFETY: plain system call; the cgroups contain only processes of an agent that has
-            // exited.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
+        // The cgroups contain only processes of an agent that has exited.
+        for pid in members::parse_pids(&text) {
+            members::kill(pid, libc::SIGKILL);
         }
         kill_in(&entry.path());
     }

@@ -412,9 +412,9 @@ impl Watch {
         }
         // SAFETY: plain system call.
         for pid in members::descendants(unsafe { libc::getpid() }) {
-            // SAFETY: a descendant's process id stays reserved until this guard or its parent,
-            // which is killed too, reaps it.
-            self.killed |= unsafe { libc::kill(pid, libc::SIGKILL) } == 0;
+            // A descendant's process id stays reserved until this guard or its parent, which is
+            // killed too, reaps it.
+            self.killed |= members::kill(pid, libc::SIGKILL);
         }
     }
 

@@ -50,6 +50,18 @@ fn descendants_by_parent(root: i32) -> Vec<i32> {
     pids.split_off(1)
 }
 
+/// Sends a signal to one process and returns whether it was sent. A list of processes contains 0
+/// for a process of another PID namespace, and kill(2) takes 0 and below for groups.
+pub fn kill(pid: i32, signal: i32) -> bool {
+    // SAFETY: plain system call.
+    pid > 1 && unsafe { libc::kill(pid, signal) } == 0
+}
+
+/// Parses a list of processes, such as cgroup.procs, without those that no signal may reach.
+pub fn parse_pids(text: &str) -> impl Iterator<Item = i32> + '_ {
+    text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).filter(|pid| *pid > 1)
+}
+
 /// Returns every process of this host that is visible to this user.
 pub fn all() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -152,6 +164,13 @@ mod tests {
     }
 
     #[test]
+    fn no_signal_reaches_a_group_the_own_group_or_the_first_process() {
+        assert!([i32::MIN, -1, 0, 1].iter().all(|pid| !kill(*pid, 0)));
+        assert!(kill(std::process::id() as i32, 0));
+        assert_eq!(parse_pids("0\n0\n1\n7\n-3\n").collect::<Vec<i32>>(), [7]);
+    }
+
+    #[test]
     fn both_methods_return_the_same_descendants() {
         let mut child = std::process::Command::new("sh")
             .args(["-c", "sleep 30 & sleep 30 & wait"])
@@ -165,7 +184,7 @@ mod tests {
         by_children.sort_unstable();
         by_parent.sort_unstable();
         for pid in by_children.iter().chain([&pid]) {
-            unsafe { libc::kill(*pid, libc::SIGKILL) };
+            kill(*pid, libc::SIGKILL);
         }
         child.wait().unwrap();
         assert_eq!(by_children, by_parent);

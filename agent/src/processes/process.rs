@@ -201,8 +201,8 @@ impl Processes {
         };
         let mut reached = Vec::new();
         for pid in pids {
-            // SAFETY: plain system call. The process id stays reserved until the guard reaps it.
-            if unsafe { libc::kill(pid, number) } == 0 {
+            // The process id stays reserved until the guard reaps it.
+            if members::kill(pid, number) {
                 reached.push(pid);
             }
         }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lock::locked;
 use crate::members;
+use crate::own::Identity;
 
 const FOLDER: &str = "/dev/shm";
 
@@ -49,8 +50,8 @@ pub struct Journal {
 
 impl Journal {
     pub fn new(folder: PathBuf) -> Journal {
-        let path = folder.join(format!("{}.jsonl", std::process::id()));
-        // An existing file of this name belongs to an earlier process with the same process id.
+        let path = folder.join(format!("{}.jsonl", Identity::own()));
+        // An existing file of this name belongs to a process of an earlier boot.
         let _ = fs::remove_file(&path);
         Journal { path, segments: Mutex::new(Vec::new()) }
     }
@@ -115,11 +116,10 @@ impl Journal {
     }
 }
 
-/// Removes the files in the journals of agents that have exited. `is_agent` returns whether a
-/// process is a live agent.
-pub fn remove_left_over(folder: &Path, run: &str, is_agent: impl Fn(i32) -> bool) -> Vec<PathBuf> {
+/// Removes the files in the journals of agents that have exited.
+pub fn remove_left_over(folder: &Path, run: &str) -> Vec<PathBuf> {
     let mut removed = Vec::new();
-    for (path, segments) in left_journals(folder, run, is_agent) {
+    for (path, segments) in left_journals(folder, run) {
         removed.extend(remove(&segments));
         if run.is_empty() {
             let _ = fs::remove_file(&path);
@@ -129,23 +129,19 @@ pub fn remove_left_over(folder: &Path, run: &str, is_agent: impl Fn(i32) -> bool
 }
 
 /// Lists the files that `remove_left_over` would remove.
-pub fn left_over(folder: &Path, run: &str, is_agent: impl Fn(i32) -> bool) -> Vec<PathBuf> {
-    let journals = left_journals(folder, run, is_agent);
+pub fn left_over(folder: &Path, run: &str) -> Vec<PathBuf> {
+    let journals = left_journals(folder, run);
     journals.iter().flat_map(|(_, segments)| unused(segments)).collect()
 }
 
 /// Returns the journals of agents that have exited, with their segments of run `run`. An empty
 /// `run` means all runs.
-fn left_journals(
-    folder: &Path,
-    run: &str,
-    is_agent: impl Fn(i32) -> bool,
-) -> Vec<(PathBuf, Vec<Segment>)> {
+fn left_journals(folder: &Path, run: &str) -> Vec<(PathBuf, Vec<Segment>)> {
     let mut journals = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        let agent = path.file_stem().and_then(|stem| stem.to_str()?.parse::<i32>().ok());
-        if agent.is_none_or(&is_agent) {
+        let agent = path.file_stem().and_then(|stem| Identity::parse(stem.to_str()?));
+        if !agent.is_some_and(Identity::has_ended) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap_or_default();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
+import secrets
 from importlib import metadata
 from pathlib import Path
 
@@ -43,6 +43,6 @@ def _digest(text: str) -> str:
 
 def _store(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.partial")
+    partial = path.with_suffix(f".{secrets.token_hex(8)}.partial")
     partial.write_text(f"{_digest(text)}\n{text}", "utf-8")
     partial.replace(path)
