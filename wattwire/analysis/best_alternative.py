@@ -1,7 +1,8 @@
-"""Rank several alternatives in each response: the lowest, and those equivalent to it.
+"""Rank several alternatives in each response: the best, and those equivalent to it.
 
 The study's `answers.best_of` names factors; each combination of their levels is an alternative. The
-page's first sentence names the lowest alternative and its equivalents, instead of many ratios.
+page's first sentence names the best alternative and its equivalents, instead of many ratios. The
+best alternative is the lowest, and the highest in a response of which more is better.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,9 @@ from wattwire.model.derived import column
 class Placed:
     """One alternative of a response. `group` is "lowest", "equal", "open" or "higher".
 
-    `typical` is the geometric mean over the runs of this number of `treatments`.
+    `over_lowest` and `at_most` are at least 1. Where more is better, they are ratios of the highest
+    to this alternative, and the groups have the same sense. `typical` is the geometric mean over
+    the runs of this number of `treatments`.
     """
 
     title: str
@@ -42,7 +45,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Choice:
-    """The alternatives of a response in ascending order, or the reason why they are not ranked."""
+    """The alternatives of a response, best first, or the reason why they are not ranked."""
 
     response: Response
     placed: tuple[Placed, ...]
@@ -51,7 +54,7 @@ class Choice:
     """Alternative without a rank → reason; one of its runs has no value."""
 
     def titles(self, group: str) -> list[str]:
-        """Return the names of the alternatives of one group, in ascending order."""
+        """Return the names of the alternatives of one group, best first."""
         return [alternative.title for alternative in self.placed if alternative.group == group]
 
 
@@ -100,6 +103,8 @@ def _choice(
         pl.Series([levels not in excluded_levels for levels in levels_by_run], dtype=pl.Boolean)
     )
     fit = fit_of(evidence, frame, response) if excluded_levels else usable_fit(evidence, response)
+    if isinstance(fit, stats.Fit) and response.more_is_better:
+        fit = replace(fit, coefficients=-fit.coefficients)  # the lowest reciprocal is the best
     ranking = stats.lowest_of(fit, factors, level) if isinstance(fit, stats.Fit) else fit
     if not isinstance(ranking, stats.Ranking):
         return Choice(response, (), str(ranking), without)
@@ -189,4 +194,29 @@ def _geometric_means(
     return {key: math.exp(float(np.mean(log_values))) for key, log_values in logs.items()}
 
 
-# -- words -------------------------------------------------------------------------------------
+def mean_shares(evidence: Evidence) -> dict[Response, dict[str, float]]:
+    """Return the mean share of each alternative, per share that a question about them names.
+
+    Shares have no ranking by ratios, but the alternative with the lowest latency may lose the most
+    messages.
+    """
+    factors = factors_of(evidence)
+    shares: dict[Response, dict[str, float]] = {}
+    names = [
+        name
+        for question in evidence.study.questions
+        if set(factors) & set(question.factors)
+        for name in question.responses
+    ]
+    for response in dict.fromkeys(resolve(name, evidence.described) for name in names):
+        if not response.share or not evidence.usable.height:
+            continue
+        values: dict[str, list[float]] = {}
+        levels_by_run = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
+        run_values = column(evidence.usable, response.column).tolist()
+        for value, levels in zip(run_values, levels_by_run, strict=True):
+            if math.isfinite(value):
+                title = " ".join(map(evidence.title, factors, levels))
+                values.setdefault(title, []).append(value)
+        shares[response] = {title: float(np.mean(known)) for title, known in values.items()}
+    return {response: means for response, means in shares.items() if len(means) > 1}

@@ -240,6 +240,7 @@ def contrast(
         frame, scope, within = frame.filter(pl.Series(at_level)), f"{scope} at {within}", None
     refusal = _refusal(frame, wanted.response) or without_value(evidence, frame, wanted, within)
     refusal = _without_run(evidence, frame, wanted) or refusal
+    refusal = refusal or _without_scatter(evidence, frame, wanted, within)
     if refusal is not None:
         return refusal
     arguments = (wanted.factor, wanted.level, wanted.baseline, level, within)
@@ -256,6 +257,40 @@ def contrast(
             return fit
         return _within_shares(stats.difference(fit, *arguments, names), wanted.response)
     return stats.ratio(fit, *arguments, names) if isinstance(fit, stats.Fit) else fit
+
+
+def _without_scatter(
+    evidence: Evidence, frame: pl.DataFrame, wanted: Answer, within: tuple[str, Any] | None
+) -> stats.Exact | None:
+    """Return the values of both sides if they are equal in each pair, or are constant shares.
+
+    An interval would come from the scatter of other levels alone, and would enlarge the family.
+    """
+    if within is not None:
+        at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
+        frame = frame.filter(pl.Series(at_level))
+    response, levels = wanted.response, [wanted.level, wanted.baseline]
+    pairs, block_numbers = matched(evidence, frame, response, wanted.factor, levels, "plain")
+    if not len(pairs) or not np.isfinite(pairs).all():
+        return None
+    equal = bool((pairs[:, 0] == pairs[:, 1]).all())
+    constant = bool((np.ptp(pairs, axis=0) == 0).all())
+    if not (equal or constant and response.share):
+        return None
+    level, baseline = map(float, pairs.mean(axis=0))
+    blocks = len(set(block_numbers.tolist()))
+    in_blocks = "the only block" if blocks == 1 else f"all {blocks} blocks"
+    values = [
+        words.percent(value) if response.share else f"{words.number(value)} {response.unit}".strip()
+        for value in (level, baseline)
+    ]
+    upper, lower = (evidence.title(wanted.factor, level) for level in levels)
+    if equal:
+        mean = "" if constant else "mean "
+        reason = f"the same for {upper} and {lower} in {in_blocks} ({mean}{values[0]})"
+    else:
+        reason = f"{upper} {values[0]} and {lower} {values[1]} in {in_blocks}, without scatter"
+    return stats.Exact(reason, level, baseline, len(pairs), blocks)
 
 
 def _without_run(

@@ -36,7 +36,14 @@ from wattwire.stats.mcb import Alternative, Ranking, lowest_of
 from wattwire.stats.paired import block_intervals, sign_p
 from wattwire.stats.proportions import same_share_p, share_interval
 from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks
-from wattwire.stats.results import BelowResolution, Interval, NotComputable, NotPositive, TooFew
+from wattwire.stats.results import (
+    BelowResolution,
+    Exact,
+    Interval,
+    NotComputable,
+    NotPositive,
+    TooFew,
+)
 from wattwire.stats.series.dependence import clusters_above, effective_size
 from wattwire.stats.series.distribution import Ecdf, ecdf
 from wattwire.stats.series.modes import Mode, mode_between
@@ -57,6 +64,7 @@ __all__ = [
     "Difference",
     "Ecdf",
     "Effect",
+    "Exact",
     "FarOut",
     "Fit",
     "Interval",

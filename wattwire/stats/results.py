@@ -72,6 +72,19 @@ class NotPositive(NotComputable):
 
 
 @dataclass(frozen=True)
+class Exact(NotComputable):
+    """No interval, because neither side scatters: `level` and `baseline` are their mean values.
+
+    Each of `pairs` has both sides in one of `blocks` blocks.
+    """
+
+    level: float
+    baseline: float
+    pairs: int
+    blocks: int
+
+
+@dataclass(frozen=True)
 class BelowResolution:
     """A difference that is too small to detect. The true value is at most `limit`."""
 

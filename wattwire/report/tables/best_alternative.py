@@ -14,16 +14,17 @@ from wattwire.report.words.phrases import Phrases
 PHRASES = Phrases(
     "lowest_table",
     {
-        "title": "Lowest values by {factors}",
-        "lowest": "lowest",
+        "title": "Best values by {factors}",
+        "lowest": "best",
         "equal": "equivalent within the margin",
-        "open": "not significantly higher",
-        "higher": "higher",
+        "open": "not significantly worse",
+        "higher": "worse",
         "note": (
-            "“At most”: the upper limit of the ratio of this alternative to the truly lowest "
-            "alternative. All limits and outcomes apply simultaneously at {confidence:confidence}. "
-            "Each alternative that is “not significantly higher” may be the truly lowest, not only "
-            "the alternative with the smallest estimate."
+            "“Factor”: the ratio to the best alternative, at least 1. “At most”: its upper limit, "
+            "for the truly best alternative. The best is the lowest, and the highest where more is "
+            "better. All limits and outcomes apply simultaneously at {confidence:confidence}. "
+            "Each alternative that is “not significantly worse” may be the truly best, not only "
+            "the alternative with the best estimate."
         ),
     },
 )
@@ -69,7 +70,7 @@ def table(evidence: Evidence, choices: Sequence[Choice]) -> Table | None:
             Column("alternative", factor_titles),
             Column("typical", "geometric mean", "measured"),
             Column("unit", "unit"),
-            Column("over", "over the lowest", "measured"),
+            Column("over", "factor", "measured"),
             Column("at_most", "at most", "measured"),
             Column("group", "outcome"),
         ],

@@ -18,7 +18,7 @@ from wattwire.analysis.interactions import by_level, changes
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.verdict import ended_unsent
-from wattwire.report.words import best_alternative, failed_calls, not_compared
+from wattwire.report.words import best_alternative, failed_calls, not_compared, winner
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -141,26 +141,43 @@ def sentence(evidence: Evidence, answer: Answer, family: int) -> Phrase:
 
 def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
     """Return the same as `sentence`, without the full stop."""
-    level = evidence.title(answer.factor, answer.level)
-    baseline = evidence.title(answer.factor, answer.baseline)
     response, result = answer.response.title, answer.result
     if isinstance(result, stats.Difference):
         return _difference_claim(evidence, answer, result, family)
+    if _is_below_one(answer):
+        answer = replace(answer, level=answer.baseline, baseline=answer.level)
+    level = evidence.title(answer.factor, answer.level)
+    baseline = evidence.title(answer.factor, answer.baseline)
     if not isinstance(result, stats.Ratio):
         return PHRASES(
             "no_number", level=level, baseline=baseline, response=response, reason=str(result)
         )
+    interval = _above_one(result.interval)
     return PHRASES(
         "ratio",
         level=level,
         verb=answer.response.had,
-        interval=result.interval,
+        interval=interval,
         response=response,
         baseline=baseline,
-        name=_interval_name(result.interval, family),
+        name=_interval_name(interval, family),
         basis=_basis(result),
-        means=_side_means(evidence, answer, result.interval),
+        means=_side_means(evidence, answer, interval),
     )
+
+
+def _is_below_one(answer: Answer) -> bool:
+    """Return whether the sentence swaps the sides, so that no reader has to invert the ratio."""
+    result = answer.result
+    return isinstance(result, stats.Ratio) and _above_one(result.interval) is not result.interval
+
+
+def _above_one(interval: stats.Interval) -> stats.Interval:
+    """Return the interval of the ratio, or of the inverse ratio if the ratio is below 1."""
+    if interval.estimate >= 1 or not interval.low > 0:
+        return interval
+    low, centre, high = 1 / interval.high, 1 / interval.estimate, 1 / interval.low
+    return replace(interval, low=low, estimate=centre, high=high)
 
 
 def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
@@ -307,8 +324,9 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
 def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     """Return the first sentences of the page.
 
-    They state the lowest alternative. If no alternative is ranked, they state the primary factor's
-    first answer that is not on energy, or the reason for its absence.
+    They state the best alternative. If no alternative is ranked, they state whether one side of the
+    primary factor's first answer that is not on energy is better in all responses, and this answer,
+    or the reason for its absence.
     """
     if evidence.usable.height == 0:
         return _no_runs(evidence)
@@ -328,7 +346,9 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     if not candidates:
         return joined([*texts, _without_contrast(evidence, answers)])
     first = candidates[0]
+    shares = winner.exact_shares(answers, first)
     answer = sentence(evidence, first, answers.family)
+    answer = joined([winner.sentence(evidence, answers, first), *shares, answer])
     texts.append(PHRASES("one_block", answer=answer) if answers.block_count == 1 else answer)
     outcome = answers.outcome(first)
     if outcome == "within noise":
@@ -346,16 +366,18 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
 def _dependences(evidence: Evidence, answers: Answers, answer: Answer) -> list[Phrase]:
     """Return a sentence per factor that affects the ratio, with its two extreme levels."""
     texts = []
+    power = -1 if _is_below_one(answer) else 1  # as in the sentence on the answer
     for change in changes(by_level(evidence, answers, [answer])):
-        ends = sorted(change.levels, key=lambda pair: pair[1].estimate)
+        ratios = [(level, interval.estimate**power) for level, interval in change.levels]
+        ends = sorted(ratios, key=lambda pair: pair[1])
         (lowest_level, lowest), (highest_level, highest) = ends[0], ends[-1]
         texts.append(
             PHRASES(
                 "depends",
                 other=words.factor_title(change.other),
-                lowest=lowest.estimate,
+                lowest=lowest,
                 lowest_level=evidence.title(change.other, lowest_level),
-                highest=highest.estimate,
+                highest=highest,
                 highest_level=evidence.title(change.other, highest_level),
             )
         )

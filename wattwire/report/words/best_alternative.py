@@ -1,15 +1,15 @@
-"""Sentences on the lowest alternative, for the headline and for each question."""
+"""Sentences on the best alternative, for the headline and for each question."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.best_alternative import Choice, Placed, factors_of
+from wattwire.analysis.best_alternative import Choice, Placed, factors_of, mean_shares
 from wattwire.analysis.contrasts import CONFIDENCE, Answers, Result
 from wattwire.analysis.dataset import Evidence, by_treatment, held_levels, levels_of, same_level
 from wattwire.analysis.flows.growth import growths
@@ -24,7 +24,15 @@ PHRASES = Phrases(
     "best",
     {
         # The first sentence of the page.
-        "headline": "{conditions}of {alternatives:plural alternative}, {leaders:listed}{growth}.",
+        "headline": (
+            "{conditions}of {alternatives:plural alternative}, {no_winner}{leaders:listed}{growth}."
+        ),
+        "no_winner": "none is the best in all {responses:plural response}: ",
+        "unranked_response": "no ranking by {response} ({reason})",
+        "shares": (
+            "the lowest mean {response} is {lowest:percent} ({titles:listed}) and the highest "
+            "{highest:percent} ({title})"
+        ),
         "and_growth": "; {growth}",
         "growth": (
             "with {added:listed} also sent, the {response} changed by a factor of {ratios:listed}"
@@ -38,32 +46,36 @@ PHRASES = Phrases(
         "with_conditions": "With {conditions:listed}, ",
         "in_these_runs": "In these runs, ",
         "literal": "“{literal}”",
-        "leader": "{leader} had the lowest {response} ({comparison})",
-        "same_leader": "the lowest {response} ({comparison})",
+        "leader": "{leader} had the {extreme} {response} ({comparison})",
+        "same_leader": "the {extreme} {response} ({comparison})",
+        "lowest_value": "lowest",
+        "highest_value": "highest",
         "value": "{value:number}{unit}",
         "mean_value": "{value} on average over {treatments:plural treatment}",
         "equal": "equivalent within {margin:percent}: {titles:listed}",
         "none_equal": "equivalent within {margin:percent}: none",
-        "not_higher": "not significantly higher: {titles:listed}",
-        "times": "times as much: {alternatives:listed}",
+        "not_higher": "not significantly {worse}: {titles:listed}",
+        "higher": "higher",
+        "lower": "lower",
+        "times": "{worse} by a factor of: {alternatives:listed}",
         "ratio_of": "{title} {ratio:number}",
-        "every_other": "all others: {ratios} times as much",
-        "others_higher": "{alternatives} others: {ratios} times as much",
+        "every_other": "all others: {worse} by a factor of {ratios}",
+        "others_higher": "{alternatives} others: {worse} by a factor of {ratios}",
         "ratio": "{ratio:number}",
         "more": "{more} more",
         # Below a question.
-        "lowest": "{title} has the lowest {response}: {value} ({mean}){near}. {higher}",
+        "lowest": "{title} has the {extreme} {response}: {value} ({mean}){near}. {higher}",
         "mean": "geometric mean",
         "mean_of_treatments": "geometric mean over {treatments:plural treatment}",
-        "near": "; not significantly higher: {titles:listed}",
-        "none_higher": "No other alternative is significantly higher.",
+        "near": "; not significantly {worse}: {titles:listed}",
+        "none_higher": "No other alternative is significantly {worse}.",
         "one_higher": (
-            "One alternative is significantly higher: {ratio:number} times as much ({title})."
+            "One alternative is significantly {worse}, by a factor of {ratio:number} ({title})."
         ),
         "some_higher": (
-            "{alternatives:count} alternatives are significantly higher: "
-            "{nearest_ratio:number} times ({nearest}) to {farthest_ratio:number} times as "
-            "much ({farthest}; at most {at_most:number})."
+            "{alternatives:count} alternatives are significantly {worse}, by a factor of "
+            "{nearest_ratio:number} ({nearest}) to {farthest_ratio:number} ({farthest}; at most "
+            "{at_most:number})."
         ),
         "more_titles": "{more:count} more",
         "unranked": (
@@ -72,14 +84,15 @@ PHRASES = Phrases(
         ),
         "observed": "{title} ({value})",
         "wins": (
-            "Lowest median {response} at each of the {levels:plural level} of {factor}: "
+            "{extreme:capital} median {response} at each of the {levels:plural level} of "
+            "{factor}: "
             "{wins:listed}."
         ),
         "win": "{level} at {levels:plural level}",
         # After the questions.
-        "not_compared": "Lowest {response}: {reason}.",
+        "not_compared": "{extreme:capital} {response}: {reason}.",
         "method": (
-            "The outcomes “lowest”, “equivalent” and “not significantly higher” apply "
+            "The outcomes “best”, “equivalent” and “not significantly worse” apply "
             "simultaneously for {responses:listed} at {confidence:confidence} (multiple "
             "comparisons with the best, Hsu 1984: one-sided t limits of each alternative against "
             "all others, Bonferroni). “Equivalent”: the upper limit of the ratio to the truly "
@@ -95,7 +108,7 @@ Medians = dict[tuple[Any, ...], float]
 
 
 def sentences(evidence: Evidence, question: Question, choices: Sequence[Choice]) -> list[Text]:
-    """Return sentences on the lowest alternative in each response of the question.
+    """Return sentences on the best alternative in each response of the question.
 
     If the alternatives in `choices` cannot be compared, a sentence reports the observed values and
     the reason. The result is empty unless the question contains all factors of the alternatives.
@@ -135,31 +148,44 @@ def _value(response: Response, value: float) -> Phrase:
     return PHRASES("value", value=value, unit=unit)
 
 
+def _extreme(response: Response) -> Phrase:
+    """Return the extreme of the best alternative."""
+    return PHRASES("highest_value" if response.more_is_better else "lowest_value")
+
+
+def _worse(response: Response) -> Phrase:
+    return PHRASES("lower" if response.more_is_better else "higher")
+
+
 def _ranked_sentence(choice: Choice) -> Phrase:
-    """Return a sentence on the lowest alternative, its equals, and the higher alternatives."""
+    """Return a sentence on the best alternative, its equals, and the worse alternatives."""
     first, near = choice.placed[0], [*choice.titles("equal"), *choice.titles("open")]
     if len(near) > NAMED_MAX:
         near = [*near[:NAMED_MAX], PHRASES("more_titles", more=len(near) - NAMED_MAX)]
     return PHRASES(
         "lowest",
         title=first.title,
+        extreme=_extreme(choice.response),
         response=choice.response.title,
         value=_value(choice.response, first.typical),
         mean=PHRASES("mean_of_treatments", treatments=first.treatments)
         if first.treatments > 1
         else PHRASES("mean"),
-        near=PHRASES("near", titles=near) if near else "",
-        higher=_higher([placed for placed in choice.placed if placed.group == "higher"]),
+        near=PHRASES("near", titles=near, worse=_worse(choice.response)) if near else "",
+        higher=_higher(
+            [placed for placed in choice.placed if placed.group == "higher"],
+            _worse(choice.response),
+        ),
     )
 
 
-def _higher(higher: Sequence[Placed]) -> Phrase:
+def _higher(higher: Sequence[Placed], worse: Phrase) -> Phrase:
     if not higher:
-        return PHRASES("none_higher")
+        return PHRASES("none_higher", worse=worse)
     # The order by means over all treatments may differ from the order of the ratios.
     nearest, farthest = (pick(higher, key=lambda at: at.over_lowest) for pick in (min, max))
     if len(higher) == 1:
-        return PHRASES("one_higher", ratio=nearest.over_lowest, title=nearest.title)
+        return PHRASES("one_higher", ratio=nearest.over_lowest, title=nearest.title, worse=worse)
     return PHRASES(
         "some_higher",
         alternatives=len(higher),
@@ -168,6 +194,7 @@ def _higher(higher: Sequence[Placed]) -> Phrase:
         farthest_ratio=farthest.over_lowest,
         farthest=farthest.title,
         at_most=farthest.at_most,
+        worse=worse,
     )
 
 
@@ -196,7 +223,7 @@ def _medians_sentence(
 def _wins_by_level(
     evidence: Evidence, response: Response, factors: Sequence[str], medians: Medians
 ) -> list[Phrase]:
-    """Return sentences on how often each level of a factor is lowest over the other factor.
+    """Return sentences on how often each level of a factor is the best over the other factor.
 
     The result is empty unless there are two factors.
     """
@@ -208,7 +235,8 @@ def _wins_by_level(
         for key in medians:
             groups.setdefault(key[1 - index], []).append(key)
         compared = [keys for keys in groups.values() if len(keys) > 1]
-        wins = Counter(min(keys, key=lambda key: medians[key])[index] for keys in compared)
+        best = max if response.more_is_better else min
+        wins = Counter(best(keys, key=lambda key: medians[key])[index] for keys in compared)
         winners = [
             PHRASES("win", level=evidence.title(factor, level), levels=count)
             for level, count in wins.most_common(NAMED_MAX)
@@ -217,6 +245,7 @@ def _wins_by_level(
             texts.append(
                 PHRASES(
                     "wins",
+                    extreme=_extreme(response),
                     response=response.title,
                     levels=len(compared),
                     factor=words.factor_title(factors[1 - index]),
@@ -229,8 +258,10 @@ def _wins_by_level(
 # -- the first sentence of the page -------------------------------------------------------------
 
 
-HEADLINE_NAMED_MAX = 6
-"""Maximum number of alternatives that a sentence names."""
+EQUAL_SHARES = 0.001
+"""Smallest difference of two mean shares that decides between alternatives."""
+HEADLINE_NAMED_MAX, HEADLINE_NAMED_MAX_EACH = 6, 3
+"""Maximum number of alternatives that a sentence names, in one response and in each of several."""
 CONDITIONS = ("payload_bytes", "literal", "clients", "rate_hz", "interval_s")
 
 
@@ -242,23 +273,67 @@ def headline(evidence: Evidence, choices: Sequence[Choice], growth: str = "") ->
     compared = [choice for choice in choices if choice.placed]
     if not compared:
         return Phrase()
-    leaders = []
+    most = HEADLINE_NAMED_MAX if len(choices) == 1 else HEADLINE_NAMED_MAX_EACH
+    clauses = []
     previous = ""
     for choice in compared:
-        leader, response = choice.placed[0].title, choice.response.title
-        comparison = _comparison_with_lowest(evidence, choice)
-        leaders.append(
-            PHRASES("same_leader", response=response, comparison=comparison)
+        leader, response = choice.placed[0].title, choice.response
+        values = {
+            "extreme": _extreme(response),
+            "response": response.title,
+            "comparison": _comparison_with_best(evidence, choice, most),
+        }
+        clauses.append(
+            PHRASES("same_leader", **values)
             if leader == previous
-            else PHRASES("leader", leader=leader, response=response, comparison=comparison)
+            else PHRASES("leader", leader=leader, **values)
         )
         previous = leader
+    clauses += [
+        PHRASES("unranked_response", response=choice.response.title, reason=choice.why_not)
+        for choice in choices
+        if not choice.placed
+    ]
+    shares = mean_shares(evidence)
+    share_clauses = [clause for item in shares.items() if (clause := _shares_clause(*item))]
+    clauses += share_clauses
+    has_winner = len(choices) == len(compared) and _wins_all(compared, shares)
+    responses = len(choices) + len(share_clauses)
     return PHRASES(
         "headline",
         conditions=_conditions(evidence),
         alternatives=len(compared[0].placed),
-        leaders=leaders,
+        no_winner="" if has_winner else PHRASES("no_winner", responses=responses),
+        leaders=clauses,
         growth=PHRASES("and_growth", growth=growth) if growth else "",
+    )
+
+
+def _wins_all(compared: Sequence[Choice], shares: Mapping[Response, Mapping[str, float]]) -> bool:
+    """Return whether one alternative is the best in each ranked response and in each share."""
+    leaders = {choice.placed[0].title for choice in compared}
+    if len(leaders) > 1:
+        return False
+    (leader,) = leaders
+    return all(
+        leader in means and means[leader] - min(means.values()) < EQUAL_SHARES
+        for means in shares.values()
+    )
+
+
+def _shares_clause(response: Response, means: Mapping[str, float]) -> Phrase:
+    """Return the alternatives with the lowest and with the highest share; "" if all are equal."""
+    lowest, highest = min(means.values()), max(means.values())
+    if highest - lowest < EQUAL_SHARES:
+        return Phrase()
+    titles = [title for title, mean in means.items() if mean - lowest < EQUAL_SHARES]
+    return PHRASES(
+        "shares",
+        response=response.title,
+        lowest=lowest,
+        titles=_first_names(titles),
+        highest=highest,
+        title=max(means, key=lambda title: means[title]),
     )
 
 
@@ -310,46 +385,47 @@ def _conditions(evidence: Evidence) -> Phrase:
     return PHRASES("with_conditions", conditions=conditions)
 
 
-def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> Phrase:
-    lowest = choice.placed[0]
+def _comparison_with_best(evidence: Evidence, choice: Choice, most: int) -> Phrase:
+    lowest, worse = choice.placed[0], _worse(choice.response)
     value = _value(choice.response, lowest.typical)
     # No single treatment has the mean of several.
     averaged = PHRASES("mean_value", value=value, treatments=lowest.treatments)
     texts = [averaged if lowest.treatments > 1 else value]
     margin = evidence.study.answers.margin
     if margin is not None:
-        equal = _first_names(choice.titles("equal"))
+        equal = _first_names(choice.titles("equal"), most)
         texts.append(
             PHRASES("equal", margin=margin, titles=equal)
             if equal
             else PHRASES("none_equal", margin=margin)
         )
     if choice.titles("open"):
-        texts.append(PHRASES("not_higher", titles=_first_names(choice.titles("open"))))
+        open_titles = _first_names(choice.titles("open"), most)
+        texts.append(PHRASES("not_higher", titles=open_titles, worse=worse))
     higher_placed = [placed for placed in choice.placed if placed.group == "higher"]
     ratios = [placed.over_lowest for placed in higher_placed]
-    if 0 < len(ratios) <= HEADLINE_NAMED_MAX:
+    if 0 < len(ratios) <= most:
         alternatives = [
             PHRASES("ratio_of", title=placed.title, ratio=placed.over_lowest)
             for placed in higher_placed
         ]
-        texts.append(PHRASES("times", alternatives=alternatives))
+        texts.append(PHRASES("times", alternatives=alternatives, worse=worse))
     elif ratios:
         extremes = joined(
             dict.fromkeys(PHRASES("ratio", ratio=ratio) for ratio in (min(ratios), max(ratios))),
             " to ",
         )
         texts.append(
-            PHRASES("every_other", ratios=extremes)
+            PHRASES("every_other", ratios=extremes, worse=worse)
             if len(texts) == 1
-            else PHRASES("others_higher", alternatives=len(ratios), ratios=extremes)
+            else PHRASES("others_higher", alternatives=len(ratios), ratios=extremes, worse=worse)
         )
     return joined(texts, "; ")
 
 
-def _first_names(titles: Sequence[str]) -> list[str]:
-    """Return up to HEADLINE_NAMED_MAX names, and the number of further names."""
-    shown = list(titles[:HEADLINE_NAMED_MAX])
+def _first_names(titles: Sequence[str], most: int = HEADLINE_NAMED_MAX) -> list[str]:
+    """Return up to `most` names, and the number of further names."""
+    shown = list(titles[:most])
     more = len(titles) - len(shown)
     return [*shown, PHRASES("more", more=more)] if more else shown
 
@@ -358,7 +434,12 @@ def notes(evidence: Evidence, choices: Sequence[Choice]) -> list[Phrase]:
     """Return sentences on the method and the omissions of the first sentence."""
     compared = [choice for choice in choices if choice.placed]
     texts = [
-        PHRASES("not_compared", response=choice.response.title, reason=choice.why_not)
+        PHRASES(
+            "not_compared",
+            extreme=_extreme(choice.response),
+            response=choice.response.title,
+            reason=choice.why_not,
+        )
         for choice in choices
         if choice.why_not
     ]

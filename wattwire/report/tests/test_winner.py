@@ -1,0 +1,144 @@
+"""Tests of the headline on several responses: a winner only if it wins in all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattwire import stats
+from wattwire.analysis.best_alternative import choices
+from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.dataset import Evidence
+from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.planted import planted
+from wattwire.report.words.answers import headline
+
+CPU, WIRE = "cpu_us_per_message", "wire_bytes_per_message"
+LOSS, RATE = "loss_share", "rate_hz_delivered"
+
+
+def measured(
+    folder: Path, values: dict[str, dict[str, float]], best_of: bool = False
+) -> tuple[Evidence, Answers]:
+    """Return a campaign of languages with these values per response, with 1 % scatter.
+
+    Values of 0 and shares do not scatter. The median latency is 10 µs for the first language, and
+    30 µs for the others.
+    """
+    languages = list(next(iter(values.values())))
+    document: dict[str, Any] = {
+        "factors": {"language": languages},
+        "answers": {"best_of": ["language"]} if best_of else {},
+        "question": [
+            {
+                "id": "Q",
+                "text": "?",
+                "factors": ["language"],
+                "responses": ["latency_p50_us", *values],
+            }
+        ],
+    }
+    evidence = planted(
+        folder / "c",
+        document,
+        [{"language": language} for language in languages],
+        lambda treatment: 10.0 if treatment["language"] == languages[0] else 30.0,
+    )
+    rng = np.random.default_rng(5)
+    frame = evidence.usable
+    for name, by_language in values.items():
+        scatter = 0.0 if name == LOSS else 0.01
+        column = [
+            by_language[language[0] if isinstance(language, list) else language]
+            * rng.normal(1.0, scatter)
+            for language in frame["factor.language"].to_list()
+        ]
+        frame = frame.with_columns(pl.Series(name, column))
+    evidence.usable = frame
+    return evidence, answer_all(evidence)
+
+
+def test_a_level_that_is_better_in_all_responses_is_the_winner(tmp_path) -> None:
+    text = headline(*measured(tmp_path, {CPU: {"cpp": 20.0, "python": 90.0}}))
+    assert only(text, "winner.winner").values == {
+        "winner": "cpp", "loser": "python", "responses": 2,
+    }  # fmt: skip
+
+
+def test_without_a_winner_in_all_responses_each_response_names_its_better_level(tmp_path) -> None:
+    values = {CPU: {"cpp": 90.0, "python": 20.0}, WIRE: {"cpp": 5.0, "python": 5.0}}
+    text = headline(*measured(tmp_path, values))
+    assert phrases_in(text, "winner.winner") == []
+    assert only(text, "winner.none").values["responses"] == 3
+    better = {one.values["title"]: one.values["responses"] for one in
+              phrases_in(text, "winner.better")}  # fmt: skip
+    assert better == {"cpp": ["median latency"], "python": ["CPU time per message"]}
+    assert only(text, "winner.undecided").values["responses"] == ["bytes on the wire per message"]
+
+
+def test_a_response_of_which_more_is_better_counts_for_the_higher_level(tmp_path) -> None:
+    text = headline(*measured(tmp_path, {RATE: {"cpp": 100.0, "python": 300.0}}))
+    better = phrases_in(text, "winner.better")
+    assert {one.values["title"] for one in better} == {"cpp", "python"}
+
+
+def test_deterministic_loss_is_in_the_first_sentence_with_its_blocks(tmp_path) -> None:
+    evidence, answers = measured(tmp_path, {LOSS: {"cpp": 1 / 12, "python": 0.0}})
+    loss = next(item.result for item in answers.items if item.response.column == LOSS)
+    assert isinstance(loss, stats.Exact)
+    assert (loss.level, loss.baseline, loss.blocks) == (0.0, pytest.approx(1 / 12), 5)
+    text = headline(evidence, answers)
+    assert "8.3 % in all 5 blocks" in only(text, "winner.exact").values["reason"].reason
+    assert only(text, "winner.none").values["responses"] == 2
+
+
+def test_two_sides_without_any_loss_have_no_contrast_and_are_not_in_the_family(tmp_path) -> None:
+    # The third language loses a varying share, from which a pooled error would come.
+    evidence, _ = measured(tmp_path, {LOSS: {"cpp": 0.0, "python": 0.0, "rust": 0.1}})
+    share = evidence.usable[LOSS].to_numpy() * np.linspace(0.5, 1.5, evidence.usable.height)
+    evidence.usable = evidence.usable.with_columns(pl.Series(LOSS, share))
+    evidence.fits.clear()
+    answers = answer_all(evidence)
+    results = {item.level: item.result for item in answers.items if item.response.column == LOSS}
+    assert isinstance(results["python"], stats.Exact) and results["python"].level == 0
+    assert isinstance(results["rust"], stats.Difference)
+    assert answers.family == 3  # two ratios of latency, and the loss of one language
+
+
+def test_no_alternative_is_called_best_if_another_wins_in_a_response(tmp_path) -> None:
+    evidence, answers = measured(
+        tmp_path, {CPU: {"cpp": 90.0, "go": 60.0, "rust": 20.0}}, best_of=True
+    )
+    text = only(headline(evidence, answers), "best.headline")
+    assert only(text, "best.no_winner").values == {"responses": 2}
+    leaders = phrases_in(text, "best.leader")
+    assert [one.values["leader"] for one in leaders] == ["cpp", "rust"]
+
+
+def test_an_alternative_that_wins_in_all_responses_is_named_alone(tmp_path) -> None:
+    evidence, answers = measured(tmp_path, {CPU: {"cpp": 9.0, "go": 60.0}}, best_of=True)
+    text = headline(evidence, answers)
+    assert phrases_in(text, "best.no_winner") == []
+    assert [one.values["leader"] for one in phrases_in(text, "best.leader")] == ["cpp"]
+
+
+def test_the_fastest_alternative_that_loses_messages_is_not_the_best(tmp_path) -> None:
+    evidence, answers = measured(tmp_path, {LOSS: {"cpp": 0.5, "go": 0.0}}, best_of=True)
+    text = headline(evidence, answers)
+    assert only(text, "best.no_winner").values == {"responses": 2}
+    shares = only(text, "best.shares").values
+    assert (shares["titles"], shares["title"], shares["highest"]) == (["go"], "cpp", 0.5)
+
+
+def test_the_highest_delivered_rate_is_the_best(tmp_path) -> None:
+    evidence, answers = measured(tmp_path, {RATE: {"cpp": 100.0, "go": 300.0}}, best_of=True)
+    rate = next(one for one in choices(evidence, answers) if one.response.column == RATE)
+    assert [placed.title for placed in rate.placed] == ["go", "cpp"]
+    assert rate.placed[1].over_lowest == pytest.approx(3, rel=0.05)
+    leader = phrases_in(headline(evidence, answers), "best.leader")[-1]
+    assert leader.values["leader"] == "go"
+    assert leader.values["extreme"].key == "best.highest_value"

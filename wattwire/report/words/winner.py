@@ -1,0 +1,122 @@
+"""Sentence on whether one level is better in all responses that the study compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from wattwire import stats
+from wattwire.analysis.contrasts import NUMBER, Answer, Answers
+from wattwire.analysis.dataset import Evidence, same_level
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "winner",
+    {
+        "winner": "{winner} is better than {loser} in all {responses:plural response}.",
+        "partial": (
+            "{winner} is better than {loser} in {better} of {responses:plural response}{parts}."
+        ),
+        "none": (
+            "Neither {level} nor {baseline} is better in all {responses:plural response}{parts}."
+        ),
+        "no_better": (
+            "Neither {level} nor {baseline} is better in any of {responses:plural response}{parts}."
+        ),
+        "parts": " ({parts})",
+        "better": "better by {responses:listed}: {title}",
+        "equivalent": "equivalent: {responses:listed}",
+        "undecided": "no difference detected: {responses:listed}",
+        "unknown": "no result: {responses:listed}",
+        "exact": "{response:capital}: {reason}.",
+    },
+)
+
+
+def same_pair(answers: Answers, first: Answer) -> list[Answer]:
+    """Return one answer per response, in the study's order, on the two levels of `first`."""
+    by_response = {
+        item.response: item
+        for item in reversed(answers.items)
+        if item.factor == first.factor
+        and same_level(item.level, first.level)
+        and same_level(item.baseline, first.baseline)
+    }
+    return [by_response[response] for response in dict.fromkeys(
+        item.response for item in answers.items) if response in by_response]  # fmt: skip
+
+
+def sentence(evidence: Evidence, answers: Answers, first: Answer) -> Phrase:
+    """Return the level that is better in all responses, or the better level of each response.
+
+    The result is "" if the study compares the two levels of `first` in one response only.
+    """
+    items = same_pair(answers, first)
+    if len(items) < 2:
+        return Phrase()
+    level, baseline = (evidence.title(first.factor, at) for at in (first.level, first.baseline))
+    groups: dict[str, list[str]] = {}
+    for item in items:
+        groups.setdefault(_group(answers, item), []).append(item.response.title)
+    titles = {"level": level, "baseline": baseline}
+    winners = [side for side in titles if side in groups]
+    responses = len(items)
+    if len(winners) == 1:
+        (side,) = winners
+        winner, better = titles[side], len(groups.pop(side))
+        loser = baseline if side == "level" else level
+        if better == responses:
+            return PHRASES("winner", winner=winner, loser=loser, responses=responses)
+        return PHRASES(
+            "partial",
+            winner=winner,
+            loser=loser,
+            better=better,
+            responses=responses,
+            parts=_parts(groups, titles),
+        )
+    key = "none" if winners else "no_better"
+    return PHRASES(key, **titles, responses=responses, parts=_parts(groups, titles))
+
+
+def _parts(groups: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> Phrase:
+    """Return the responses of each group, the better ones with the better level."""
+    parts = [
+        PHRASES("better", responses=groups[side], title=title)
+        for side, title in titles.items()
+        if side in groups
+    ]
+    parts += [
+        PHRASES(group, responses=groups[group])
+        for group in ("equivalent", "undecided", "unknown")
+        if group in groups
+    ]
+    return PHRASES("parts", parts=joined(parts, "; "))
+
+
+def _group(answers: Answers, item: Answer) -> str:
+    """Return "level" or "baseline" for the better side, or why neither is better."""
+    result = item.result
+    if isinstance(result, stats.Exact):
+        if result.level == result.baseline:
+            return "equivalent"
+        is_higher = result.level > result.baseline
+    elif not isinstance(result, NUMBER):
+        return "unknown"
+    else:
+        outcome = answers.outcome(item)
+        if outcome != "different":
+            return "equivalent" if outcome == "equivalent" else "undecided"
+        is_higher = result.interval.estimate > (1 if isinstance(result, stats.Ratio) else 0)
+    return "level" if is_higher == item.response.more_is_better else "baseline"
+
+
+def exact_shares(answers: Answers, first: Answer) -> Sequence[Phrase]:
+    """Return a sentence per share of this pair that differs without scatter between blocks.
+
+    Such a share has no interval, but the loss of every run precedes the times of what arrived.
+    """
+    return [
+        PHRASES("exact", response=item.response.title, reason=item.result)
+        for item in same_pair(answers, first)
+        if isinstance(item.result, stats.Exact) and item.result.level != item.result.baseline
+    ]
