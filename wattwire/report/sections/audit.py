@@ -17,8 +17,8 @@ from wattwire.report import figures
 from wattwire.report.figures.panels import titles_of
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
+from wattwire.report.tables.nested_tables import pairs
 from wattwire.report.words import carry_over
-from wattwire.report.words.nested_tables import pairs
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(

@@ -8,7 +8,7 @@ from typing import Any
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
-from wattwire.report.words.nested_tables import flat
+from wattwire.report.tables.nested_tables import flat
 from wattwire.report.words.phrases import Phrases
 
 PHRASES = Phrases(

@@ -278,15 +278,14 @@ def headline(evidence: Evidence, choices: Sequence[Choice], growth: str = "") ->
     previous = ""
     for choice in compared:
         leader, response = choice.placed[0].title, choice.response
-        values = {
-            "extreme": _extreme(response),
-            "response": response.title,
-            "comparison": _comparison_with_best(evidence, choice, most),
-        }
+        extreme, title = _extreme(response), response.title
+        comparison = _comparison_with_best(evidence, choice, most)
         clauses.append(
-            PHRASES("same_leader", **values)
+            PHRASES("same_leader", extreme=extreme, response=title, comparison=comparison)
             if leader == previous
-            else PHRASES("leader", leader=leader, **values)
+            else PHRASES(
+                "leader", leader=leader, extreme=extreme, response=title, comparison=comparison
+            )
         )
         previous = leader
     clauses += [

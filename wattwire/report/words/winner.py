@@ -74,8 +74,13 @@ def sentence(evidence: Evidence, answers: Answers, first: Answer) -> Phrase:
             responses=responses,
             parts=_parts(groups, titles),
         )
-    key = "none" if winners else "no_better"
-    return PHRASES(key, **titles, responses=responses, parts=_parts(groups, titles))
+    return PHRASES(
+        "none" if winners else "no_better",
+        level=level,
+        baseline=baseline,
+        responses=responses,
+        parts=_parts(groups, titles),
+    )
 
 
 def _parts(groups: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> Phrase:
@@ -85,11 +90,12 @@ def _parts(groups: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> Ph
         for side, title in titles.items()
         if side in groups
     ]
-    parts += [
-        PHRASES(group, responses=groups[group])
-        for group in ("equivalent", "undecided", "unknown")
-        if group in groups
-    ]
+    if titles_of := groups.get("equivalent"):
+        parts.append(PHRASES("equivalent", responses=titles_of))
+    if titles_of := groups.get("undecided"):
+        parts.append(PHRASES("undecided", responses=titles_of))
+    if titles_of := groups.get("unknown"):
+        parts.append(PHRASES("unknown", responses=titles_of))
     return PHRASES("parts", parts=joined(parts, "; "))
 
 
