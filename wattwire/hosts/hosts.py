@@ -6,7 +6,7 @@ import contextlib
 import ipaddress
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wattwire.catalog import Catalog
@@ -14,6 +14,7 @@ from wattwire.catalog.rigs import links_of_rig
 from wattwire.hosts import kernel_links, namespaces, ssh
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.namespaces import Switch
+from wattwire.hosts.stacked_devices import stacked_devices
 from wattwire.model.deployment import HOST
 from wattwire.model.errors import AgentLostError, WattwireError, unknown
 from wattwire.model.rig import KERNEL, LOCAL, NETNS, ONE_HOST, SSH, HostSpec, NetworkSpec, Rig
@@ -34,6 +35,8 @@ class LiveNetwork:
     addresses: Mapping[str, str]
     interfaces: Mapping[str, str]
     emulator: Emulator | None = None
+    stacked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Host → devices that also carry the frames of its interface; existing networks only."""
 
     def start(self, start_ns: int) -> None:
         """Begin the window, to which changes of a link refer, on this machine's monotonic clock."""
@@ -178,7 +181,10 @@ class Hosts:
                     f"{device!r} with an IPv4 address; found {present or 'none'}"
                 )
             addresses[host] = known[device]
-        return LiveNetwork(spec.name, addresses, devices)
+        on_hosts = [self.by_name[host] for host in devices]
+        stacks = in_parallel(lambda host: stacked_devices(host, devices[host.name]), on_hosts)
+        stacked = dict(zip(devices, stacks, strict=True))
+        return LiveNetwork(spec.name, addresses, devices, stacked=stacked)
 
     def _made(self, spec: NetworkSpec) -> tuple[dict[str, str], dict[str, str], dict[str, int]]:
         """Return address, device and pid of each host of a network between namespaces."""

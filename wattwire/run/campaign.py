@@ -45,12 +45,14 @@ from wattwire.run.progress import Progress
 from wattwire.run.record import RunRecord
 from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.run.results import syscalls
+from wattwire.run.results.carrying import OTHER_WAYS
 from wattwire.run.results.evidence import wait_until_quiet
 from wattwire.run.results.schema import COLUMNS, describe, pool_baselines, with_derived
 from wattwire.run.results.summary import Collected
 from wattwire.run.runner import OneRun
 from wattwire.run.stopping import Stopping
 from wattwire.store import WARM_UP, Campaign
+from wattwire.store.journal import Attempt
 from wattwire.store.redact import note_names
 
 Skipped = tuple[Treatment, str]
@@ -378,7 +380,14 @@ class CampaignRunner:
         # No result uses a settling run, so a disturbed settling run is not repeated.
         retries = 0 if planned.control == SETTLING else self._study.plan.retries
         spent = len(done) > retries
-        return spent or any(a.verdict == Verdict.VALID.value for a in done)
+        return spent or any(a.verdict == Verdict.VALID.value or self._is_final(a) for a in done)
+
+    def _is_final(self, attempt: Attempt) -> bool:
+        """Return whether no repetition of an attempt counts: its messages went another way."""
+        if attempt.verdict != Verdict.INVALID.value or not self._rig.is_from_file:
+            return False
+        reasons = self.campaign.run(str(attempt.folder))["reasons"]
+        return any(reason["code"] in OTHER_WAYS for reason in reasons)
 
     def _run_with_retries(self, planned: PlannedRun) -> None:
         """Attempt a run at its position in the block until it is valid or no retries remain."""

@@ -59,6 +59,10 @@ class RunNetwork:
     """Host → its device in the network."""
     isolated: frozenset[str]
     """Hosts whose devices carry only what the run sends: those in namespaces."""
+    stacked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Host → devices that also carry the frames of its device, such as the ports of a bridge."""
+    control_bytes: int = 0
+    """Bytes of the protocol of agents over ssh, from GO to the end of the sampling."""
     log: Path | None = None
     """The emulator's log of all frames; None without an emulator."""
     emulator_cpu_ns: int | None = None

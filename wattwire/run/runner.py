@@ -42,6 +42,7 @@ from wattwire.run.processes import (
 from wattwire.run.progress import Progress
 from wattwire.run.record import HostRecord, RunNetwork, RunRecord
 from wattwire.run.results import syscalls
+from wattwire.run.results.resources import SENT_BYTES
 from wattwire.run.services import AFTER, BEFORE, endpoint_words, read_counters, start_service
 from wattwire.run.shared_connections import SharedConnections
 
@@ -141,6 +142,7 @@ class OneRun:
             ports=tuple(network.addresses),
             devices=network.interfaces,
             isolated=frozenset(n for n, h in self._hosts.items() if h.spec.kind == NETNS),
+            stacked=network.stacked,
             log=network.log,
             bridge=next((n.cell for n in nodes if isinstance(n.cell, Bridge)), None),
         )
@@ -277,13 +279,21 @@ class OneRun:
         chosen = self._study.meters.use or tuple(m["name"] for m in known if m.get("default", True))
         tracing, bridge = self.record.tracing, self._bridge
         names = [*chosen, *((tracing.meter,) if tracing and tracing.meter else ())]
+        # The verdict needs these, whatever the study reads.
+        needed = {SENT_BYTES} if self.record.network else set()
         if bridge and bridge.inner_frames:
-            names += [
-                meter["name"]
-                for meter in known
-                if any(q["name"] == bridge.inner_frames for q in meter["quantities"])
-            ]
+            needed.add(bridge.inner_frames)
+        names += [
+            meter["name"]
+            for meter in known
+            if any(quantity["name"] in needed for quantity in meter["quantities"])
+        ]
         return list(dict.fromkeys(names))
+
+    def _control_bytes(self) -> int:
+        """Return the bytes of the protocol of agents over ssh, since their start."""
+        traffic = [host.agent.traffic() for host in self._hosts.values() if not host.here]
+        return sum(counted.sent_bytes + counted.received_bytes for counted in traffic)
 
     def _mark(self, name: str, in_window: bool = False) -> dict[str, int]:
         """Mark a time on all hosts; return the times on their clocks.
@@ -443,6 +453,8 @@ class OneRun:
         """Start the nodes and wait for the senders; send nothing to hosts of shared connections."""
         record = self.record
         self._network.start(start_ns)
+        if record.network:
+            record.network.control_bytes = -self._control_bytes()
         starts_ns = {
             node.process: start_ns + record.host_of(node.process).offset_ns
             for node in sorted(record.nodes, key=lambda n: n.sends)  # receivers first
@@ -614,6 +626,8 @@ class OneRun:
         try:
             self._end_processes()
         finally:
+            if record.network:
+                record.network.control_bytes += self._control_bytes()
             for name, sampling in self._request_all("sample_stop").items():
                 record.hosts[name].sampling = sampling
         for name, reply in self._request_all("clock", count=3).items():

@@ -143,7 +143,7 @@ class Session {
   void ready(int64_t matched, int64_t discovery_ns, const rmw_qos_profile_t* granted) {
     if (granted == nullptr) throw wattwire::MiddlewareFailed("rcl does not report the granted QoS");
     // The role's endpoints may have opened sockets.
-    limit_to_interface(kit_, rmw_get_implementation_identifier());
+    const std::string reach = limit_to_interface(kit_, rmw_get_implementation_identifier());
     const bool reliable = granted->reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE;
     const bool keep_all = granted->history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
     wattwire::Ready ready;
@@ -158,7 +158,7 @@ class Session {
     effective["rmw_profile"] = kit_.string("settings.rmw_profile");
     effective["rmw_profile_sha256"] = profile_sha256_;
     effective["domain"] = domain_of(kit_);
-    effective["discovery"] = discovery_range(kit_);
+    effective["discovery"] = reach;
     effective["late_feedback"] = kit_.string("settings.late_feedback");
     effective["executor"] = "rcl_wait";
     effective["array"] = kit_.string("settings.array");

@@ -14,7 +14,7 @@ import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from network import discovery_range, fast_dds_profile
+from network import cyclone_dds_configuration, discovery_range, fast_dds_profile
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed
 
 # Variables that a shell may have set for another robot; only the spec configures a node.
@@ -58,6 +58,8 @@ def configure_process(kit: Kit) -> str:
     os.environ["ROS_LOG_DIR"] = out
     if needs_own_profile(kit):
         use_own_profile(fast_dds_profile(kit, Path(out)))
+        if discovery_range(kit) == "interface":
+            os.environ["CYCLONEDDS_URI"] = cyclone_dds_configuration(kit)
     else:
         limit_discovery(discovery_range(kit) == "localhost")
     if kit.setting("rmw"):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from interfaces import check_array
-from network import discovery_range, limit_to_interface
+from network import limit_to_interface
 from process import (
     configure_process,
     domain_of,
@@ -146,7 +146,7 @@ class Session:
     def ready(self, matched: int | None, granted: dict[str, Any]) -> None:
         """Print READY with the QoS in force; `matched` is None if ROS does not report it."""
         kit = self.kit
-        limit_to_interface(kit, self.rmw)  # the role's endpoints may have opened sockets
+        reach = limit_to_interface(kit, self.rmw)  # the role's endpoints may have opened sockets
         discovery_ns = None if matched is None else kit.now() - self.created_ns
         reliable = granted["reliability"] == "reliable"
         effective = {
@@ -157,7 +157,7 @@ class Session:
             "rmw_profile": kit.setting("rmw_profile"),
             "rmw_profile_sha256": self.profile_sha256,
             "domain": domain_of(kit),
-            "discovery": discovery_range(kit),
+            "discovery": reach,
             "late_feedback": kit.setting("late_feedback"),
             "executor": "single",
             "executor_class": "SingleThreadedExecutor",

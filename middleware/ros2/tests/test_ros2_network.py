@@ -65,9 +65,22 @@ def test_the_profile_allows_only_the_address_of_the_host(
     assert len([*root.iter(f"{NAMES}transport_descriptor")]) == 1 + len(also)
 
 
-def test_an_rmw_without_a_limit_to_the_interface_is_refused_between_hosts(
-    network: ModuleType,
+@pytest.mark.parametrize(
+    ("rmw", "expected"),
+    [
+        ("rmw_fastrtps_cpp", "interface"),
+        ("rmw_cyclonedds_cpp", "interface"),
+        ("rmw_zenoh_cpp", "subnet"),
+    ],
+)
+def test_an_rmw_without_a_limit_to_the_interface_uses_all_and_says_so(
+    network: ModuleType, monkeypatch: pytest.MonkeyPatch, rmw: str, expected: str
 ) -> None:
-    with pytest.raises(network.MiddlewareFailed, match=r"lan is known for Fast DDS only"):
-        network.limit_to_interface(kit("10.77.0.2"), "rmw_cyclonedds_cpp")
-    network.limit_to_interface(kit("127.0.0.1"), "rmw_cyclonedds_cpp")
+    monkeypatch.setattr(network.os, "listdir", lambda _: [])  # bind no socket of the tests
+    assert network.limit_to_interface(kit("10.77.0.2"), rmw) == expected
+    assert network.limit_to_interface(kit("127.0.0.1"), rmw) == "localhost"
+
+
+def test_the_configuration_of_cyclone_dds_names_the_interface_alone(network: ModuleType) -> None:
+    root = ET.fromstring(network.cyclone_dds_configuration(kit("10.77.0.2")))
+    assert [node.get("name") for node in root.iter("NetworkInterface")] == ["lan"]

@@ -1,9 +1,9 @@
-"""Judge whether the network of a run carried its messages, all by the bridge if the run has one,
-and how late its emulator was."""
+"""Judge whether the network of a run alone carried its messages, all by the bridge if the run has
+one, and how late its emulator was."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from wattwire.model.verdict import Reason, Verdict
 from wattwire.rig.emulator_log import Fate, read_log
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.record import RunNetwork, RunRecord
-from wattwire.run.results.resources import Readings
+from wattwire.run.results.node_checks import message_bytes
+from wattwire.run.results.resources import SENT_BYTES, Readings
 
 RECEIVED_BYTES = "rx_bytes"
 LOOPBACK = "lo"
@@ -25,11 +26,21 @@ ARRIVALS = ("message", "call", "goal")
 """Kinds of the receivers' records of a message that a sender sent."""
 PLAIN = ("bytes", "text")
 """Encodings whose payloads are on the wire as they are. Those of records can be shorter."""
+SHORTEST_SHARE = 0.5
+"""Share of the nominal payload that another encoding has on the wire, at least."""
+CONTROL_FACTOR = 4.0
+"""Bytes on the wire for a byte of the agents' protocol, at most: its lines have about 100 bytes,
+and ssh, TCP, IP and acknowledgements add up to 300."""
+BASELINE_MIN_NS = SECOND_NS // 2
+"""Length of a baseline that shows a rate. In a shorter one, a single frame would count as many."""
 LATE_QUANTILE = 0.99
 END_NS = 2**62
 EMULATOR_CPU = "emulator_cpu_share"
 INNER_FRAMES = "inner_frames"
-LEAKED = "leaked"
+NOT_CARRIED, OTHER_INTERFACE, LEAKED = "not_carried", "other_interface", "leaked"
+OTHER_WAYS = frozenset({NOT_CARRIED, OTHER_INTERFACE, LEAKED})
+"""Reasons against a run whose messages went another way. A repetition would go the same way, and a
+valid one would show only that the way was not noticed, so such a run is not repeated."""
 
 HostReadings = Mapping[str, Readings]
 
@@ -44,8 +55,15 @@ class Carried:
     """Bytes that its device of the run's network received."""
     link_bytes: int | None
     """Bytes of the frames that the emulator delivered to it."""
-    others_bytes: Mapping[str, float]
-    """Bytes that its other devices received, without the loopback device."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Bytes that a host sent by a device outside the run's network."""
+
+    host: str
+    device: str
+    sent_bytes: float
 
 
 def judge(
@@ -70,6 +88,8 @@ def judge(
     if _is_plain(record):
         for host, carried in carried_to_hosts(record, readings, messages, records).items():
             reasons += carrying_reasons(host, network, carried)
+    elsewhere = list(sent_elsewhere(record, readings))
+    reasons += elsewhere_reasons(network, elsewhere, smallest_flow_bytes(record, messages))
     return reasons, figures
 
 
@@ -87,21 +107,16 @@ def carried_to_hosts(
 
     `records` is the log of the emulator, or None without one.
     """
-    network, found = record.network, {}
+    network = record.network
     assert network is not None
-    for host, delivered_bytes in delivered_to_hosts(record, messages).items():
-        received = {
-            device: readings[host].increase(RECEIVED_BYTES, "interface", device, 0, END_NS)
-            for device in readings[host].subjects(RECEIVED_BYTES, "interface")
-        }
-        device_bytes = received.pop(network.devices[host], None)
-        found[host] = Carried(
+    return {
+        host: Carried(
             delivered_bytes,
-            device_bytes,
+            readings[host].increase(RECEIVED_BYTES, "interface", network.devices[host], 0, END_NS),
             None if records is None else link_bytes(records, network.ports.index(host)),
-            {name: n for name, n in received.items() if name != LOOPBACK and n is not None},
         )
-    return found
+        for host, delivered_bytes in delivered_to_hosts(record, messages).items()
+    }
 
 
 def link_bytes(records: np.ndarray, port: int) -> int:
@@ -139,32 +154,101 @@ def delivered_to_hosts(record: RunRecord, messages: Path) -> dict[str, int]:
 
 
 def carrying_reasons(host: str, network: RunNetwork, carried: Carried) -> Iterator[Reason]:
-    """Yield a reason if the network carried less than was delivered, or another device as much.
-
-    Devices of other hosts than namespaces carry the connection of ssh and other programs as well,
-    so their bytes alone exclude no run.
-    """
+    """Yield a reason if the network carried less than was delivered."""
     delivered = carried.delivered_bytes
     counted = {
         f"the link of network {network.name}": carried.link_bytes,
         f"device {network.devices[host]}": carried.device_bytes,
     }
-    others = {name: n for name, n in carried.others_bytes.items() if n >= delivered > 0}
-    names = ", ".join(f"{name} ({n:.0f} bytes)" for name, n in sorted(others.items()))
     for what, carried_bytes in counted.items():
         if carried_bytes is not None and carried_bytes < delivered:
             text = (
                 f"{what} carried {carried_bytes:.0f} bytes to host {host}, whose nodes received "
                 f"{delivered} bytes of payload from other hosts; another way carried them"
             )
-            yield Reason(Verdict.INVALID, "not_carried", f"{text}: {names}" if names else text)
+            yield Reason(Verdict.INVALID, NOT_CARRIED, text)
             return
-    if others and host in network.isolated:
-        text = (
-            f"host {host} received as much as the payload ({delivered} bytes) by other devices "
-            f"than {network.devices[host]}: {names}"
+
+
+# -- what other devices carried ------------------------------------------------------------------
+
+
+def sent_elsewhere(record: RunRecord, readings: HostReadings) -> Iterator[Elsewhere]:
+    """Yield what each host sent by other devices than the network's, from GO to the end.
+
+    A frame that another device receives has a host that sent it by another device, or one whose
+    frames the network's device does not receive. On hosts that other programs share, their traffic
+    as in the baseline of the machine and that of the agents are subtracted.
+    """
+    network = record.network
+    assert network is not None
+    for name, host in record.hosts.items():
+        start_ns, host_readings = host.window["start_ns"], readings[name]
+        allowed = {LOOPBACK, network.devices.get(name), *network.stacked.get(name, ())}
+        for device in host_readings.subjects(SENT_BYTES, "interface"):
+            sent = host_readings.increase(SENT_BYTES, "interface", device, start_ns, END_NS)
+            if device in allowed or sent is None:
+                continue
+            if name not in network.isolated:
+                baseline = host.baselines["machine"]
+                begin_ns, end_ns = baseline["begin_ns"], baseline["end_ns"]
+                if end_ns - begin_ns >= BASELINE_MIN_NS:
+                    rate = host_readings.rate(SENT_BYTES, "interface", device, begin_ns, end_ns)
+                    seconds = ((host_readings.end_ns or start_ns) - start_ns) / SECOND_NS
+                    sent -= (rate or 0.0) * seconds
+                sent -= CONTROL_FACTOR * network.control_bytes
+            yield Elsewhere(name, device, sent)
+
+
+def smallest_flow_bytes(record: RunRecord, messages: Path) -> int:
+    """Return the payload that was sent in the smallest flow between hosts; 0 without one.
+
+    Whether it arrived does not matter. A flow between nodes of one host passes the network if a
+    service is on another host.
+    """
+    deployment = record.deployment
+    host_of = {node.node: deployment.host_of(node) for node in deployment.nodes}
+    services = {deployment.host_of_process(service) for service in record.services}
+    specs = {node.node: node.spec for node in record.nodes}
+    counts = dict(
+        pl.scan_parquet(messages)
+        .filter(
+            pl.col("kind").is_in(ARRIVALS),
+            pl.col("sender") == pl.col("node"),
+            (pl.col("flags") & FLAG_FAILED) == 0,
         )
-        yield Reason(Verdict.INVALID, "other_interface", text)
+        .group_by("node")
+        .len()
+        .collect()
+        .iter_rows()
+    )
+    sizes = [
+        counts[flow.sender] * message_bytes(specs[flow.sender])
+        for flow in deployment.flows
+        if flow.sender in counts
+        and len({*services, *(host_of[n] for n in (flow.sender, *flow.relays, *flow.receivers))})
+        > 1
+    ]
+    return round(min(sizes, default=0) * (1.0 if _is_plain(record) else SHORTEST_SHARE))
+
+
+def elsewhere_reasons(
+    network: RunNetwork, elsewhere: Iterable[Elsewhere], payload_bytes: int
+) -> Iterator[Reason]:
+    """Yield a reason if a host sent at least the payload of a flow outside the network."""
+    others = [
+        f"host {other.host} by {other.device} ({other.sent_bytes:.0f} bytes)"
+        for other in elsewhere
+        if other.sent_bytes >= payload_bytes > 0
+    ]
+    if others:
+        text = (
+            f"from GO to the end, devices outside the network {network.name or 'of the run'} sent "
+            f"at least the payload of the smallest flow ({payload_bytes} bytes): "
+            f"{', '.join(others)}. Bind the middleware to the network, or end other programs' "
+            "traffic there."
+        )
+        yield Reason(Verdict.INVALID, OTHER_INTERFACE, text)
 
 
 # -- bridges -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// The network between hosts: Fast DDS's profile for one address, and sockets on one interface.
+// The network between hosts: configurations of RMWs for it, and sockets on one interface.
 
 #pragma once
 
@@ -60,22 +60,31 @@ inline std::string fast_dds_profile(wattwire::Kit& kit) {
   return written;
 }
 
+// Returns the configuration of Cyclone DDS for the interface of the host.
+inline std::string cyclone_dds_configuration(wattwire::Kit& kit) {
+  std::string name;
+  for (const char c : kit.string("host.interface"))
+    name += c == '"' ? "&quot;" : c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return "<CycloneDDS><Domain Id=\"any\"><General><Interfaces><NetworkInterface name=\"" + name +
+         "\"/></Interfaces></General></Domain></CycloneDDS>";
+}
+
 // Binds the process's UDP sockets to host.interface, if the range of discovery requires it. A
 // socket on an address of the host stays unbound, because datagrams from the same host arrive on
-// lo. Linux delivers to a socket for multicast what arrives on any interface. Throws if the RMW's
-// sending sockets are not limited to the interface.
-inline void limit_to_interface(wattwire::Kit& kit, const std::string& rmw) {
-  if (discovery_range(kit) != "interface") return;
+// lo. Linux delivers to a socket for multicast what arrives on any interface. Returns the range in
+// force. It is subnet for an RMW that no configuration limits: if another network then carries its
+// messages, wattwire excludes the run.
+inline std::string limit_to_interface(wattwire::Kit& kit, const std::string& rmw) {
+  const std::string reach = discovery_range(kit);
+  if (reach != "interface") return reach;
+  const bool is_limited =
+      rmw.find("fastrtps") != std::string::npos || rmw.find("cyclonedds") != std::string::npos;
+  if (!is_limited && kit.string("settings.rmw_profile").empty()) return "subnet";
   const std::string interface = kit.string("host.interface");
-  if (rmw.find("fastrtps") == std::string::npos && kit.string("settings.rmw_profile").empty()) {
-    throw wattwire::MiddlewareFailed("settings.discovery: the limit to the interface " + interface +
-                                     " is known for Fast DDS only and " + rmw +
-                                     " is loaded; use settings.rmw_profile");
-  }
   const std::string address = kit.string("host.address");
   const bool is_loopback = address.rfind("127.", 0) == 0;
   DIR* folder = opendir("/proc/self/fd");
-  if (folder == nullptr) return;
+  if (folder == nullptr) return reach;
   while (const dirent* entry = readdir(folder)) {
     const int handle = std::atoi(entry->d_name);
     int type = 0;
@@ -91,4 +100,5 @@ inline void limit_to_interface(wattwire::Kit& kit, const std::string& rmw) {
                  static_cast<socklen_t>(interface.size() + 1));
   }
   closedir(folder);
+  return reach;
 }

@@ -129,6 +129,9 @@ inline std::string configure_process(wattwire::Kit& kit) {
   set_variable("ROS_DOMAIN_ID", std::to_string(domain_of(kit)));
   if (needs_own_profile(kit)) {
     use_own_profile(fast_dds_profile(kit));
+    if (discovery_range(kit) == "interface") {
+      set_variable("CYCLONEDDS_URI", cyclone_dds_configuration(kit));
+    }
   } else {
     limit_discovery(discovery_range(kit) == "localhost");
   }
