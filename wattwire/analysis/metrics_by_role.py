@@ -26,13 +26,13 @@ def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role:
     if role == BOTH and np.isfinite(run_values).any():
         return run_values
     if role == BOTH:
-        return _sum(evidence, frame, members(frame, response.column), BOTH)
+        return sum_of(evidence, frame, members(frame, response.column), BOTH)
     stem = SHARES.get(response.column, response.column)
     names = members(frame, stem, role)
     if stem == response.column:
         return mean_of(frame, names)
     sent = messages_of_costs(frame)
-    per_message = 1e6 * _sum(evidence, frame, names, role) / np.where(sent > 0, sent, np.nan)
+    per_message = 1e6 * sum_of(evidence, frame, names, role) / np.where(sent > 0, sent, np.nan)
     return per_message * window_seconds(evidence, frame) if stem == "cpu_share" else per_message
 
 
@@ -43,7 +43,7 @@ def is_measured(evidence: Evidence, response: Response, role: str) -> bool:
     return bool(np.isfinite(values_of(evidence, evidence.usable, response, role)).any())
 
 
-def _sum(evidence: Evidence, frame: pl.DataFrame, names: list[str], role: str) -> FloatArray:
+def sum_of(evidence: Evidence, frame: pl.DataFrame, names: list[str], role: str) -> FloatArray:
     """Return the sum over the nodes of the role in each run, shape (runs,).
 
     If the value of any node is unknown, the result is NaN.

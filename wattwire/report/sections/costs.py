@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +9,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
-from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_of, window_seconds
+from wattwire.analysis.dataset import Evidence, by_treatment, window_seconds
+from wattwire.analysis.metrics_by_role import sum_of
 from wattwire.analysis.responses import CPU, MEMORY, Response, measured
 from wattwire.model import words
-from wattwire.model.deployment import role_of_column
-from wattwire.model.derived import column, mean_of, members, messages_of_costs
+from wattwire.model.derived import column, mean_of, messages_of_costs
 from wattwire.report import figures
 from wattwire.report.figures.panels import (
     facet_factor,
@@ -27,7 +25,14 @@ from wattwire.report.figures.panels import (
 )
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text
-from wattwire.report.tables import hosts
+from wattwire.report.tables import costs_by_role, hosts
+from wattwire.report.tables.costs_by_role import (
+    OF_CELL,
+    by_cell_and_role,
+    group_columns,
+    group_row,
+    roles_in,
+)
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words.phrases import Phrases
 
@@ -43,14 +48,6 @@ PHRASES = Phrases(
             "vertical position of a dot depends on its rank and only separates the dots."
         ),
         "axis": "{response} ({unit}, log scale)",
-        # CPU and memory.
-        "by_role": "CPU and memory by cell and role",
-        "by_role_note": (
-            "The value of a run is the mean over the nodes of the role. The middle value is the "
-            "geometric mean over the valid runs of the row{pooled}. The range extends from the "
-            "lowest to the highest run and is not a confidence interval."
-        ),
-        "pooled": ", which pool {factors:listed}",
         # Energy.
         "no_energy": ("There are no energy results, because no meter measured energy. {absent}"),
         "absent": "Absent: {meters}.",
@@ -77,8 +74,6 @@ PHRASES = Phrases(
 )
 
 FloatArray = NDArray[np.float64]
-OF_CELL = ("cell", "middleware", "language")
-"""Factors whose level is part of a cell's name."""
 
 
 def section(evidence: Evidence) -> Section:
@@ -91,7 +86,7 @@ def section(evidence: Evidence) -> Section:
     for response in (CPU, MEMORY):
         if measured(evidence.usable, response):
             part.parts.append(runs_figure(evidence, response))
-    part.parts.append(_roles_table(evidence))
+    part.parts.append(costs_by_role.table(evidence))
     if by_host := hosts.fold(evidence):
         part.parts.append(by_host)
     part.parts.extend(_energy(evidence))
@@ -145,153 +140,6 @@ def _add_group_means(points: list[dict[str, Any]]) -> None:
         mean = float(np.exp(np.mean(np.log([point["value"] for point in group]))))
         for point in group:
             point["centre"] = figures.rounded(mean)
-
-
-@dataclass(frozen=True, order=True)
-class Group:
-    """Key of a row in a table by role. `level` is the level of the primary factor as text."""
-
-    pattern: str
-    level: str
-    cell: str
-    role: str
-
-
-def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
-    """Return the valid runs of each group, in planned order.
-
-    A group is a pattern, level of the primary factor, cell and role. A run belongs to each role
-    with a value in a column `prefix.<role>.<index>`. Roles of different languages or middleware are
-    separate groups, because their costs are not comparable.
-    """
-    frame = evidence.usable
-    levels = [evidence.word(evidence.primary, v) for v in levels_of(frame, evidence.primary)]
-    roles = {
-        role: [column(frame, name) for name in names]
-        for prefix in prefixes
-        for role, names in roles_in(frame, prefix).items()
-    }
-    group_rows: dict[Group, list[int]] = {}
-    for role, role_columns in roles.items():
-        for index, run in enumerate(frame["run"].to_list()):
-            if any(np.isfinite(values[index]) for values in role_columns):
-                document = evidence.runs[run]
-                pattern = str(all_levels(document).get("pattern", ""))
-                cell = _cell_of(document, role)
-                group_rows.setdefault(Group(pattern, levels[index], cell, role), []).append(index)
-    order = {
-        name: {
-            evidence.word(name, v): position
-            for position, v in enumerate(evidence.factors.get(name, ()))
-        }
-        for name in ("pattern", evidence.primary, "cell")
-    }
-
-    def sort_key(group: Group) -> tuple[Any, ...]:
-        group_levels = (
-            ("pattern", group.pattern),
-            (evidence.primary, group.level),
-            ("cell", group.cell),
-        )
-        positions = tuple(order[name].get(level, len(order[name])) for name, level in group_levels)
-        return (*positions, group.pattern, group.cell, list(roles).index(group.role))
-
-    return {group: frame[group_rows[group]] for group in sorted(group_rows, key=sort_key)}
-
-
-def _cell_of(document: Mapping[str, Any], role: str) -> str:
-    """Return the cell of a role, or the middleware of a service process such as a broker."""
-    cells: Mapping[str, str] = document.get("cells") or {}
-    if role in cells:
-        return cells[role]
-    return ", ".join(dict.fromkeys(cell.partition("/")[0] for cell in cells.values()))
-
-
-def _group_columns(evidence: Evidence) -> list[Column]:
-    """Return the columns of a group, without the primary factor if the cell's name contains it."""
-    primary = [Column("level", words.factor_title(evidence.primary), factor=evidence.primary)]
-    return [
-        Column("pattern", "pattern", factor="pattern"),
-        *([] if evidence.primary in ("", *OF_CELL) else primary),
-        Column("cell", "cell"),
-        Column("role", "role"),
-        Column("runs", "runs", "measured"),
-    ]
-
-
-def _group_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[str, Any]:
-    primary = evidence.primary
-    levels = {evidence.word(primary, v): v for v in evidence.factors.get(primary, ())}
-    level = levels.get(group.level, group.level)
-    return {**asdict(group), "level": evidence.title(primary, level), "runs": frame.height}
-
-
-def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
-    """Return the columns `prefix.role.index` of each role that have a value in `frame`.
-
-    Other processes, such as services with columns `prefix.service`, follow the roles.
-    """
-    columns_by_role: dict[str, list[str]] = {}
-    nodes = members(frame, prefix)
-    others = sorted(
-        name for name in frame.columns if name.startswith(f"{prefix}.") and name not in nodes
-    )
-    for name in [*nodes, *others]:
-        if frame[name].null_count() < frame.height:
-            owner = role_of_column(name, prefix) or name.removeprefix(f"{prefix}.")
-            columns_by_role.setdefault(owner, []).append(name)
-    return columns_by_role
-
-
-def _roles_table(evidence: Evidence) -> Table:
-    rows = []
-    for group, frame in by_cell_and_role(evidence, "cpu_share", "memory_kib").items():
-        share = mean_of(frame, roles_in(frame, "cpu_share").get(group.role, []))
-        memory = mean_of(frame, roles_in(frame, "memory_kib").get(group.role, []))
-        sent = messages_of_costs(frame)
-        window_s = window_seconds(evidence, frame)
-        per_message = 1e6 * share * window_s / np.where(sent > 0, sent, np.nan)
-        rows.append(
-            _group_row(evidence, group, frame)
-            | {
-                "cpu_us": _geometric_mean(per_message),
-                "cpu_us_range": _range(per_message),
-                "cpu_percent": _geometric_mean(100 * share),
-                "memory_kib": _geometric_mean(memory),
-                "memory_kib_range": _range(memory),
-            }
-        )
-    return Table(
-        "costs-by-role",
-        PHRASES("by_role"),
-        [
-            *_group_columns(evidence),
-            Column("cpu_us", "CPU per message sent", "measured", "µs"),
-            Column("cpu_us_range", "lowest – highest run", "measured", "µs"),
-            Column("cpu_percent", "CPU of one core", "measured", "%"),
-            Column("memory_kib", "memory", "measured", "KiB", 4),
-            Column("memory_kib_range", "lowest – highest run", "measured", "KiB", 4),
-        ],
-        rows,
-        PHRASES("by_role_note", pooled=_pooled(evidence)),
-    )
-
-
-def _pooled(evidence: Evidence) -> str:
-    """Return a clause that names the factors without a column, over which each row pools."""
-    shown = {"pattern", evidence.primary, *OF_CELL}
-    names = [words.factor_title(name) for name in evidence.varied if name not in shown]
-    return PHRASES("pooled", factors=names) if names else ""
-
-
-def _geometric_mean(values: FloatArray) -> float | None:
-    positive = values[np.isfinite(values) & (values > 0)]
-    return float(np.exp(np.mean(np.log(positive)))) if positive.size else None
-
-
-def _range(values: FloatArray) -> Band | None:
-    finite = values[np.isfinite(values)]
-    return Band(float(finite.min()), float(finite.max())) if finite.size else None
 
 
 def _energy(evidence: Evidence) -> list[Any]:
@@ -380,7 +228,8 @@ def _estimate_table(evidence: Evidence) -> Table | None:
         lows = roles_in(frame, "energy_estimate_low_j")[group.role]
         highs = roles_in(frame, "energy_estimate_high_j").get(group.role, [])
         rows.append(
-            _group_row(evidence, group, frame) | _estimate_row(evidence, frame, lows, highs)
+            group_row(evidence, group, frame)
+            | _estimate_row(evidence, frame, group.role, lows, highs)
         )
     if not rows:
         return None
@@ -388,10 +237,10 @@ def _estimate_table(evidence: Evidence) -> Table | None:
         "energy-estimate",
         PHRASES("estimate_table"),
         [
-            *_group_columns(evidence),
+            *group_columns(evidence),
             Column("energy_j", "energy of one node, estimate", "estimate", "J"),
             Column("power_w", "power of one node, estimate", "estimate", "W"),
-            Column("per_message_uj", "per message sent, estimate", "estimate", "µJ"),
+            Column("per_message_uj", "all nodes per message sent, estimate", "estimate", "µJ"),
         ],
         rows,
         PHRASES("estimate_note"),
@@ -399,15 +248,16 @@ def _estimate_table(evidence: Evidence) -> Table | None:
 
 
 def _estimate_row(
-    evidence: Evidence, frame: pl.DataFrame, lows: list[str], highs: list[str]
+    evidence: Evidence, frame: pl.DataFrame, role: str, lows: list[str], highs: list[str]
 ) -> dict[str, Any]:
     low_j, high_j = mean_of(frame, lows), mean_of(frame, highs)
     window_s, sent = window_seconds(evidence, frame), messages_of_costs(frame)
     sent = np.where(sent > 0, sent, np.nan)
+    all_low_j, all_high_j = (sum_of(evidence, frame, names, role) for names in (lows, highs))
     return {
         "energy_j": Band.of_means(low_j, high_j),
         "power_w": Band.of_means(low_j / window_s, high_j / window_s),
-        "per_message_uj": Band.of_means(1e6 * low_j / sent, 1e6 * high_j / sent),
+        "per_message_uj": Band.of_means(1e6 * all_low_j / sent, 1e6 * all_high_j / sent),
     }
 
 

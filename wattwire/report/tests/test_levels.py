@@ -11,7 +11,7 @@ from wattwire.analysis.findings.runs import runs_of
 from wattwire.analysis.latency import all_series
 from wattwire.model import words
 from wattwire.report import findings
-from wattwire.report.sections import costs
+from wattwire.report.tables import costs_by_role as costs
 from wattwire.report.tests.synthetic import FAST, Shape, put_row, row_of, write_campaign
 from wattwire.store import Campaign
 

@@ -1,0 +1,255 @@
+"""Build the table of CPU time and memory by cell and role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wattwire.analysis.dataset import Evidence, all_levels, levels_of, window_seconds
+from wattwire.analysis.metrics_by_role import sum_of
+from wattwire.analysis.responses import CPU
+from wattwire.model import words
+from wattwire.model.deployment import deployment_of_run, role_of_column
+from wattwire.model.derived import FloatArray, column, mean_of, members, messages_of_costs
+from wattwire.report.parts import Band, Column, Table
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "costs_by_role",
+    {
+        "title": "CPU and memory by cell and role",
+        "note": (
+            "“All processes”: the CPU time of all processes of the role, per message or call that "
+            "the run sent; the roles add up to the row “{all_roles}”, which is the CPU time per "
+            "message in the answers. “One process”: the CPU time of one process per message or "
+            "call that it sends or handles itself. CPU values are arithmetic means over the valid "
+            "runs of the row{pooled}; memory is that of one process, as a geometric mean. The "
+            "range extends from the lowest to the highest run and is not a confidence interval."
+        ),
+        "all_roles": "all",
+        "pooled": ", which pool {factors:listed}",
+    },
+)
+
+OF_CELL = ("cell", "middleware", "language")
+"""Factors whose level is part of a cell's name."""
+
+
+@dataclass(frozen=True, order=True)
+class Group:
+    """Key of a row in a table by role. `level` is the level of the primary factor as text."""
+
+    pattern: str
+    level: str
+    cell: str
+    role: str
+
+
+def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
+    """Return the valid runs of each group, in planned order.
+
+    A group is a pattern, level of the primary factor, cell and role. A run belongs to each role
+    with a value in a column `prefix.<role>.<index>`. Roles of different languages or middleware are
+    separate groups, because their costs are not comparable.
+    """
+    frame = evidence.usable
+    levels = [evidence.word(evidence.primary, v) for v in levels_of(frame, evidence.primary)]
+    roles = {
+        role: [column(frame, name) for name in names]
+        for prefix in prefixes
+        for role, names in roles_in(frame, prefix).items()
+    }
+    group_rows: dict[Group, list[int]] = {}
+    for role, role_columns in roles.items():
+        for index, run in enumerate(frame["run"].to_list()):
+            if any(np.isfinite(values[index]) for values in role_columns):
+                document = evidence.runs[run]
+                pattern = str(all_levels(document).get("pattern", ""))
+                cell = _cell_of(document, role)
+                group_rows.setdefault(Group(pattern, levels[index], cell, role), []).append(index)
+    order = {
+        name: {
+            evidence.word(name, v): position
+            for position, v in enumerate(evidence.factors.get(name, ()))
+        }
+        for name in ("pattern", evidence.primary, "cell")
+    }
+
+    def sort_key(group: Group) -> tuple[Any, ...]:
+        group_levels = (
+            ("pattern", group.pattern),
+            (evidence.primary, group.level),
+            ("cell", group.cell),
+        )
+        positions = tuple(order[name].get(level, len(order[name])) for name, level in group_levels)
+        return (*positions, group.pattern, group.cell, list(roles).index(group.role))
+
+    return {group: frame[group_rows[group]] for group in sorted(group_rows, key=sort_key)}
+
+
+def _cell_of(document: Mapping[str, Any], role: str) -> str:
+    """Return the cell of a role, or the middleware of a service process such as a broker."""
+    cells: Mapping[str, str] = document.get("cells") or {}
+    if role in cells:
+        return cells[role]
+    return ", ".join(dict.fromkeys(cell.partition("/")[0] for cell in cells.values()))
+
+
+def group_columns(evidence: Evidence) -> list[Column]:
+    """Return the columns of a group, without the primary factor if the cell's name contains it."""
+    primary = [Column("level", words.factor_title(evidence.primary), factor=evidence.primary)]
+    return [
+        Column("pattern", "pattern", factor="pattern"),
+        *([] if evidence.primary in ("", *OF_CELL) else primary),
+        Column("cell", "cell"),
+        Column("role", "role"),
+        Column("runs", "runs", "measured"),
+    ]
+
+
+def group_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[str, Any]:
+    primary = evidence.primary
+    levels = {evidence.word(primary, v): v for v in evidence.factors.get(primary, ())}
+    level = levels.get(group.level, group.level)
+    return {**asdict(group), "level": evidence.title(primary, level), "runs": frame.height}
+
+
+def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
+    """Return the columns `prefix.role.index` of each role that have a value in `frame`.
+
+    Other processes, such as services with columns `prefix.service`, follow the roles.
+    """
+    columns_by_role: dict[str, list[str]] = {}
+    nodes = members(frame, prefix)
+    others = sorted(
+        name for name in frame.columns if name.startswith(f"{prefix}.") and name not in nodes
+    )
+    for name in [*nodes, *others]:
+        if frame[name].null_count() < frame.height:
+            owner = role_of_column(name, prefix) or name.removeprefix(f"{prefix}.")
+            columns_by_role.setdefault(owner, []).append(name)
+    return columns_by_role
+
+
+def table(evidence: Evidence) -> Table:
+    groups_of_runs: dict[tuple[Any, ...], list[tuple[Group, pl.DataFrame]]] = {}
+    for group, frame in by_cell_and_role(evidence, "cpu_share", "memory_kib").items():
+        key = (group.pattern, group.level, *frame["run"].to_list())
+        groups_of_runs.setdefault(key, []).append((group, frame))
+    rows = []
+    for groups in groups_of_runs.values():
+        rows += [_role_row(evidence, group, frame) for group, frame in groups]
+        rows += [_total_row(evidence, groups)] if len(groups) > 1 else []
+    return Table(
+        "costs-by-role",
+        PHRASES("title"),
+        [
+            *group_columns(evidence),
+            Column("processes", "processes", "measured"),
+            Column("cpu_us", "all processes", "measured", group="CPU per message (µs)"),
+            Column(
+                "cpu_us_range", "lowest – highest run", "measured", group="CPU per message (µs)"
+            ),
+            Column("cpu_us_each", "one process", "measured", group="CPU per message (µs)"),
+            Column("cpu_percent", "CPU of one process, of a core", "measured", "%"),
+            Column("memory_kib", "memory", "measured", "KiB", 4),
+            Column("memory_kib_range", "lowest – highest run", "measured", "KiB", 4),
+        ],
+        rows,
+        PHRASES("note", pooled=_pooled(evidence), all_roles=PHRASES("all_roles")),
+    )
+
+
+def _role_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[str, Any]:
+    shares, memories = (
+        roles_in(frame, prefix).get(group.role, []) for prefix in ("cpu_share", "memory_kib")
+    )
+    share, memory = mean_of(frame, shares), mean_of(frame, memories)
+    processes = np.sum([np.isfinite(column(frame, name)) for name in shares], axis=0)
+    per_message = cpu_us_per_message_of(evidence, frame, shares, group.role)
+    each = per_message / _handled_share(evidence, frame, group.role)
+    return group_row(evidence, group, frame) | {
+        "processes": _counts(processes),
+        "cpu_us": _mean_where_total(frame, per_message),
+        "cpu_us_range": _range(per_message),
+        "cpu_us_each": _mean_where_total(frame, each),
+        "cpu_percent": geometric_mean(100 * share),
+        "memory_kib": geometric_mean(memory),
+        "memory_kib_range": _range(memory),
+    }
+
+
+def _total_row(evidence: Evidence, groups: Sequence[tuple[Group, pl.DataFrame]]) -> dict[str, Any]:
+    """Return the row of all roles of the same runs."""
+    (first, frame), *_ = groups
+    cells = list(dict.fromkeys(group.cell for group, _ in groups if "/" in group.cell))
+    total = column(frame, CPU.column)
+    all_roles = replace(first, cell=", ".join(cells), role=PHRASES("all_roles"))
+    return group_row(evidence, all_roles, frame) | {
+        "cpu_us": _mean_where_total(frame, total),
+        "cpu_us_range": _range(total),
+    }
+
+
+def cpu_us_per_message_of(
+    evidence: Evidence, frame: pl.DataFrame, shares: list[str], role: str
+) -> FloatArray:
+    """Return the CPU time of all processes of a role per message sent (µs), shape (runs,).
+
+    `shares` are the columns of the processes. The sum over all roles is the run's total.
+    """
+    sent, window_s = messages_of_costs(frame), window_seconds(evidence, frame)
+    cores = sum_of(evidence, frame, shares, role)
+    return np.asarray(1e6 * cores * window_s / np.where(sent > 0, sent, np.nan))
+
+
+def _handled_share(evidence: Evidence, frame: pl.DataFrame, role: str) -> FloatArray:
+    """Return the messages that the processes of a role handle, per message sent, shape (runs,).
+
+    A client handles its own calls, so all clients together handle each call once. Each subscriber
+    handles every message. The share is unknown (NaN) with several flows, whose rates may differ.
+    """
+    if evidence.study.flows:
+        return np.full(frame.height, np.nan)
+    return np.array([_handled(evidence.runs[run], role) for run in frame["run"].to_list()])
+
+
+def _handled(document: Mapping[str, Any], role: str) -> float:
+    deployment = deployment_of_run(document)
+    numbers = {node.node for node in deployment.nodes if node.role == role}
+    passes = [len(numbers.intersection(flow.nodes)) for flow in deployment.flows]
+    return sum(passes) / len(passes) if numbers and any(passes) else 1.0
+
+
+def _counts(counts: NDArray[np.int64]) -> str:
+    """Return the lowest and the highest number of processes of a run."""
+    return " to ".join(dict.fromkeys(words.count(int(n)) for n in (counts.min(), counts.max())))
+
+
+def _mean_where_total(frame: pl.DataFrame, values: FloatArray) -> float | None:
+    """Return the mean over the runs whose total is known, so that the roles add up to it."""
+    total = column(frame, CPU.column)
+    known = np.isfinite(values) & (np.isfinite(total) if np.isfinite(total).any() else True)
+    return float(np.mean(values[known])) if known.any() else None
+
+
+def _pooled(evidence: Evidence) -> str:
+    """Return a clause that names the factors without a column, over which each row pools."""
+    shown = {"pattern", evidence.primary, *OF_CELL}
+    names = [words.factor_title(name) for name in evidence.varied if name not in shown]
+    return PHRASES("pooled", factors=names) if names else ""
+
+
+def geometric_mean(values: FloatArray) -> float | None:
+    positive = values[np.isfinite(values) & (values > 0)]
+    return float(np.exp(np.mean(np.log(positive)))) if positive.size else None
+
+
+def _range(values: FloatArray) -> Band | None:
+    finite = values[np.isfinite(values)]
+    return Band(float(finite.min()), float(finite.max())) if finite.size else None

@@ -1,0 +1,59 @@
+"""Test that the CPU time of the roles adds up to that of a message, for any number of clients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wattwire.analysis.dataset import gather
+from wattwire.report.sections.costs import _estimate_table
+from wattwire.report.tables.costs_by_role import table
+from wattwire.report.tests.synthetic import FAST, MEMORY_KIB, Shape, write_campaign
+from wattwire.store import Campaign
+
+SERVICE, TOPIC = ("server", "client"), ("publisher", "subscriber")
+
+
+def rows_of(folder, **shape):
+    evidence = gather(Campaign(write_campaign(folder, Shape(blocks=2, **shape))))
+    return evidence, {(row["cell"], row["role"]): row for row in table(evidence).rows}
+
+
+@pytest.mark.parametrize("clients", [(1,), (2,), (8,), (1, 2, 8)])
+@pytest.mark.parametrize(("pattern", "roles"), [("service", SERVICE), ("topic", TOPIC)])
+def test_the_roles_add_up_to_the_cpu_time_of_a_message(tmp_path, pattern, roles, clients):
+    evidence, rows = rows_of(tmp_path / "c", patterns=(pattern,), clients=clients)
+    cell = f"loopback/{FAST}"
+    runs = evidence.usable.filter(evidence.usable["factor.language"] == FAST)
+    total_us = float(np.mean(runs["cpu_us_per_message"].to_numpy()))
+    assert rows[cell, "all"]["cpu_us"] == pytest.approx(total_us)
+    assert sum(rows[cell, role]["cpu_us"] for role in roles) == pytest.approx(total_us)
+    sender, receiver = (rows[cell, role] for role in roles)
+    counts = f"{clients[0]} to {clients[-1]}" if len(clients) > 1 else str(clients[0])
+    many = rows[cell, "client" if pattern == "service" else "subscriber"]
+    assert many["processes"] == counts
+
+
+@pytest.mark.parametrize("clients", [1, 2, 8])
+def test_a_process_costs_its_cpu_time_per_message_of_its_own(tmp_path, clients):
+    # Every node of a simulated run uses the same CPU time.
+    _, service = rows_of(tmp_path / "s", patterns=("service",), clients=(clients,))
+    _, topic = rows_of(tmp_path / "t", patterns=("topic",), clients=(clients,))
+    cell = f"loopback/{FAST}"
+    client, server = service[cell, "client"], service[cell, "server"]
+    assert client["cpu_us"] == pytest.approx(clients * server["cpu_us"])
+    assert client["cpu_us_each"] == pytest.approx(client["cpu_us"]), "each client makes own calls"
+    assert server["cpu_us_each"] == pytest.approx(server["cpu_us"])
+    subscriber, publisher = topic[cell, "subscriber"], topic[cell, "publisher"]
+    assert subscriber["cpu_us"] == pytest.approx(clients * publisher["cpu_us"])
+    assert subscriber["cpu_us_each"] == pytest.approx(publisher["cpu_us_each"])
+    assert client["memory_kib"] == pytest.approx(MEMORY_KIB[FAST])
+
+
+def test_the_estimated_energy_of_a_message_is_that_of_all_nodes_of_the_role(tmp_path):
+    evidence, _ = rows_of(tmp_path / "c", patterns=("service",), clients=(8,))
+    rows = {(row["cell"], row["role"]): row for row in _estimate_table(evidence).rows}
+    cell = f"loopback/{FAST}"
+    client, server = (rows[cell, role]["per_message_uj"] for role in ("client", "server"))
+    assert client.low == pytest.approx(8 * server.low)
+    assert client.high == pytest.approx(8 * server.high)
