@@ -1,7 +1,7 @@
 """Require a minimum number of messages for the use of a run's latency percentile.
 
 An answer, a median over runs or a limit uses the percentile of a run only if the run has at least
-`stats.carried_size` messages, including lost messages.
+`stats.carried_size` messages, including lost and unsent messages.
 
 What it misses: whether the messages are independent. The interval of such an answer is computed
 over runs, so the scatter of the runs already includes dependence within a run. The percentile of a
@@ -10,22 +10,28 @@ single run (`stats.percentile`) has a stricter rule.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
-from wattwire.model.derived import FloatArray, after_warmup, column, flow_suffix, without_arrival
+from wattwire.model.derived import (
+    QUANTILE,
+    FloatArray,
+    column,
+    due_after_warmup,
+    flow_suffix,
+    without_arrival,
+)
 
 WHAT = "messages in a run"
 
 
 def share_of(name: str) -> float | None:
     """Return the quantile of a percentile column (0.99 for latency_p99_us); None for others."""
-    quantile = re.fullmatch(r"(?:latency|delay_variation)_p(\d+)_us(?:\.flow\..+)?", name)
-    return int(quantile[1]) / 10 ** len(quantile[1]) if quantile else None
+    quantile = QUANTILE.fullmatch(name.removesuffix(flow_suffix(name)))
+    digits = quantile["digits"] if quantile else None
+    return int(digits) / 10 ** len(digits) if digits else None
 
 
 def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
@@ -35,7 +41,7 @@ def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
     not apply if significantly (at 95 %) more messages were lost or failed than the percentile
     allows. The percentile is then infinite for any number of messages.
     """
-    share, counts = share_of(name), after_warmup(frame, "expected", flow_suffix(name))
+    share, counts = share_of(name), due_after_warmup(frame, flow_suffix(name))
     if share is None:
         return np.zeros(frame.height, dtype=np.bool_)
     few = np.asarray(counts < stats.carried_size(share), dtype=np.bool_)
@@ -55,7 +61,7 @@ def why_not(frame: pl.DataFrame, name: str) -> stats.TooFew | None:
     share = share_of(name)
     if share is None or not too_few(frame, name).any():
         return None
-    counts = after_warmup(frame, "expected", flow_suffix(name))
+    counts = due_after_warmup(frame, flow_suffix(name))
     fewest = float(np.nanmin(counts[too_few(frame, name)]))
     return stats.TooFew(fewest, stats.carried_size(share), WHAT)
 

@@ -26,14 +26,20 @@ from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.deployment import has_replies
-from wattwire.model.derived import after_warmup, column, flow_suffix, without_arrival
+from wattwire.model.derived import (
+    after_warmup,
+    column,
+    due_after_warmup,
+    flow_suffix,
+    without_arrival,
+)
 from wattwire.model.verdict import Outcome
 
 Mask = NDArray[np.bool_]
 FAILED_MAX = 0.05
 """Maximum share of failed or lost calls at which costs per message describe answered calls."""
 ONE_WAY = re.compile(
-    r"(?:latency_(?:p\d+|mean)_us|(?:soft|hard)_deadline_missed_share)"
+    r"(?:(?:latency|since_send)_(?:p\d+|max|mean)_us|(?:soft|hard)_deadline_missed_share)"
     r"(?P<part>\.hop\.\d+|\.flow\..+)?"
 )
 """Responses that need one clock for both ends of a message."""
@@ -100,7 +106,7 @@ def _failed_share(frame: pl.DataFrame) -> NDArray[np.float64]:
 
     It is 0 for patterns without replies, where loss is a property of the transport.
     """
-    expected, missing = after_warmup(frame, "expected"), without_arrival(frame)
+    expected, missing = due_after_warmup(frame), without_arrival(frame)
     are_calls = np.array(
         [has_replies(pattern) for pattern in levels_of(frame, "pattern")], dtype=np.bool_
     )
@@ -160,12 +166,14 @@ def _reason(
     suffix = flow_suffix(response.column)
     missing, expected = (
         np.nansum(without_arrival(excluded, suffix)),
-        np.nansum(after_warmup(excluded, "expected", suffix)),
+        np.nansum(due_after_warmup(excluded, suffix)),
     )
     has_calls = any(has_replies(pattern) for pattern in levels_of(excluded, "pattern"))
     undelivered = np.nansum(after_warmup(excluded, "undelivered", suffix)) > 0
     lost = "messages were lost or undelivered" if undelivered else "messages were lost"
     subject = "calls failed or were lost" if has_calls else lost
+    if np.nansum(after_warmup(excluded, "unsent", suffix)) > 0:
+        subject += " or never sent"
     share_text = (
         f"{words.percent(float(missing / expected))} of the {subject}" if expected > 0 else subject
     )

@@ -1,6 +1,7 @@
-"""Derive the deliveries of a run, from which all its latencies are computed.
+"""Derive the deliveries of a run, and from them all its latencies.
 
-The quantiles of the summary and the curves of the page use the same `deliveries`.
+The quantiles of the summary, the curves of the page and the re-reading of older campaigns use the
+same `deliveries`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from wattwire.model.deployment import Flow
@@ -19,9 +22,19 @@ MESSAGE, GOAL = "message", "goal"
 SCHEMA = {
     "node": pl.Int64, "sender": pl.Int64, "counter": pl.Int64, "due_ns": pl.Int64,
     "end_ns": pl.Int64, "warm_up": pl.Boolean, "failed": pl.Boolean, "latency_us": pl.Float64,
-    "response_us": pl.Float64,
+    "since_send_us": pl.Float64,
 }  # fmt: skip
 _IDENTITY = ("node", "sender", "counter")
+LATENCY, SINCE_SEND = "latency", "since_send"
+"""Stems of the columns: the time from the due time, and the time from the send call."""
+LATENCY_QUANTILES = {
+    "p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0,
+}  # fmt: skip
+MISSED = {
+    "soft_deadline_missed_share": (0.2, 5_000_000),
+    "hard_deadline_missed_share": (1.0, 50_000_000),
+}
+"""Column → share of the period and upper limit (ns); the smaller of both is the deadline."""
 
 
 def announced(origins: Iterable[tuple[int, int, str]], flows: Sequence[Flow]) -> frozenset[int]:
@@ -40,18 +53,21 @@ def deliveries(
 ) -> pl.DataFrame:
     """Return one row per expected delivery (columns: SCHEMA), sorted by due time.
 
-    Flows without replies have one row per sent message and receiver, timed from hand-over to entry
-    of the callback. Flows of calls have one row per call, timed from the request to the reply. A
-    row depends only on the records of one (sender, counter), so callers may process a run in parts.
-    `known_senders` must then be the union of the senders that `announced` returns for all parts.
+    Flows without replies have one row per sent message and receiver, which ends at the entry of the
+    callback. Flows of calls have one row per call, which ends at the reply. A row depends only on
+    the records of one (sender, counter), so callers may process a run in parts. `known_senders`
+    must then be the union of the senders that `announced` returns for all parts.
 
-    - `latency_us` is +inf for a lost delivery (never arrived, timed out) and for a `failed`
-      delivery (a call that ended with an error). It is null for an arrival whose payload is corrupt
-      or too short for a send time.
+    - `latency_us` starts when the message was due, so a late sender cannot hide its delay. In a
+      closed loop, and for a message that a native timer sent early, it starts at the send call.
+    - `since_send_us` starts at the send call.
+    - Both are +inf for a lost delivery (never arrived, timed out) and for a `failed` delivery (a
+      call that ended with an error). Both are null for an arrival whose payload is corrupt or too
+      short for a send time.
     - The first arrival of a message determines its latency. Later arrivals are duplicates.
     - `warm_up` and `due_ns` come from the sender's record, so lost messages have them too. For a
-      sender without records, they come from the arrivals.
-    - `response_us` starts at the intended send time. It is null for messages without replies.
+      sender without records, they come from the arrivals, and both latencies start at the send
+      call.
     """
     records = messages.with_columns(
         pl.col("flags").cast(pl.Int64).fill_null(0), pl.col(_IDENTITY).cast(pl.Int64)
@@ -86,27 +102,34 @@ def _has(flags: int) -> pl.Expr:
     return (pl.col("flags") & flags) != 0
 
 
-def _with_latency(frame: pl.DataFrame, response_us: pl.Expr) -> pl.DataFrame:
+def _with_latency(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the deliveries with their latencies, with the columns and types of SCHEMA.
 
-    `frame` contains the `flags` and the times `begin_ns` and `end_ns` of each arrival. A row
-    without `end_ns` is lost.
+    `frame` contains the `flags`, the due time `due_ns`, and the times `begin_ns` and `end_ns` of
+    each arrival. A row without `end_ns` is lost.
     """
-    elapsed_us = (pl.col("end_ns") - pl.col("begin_ns")).cast(pl.Float64) / 1000.0
     lost = pl.col("end_ns").is_null() | _has(FLAG_TIMEOUT | FLAG_FAILED)
-    latency_us = (
-        pl.when(lost)
-        .then(pl.lit(math.inf))
-        .when(_has(FLAG_CORRUPT))
-        .then(None)
-        .otherwise(elapsed_us)
-    )
-    failed = _has(FLAG_FAILED)
-    frame = frame.with_columns(latency_us=latency_us, response_us=response_us, failed=failed)
+
+    def elapsed_us(start_ns: pl.Expr) -> pl.Expr:
+        return (
+            pl.when(lost)
+            .then(pl.lit(math.inf))
+            .when(_has(FLAG_CORRUPT) | pl.col("begin_ns").is_null())
+            .then(None)
+            .otherwise((pl.col("end_ns") - start_ns).cast(pl.Float64) / 1000.0)
+        )
+
     frame = frame.with_columns(
-        response_us=pl.when(pl.col("latency_us").is_finite()).then(pl.col("response_us"))
+        latency_us=elapsed_us(pl.min_horizontal("due_ns", "begin_ns")),
+        since_send_us=elapsed_us(pl.col("begin_ns")),
+        failed=_has(FLAG_FAILED),
     )
     return frame.select(*SCHEMA).cast(SCHEMA)  # type: ignore[arg-type]
+
+
+def _due_ns() -> pl.Expr:
+    """Return the due time (ns) of a sender's record; the send call if no due time is recorded."""
+    return pl.coalesce("intended_ns", "begin_ns")
 
 
 def _calls(records: pl.DataFrame, callers: list[int], kind: str) -> pl.DataFrame:
@@ -123,10 +146,7 @@ def _calls(records: pl.DataFrame, callers: list[int], kind: str) -> pl.DataFrame
         unanswered = goals.join(ended, on=list(_IDENTITY), how="anti")
         # `end_ns` of a goal is the time of its acceptance.
         ended = pl.concat([ended, unanswered.with_columns(end_ns=pl.lit(None, pl.Int64))])
-    ended = ended.with_columns(due_ns=pl.col("begin_ns"), warm_up=_has(FLAG_WARM_UP))
-    return _with_latency(
-        ended, (pl.col("end_ns") - pl.col("intended_ns")).cast(pl.Float64) / 1000.0
-    )
+    return _with_latency(ended.with_columns(due_ns=_due_ns(), warm_up=_has(FLAG_WARM_UP)))
 
 
 def _messages(
@@ -147,7 +167,7 @@ def _messages(
     due = (
         sent.filter(~_has(FLAG_FAILED))
         .unique(["sender", "counter"], keep="first", maintain_order=True)
-        .select("sender", "counter", due_ns="begin_ns", warm_up=_has(FLAG_WARM_UP))
+        .select("sender", "counter", due_ns=_due_ns(), warm_up=_has(FLAG_WARM_UP))
         .join(deliveries_of, on="sender")
     )
     unannounced = arrived.filter(~pl.col("sender").is_in(senders)).with_columns(
@@ -157,4 +177,80 @@ def _messages(
         pl.col("flags").fill_null(0)
     )
     expected = pl.concat([matched, unannounced.select(matched.columns)])
-    return _with_latency(expected, pl.lit(None, pl.Float64))
+    return _with_latency(expected)
+
+
+class LatencyTally:
+    """Latency (µs) of a run without its warm-up, accumulated from parts of its deliveries."""
+
+    def __init__(self) -> None:
+        self._expected = self._infinite = self._failed = 0
+        self._values_us: dict[str, list[pl.Series]] = {LATENCY: [], SINCE_SEND: []}
+
+    def add(self, expected: pl.DataFrame) -> None:
+        """Add the deliveries of one part."""
+        kept = expected.filter(~pl.col("warm_up"))
+        self._expected += len(kept)
+        self._infinite += infinite(kept)
+        self._failed += int(kept["failed"].sum())
+        arrived = kept.filter(pl.col("latency_us").is_finite())
+        for stem, parts in self._values_us.items():
+            parts.append(arrived[f"{stem}_us"])
+
+    def summary(self, period_ns: int = 0, scheduled: int = 0) -> dict[str, float | None]:
+        """Return the summary of all parts. Call this once, after the last part.
+
+        A quantile is null (infinite) if it falls among messages that never arrived. `scheduled` is
+        the number of deliveries after the warm-up that the schedule requires, 0 if unknown; those
+        that were never sent are infinitely late, but have no time since a send call. Shares of
+        missed deadlines require the period of an open loop; messages without arrival miss their
+        deadlines.
+        """
+        unsent = max(0, scheduled - self._expected)
+        infinite_of = {LATENCY: self._infinite + unsent, SINCE_SEND: self._infinite}
+        summary: dict[str, float | None] = {
+            "latency_samples": sum(map(len, self._values_us[LATENCY])),
+            "expected_after_warmup": self._expected,
+            "failed_after_warmup": self._failed,
+            "lost_after_warmup": self._infinite - self._failed,
+        }
+        if scheduled:
+            summary["unsent_after_warmup"] = unsent
+        for stem, parts in self._values_us.items():
+            values = concatenated(parts)
+            values.sort()
+            total = len(values) + infinite_of[stem]
+            for name, share in LATENCY_QUANTILES.items():
+                rank = quantile_rank(total, share) if total else 0
+                at_rank = float(values[rank]) if rank < len(values) else None
+                summary[f"{stem}_{name}_us"] = at_rank
+            summary[f"{stem}_mean_us"] = float(values.mean()) if len(values) else None
+            if stem == LATENCY and period_ns and total:
+                summary |= _missed_shares(values, total, period_ns)
+        return summary
+
+
+def latency_summary(expected: pl.DataFrame) -> dict[str, float | None]:
+    """Return the latency (µs) of one run from all its deliveries, without the warm-up."""
+    tally = LatencyTally()
+    tally.add(expected)
+    return tally.summary()
+
+
+def _missed_shares(
+    values_us: npt.NDArray[np.float64], total: int, period_ns: int
+) -> dict[str, float]:
+    """Return the share of `total` deliveries that missed each deadline; the values are sorted."""
+    shares = {}
+    for name, (share, limit_ns) in MISSED.items():
+        deadline_us = min(share * period_ns, limit_ns) / 1000
+        in_time = int(np.searchsorted(values_us, deadline_us, side="right"))
+        shares[name] = (total - in_time) / total
+    return shares
+
+
+def concatenated(parts: list[pl.Series]) -> npt.NDArray[np.float64]:
+    """Return the values of all parts in one array, and empty `parts` to free memory."""
+    values = np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)])
+    parts.clear()
+    return values

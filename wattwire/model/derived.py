@@ -6,6 +6,7 @@ The summary contains these metrics. For summaries of earlier versions, they are 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,8 @@ from wattwire.model.deployment import role_of_column
 from wattwire.model.flows import COLUMN
 
 FloatArray = NDArray[np.float64]
+QUANTILE = re.compile(r"(latency|since_send|delay_variation)_(p(?P<digits>\d+)|max)_us")
+"""Columns of quantiles: infinite if they fall on messages without arrival."""
 
 
 def column(frame: pl.DataFrame, name: str) -> FloatArray:
@@ -60,6 +63,7 @@ def derived(frame: pl.DataFrame) -> dict[str, FloatArray]:
         "memory_kib_per_node": mean_of(frame, members(frame, "memory_kib")),
         "loss_share": _ratio(after_warmup(frame, "lost"), expected),
         "failed_share": _ratio(after_warmup(frame, "failed"), expected),
+        "reordered_share": _ratio(column(frame, "reordered"), column(frame, "received_unique")),
         "energy_uj_per_message": 1e6 * _ratio(column(frame, "energy_message_j"), in_costs),
         # This energy covers the whole run, so it is divided by all sent messages.
         "energy_idle_subtracted_uj_per_message": 1e6
@@ -80,7 +84,7 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
     for name in frame.columns:
         suffix = flow_suffix(name)
         stem = name.removesuffix(suffix)
-        if stem.startswith(("latency_p", "delay_variation_p")) and "." not in stem:
+        if QUANTILE.fullmatch(stem):
             has_infinite = without_arrival(frame, suffix) > 0
             values = column(frame, name)
             added[name] = np.where(np.isnan(values) & has_infinite, math.inf, values)
@@ -101,7 +105,7 @@ def messages_of_costs(frame: pl.DataFrame) -> FloatArray:
 
 
 def after_warmup(frame: pl.DataFrame, count: str, suffix: str = "") -> FloatArray:
-    """Return `expected`, `lost`, `failed` or `undelivered` without the warm-up, shape (rows,).
+    """Return `expected`, `lost`, `failed`, … without the warm-up, shape (rows,).
 
     If the summary lacks this count, the count of the whole run replaces it. `suffix` selects the
     count of a flow (`flow_suffix`).
@@ -118,12 +122,18 @@ def flow_suffix(name: str) -> str:
 def without_arrival(frame: pl.DataFrame, suffix: str = "") -> FloatArray:
     """Return the messages and calls after the warm-up without a finite latency, shape (rows,).
 
-    They are lost, failed or undelivered. Older campaigns count failed calls as lost. `suffix`
-    selects a flow (`flow_suffix`).
+    They are lost, failed, undelivered or unsent. Older campaigns count failed calls as lost.
+    `suffix` selects a flow (`flow_suffix`).
     """
-    names = ("failed", "undelivered")
+    names = ("failed", "undelivered", "unsent")
     others = (np.nan_to_num(after_warmup(frame, name, suffix)) for name in names)
     return after_warmup(frame, "lost", suffix) + sum(others)
+
+
+def due_after_warmup(frame: pl.DataFrame, suffix: str = "") -> FloatArray:
+    """Return the deliveries that were due after the warm-up, sent or not, shape (rows,)."""
+    unsent = np.nan_to_num(after_warmup(frame, "unsent", suffix))
+    return after_warmup(frame, "expected", suffix) + unsent
 
 
 def _or_whole_run(frame: pl.DataFrame, name: str, whole: str) -> FloatArray:

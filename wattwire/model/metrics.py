@@ -141,7 +141,23 @@ _REGISTRY: tuple[Metric, ...] = (
         title="messages undelivered",
         lists=((FIGURES, 35),),
     ),
+    Metric(
+        "unsent",
+        "messages",
+        "measured",
+        "deliveries of messages that were due in an open loop and never sent; infinitely late",
+        title="messages due and never sent",
+        lists=((FIGURES, 36),),
+    ),
     Metric("skipped", "messages", "measured", "slots that a native timer skipped"),
+    Metric(
+        "reordered",
+        "messages",
+        "measured",
+        "first arrivals after a message that was sent later to the same receiver (RFC 4737)",
+        title="messages reordered",
+        lists=((FIGURES, 45),),
+    ),
     Metric(
         "duplicates",
         "messages",
@@ -164,7 +180,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "rate_hz_achieved",
         "Hz",
         "measured",
-        "messages sent per second of cost_window_s, all senders",
+        "messages sent per second of rate_window_s, all senders",
         title="achieved rate",
         direction=HIGHER,
         lists=((FIGURES, 100),),
@@ -179,7 +195,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "rate_hz_delivered",
         "Hz",
         "measured",
-        "messages that arrived per second of cost_window_s, once per receiver; calls answered",
+        "messages that arrived per second of rate_window_s, once per receiver; calls answered",
         title="rate of delivery",
         direction=HIGHER,
     ),
@@ -187,14 +203,14 @@ _REGISTRY: tuple[Metric, ...] = (
         "latency_growth_us_per_s",
         "µs/s",
         "measured",
-        "slope of latency over the time of sending, least squares, in an open loop without replies",
+        "slope of latency over the due time, least squares, in an open loop",
         title="growth of latency",
     ),
     Metric(
         "throughput_bytes_per_s",
         "B/s",
         "measured",
-        "payload delivered per second of cost_window_s, once per receiver",
+        "payload delivered per second of rate_window_s, once per receiver",
         also=r"throughput(_bytes_per_s)?",
         title="throughput of payload",
         direction=HIGHER,
@@ -230,10 +246,16 @@ _REGISTRY: tuple[Metric, ...] = (
         "undelivered after the warm-up: infinite in latency quantiles",
     ),
     Metric(
+        "unsent_after_warmup",
+        "messages",
+        "measured",
+        "unsent after the warm-up: infinite in latency quantiles",
+    ),
+    Metric(
         "latency_p50_us",
         "µs",
         "measured",
-        "median latency of the run; lost and failed count as infinite",
+        "median time from the due time (closed loop: the call); messages without arrival: infinite",
         also=r"latency(_p50)?(_[nu]s)?",
         title="median latency",
         lists=(
@@ -245,7 +267,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "latency_p90_us",
         "µs",
         "measured",
-        "90th percentile of the run's latency",
+        "90th percentile of the run's latency from the due time",
         also=r"latency_p90(_[nu]s)?",
         title="90th percentile of latency",
         lists=(
@@ -257,7 +279,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "latency_p95_us",
         "µs",
         "measured",
-        "95th percentile of the run's latency",
+        "95th percentile of the run's latency from the due time",
         also=r"latency_p95(_[nu]s)?",
         title="95th percentile of latency",
         lists=((OFFERED, 55),),
@@ -266,7 +288,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "latency_p99_us",
         "µs",
         "measured",
-        "99th percentile of the run's latency",
+        "99th percentile of the run's latency from the due time",
         also=r"latency_p99(_[nu]s)?",
         title="99th percentile of latency",
         lists=(
@@ -275,10 +297,28 @@ _REGISTRY: tuple[Metric, ...] = (
         ),
     ),
     Metric(
+        "latency_p999_us",
+        "µs",
+        "measured",
+        "99.9th percentile of the run's latency from the due time",
+        also=r"latency_p99\.?9(_[nu]s)?",
+        title="99.9th percentile of latency",
+        lists=((OFFERED, 62),),
+    ),
+    Metric(
+        "latency_max_us",
+        "µs",
+        "measured",
+        "largest latency of the run; it grows with the number of messages",
+        also=r"(latency_)?max(imum)?(_[nu]s)?",
+        title="maximum latency",
+        lists=((OFFERED, 64),),
+    ),
+    Metric(
         "latency_mean_us",
         "µs",
         "measured",
-        "mean latency of arrived deliveries",
+        "mean latency of arrived deliveries from the due time",
         also=r"latency_mean(_[nu]s)?",
         title="mean latency",
         lists=((OFFERED, 70),),
@@ -287,7 +327,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "delay_variation_p50_us",
         "µs",
         "measured",
-        "median of latency minus the smallest latency of the stream in the run (RFC 5481)",
+        "median of the time since the send call minus the stream's smallest in the run (RFC 5481)",
         also=r"delay_variation_p50(_[nu]s)?",
         title="median delay variation",
         lists=((OFFERED, 72),),
@@ -296,8 +336,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "delay_variation_p99_us",
         "µs",
         "measured",
-        "99th percentile of latency minus the smallest latency of the stream in the run (RFC 5481)",
-        also=r"delay_variation(_p99)?(_[nu]s)?",
+        "99th percentile of time since the send call minus the stream's smallest (RFC 5481)",
+        also=r"(delay_variation(_p99)?|jitter)(_[nu]s)?",
         title="99th percentile of delay variation",
         lists=((OFFERED, 74),),
     ),
@@ -307,7 +347,26 @@ _REGISTRY: tuple[Metric, ...] = (
         "bound",
         "largest error of one-way latencies: the bands of both hosts' clocks; 0 on one clock",
     ),
-    Metric("response_p50_us", "µs", "measured", "median time from the due time to the reply"),
+    *(
+        Metric(
+            f"since_send_{name}_us",
+            "µs",
+            "measured",
+            f"{title} time from the send call, without the lateness of the sender",
+            also=rf"since_send_{name}(_[nu]s)?",
+            title=f"{title} time since the send call",
+            lists=((OFFERED, place),) if place else (),
+        )
+        for name, title, place in (
+            ("p50", "median", 75),
+            ("p90", "90th percentile of", 0),
+            ("p95", "95th percentile of", 0),
+            ("p99", "99th percentile of", 76),
+            ("p999", "99.9th percentile of", 0),
+            ("max", "maximum", 0),
+            ("mean", "mean", 0),
+        )
+    ),
     Metric(
         "schedule_late_p50_us", "µs", "measured", "median lateness of senders against the schedule"
     ),
@@ -348,6 +407,13 @@ _REGISTRY: tuple[Metric, ...] = (
         "cost_window_s", "s", "measured", "the window without its warm-up, to which costs refer"
     ),
     Metric("sent_in_cost_window", "messages", "measured", "messages sent in cost_window_s"),
+    Metric(
+        "rate_window_s",
+        "s",
+        "measured",
+        "span of all rates: from the warm-up's end to the schedule's end or a later last send; in "
+        "closed loop to the last counted call",
+    ),
     Metric(
         "cpu_us_per_message",
         "µs",
@@ -659,11 +725,21 @@ _REGISTRY: tuple[Metric, ...] = (
         lists=((OFFERED, 120),),
     ),
     Metric(
+        "reordered_share",
+        "",
+        "measured",
+        "share of the received messages that were reordered (RFC 4737)",
+        also=r"reorder(ing|ed(_share)?)|ordering",
+        title="share of messages reordered",
+        is_share=True,
+        lists=((OFFERED, 125),),
+    ),
+    Metric(
         "soft_deadline_missed_share",
         "",
         "measured",
-        "share of the expected messages that were lost or took longer than 20 % of the period, at "
-        "most 5 ms",
+        "share of the due messages that arrived later than 20 % of the period, at most 5 ms, or "
+        "never",
         also=r"soft_deadline(_missed)?(_share)?",
         title="share of messages that missed the soft deadline",
         is_share=True,
@@ -673,8 +749,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "hard_deadline_missed_share",
         "",
         "measured",
-        "share of the expected messages that were lost or took longer than the period, at most "
-        "50 ms",
+        "share of the due messages that arrived later than the period, at most 50 ms, or never",
         also=r"hard_deadline(_missed)?(_share)?",
         title="share of messages that missed the hard deadline",
         is_share=True,
@@ -796,11 +871,12 @@ _REGISTRY: tuple[Metric, ...] = (
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}
 OF_FLOWS = frozenset(
     {"sent", "expected", "received_unique", "lost", "undelivered", "late", "duplicates",
-     "rate_hz_achieved", "undelivered_after_warmup",
+     "rate_hz_achieved", "undelivered_after_warmup", "unsent_after_warmup", "reordered",
      "throughput_bytes_per_s", "latency_samples", "expected_after_warmup", "lost_after_warmup",
-     "latency_p50_us", "latency_p90_us", "latency_p95_us", "latency_p99_us", "latency_mean_us",
      "delay_variation_p50_us", "delay_variation_p99_us", "clock_band_us", "loss_share",
-     "soft_deadline_missed_share", "hard_deadline_missed_share"}
+     "soft_deadline_missed_share", "hard_deadline_missed_share", "reordered_share",
+     *(f"{stem}_{name}_us" for stem in ("latency", "since_send")
+       for name in ("p50", "p90", "p95", "p99", "p999", "max", "mean"))}
 )  # fmt: skip
 """Names of the metrics that each flow has in a study with flows."""
 

@@ -83,9 +83,9 @@ PHRASES = Phrases(
 ENERGY_OF_RUN = "energy_uj_per_message"
 """Measured energy per message of a run, which is correlated with the run's other responses."""
 ENERGY_OF_ROLE = re.compile(r"energy(_\w+)?_j(\..+)?")
-DELAYS = ("elapsed_s", "duration_s", "latency_p50_us", "response_p50_us")
+DELAYS = ("elapsed_s", "duration_s", "latency_p50_us")
 RESOURCES = (
-    (r"elapsed_s|duration_s|latency_p50_us|response_p50_us", "time"),
+    (r"elapsed_s|duration_s|latency_p50_us", "time"),
     (r"cpu_(us_per_message|share|percent|s|time_s)", "CPU time"),
     (r"memory(_max)?_kib(_per_node|_total)?", "memory"),
     (r"faults_\w+|page_faults\w*", "page faults"),

@@ -1,14 +1,13 @@
-"""Compute what latencies between hosts with different clocks allow: bands and delay variation."""
+"""Compute delay variation and reordering, and the bands of latencies between clocks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from wattwire.model.deliveries import infinite, quantile_rank
+from wattwire.model.deliveries import concatenated, infinite, quantile_rank
 from wattwire.model.deployment import Flow
 from wattwire.model.hosts.clocks import NodeClocks
 
@@ -18,8 +17,9 @@ VARIATION_QUANTILES = {"p50": 0.50, "p99": 0.99}
 class VariationTally:
     """Delay variation (µs) of a run without its warm-up, accumulated from parts of its deliveries.
 
-    The delay variation of a message is its latency minus the smallest latency of its sender and
-    receiver in the run. An error of a clock's offset cancels. Reference: RFC 5481, section 4.2.
+    The delay variation of a message is its time since the send call minus the smallest such time of
+    its sender and receiver in the run. An error of a clock's offset cancels. Reference: RFC 5481,
+    section 4.2.
     """
 
     def __init__(self) -> None:
@@ -30,9 +30,9 @@ class VariationTally:
         """Add the deliveries of one part."""
         kept = expected.filter(~pl.col("warm_up"))
         self._infinite += infinite(kept)
-        arrived = kept.filter(pl.col("latency_us").is_finite())
+        arrived = kept.filter(pl.col("since_send_us").is_finite())
         for (sender, node), frame in arrived.group_by("sender", "node"):
-            self._values_us.setdefault((sender, node), []).append(frame["latency_us"])
+            self._values_us.setdefault((sender, node), []).append(frame["since_send_us"])
 
     def summary(self) -> dict[str, float | None]:
         """Return the quantiles of all parts; null if they fall among lost messages."""
@@ -48,6 +48,35 @@ class VariationTally:
         return summary
 
 
+class OrderTally:
+    """Number of reordered messages of a run, accumulated from parts by ascending counters.
+
+    A message is reordered if a later message of its sender arrived earlier at the same receiver.
+    Only first arrivals count. Reference: RFC 4737, section 3.3.
+    """
+
+    def __init__(self, flows: Sequence[Flow]) -> None:
+        self._senders = [flow.sender for flow in flows if not flow.result]
+        self._ends_ns: dict[tuple[int, int], list[pl.Series]] = {}
+
+    def add(self, expected: pl.DataFrame) -> None:
+        """Add the deliveries of one part."""
+        arrived = expected.filter(
+            pl.col("sender").is_in(self._senders) & pl.col("end_ns").is_not_null()
+        ).sort("counter")
+        for (sender, node), frame in arrived.group_by("sender", "node", maintain_order=True):
+            self._ends_ns.setdefault((sender, node), []).append(frame["end_ns"])
+
+    def count(self) -> int:
+        """Return the number of reordered messages of all streams."""
+        reordered = 0
+        for parts in self._ends_ns.values():
+            ends_ns = np.concatenate([part.to_numpy() for part in parts])
+            earliest_later_ns = np.minimum.accumulate(ends_ns[::-1])[::-1][1:]
+            reordered += int((ends_ns[:-1] > earliest_later_ns).sum())
+        return reordered
+
+
 def clock_bands_us(flows: Sequence[Flow], clocks: NodeClocks) -> dict[str, float]:
     """Return the largest error (µs) of one-way latencies, of whole flows and of their hops."""
     bands = {"clock_band_us": max(clocks.flow_band_ns(flow) for flow in flows) / 1_000}
@@ -56,10 +85,3 @@ def clock_bands_us(flows: Sequence[Flow], clocks: NodeClocks) -> dict[str, float
             name = f"clock_band_us.hop.{hop}"
             bands[name] = max(band_ns / 1_000, bands.get(name, 0.0))
     return bands
-
-
-def concatenated(parts: list[pl.Series]) -> npt.NDArray[np.float64]:
-    """Return the values of all parts in one array, and empty `parts` to free memory."""
-    values = np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)])
-    parts.clear()
-    return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,27 +11,23 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wattwire.model.deliveries import MESSAGE, announced, deliveries, infinite, quantile_rank
+from wattwire.model.deliveries import MESSAGE, LatencyTally, announced, deliveries
 from wattwire.model.deployment import Flow
 from wattwire.model.hosts.clocks import NodeClocks
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run.results.between_clocks import VariationTally, clock_bands_us, concatenated
+from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
 from wattwire.run.results.hops import HopTally, Undelivered
-from wattwire.run.results.saturation import Drain, GrowthTally
+from wattwire.run.results.saturation import BacklogTally, Drain, GrowthTally, Schedule
 from wattwire.store import Messages
 
-LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-MISSED = {
-    "soft_deadline_missed_share": (0.2, 5_000_000),
-    "hard_deadline_missed_share": (1.0, 50_000_000),
-}
-"""Column → share of the period and upper limit (ns); the smaller of both is the deadline."""
 RESTING_ON_SENT = (
     "sent", "expected", "received_unique", "failed", "lost", "undelivered", "duplicates", "late",
+    "reordered",
 )  # fmt: skip
 """Counts that are unknown if a sender left no records."""
 AFTER_WARMUP = (
     "expected_after_warmup", "failed_after_warmup", "lost_after_warmup", "undelivered_after_warmup",
+    "unsent_after_warmup",
 )  # fmt: skip
 """The same counts without the warm-up."""
 NONE_FAILED = np.empty(0, dtype=np.uint64)
@@ -109,61 +105,6 @@ def _pair(
         len(unique) - len(in_range),
         len(missing) - len(lost),
     )
-
-
-class LatencyTally:
-    """Latency (µs) of a run without its warm-up, accumulated from parts of its deliveries."""
-
-    def __init__(self) -> None:
-        self._expected = self._infinite = self._failed = 0
-        self._values_us: list[pl.Series] = []
-        self._response_us: list[pl.Series] = []
-
-    def add(self, expected: pl.DataFrame) -> None:
-        """Add the deliveries of one part."""
-        kept = expected.filter(~pl.col("warm_up"))
-        self._expected += len(kept)
-        self._infinite += infinite(kept)
-        self._failed += int(kept["failed"].sum())
-        self._values_us.append(kept.filter(pl.col("latency_us").is_finite())["latency_us"])
-        self._response_us.append(kept["response_us"].drop_nulls())
-
-    def summary(self, period_ns: int = 0) -> dict[str, float | None]:
-        """Return the summary of all parts. Call this once, after the last part.
-
-        A quantile is null (infinite) if it falls among lost messages or failed calls. Shares of
-        missed deadlines require the period of an open loop; lost messages miss their deadlines.
-        """
-        values = concatenated(self._values_us)
-        values.sort()
-        total = len(values) + self._infinite
-        summary: dict[str, float | None] = {
-            "latency_samples": len(values),
-            "expected_after_warmup": self._expected,
-            "failed_after_warmup": self._failed,
-            "lost_after_warmup": self._infinite - self._failed,
-        }
-        for name, share in LATENCY_QUANTILES.items():
-            rank = quantile_rank(total, share) if total else 0
-            summary[f"latency_{name}_us"] = float(values[rank]) if rank < len(values) else None
-        for name, (share, limit_ns) in MISSED.items() if period_ns and total else ():
-            deadline_us = min(share * period_ns, limit_ns) / 1000
-            in_time = int(np.searchsorted(values, deadline_us, side="right"))
-            summary[name] = (total - in_time) / total
-        summary["latency_mean_us"] = float(values.mean()) if len(values) else None
-        del values
-        response_us = pl.Series(concatenated(self._response_us))
-        summary["response_p50_us"] = (
-            float(response_us.median()) if len(response_us) else None  # type: ignore[arg-type]
-        )
-        return summary
-
-
-def latency_summary(expected: pl.DataFrame) -> dict[str, float | None]:
-    """Return the latency (µs) of one run from all its deliveries, without the warm-up."""
-    tally = LatencyTally()
-    tally.add(expected)
-    return tally.summary()
 
 
 def cost_window_start_ns(
@@ -312,10 +253,15 @@ class Tallied:
     latency: dict[str, float | None]
     lateness: dict[str, float | None]
     hops: dict[str, float | None]
-    between_clocks: dict[str, float | None]
-    """Bands and delay variation; empty without a rig or without one-way flows."""
+    variation: dict[str, float | None]
+    between_clocks: dict[str, float]
+    """Bands of one-way latencies; empty without a rig or without one-way flows."""
     undelivered: dict[int, Undelivered]
     """Sender of a flow without replies → its undelivered deliveries."""
+    unsent: int
+    """Deliveries that the schedules require of messages that were never sent."""
+    backlogs: dict[int, tuple[int, ...]]
+    """Sender whose backlog grew until the end of its schedule → its backlogs (`BacklogTally`)."""
 
 
 class PartTally(Protocol):
@@ -334,6 +280,7 @@ def tallied(
     clocks: NodeClocks | None = None,
     further: PartTally | None = None,
     drain: Drain | None = None,
+    schedules: Mapping[int, Schedule] | None = None,
 ) -> Tallied:
     """Return the message counts, latency, lateness and hops of a run's records.
 
@@ -341,32 +288,32 @@ def tallied(
     `period_ns` is the period of an open loop, and the nodes in `unrecorded` left no records.
     `clocks` are the clocks of a rig's hosts. The times of `messages` are already on one clock.
     `further` also receives each part. `drain` is the time in which receivers wait for messages that
-    are still in queues; without it, all missing messages are lost.
+    are still in queues; without it, all missing messages are lost. `schedules` maps each sender of
+    an open loop that could complete its schedule to this schedule; its messages that were never
+    sent are then infinitely late.
     """
+    schedules = schedules or {}
     known_senders = announced(messages.origins, flows)
     counts: Counter[str] = Counter()
     latency, hops = LatencyTally(), HopTally(flows, unrecorded, drain)
-    growth = GrowthTally()
+    growth, variation, backlog = GrowthTally(), VariationTally(), BacklogTally(schedules)
     one_way = [flow for flow in flows if not flow.result]
-    variation = VariationTally() if clocks and one_way else None
+    order = OrderTally(one_way)
     late_us: list[pl.Series] = []
     for part in messages.parts():
         expected = deliveries(part, flows, known_senders)
         counts.update(count_summary(part, count_pairs(part, flows), expected, late_after_ns))
         latency.add(expected)
-        growth.add(expected)
-        if variation:
-            variation.add(expected)
+        for tally in (growth, variation, backlog, order):
+            tally.add(expected)
         hops.add(part)
         if further is not None:
             further.add(part, expected, late_after_ns)
         late_us.append(lateness_us(part))
     lateness = schedule_lateness_us(late_us)
     del late_us
-    between_clocks: dict[str, float | None] = {}
-    if clocks and variation:
-        between_clocks |= {**clock_bands_us(one_way, clocks), **variation.summary()}
-    quantiles = latency.summary(period_ns)
+    between_clocks = clock_bands_us(one_way, clocks) if clocks and one_way else {}
+    quantiles = latency.summary(period_ns, scheduled_deliveries(flows, schedules))
     undelivered = hops.undelivered()
     if one_way:
         total = sum(of_flow.total for of_flow in undelivered.values())
@@ -374,5 +321,22 @@ def tallied(
         counts.update({"undelivered": total, "lost": -total})
         quantiles["undelivered_after_warmup"] = after_warmup
         quantiles["lost_after_warmup"] = (quantiles["lost_after_warmup"] or 0) - after_warmup
-        quantiles |= growth.summary() if period_ns else {}
-    return Tallied(dict(counts), quantiles, lateness, hops.summary(), between_clocks, undelivered)
+        counts["reordered"] = order.count()
+    if period_ns or schedules:
+        quantiles |= growth.summary()
+    scheduled = sum(
+        schedules[flow.sender].scheduled * flow.expected_per_message
+        for flow in flows
+        if flow.sender in schedules
+    )
+    return Tallied(
+        dict(counts), quantiles, lateness, hops.summary(), variation.summary(), between_clocks,
+        undelivered, max(0, scheduled - counts["expected"]), backlog.growing(),
+    )  # fmt: skip
+
+
+def scheduled_deliveries(flows: Sequence[Flow], schedules: Mapping[int, Schedule]) -> int:
+    """Return the deliveries after the warm-up that the schedules require; 0 if one is unknown."""
+    if any(flow.sender not in schedules for flow in flows):
+        return 0
+    return sum(schedules[flow.sender].after_warmup * flow.expected_per_message for flow in flows)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from wattwire.model.deliveries import LatencyTally
 from wattwire.model.deployment import Flow
 from wattwire.model.hosts.clocks import NodeClocks
 from wattwire.model.metrics import OF_FLOWS
 from wattwire.run.results import delivery
-from wattwire.run.results.between_clocks import VariationTally, clock_bands_us
-from wattwire.run.results.delivery import LatencyTally
+from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
 from wattwire.run.results.hops import Undelivered
 
 SECOND_NS = 1_000_000_000
@@ -31,13 +31,15 @@ class FlowFacts:
     """A flow, the period of its sender, the payload of a message, and the counted span.
 
     The span is the window without its warm-up, by its begin and end. Rate and throughput refer to
-    the messages that were sent, or that arrived, within it.
+    the messages that were sent, or that arrived, within it. `scheduled` is the number of deliveries
+    after the warm-up that the schedule requires, 0 if unknown.
     """
 
     flow: Flow
     period_ns: int
     payload_bytes: int
     span_ns: tuple[int, int]
+    scheduled: int = 0
 
 
 class FlowTally:
@@ -47,6 +49,7 @@ class FlowTally:
         self._facts = facts
         self._counts: Counter[str] = Counter()
         self._latency, self._variation = LatencyTally(), VariationTally()
+        self._order = OrderTally([facts.flow])
         self._sent = self._arrived = 0
 
     def add(self, part: pl.DataFrame, expected: pl.DataFrame, late_after_ns: int) -> None:
@@ -57,6 +60,7 @@ class FlowTally:
         self._counts.update(delivery.count_summary(part, pairs, own, late_after_ns))
         self._latency.add(own)
         self._variation.add(own)
+        self._order.add(own)
         self._sent += delivery.sent_within([part], [flow], self._facts.span_ns)
         in_span = (pl.col("end_ns") >= begin_ns) & (pl.col("end_ns") < end_ns)
         self._arrived += own.filter(pl.col("latency_us").is_finite() & in_span).height
@@ -73,7 +77,11 @@ class FlowTally:
         if undelivered:
             self._counts.update({"undelivered": undelivered.total, "lost": -undelivered.total})
         columns: dict[str, float | None] = {**self._counts}
-        columns |= self._latency.summary(facts.period_ns)
+        columns |= self._latency.summary(facts.period_ns, facts.scheduled)
+        columns |= self._variation.summary()
+        reordered, received = self._order.count(), columns["received_unique"]
+        columns["reordered"] = reordered
+        columns["reordered_share"] = reordered / received if received else None
         if undelivered:
             columns["undelivered_after_warmup"] = undelivered.after_warmup
             missing = columns["lost_after_warmup"] or 0
@@ -85,7 +93,7 @@ class FlowTally:
             columns["rate_hz_achieved"] = self._sent / seconds
             columns["throughput_bytes_per_s"] = self._arrived * facts.payload_bytes / seconds
         if clocks:
-            columns |= clock_bands_us([facts.flow], clocks) | self._variation.summary()
+            columns |= clock_bands_us([facts.flow], clocks)
         if not is_recorded:
             columns |= dict.fromkeys(columns.keys() & set(RESTING_ON_SENT))
         suffix = f".flow.{facts.flow.name}"

@@ -1,14 +1,17 @@
-"""Separate messages that a saturated hop had not delivered in time from lost messages.
+"""Detect saturation, and separate messages in the queue of a saturated hop from lost messages.
 
 Above the capacity of a hop, its queue and the latency of its messages grow for as long as the
 senders send. Messages that are still in the queue when `linger_ms` ends are neither delivered nor
-lost.
+lost. If the sender has to wait instead, the queue is in its schedule: messages that are due and not
+yet sent.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +19,7 @@ import polars as pl
 
 Mask = npt.NDArray[np.bool_]
 GROWTH = "latency_growth_us_per_s"
+GROWTH_SHARE_MAX, GROWTH_MIN = 0.02, 3
 GAPS = 3
 """Arrivals on a saturated link come in bursts, so a gap can be longer than their mean."""
 
@@ -91,12 +95,91 @@ class Tail:
         self.tail_after_warmup += int((is_missing & ~warm_up).sum())
 
 
-class GrowthTally:
-    """Growth of latency with the time of sending, accumulated from parts of a run's deliveries.
+@dataclass(frozen=True)
+class Schedule:
+    """The schedule of a sender in an open loop (C-10); all times in ns, on the reference clock.
 
-    The growth is the slope of the least-squares line of latency over send time, without the
+    `scheduled` messages are due from `first_ns` on, every `period_ns`. The first `warm_up` of them
+    belong to the warm-up.
+    """
+
+    first_ns: int
+    period_ns: int
+    scheduled: int
+    warm_up: int
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any], start_ns: int) -> Schedule:
+        """Return the schedule of a node's spec for a window that starts at `start_ns`."""
+        period_ns, phase_ns = int(spec["period_ns"]), int(spec["phase_ns"])
+        scheduled, warm_up = (
+            max(0, -((phase_ns - int(spec[name])) // period_ns))
+            for name in ("duration_ns", "warmup_ns")
+        )
+        return cls(start_ns + phase_ns, period_ns, scheduled, min(warm_up, scheduled))
+
+    @property
+    def after_warmup(self) -> int:
+        """Return the number of messages that are due after the warm-up."""
+        return self.scheduled - self.warm_up
+
+    @property
+    def checkpoints_ns(self) -> tuple[int, ...]:
+        """Return the half, three quarters and the end of the schedule without its warm-up (ns)."""
+        return tuple(
+            self.first_ns + round((self.warm_up + share * self.after_warmup) * self.period_ns)
+            for share in (0.5, 0.75, 1.0)
+        )
+
+
+class BacklogTally:
+    """Messages in progress at three times of each sender's schedule, from parts of a run.
+
+    The backlog at a time is the number of messages that are due and have not arrived yet, without
+    those that never arrive. In a run that keeps up, it is the product of rate and latency, and
+    constant. It grows if the sender, a hop or a server handles less than the offered rate.
+    """
+
+    def __init__(self, schedules: Mapping[int, Schedule]) -> None:
+        self._schedules = schedules
+        self._backlogs: dict[tuple[int, int], npt.NDArray[np.int64]] = {}
+
+    def add(self, expected: pl.DataFrame) -> None:
+        """Add the deliveries of one part (`model/deliveries.py`)."""
+        arrived = expected.filter(
+            pl.col("latency_us").is_finite() & pl.col("sender").is_in(list(self._schedules))
+        )
+        for (sender, node), frame in arrived.group_by("sender", "node"):
+            due_ns, end_ns = (frame[name].to_numpy() for name in ("due_ns", "end_ns"))
+            backlogs = [
+                int(((due_ns < at_ns) & (end_ns >= at_ns)).sum())
+                for at_ns in self._schedules[sender].checkpoints_ns
+            ]
+            stream = sender, node
+            self._backlogs[stream] = self._backlogs.get(stream, 0) + np.array(backlogs, np.int64)
+
+    def growing(self) -> dict[int, tuple[int, ...]]:
+        """Return sender → the backlogs of a stream that grew between all checkpoints.
+
+        Between two checkpoints, a quarter of the messages is due. The backlog must grow by more
+        than GROWTH_SHARE_MAX of them, and by at least GROWTH_MIN messages. A single stall therefore
+        does not saturate a run.
+        """
+        growing = {}
+        for (sender, _), backlogs in self._backlogs.items():
+            due = self._schedules[sender].after_warmup / 4
+            if (np.diff(backlogs) >= max(GROWTH_MIN, GROWTH_SHARE_MAX * due)).all():
+                growing[sender] = tuple(int(backlog) for backlog in backlogs)
+        return growing
+
+
+class GrowthTally:
+    """Growth of latency with the due time, accumulated from parts of a run's deliveries.
+
+    The growth is the slope of the least-squares line of latency over due time, without the
     warm-up and without messages that did not arrive. In a saturated open loop, it is the offered
-    rate divided by the capacity, minus 1, times 10⁶ µs/s.
+    rate divided by the capacity, minus 1, times 10⁶ µs/s, whether the queue is in a hop or at a
+    sender that must wait.
     """
 
     def __init__(self) -> None:
@@ -119,7 +202,7 @@ class GrowthTally:
         ])  # fmt: skip
 
     def summary(self) -> dict[str, float | None]:
-        """Return the growth (µs/s); None with fewer than two send times."""
+        """Return the growth (µs/s); None with fewer than two due times."""
         count, due_s, latency_us, squares, products = self._sums.tolist()
         spread = count * squares - due_s * due_s
         if count < 2 or spread <= 0:

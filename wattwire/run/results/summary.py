@@ -31,7 +31,7 @@ from wattwire.run.results.convert import (
 )
 from wattwire.run.results.costs import costs_of_hosts
 from wattwire.run.results.flows import FlowFacts, FlowTallies
-from wattwire.run.results.saturation import Drain
+from wattwire.run.results.saturation import Drain, Schedule
 from wattwire.run.results.throughput import throughput
 from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
 from wattwire.store import Messages
@@ -58,6 +58,7 @@ class Collected:
         self.planned, self.attempt, self.record, self.study = planned, attempt, record, study
         self.folder, self.before = folder, before
         self._without_records: list[int] = []
+        self._backlogs: dict[int, tuple[int, ...]] = {}
         self.messages, file_reasons = self._messages()
         self.quantities = self._quantities()
         self.readings = self._read()
@@ -235,7 +236,8 @@ class Collected:
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
         one_way = not any(flow.result for flow in record.deployment.flows)
         has_one_period = one_way and len(flow_parts(self.planned.treatment)) == 1
-        of_flows = self._flow_tallies()
+        schedules = self._schedules()
+        of_flows = self._flow_tallies(schedules)
         tally = delivery.tallied(
             self.messages,
             record.deployment.flows,
@@ -245,13 +247,17 @@ class Collected:
             record.clocks_of_nodes(),
             of_flows,
             self._drain(),
+            schedules,
         )
+        self._backlogs = tally.backlogs
         counts: dict[str, int | None] = {**tally.counts}
         latency = {**tally.latency}
         if self._sent_is_unknown():
             counts |= dict.fromkeys(delivery.RESTING_ON_SENT)
             latency |= dict.fromkeys(delivery.AFTER_WARMUP)
         row: dict[str, Any] = {**counts, **tally.hops}
+        if schedules:
+            row["unsent"] = None if row["expected"] is None else tally.unsent
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         clocks = record.clocks_of_nodes()
@@ -271,26 +277,10 @@ class Collected:
         if not window.get("end_ns"):
             return row
         row |= latency
-        row |= tally.lateness | tally.between_clocks
-        begin_ns = window["cost_begin_ns"]
-        sent = row["sent"]
-        flows, counted_span_ns = record.deployment.flows, (begin_ns, self._counted_end_ns())
-        if counted_span_ns[1]:
-            sent = delivery.calls_that_count(self.messages.parts(), flows)
-        elif begin_ns > window["start_ns"]:
-            sent = delivery.sent_within(
-                self.messages.parts(), record.deployment.flows, counted_span_ns
-            )
-        if self._sent_is_unknown():
-            sent = None
-        row["window_s"] = (window["end_ns"] - window["start_ns"]) / SECOND_NS
-        row["cost_window_s"] = max(0.0, (window["end_ns"] - begin_ns) / SECOND_NS)
-        row["sent_in_cost_window"] = sent
-        row["rate_hz_achieved"] = self._rate(sent, begin_ns)
-        row |= throughput(self.messages.parts(), flows, begin_ns, window["end_ns"])
-        periods_ns = [node.spec["period_ns"] for node in record.nodes if node.sends]
-        if periods_ns and all(periods_ns):
-            row["rate_hz_offered"] = sum(SECOND_NS / period_ns for period_ns in periods_ns)
+        row |= tally.lateness | tally.variation | tally.between_clocks
+        flows, counted_span_ns = record.deployment.flows, self._counted_span_ns()
+        sent = None if self._sent_is_unknown() else self._sent_in_cost_window(row["sent"])
+        row |= self._rates(sent)
         row["warmup_calls"] = self._warm_up_calls()
         if self.planned.treatment["loop"] == "closed":
             parts = self.messages.parts()
@@ -301,20 +291,55 @@ class Collected:
             return row
         return row | costs_of_hosts(record, self.readings, sent, models)
 
-    def _flow_tallies(self) -> FlowTallies:
-        """Return the tallies of the flows that the study names, without any parts."""
+    def _counted_span_ns(self) -> delivery.Span:
+        return self.record.window["cost_begin_ns"], self._counted_end_ns()
+
+    def _sent_in_cost_window(self, sent: int) -> int:
+        """Return the number of messages sent after the warm-up, of `sent` in the whole run."""
+        flows, span_ns = self.record.deployment.flows, self._counted_span_ns()
+        if span_ns[1]:
+            return delivery.calls_that_count(self.messages.parts(), flows)
+        if span_ns[0] > self.record.window["start_ns"]:
+            return delivery.sent_within(self.messages.parts(), flows, span_ns)
+        return sent
+
+    def _rates(self, sent: int | None) -> dict[str, float | None]:
+        """Return the lengths of the window and the rates; `sent` messages follow the warm-up."""
         record, window = self.record, self.record.window
+        begin_ns, end_ns = self._rates_span_ns()
+        row: dict[str, float | None] = {
+            "window_s": (window["end_ns"] - window["start_ns"]) / SECOND_NS,
+            "cost_window_s": max(0.0, (window["end_ns"] - window["cost_begin_ns"]) / SECOND_NS),
+            "rate_window_s": (end_ns - begin_ns) / SECOND_NS,
+            "sent_in_cost_window": sent,
+        }
+        if sent and end_ns > begin_ns:
+            row["rate_hz_achieved"] = sent * SECOND_NS / (end_ns - begin_ns)
+        row |= throughput(self.messages.parts(), record.deployment.flows, begin_ns, end_ns)
+        periods_ns = [node.spec["period_ns"] for node in record.nodes if node.sends]
+        if periods_ns and all(periods_ns):
+            row["rate_hz_offered"] = sum(SECOND_NS / period_ns for period_ns in periods_ns)
+        return row
+
+    def _flow_tallies(self, schedules: Mapping[int, Schedule]) -> FlowTallies:
+        """Return the tallies of the flows that the study names, without any parts."""
+        record = self.record
         named = {part.name for part in flow_parts(self.planned.treatment)}
         specs = {node.node: node.spec for node in record.nodes}
-        begin_ns = window.get("cost_begin_ns", 0)
         facts = []
         for flow in record.deployment.flows:
             spec = specs[flow.sender]
-            end_ns = window.get("start_ns", 0) + int(spec["duration_ns"])
-            span_ns = begin_ns, max(begin_ns, min(end_ns, window.get("end_ns", 0)))
             if flow.name in named:
                 payload_bytes = node_checks.message_bytes(spec)
-                facts.append(FlowFacts(flow, int(spec["period_ns"]), payload_bytes, span_ns))
+                facts.append(
+                    FlowFacts(
+                        flow,
+                        int(spec["period_ns"]),
+                        payload_bytes,
+                        self._rates_span_ns(flow.sender),
+                        delivery.scheduled_deliveries([flow], schedules),
+                    )
+                )
         return FlowTallies(facts)
 
     def _drain(self) -> Drain | None:
@@ -376,45 +401,82 @@ class Collected:
         }  # fmt: skip
 
     def _judge_saturation(self) -> None:
-        """Set the outcome if messages were still in a queue when `linger_ms` ended.
+        """Set the outcome if messages remained in a queue, or if the backlog grew without end.
 
         The load was then above the capacity, and the latency depends on the length of the run.
         """
         row, record = self.row, self.record
-        if not row.get("undelivered") or record.outcome is not Outcome.COMPLETED:
+        if record.outcome is not Outcome.COMPLETED:
+            return
+        if row.get("undelivered"):
+            hops = [
+                f" ({count} at hop {name.rpartition('.')[2]})"
+                for name, count in row.items()
+                if name.startswith("undelivered.hop.") and count
+            ]
+            cause = (
+                f"{plural(row['undelivered'], 'message')} had not arrived at the end of linger_ms"
+                f"{''.join(hops)}"
+            )
+        elif self._backlogs:
+            sender, backlogs = next(iter(self._backlogs.items()))
+            flow = record.deployment.flow_names.get(sender, "")
+            cause = (
+                f"the messages that were due and had not arrived{f' ({flow})' if flow else ''} "
+                f"increased to {', '.join(number(backlog) for backlog in backlogs)} at the half, "
+                "three quarters and the end of the schedule"
+            )
+        else:
             return
         record.outcome = Outcome.SATURATED
-        hops = [
-            f" ({count} at hop {name.rpartition('.')[2]})"
-            for name, count in row.items()
-            if name.startswith("undelivered.hop.") and count
-        ]
         growth = row.get("latency_growth_us_per_s")
-        record.outcome_detail = (
-            f"{plural(row['undelivered'], 'message')} had not arrived at the end of linger_ms"
-            f"{''.join(hops)}; offered rate {number(row.get('rate_hz_offered') or 0)} Hz, rate of "
-            f"delivery {number(row.get('rate_hz_delivered') or 0)} Hz"
-            + (f", growth of latency {number(growth)} µs/s" if growth is not None else "")
+        rates = [
+            f"{name} {number(row.get(f'rate_hz_{key}') or 0)} Hz"
+            for key, name in (
+                ("offered", "offered rate"),
+                ("achieved", "achieved rate"),
+                ("delivered", "rate of delivery"),
+            )
+        ]
+        record.outcome_detail = f"{cause}; {', '.join(rates)}" + (
+            f", growth of latency {number(growth)} µs/s" if growth is not None else ""
         )
 
-    def _rate(self, sent: int | None, begin_ns: int) -> float | None:
-        """Return the messages per second after the warm-up, of which there are `sent`."""
-        sent_lines = [
-            s.lines["SENT"]
-            for s in self.record.processes.states.values()
-            if s.lines.get("SENT", {}).get("sent")
-        ]
-        if not sent_lines or not sent:
-            return None
-        start_ns, end_ns = self.record.window["start_ns"], self.record.window["end_ns"]
+    def _rates_span_ns(self, sender: int | None = None) -> tuple[int, int]:
+        """Return the begin and the end (ns) of the span of a run's rates, or of one sender's.
+
+        It begins after the warm-up. In an open loop, it ends with the schedule, or with the last
+        send if a sender was late. In a closed loop, it ends with the last counted call.
+        """
+        record, window = self.record, self.record.window
+        begin_ns, firsts_ns, lasts_ns = window.get("cost_begin_ns", 0), [], []
+        for node in record.nodes:
+            state = record.processes.states.get(node.process)
+            line = state.lines.get("SENT", {}) if state else {}
+            if line.get("sent") and sender in (None, node.node):
+                offset_ns = record.offset_ns - record.host_of(node.process).offset_ns
+                firsts_ns.append(line["begin_ns"] + offset_ns)
+                lasts_ns.append(line["end_ns"] + offset_ns)
+        end_ns = max(lasts_ns, default=0)
         if self.planned.treatment["loop"] == "closed":
-            first_ns = min(s["begin_ns"] for s in sent_lines)
-            last_ns = self._counted_end_ns() or max(s["end_ns"] for s in sent_lines)
-            length_ns = last_ns - max(begin_ns, first_ns)
+            begin_ns = max(begin_ns, min(firsts_ns, default=0))
+            end_ns = self._counted_end_ns() or end_ns
         else:
-            duration_ns = int(self.record.nodes[0].spec["duration_ns"])
-            length_ns = min(end_ns, start_ns + duration_ns) - begin_ns
-        return sent / (length_ns / SECOND_NS) if length_ns > 0 else None
+            duration_ns = int(record.nodes[0].spec["duration_ns"])
+            end_ns = max(window.get("start_ns", 0) + duration_ns, end_ns)
+        return begin_ns, max(begin_ns, min(end_ns, window.get("end_ns", 0)))
+
+    def _schedules(self) -> dict[int, Schedule]:
+        """Return sender → schedule of an open loop; empty if the run ended before its schedule."""
+        record, is_open = self.record, self.planned.treatment["loop"] == "open"
+        if not is_open or record.outcome not in (Outcome.COMPLETED, Outcome.SATURATED):
+            return {}
+        start_ns = record.window.get("start_ns", 0)
+        return {
+            node.node: Schedule.of(node.spec, start_ns)
+            for node in record.nodes
+            if node.sends and node.spec["period_ns"]
+        }
 
     def _check_sums(self, done: list[dict[str, Any]]) -> list[Reason]:
         """Return a reason for each difference between a node's counts and its files."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wattwire.model.deliveries import deliveries
+from wattwire.model.deliveries import deliveries, latency_summary
 from wattwire.model.sample_codes import FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.results import delivery, resources
 from wattwire.run.results.convert import MESSAGE_SCHEMA
@@ -73,7 +73,7 @@ def test_a_call_that_timed_out_is_lost_and_a_servers_records_are_not_replies():
 
 
 def latency(frame, flows=FLOWS):
-    return delivery.latency_summary(deliveries(frame, flows))
+    return latency_summary(deliveries(frame, flows))
 
 
 def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
@@ -88,7 +88,7 @@ def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
     summary = delivery.count_summary(messages(rows), pairs, expected, 10**18)
     counts = ("sent", "expected", "received_unique", "failed", "lost")
     assert [summary[name] for name in counts] == [4, 4, 1, 2, 1]
-    found = delivery.latency_summary(expected)
+    found = latency_summary(expected)
     counts = ("expected_after_warmup", "latency_samples", "failed_after_warmup",
               "lost_after_warmup")  # fmt: skip
     assert [found[name] for name in counts] == [4, 1, 2, 1]

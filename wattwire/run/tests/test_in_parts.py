@@ -10,7 +10,7 @@ import pytest
 
 from wattwire.analysis.latency import series_of
 from wattwire.model import records
-from wattwire.model.deliveries import deliveries
+from wattwire.model.deliveries import deliveries, latency_summary
 from wattwire.model.deployment import deployment_of_run
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_TIMEOUT, FLAG_WARM_UP, UNKNOWN_NS
 from wattwire.run.results import convert, delivery, node_checks
@@ -42,6 +42,18 @@ def adversarial(seed, pattern):
     return nodes, every.sort("node", "end_ns", "counter", nulls_last=True)
 
 
+def reordered_in(expected):
+    """Return the messages that arrive after a later message of the same stream (RFC 4737)."""
+    streams = {}
+    for row in expected.filter(pl.col("end_ns").is_not_null()).iter_rows(named=True):
+        streams.setdefault((row["sender"], row["node"]), []).append((row["counter"], row["end_ns"]))
+    return sum(
+        any(other > counter and other_ns < end_ns for other, other_ns in stream)
+        for stream in streams.values()
+        for counter, end_ns in stream
+    )
+
+
 @pytest.mark.parametrize("pattern", PAIRS)
 @pytest.mark.parametrize("seed", range(8))
 def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch, pattern, seed):
@@ -59,9 +71,10 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
         assert tallied == delivery.tallied(whole, flows, LATE_NS, drain=drain)
     undelivered = {} if flows[0].result else {"undelivered": 0}
     counts = delivery.count_summary(frame, pairs, expected, LATE_NS)
-    assert tallied.counts == {**counts, **undelivered}
+    reordered = {"reordered": reordered_in(expected)} if undelivered else {}
+    assert tallied.counts == {**counts, **undelivered, **reordered}
     after_warmup = {f"{name}_after_warmup": 0 for name in undelivered}
-    assert tallied.latency == {**delivery.latency_summary(expected), **after_warmup}
+    assert tallied.latency == {**latency_summary(expected), **after_warmup}
     for closed in (False, True):
         window = (flows, 0, 7_000_000, closed)
         start_ns = delivery.cost_window_start_ns([frame], *window)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.latency import series_of
-from wattwire.model.deliveries import deliveries
+from wattwire.model.deliveries import LATENCY_QUANTILES, deliveries, latency_summary
 from wattwire.model.deployment import deployment_of_run
 from wattwire.model.hosts.clocks import ClockRelation, Exchange, clocks_of_run
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
@@ -56,7 +56,8 @@ def sent_and_received(seed, pattern, count=120, nodes_beside=2):
             begin_ns = 1_000_000 * counter
             flags = FLAG_WARM_UP if counter < warm_up else 0
             one = {"node": sender, "sender": sender, "counter": counter, "begin_ns": begin_ns,
-                   "intended_ns": begin_ns, "end_ns": begin_ns + 10, "flags": flags}  # fmt: skip
+                   "intended_ns": begin_ns - roll.choice([0, 0, 70_000, 3_000_000]),
+                   "end_ns": begin_ns + 10, "flags": flags}  # fmt: skip
             if pattern == "topic":
                 failed = roll.random() < 0.03
                 rows.append({**one, "kind": "message", "flags": flags | FLAG_FAILED * failed})
@@ -81,7 +82,7 @@ def arrivals(roll, sent, receiver, warm_up):
 def call(roll, sent, kind):
     if kind == "result":
         yield {**sent, "kind": "goal"}
-        yield {**sent, "kind": "feedback", "end_ns": sent["begin_ns"] + 40}
+        yield {**sent, "kind": "feedback", "intended_ns": None, "end_ns": sent["begin_ns"] + 40}
     end_ns, fate = sent["begin_ns"] + roll.randrange(1000, 900_000), roll.random()
     flags = FLAG_CORRUPT if fate < 0.03 else FLAG_FAILED if fate < 0.06 else 0
     if fate > 0.9:
@@ -98,14 +99,14 @@ def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, 
     unanswered = sum(pair.failed + len(pair.lost) for pair in pairs)
     document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
     series = series_of(Messages.of(messages), document, unanswered)
-    summary = delivery.latency_summary(deliveries(messages, flows_of(nodes)))
+    summary = latency_summary(deliveries(messages, flows_of(nodes)))
     values = np.sort(series.values_us)
 
     assert series.loose == 0
     assert summary["latency_samples"] == np.isfinite(values).sum()
     infinite = summary["failed_after_warmup"] + summary["lost_after_warmup"]
     assert infinite == np.isinf(values).sum()
-    for name, share in delivery.LATENCY_QUANTILES.items():
+    for name, share in LATENCY_QUANTILES.items():
         told = summary[f"latency_{name}_us"]
         assert (math.inf if told is None else told) == nearest_rank(values, share)
 
