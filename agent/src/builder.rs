@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::bounded::{Bounded, Controls};
 use crate::cache::Cache;
+use crate::contents;
 use crate::guard::Ended;
 use crate::launch::inherited_env;
 use crate::lock::locked;
@@ -43,6 +44,12 @@ impl Builder {
         };
         let finished = || {
             let text = fs::read_to_string(directory.join(MARKER)).ok()?;
+            if !contents::is_intact(&directory) {
+                // The marker goes first: no one may use the folder while it is built again.
+                let _ = fs::remove_file(directory.join(MARKER));
+                self.progress(&request.key, "its files changed after the build; building again");
+                return None;
+            }
             touch(&directory.join(MARKER));
             Some(text)
         };
@@ -232,6 +239,7 @@ fn check(request: &Build) -> Result<(), Problem> {
 }
 
 fn complete(directory: &Path, seconds: f64) -> io::Result<()> {
+    contents::record(directory)?;
     let mut marker = fs::File::create(directory.join(MARKER))?;
     marker.write_all(format!("{seconds:.3}\n").as_bytes())?;
     marker.sync_all()

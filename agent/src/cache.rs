@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,17 +19,49 @@ pub struct Cache {
 }
 
 /// Returns `WATTWIRE_CACHE`, else `XDG_CACHE_HOME/wattwire`, else `~/.cache/wattwire`.
-fn default_folder() -> PathBuf {
+///
+/// There is no fixed folder in /tmp, because any user could create it first.
+fn default_folder() -> Option<PathBuf> {
     let set = |key| std::env::var_os(key).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("WATTWIRE_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|folder| folder.join("wattwire")))
         .or_else(|| set("HOME").map(|folder| folder.join(".cache/wattwire")))
-        .unwrap_or_else(|| PathBuf::from("/tmp/wattwire-cache"))
+}
+
+/// Refuses a folder that another user can write to, because builds in it are executed.
+fn check_owner(folder: &Path) -> Result<(), String> {
+    let Ok(status) = fs::metadata(folder) else { return Ok(()) };
+    // SAFETY: a plain system call.
+    let own = unsafe { libc::geteuid() };
+    match (status.uid() == own || status.uid() == 0) && status.mode() & 0o002 == 0 {
+        true => Ok(()),
+        false => Err(format!(
+            "{}: the cache folder belongs to user {} (mode {:o}), who could put programs into it; \
+             set WATTWIRE_CACHE to a folder that only this user can write to",
+            folder.display(),
+            status.uid(),
+            status.mode() & 0o777
+        )),
+    }
 }
 
 impl Cache {
-    pub fn find() -> Cache {
-        Cache { folder: default_folder() }
+    /// Returns the user's cache, which it creates for this user only.
+    pub fn find() -> Result<Cache, String> {
+        let Some(folder) = default_folder() else {
+            return Err(
+                "the environment has no HOME, so there is no folder for the build cache; set \
+                        WATTWIRE_CACHE to a folder that only this user can write to"
+                    .into(),
+            );
+        };
+        if let Some(parent) = folder.parent() {
+            let _ = fs::create_dir_all(parent);
+        }
+        // A folder that cannot be created is reported by the first request that needs it.
+        let _ = fs::DirBuilder::new().mode(0o700).create(&folder);
+        check_owner(&folder)?;
+        Ok(Cache { folder })
     }
 
     #[cfg(test)]
@@ -66,11 +98,24 @@ impl Cache {
         self.folder.join("blobs").join(hash)
     }
 
+    /// Returns whether the blob has the content that its name states; removes another content.
+    fn is_intact(&self, hash: &str) -> bool {
+        let blob = self.blob(hash);
+        match hash_file(&blob) {
+            Ok(actual_hash) if actual_hash == hash => true,
+            Ok(_) => {
+                let _ = fs::remove_file(&blob);
+                false
+            }
+            Err(_) => false,
+        }
+    }
+
     pub fn have(&self, request: &Have) -> Answer {
         let mut missing = Vec::new();
         for hash in &request.hashes {
             check_hash(hash)?;
-            if !self.blob(hash).exists() {
+            if !self.is_intact(hash) {
                 missing.push(hash);
             }
         }
@@ -98,6 +143,7 @@ impl Cache {
         let name = format!("{}.{}.{serial}.part", request.hash, Identity::own());
         let part = blob.with_file_name(name);
         let actual_hash = copy_hashed(source.as_mut(), &part)
+            .and_then(|hash| fs::File::open(&part)?.sync_all().map(|()| hash))
             .map_err(|error| Problem::io("put: writing", &part, &error))?;
         if actual_hash != request.hash {
             let _ = fs::remove_file(&part);
@@ -117,9 +163,22 @@ impl Cache {
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder).map_err(|e| Problem::io("making folder", folder, &e))?;
         }
-        fs::copy(&blob, target)
-            .and_then(|_| fs::set_permissions(target, fs::Permissions::from_mode(mode & 0o777)))
-            .map_err(|error| Problem::io("copying blob", &blob, &error))
+        let actual_hash = fs::File::open(&blob)
+            .and_then(|mut source| copy_hashed(&mut source, target))
+            .and_then(|actual_hash| {
+                fs::set_permissions(target, fs::Permissions::from_mode(mode & 0o777))?;
+                Ok(actual_hash)
+            })
+            .map_err(|error| Problem::io("copying blob", &blob, &error))?;
+        if actual_hash == hash {
+            return Ok(());
+        }
+        let _ = (fs::remove_file(&blob), fs::remove_file(target));
+        Err(Problem::failed(format!(
+            "{}: damaged: its content has the hash {actual_hash}; it was removed; the next build \
+             sends it again",
+            blob.display()
+        )))
     }
 }
 
@@ -148,7 +207,6 @@ fn copy_hashed(source: &mut dyn Read, target: &Path) -> io::Result<String> {
         digest.update(&buffer[..length]);
         file.write_all(&buffer[..length])?;
     }
-    file.sync_all()?;
     Ok(hex(&digest.finalize()))
 }
 
@@ -200,6 +258,43 @@ mod tests {
         let problem = put(&cache, ABC, "YWJk").unwrap_err();
         assert!(problem.message.contains("announces"), "{}", problem.message);
         assert_eq!(fs::read_dir(cache.folder.join("blobs")).unwrap().count(), 0);
+        fs::remove_dir_all(&cache.folder).unwrap();
+    }
+
+    #[test]
+    fn a_changed_blob_is_not_used_and_is_put_again() {
+        let cache = scratch("changed");
+        let have = Have { hashes: vec![ABC.into()] };
+        let target = cache.folder.join("target");
+        for check_first in [true, false] {
+            put(&cache, ABC, "YWJj").unwrap();
+            fs::write(cache.blob(ABC), "abd").unwrap();
+            if check_first {
+                assert_eq!(cache.have(&have).unwrap(), json!({"missing": [ABC]}));
+            } else {
+                let problem = cache.copy_to(ABC, &target, 0o644).unwrap_err();
+                assert!(problem.message.contains("damaged"), "{}", problem.message);
+            }
+            assert!(!cache.blob(ABC).exists() && !target.exists());
+        }
+        fs::remove_dir_all(&cache.folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_to_is_refused() {
+        let cache = scratch("owner");
+        fs::create_dir_all(&cache.folder).unwrap();
+        let set = |mode| fs::set_permissions(&cache.folder, fs::Permissions::from_mode(mode));
+        set(0o755).unwrap();
+        assert_eq!(check_owner(&cache.folder), Ok(()));
+        set(0o777).unwrap();
+        assert!(check_owner(&cache.folder).unwrap_err().contains("mode 777"));
+        set(0o700).unwrap();
+        // SAFETY: plain system calls; only root can give a folder away.
+        let name = std::ffi::CString::new(cache.folder.to_str().unwrap()).unwrap();
+        if unsafe { libc::chown(name.as_ptr(), 12345, 12345) } == 0 {
+            assert!(check_owner(&cache.folder).unwrap_err().contains("user 12345"));
+        }
         fs::remove_dir_all(&cache.folder).unwrap();
     }
 

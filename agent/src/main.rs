@@ -4,6 +4,7 @@
 mod attempts;
 mod builder;
 mod cache;
+mod contents;
 mod files;
 mod host;
 mod input;

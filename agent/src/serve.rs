@@ -36,6 +36,8 @@ const FLUSH_WAIT: Duration = Duration::from_millis(500);
 /// Requests that may take long run in threads, so that the agent still answers other requests.
 const IN_THREADS: [&str; 5] = ["build", "command", "connects", "list", "remove"];
 const THREADS_MAX: usize = 64;
+/// The exit code if the environment lacks something, as that of `wattwire`.
+const EXIT_ENVIRONMENT: i32 = 3;
 const PATIENCE_S_MIN: f64 = 0.1;
 const PATIENCE_S_MAX: f64 = 86_400.0;
 
@@ -48,7 +50,13 @@ pub fn run() -> i32 {
     }
     let (output, writer) = Output::to_stdout();
     let cgroups = Arc::new(Cgroups::find());
-    let cache = Cache::find();
+    let cache = match Cache::find() {
+        Ok(cache) => cache,
+        Err(why) => {
+            eprintln!("wattwire-agent: {why}");
+            return EXIT_ENVIRONMENT;
+        }
+    };
     let shared_memory = Arc::new(Journal::new(cache.shared_memory()));
     let mut agent = Agent {
         state: None,

@@ -34,14 +34,48 @@ fn the_first_request_writes_files_and_runs_commands_and_the_second_does_neither(
     let output = std::fs::read_to_string(directory.join("output")).unwrap();
     let (source, compilers) = (directory.join("source"), folder.join("cache/compilers"));
     assert_eq!(output.trim(), format!("of {} and {}", source.display(), compilers.display()));
-    std::fs::write(directory.join("output"), "changed").unwrap();
+    std::fs::write(directory.join("added"), "later").unwrap();
     // A finished build needs no lock, so a read-only cache is usable.
     let lock = folder.join("cache/builds/k1.lock");
     std::fs::remove_file(&lock).unwrap();
     std::fs::create_dir(&lock).unwrap();
     let second = agent.request("build", request);
     assert_eq!(second["cached"], json!(true));
-    assert_eq!(std::fs::read_to_string(directory.join("output")).unwrap(), "changed");
+    assert_eq!(std::fs::read_to_string(directory.join("added")).unwrap(), "later");
+}
+
+#[test]
+fn a_build_whose_files_changed_is_built_again() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let request = build(
+        "k",
+        json!([["sh", "-c", "echo x > a; ln -s a b; mkdir __pycache__; echo x > __pycache__/c"]]),
+    );
+    let directory = folder.join("cache/builds/k");
+    let change = |text: &str| {
+        let script = format!("cd {} && {text}", directory.display());
+        assert!(std::process::Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    };
+    agent.request("build", request.clone());
+    for (text, cached) in [
+        ("echo y > a", false),
+        ("rm a", false),
+        ("ln -sf /etc/passwd b", false),
+        ("rm a; ln -s /etc/hostname a", false),
+        ("touch a", true),
+        ("echo y > __pycache__/c", true),
+        ("rm .wattwire-files", true),
+        ("echo y > a", false),
+    ] {
+        change(text);
+        let only = json!({"key": "k", "cached_only": true});
+        if !cached {
+            agent.expect_error("build", only, "absent");
+        }
+        assert_eq!(agent.request("build", request.clone())["cached"], json!(cached), "{text}");
+        assert_eq!(std::fs::read_to_string(directory.join("a")).unwrap(), "x\n");
+    }
 }
 
 #[test]

@@ -53,7 +53,7 @@ def soaks(seconds: float) -> Iterator[tuple[str, Soak]]:
         try:
             (row,) = stored.rows()
             run = stored.run(row["run"])
-            readings = pl.read_parquet(stored.folder(row["run"]) / "quantities.parquet")
+            readings = pl.read_parquet(stored.folder(row["run"]) / "quantities.parquet", glob=False)
         finally:
             stored.close()
     print(f"  {row['outcome']}, {row['received_unique']} of {row['sent']} calls", flush=True)

@@ -211,7 +211,9 @@ def soaks(seconds: float) -> Iterator[tuple[str, Soak]]:
             stored = Campaign(Path(place) / "campaign")
             try:
                 window = stored.run(row["run"])["window"]
-                readings = pl.read_parquet(stored.folder(row["run"]) / "quantities.parquet")
+                readings = pl.read_parquet(
+                    stored.folder(row["run"]) / "quantities.parquet", glob=False
+                )
             finally:
                 stored.close()
             yield from ((name, soak) for soak in memory_of(readings, window))

@@ -122,7 +122,7 @@ def _run_table(path: Path) -> pl.DataFrame:
     if not path.is_file():
         raise UsageError(f"{path}: this file says which run is which treatment, and it is missing")
     try:
-        table = pl.read_csv(path, infer_schema=False)
+        table = pl.read_csv(path, infer_schema=False, glob=False)
     except pl.exceptions.PolarsError as error:
         raise UsageError(f"{path}: not a table ({str(error).splitlines()[0]})") from error
     wanted = {"__run_id", "msg_interval", "language", "num_clients"}

@@ -63,7 +63,7 @@ def read(path: Path) -> material.Material:
 
 def _table(path: Path) -> pl.DataFrame:
     try:
-        table = pl.read_csv(path, infer_schema=False)
+        table = pl.read_csv(path, infer_schema=False, glob=False)
     except pl.exceptions.PolarsError as error:
         raise UsageError(
             f"{path}: not a CSV table of recordings ({str(error).splitlines()[0]}). Give the "

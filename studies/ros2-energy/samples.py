@@ -147,7 +147,7 @@ def _parsed(
         every[name] = kind
     lazy = pl.scan_csv(
         text, has_header=False, schema=every, ignore_errors=True, truncate_ragged_lines=True,
-        encoding="utf8-lossy", quote_char=None,
+        encoding="utf8-lossy", quote_char=None, glob=False,
     )  # fmt: skip
     return lazy.select(list(named)).collect()
 

@@ -111,7 +111,7 @@ def row(folder):
         (attempt,) = campaign.journal.attempts()
     finally:
         campaign.close()
-    counts = pl.read_parquet(folder / "summary.parquet").row(0, named=True)
+    counts = pl.read_parquet(folder / "summary.parquet", glob=False).row(0, named=True)
     return {**counts, "outcome": attempt.outcome, "verdict": attempt.verdict}
 
 

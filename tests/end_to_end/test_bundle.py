@@ -37,7 +37,9 @@ def campaign(cli, mini, tmp_path):
     with sqlite3.connect(folder / "journal.sqlite") as journal:
         journal.execute("INSERT INTO meta VALUES ('planted', ?)", (json.dumps(f"{home}/{MAC}"),))
     parquet = next(folder.glob("runs/*/quantities.parquet"))
-    pl.read_parquet(parquet).with_columns(pl.lit(HOST).alias("host")).write_parquet(parquet)
+    pl.read_parquet(parquet, glob=False).with_columns(pl.lit(HOST).alias("host")).write_parquet(
+        parquet
+    )
     return folder
 
 
@@ -65,7 +67,7 @@ def everything(folder: Path) -> dict[str, str]:
         name = str(path.relative_to(folder))
         found[f"name {name}"] = name
         if path.suffix == ".parquet":
-            frame = pl.read_parquet(path).select(pl.col(pl.String))
+            frame = pl.read_parquet(path, glob=False).select(pl.col(pl.String))
             found[name] = "\n".join(str(v) for c in frame for v in c.unique().to_list())
         elif path.suffix == ".sqlite":
             with sqlite3.connect(path) as journal:
@@ -115,7 +117,7 @@ def test_the_guides_lines_name_columns_that_are_there(bundled):
     guide = (folder / "README.md").read_text()
     code = re.search(r"```python\n(.*?)```", guide, re.DOTALL)
     assert code and len(code[1].strip().splitlines()) == 6
-    columns = set(pl.read_parquet(folder / "summary.parquet").columns)
+    columns = set(pl.read_parquet(folder / "summary.parquet", glob=False).columns)
     groups = json.loads(re.search(r"groups = (\[.*\])", code[1])[1])
     response = re.search(r'\)\["(\w+)"\]\.agg', code[1])[1]
     assert {*groups, response, "used"} <= columns

@@ -48,7 +48,7 @@ def test_a_study_is_run_counted_and_summarised(cli, mini, tmp_path, nothing_left
     result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report")
     assert result.code == 0, result.err
     assert_all_done_once(tmp_path / "c")
-    summary = pl.read_parquet(tmp_path / "c" / "summary.parquet")
+    summary = pl.read_parquet(tmp_path / "c" / "summary.parquet", glob=False)
     assert summary["received_unique"].to_list() == summary["expected"].to_list()
     assert (summary["sent"] == 20).all()
     assert (summary["lost"] == 0).all()
@@ -103,7 +103,7 @@ def test_dropped_messages_are_the_lost_ones_and_no_others(cli, mini, tmp_path):
     text = mini.read_text().replace('["topic", "service", "pingpong"]', '["topic"]')
     mini.write_text(text.replace("rate_hz = 50", "rate_hz = 50\nsettings.drop_every = 7"))
     assert cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report").code == 0
-    (row,) = pl.read_parquet(tmp_path / "c" / "summary.parquet").to_dicts()
+    (row,) = pl.read_parquet(tmp_path / "c" / "summary.parquet", glob=False).to_dicts()
     assert (row["sent"], row["lost"], row["received_unique"]) == (20, 2, 18)
     messages = Campaign(tmp_path / "c").messages(row["run"])
     received = messages.filter(pl.col("node") == 1)["counter"].to_list()
@@ -140,7 +140,7 @@ def test_losses_and_costs_of_the_warm_up_are_in_no_figure_of_the_window(cli, min
     text = text.replace("duration_s = 0.4", "duration_s = 0.4\nwarmup_s = 0.2")
     mini.write_text(text.replace("rate_hz = 50", "rate_hz = 50\nsettings.drop_every = 7"))
     assert cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report").code == 0
-    (row,) = pl.read_parquet(tmp_path / "c" / "summary.parquet").to_dicts()
+    (row,) = pl.read_parquet(tmp_path / "c" / "summary.parquet", glob=False).to_dicts()
     assert (row["sent"], row["lost"]) == (20, 2)
     assert (row["expected_after_warmup"], row["lost_after_warmup"]) == (10, 1)
     assert (row["latency_samples"], row["sent_in_cost_window"]) == (9, 10)
@@ -244,7 +244,7 @@ def test_an_ordinary_user_gets_usable_runs_and_hears_what_rights_cost(cli, mini,
                  user=NOBODY, python=interpreter_of(NOBODY),
                  **environment_at(nobodys_folder))  # fmt: skip
     assert result.code == 0, result.err
-    summary = pl.read_parquet(campaign / "summary.parquet")
+    summary = pl.read_parquet(campaign / "summary.parquet", glob=False)
     assert (summary["verdict"] == "valid").any()
     host = json.loads((campaign / "machine.json").read_text())["hosts"]["local"]
     assert host["cgroup"]["rung"] == "none"

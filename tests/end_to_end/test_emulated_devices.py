@@ -28,7 +28,7 @@ def test_a_run_with_an_emulated_device_is_marked_and_its_times_are_not_compared(
     options = ("--campaign", campaign, "--plain", "--set", 'pattern=["topic", "pingpong"]')
     done = cli("run", mini, *options, WATTWIRE_PATH=str(root))
     assert done.code == 0, done.err
-    summary = pl.read_parquet(campaign / "summary.parquet")
+    summary = pl.read_parquet(campaign / "summary.parquet", glob=False)
     assert summary["emulated_device"].to_list() == ["Board"] * summary.height
     document = json.loads(next(campaign.glob("runs/*/run.json")).read_text())
     assert {node["emulated"]["device"] for node in document["nodes"]} == {"Board"}

@@ -105,7 +105,7 @@ def test_a_load_of_known_cpu_time_comes_out(measured, rung):
     # The interpreter itself needs a few hundredths of a second.
     assert 0.5 <= cpu["mean"] < 0.7
     assert cpu["low"] < cpu["mean"] < cpu["high"] and cpu["n"] == 3
-    processes = pl.read_parquet(folder / "processes.parquet")
+    processes = pl.read_parquet(folder / "processes.parquet", glob=False)
     row = processes.filter(pl.col("pid").is_not_null())
     assert len(row) == 3 and row["cpu_s"].min() > 0.35
     assert (row["cpu_user_s"] + row["cpu_system_s"]).to_list() == pytest.approx(
@@ -208,7 +208,7 @@ def test_a_rate_is_that_between_running_totals_and_says_how_exact_it_is(cli):
     )  # fmt: skip
     assert result.code == 0, result.err
     told = " ".join(result.out.split())
-    row = pl.read_parquet(cli.folder / "out" / "summary.parquet").to_dicts()[0]
+    row = pl.read_parquet(cli.folder / "out" / "summary.parquet", glob=False).to_dicts()[0]
     # The program sends 400 per second; the last total divided by the window would be 320.
     within = row["messages_per_s_resolution_share"]
     assert row["messages_per_s"] == pytest.approx(400, rel=2 * within)
@@ -312,7 +312,7 @@ def test_a_killed_measurement_leaves_nothing_and_is_resumed(cli, tmp_path):
     assert resumed.code == 0, resumed.err
     assert "2 of 2 design runs are valid" in resumed.out
     assert processes_of(token) == [] and left_of(folder) == []
-    attempts = pl.read_parquet(folder / "summary.parquet")
+    attempts = pl.read_parquet(folder / "summary.parquet", glob=False)
     assert attempts["attempt"].to_list() == [2, 1] and attempts["ended_by"].unique().item()
 
 

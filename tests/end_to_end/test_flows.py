@@ -48,7 +48,7 @@ def test_a_run_with_two_flows_has_processes_counts_and_a_row_of_each(cli, tmp_pa
     done = cli("run", "flows.toml", "--campaign", "campaign")
     assert done.code in (0, 1), done.out + done.err
     campaign = tmp_path / "campaign"
-    rows = pl.read_parquet(campaign / "summary.parquet")
+    rows = pl.read_parquet(campaign / "summary.parquet", glob=False)
     assert rows["verdict"].to_list() == ["valid"] * 4, done.out + done.err
     both = rows.filter(pl.col("factor.flows") == "command+image")
     alone = rows.filter(pl.col("factor.flows") == "command")
@@ -69,9 +69,9 @@ def test_a_run_with_two_flows_has_processes_counts_and_a_row_of_each(cli, tmp_pa
     assert {flow["name"]: len(flow["relays"]) for flow in deployment["flows"]} == {
         "command": 0, "image": 1,
     }  # fmt: skip
-    messages = pl.read_parquet(run / "messages.parquet")
+    messages = pl.read_parquet(run / "messages.parquet", glob=False)
     assert sorted(messages["flow"].unique()) == ["command", "image"]
-    quantities = pl.read_parquet(run / "quantities.parquet").drop_nulls("process")
+    quantities = pl.read_parquet(run / "quantities.parquet", glob=False).drop_nulls("process")
     assert {*quantities["process"]} == {
         "publisher-0", "subscriber-0", "source-0", "relay-0", "sink-0",
     }  # fmt: skip

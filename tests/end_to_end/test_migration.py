@@ -43,9 +43,11 @@ def age(campaign, contract):
             if contract == 1:
                 del node["process"], node["language"]
         (run / "run.json").write_text(json.dumps(document), encoding="utf-8")
-        quantities = pl.read_parquet(run / "quantities.parquet").drop("process", "process_kind")
+        quantities = pl.read_parquet(run / "quantities.parquet", glob=False).drop(
+            "process", "process_kind"
+        )
         quantities.write_parquet(run / "quantities.parquet")
-        messages = pl.read_parquet(run / "messages.parquet")
+        messages = pl.read_parquet(run / "messages.parquet", glob=False)
         pattern = document["levels"]["pattern"]
         messages.with_columns(flow=pl.lit(pattern)).write_parquet(run / "messages.parquet")
 

@@ -51,7 +51,7 @@ def test_a_pattern_of_two_sources_and_a_sink_needs_only_an_entry_of_the_table(cl
     done = cli("run", "gather.toml", "--campaign", "campaign")
     assert done.code == 0, done.out + done.err
     campaign = tmp_path / "campaign"
-    rows = pl.read_parquet(campaign / "summary.parquet")
+    rows = pl.read_parquet(campaign / "summary.parquet", glob=False)
     assert rows.height == 4
     # Both sources send 50 messages; the sink loses the planted two of each.
     assert rows["sent"].to_list() == rows["expected"].to_list() == [100] * 4
@@ -60,9 +60,9 @@ def test_a_pattern_of_two_sources_and_a_sink_needs_only_an_entry_of_the_table(cl
     run = campaign / "runs" / f"{rows['run'][0]}-1"
     deployment = json.loads((run / "deployment.json").read_text(encoding="utf-8"))
     assert [flow["name"] for flow in deployment["flows"]] == ["publisher-0", "publisher-1"]
-    messages = pl.read_parquet(run / "messages.parquet")
+    messages = pl.read_parquet(run / "messages.parquet", glob=False)
     assert sorted(messages["flow"].unique()) == ["publisher-0", "publisher-1"]
-    quantities = pl.read_parquet(run / "quantities.parquet").drop_nulls("process")
+    quantities = pl.read_parquet(run / "quantities.parquet", glob=False).drop_nulls("process")
     assert {*quantities["process"]} == {"publisher-0", "publisher-1", "subscriber-0"}
     assert {*quantities["process_kind"]} == {"node"}
     assert "gather" in (campaign / "report" / "index.html").read_text(encoding="utf-8")

@@ -77,7 +77,7 @@ def study(tmp_path):
 
 def rows_of(campaign: Path) -> list[dict]:
     """Return the summary rows of a campaign, each with the outcome's detail."""
-    rows = pl.read_parquet(campaign / "summary.parquet").sort("run").to_dicts()
+    rows = pl.read_parquet(campaign / "summary.parquet", glob=False).sort("run").to_dicts()
     for row in rows:
         document = json.loads((run_folder(campaign, row) / "run.json").read_text())
         row["detail"] = document["outcome_detail"]
@@ -135,7 +135,7 @@ def lossy(tmp_path):
 
 def counters_of(campaign: Path, row: dict) -> list[set[int]]:
     """Return the counters in the records of each node, in the order of hops."""
-    messages = pl.read_parquet(run_folder(campaign, row) / "messages.parquet")
+    messages = pl.read_parquet(run_folder(campaign, row) / "messages.parquet", glob=False)
     nodes = range(messages["node"].max() + 1)
     return [set(messages.filter(pl.col("node") == node)["counter"]) for node in nodes]
 

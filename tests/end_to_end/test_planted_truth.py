@@ -123,7 +123,7 @@ def run_seed(cli, folder: Path, seed: int) -> dict:
     result = cli("run", study, "--campaign", folder / "c", "--plain", "--no-report")
     logs = {leg: proxy.close() for leg, proxy in proxies.items()}
     assert result.code == 0, result.err + result.out
-    rows = pl.read_parquet(folder / "c" / "summary.parquet").sort("block").to_dicts()
+    rows = pl.read_parquet(folder / "c" / "summary.parquet", glob=False).sort("block").to_dicts()
     factor = "factor.settings.endpoint_override"
     return {
         leg: {
@@ -140,7 +140,7 @@ def lost_sequences(leg: dict) -> list[int]:
     lost: list[int] = []
     for row in leg["rows"]:
         folder = leg["campaign"] / "runs" / f"{row['run']}-{row['attempt']}"
-        messages = pl.read_parquet(folder / "messages.parquet")
+        messages = pl.read_parquet(folder / "messages.parquet", glob=False)
         sent = set(messages.filter(pl.col("node") == 0)["counter"])
         received = set(messages.filter(pl.col("node") == 1)["counter"])
         assert row["lost"] == len(sent - received)

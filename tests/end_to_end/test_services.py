@@ -47,7 +47,7 @@ def measured(cli, tmp_path):
         study.write_text(STUDY.format(cell=cell, factors=factors))
         options = ("--look", "--plain", "--no-report", "--campaign", campaign, *arguments)
         result = cli("run", study, *options, **environment)
-        rows = pl.read_parquet(campaign / "summary.parquet").sort("run").to_dicts()
+        rows = pl.read_parquet(campaign / "summary.parquet", glob=False).sort("run").to_dicts()
         folders = [campaign / "runs" / f"{row['run']}-{row['attempt']}" for row in rows]
         documents = [json.loads((folder / "run.json").read_text()) for folder in folders]
         return result, rows, documents

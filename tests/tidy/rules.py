@@ -39,6 +39,7 @@ _WORKPLACE = re.compile(
     r"\bC" + r"EO\b|\bwork" + r"place\b|\bClau" + r"de\b|\bAnthro" + r"pic\b|\bsub-?ag" + r"ents?\b"
     r"|\bthis ses" + r"sion's\b|\bAI assis" + r"tant\b|\blanguage mod" + r"el\b"
 )
+_TEMPORARY = re.compile(r"/tm" + r"p/\w")
 _URL = re.compile(r"\w+://")
 LOCK_FILES = frozenset({"Cargo.lock", "package-lock.json", "go.sum", "go.mod"})
 """Files written by package managers, which contain the name of a registry."""
@@ -135,3 +136,60 @@ def requirement_problems(path: Path, text: str) -> list[str]:
     if _URL.search("\n".join(line for line in text.splitlines() if line.startswith("#"))):
         problems.append(f"{path}: an address in a comment; compile it without index addresses")
     return problems
+
+
+_READERS = re.compile(r"(read|scan)_(parquet|csv|ipc|lines)")
+_PATTERN_READERS = frozenset({"scan_ndjson", "read_ndjson", "read_parquet_schema"})
+"""Readers of the table library that always take the path as a pattern."""
+
+
+def temporary_problems(path: Path, text: str) -> list[str]:
+    """Check for a fixed path in the folder for temporary files, which any user can create first."""
+    return [
+        f'{path}:{number}: found "{match[0]}"; create a folder with a random name'
+        for number, line in enumerate(text.splitlines(), start=1)
+        if (match := _TEMPORARY.search(line))
+    ]
+
+
+def pattern_problems(path: Path, text: str) -> list[str]:
+    """Check that no path is a pattern by accident: `exp[1]` as a pattern matches `exp1`.
+
+    The table library reads without `glob=False` all files that match. In `glob("…")`, an f-string
+    may only have constants, because the value of a variable can contain `[`, `*` and `?`.
+    """
+    problems = []
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        name, place = node.func.attr, f"{path}:{node.lineno}"
+        off = any(
+            k.arg == "glob" and isinstance(k.value, ast.Constant) and k.value.value is False
+            for k in node.keywords
+        )
+        from_library = isinstance(node.func.value, ast.Name) and node.func.value.id == "pl"
+        if from_library and _READERS.fullmatch(name) and not off:
+            problems.append(f"{place}: {name} without glob=False reads the path as a pattern")
+        if from_library and name in _PATTERN_READERS:
+            problems.append(f"{place}: {name} reads the path as a pattern; use scan_parquet")
+        shipped = path.parts[0] == "wattwire"
+        if (
+            shipped
+            and name in ("glob", "rglob", "iglob")
+            and node.args
+            and _has_variable(node.args[0])
+        ):
+            problems.append(f"{place}: a variable in a pattern; use glob.escape or iterdir")
+    return problems
+
+
+def _has_variable(pattern: ast.expr) -> bool:
+    """Return whether a pattern contains a value that is neither constant nor escaped."""
+    return any(
+        isinstance(node, ast.FormattedValue)
+        and not (isinstance(node.value, ast.Name) and node.value.id.isupper())
+        and not (
+            isinstance(node.value, ast.Call) and ast.unparse(node.value.func).endswith("escape")
+        )
+        for node in ast.walk(pattern)
+    ) or isinstance(pattern, ast.BinOp)

@@ -70,6 +70,17 @@ def test_no_leftovers_machine_paths_or_registry_hosts() -> None:
     _report([p for path, text in texts() for p in rules.word_problems(path, text)])
 
 
+def test_no_path_is_a_pattern() -> None:
+    python = [(path, text) for path, text in texts() if path.suffix == ".py"]
+    _report([p for path, text in python for p in rules.pattern_problems(path, text)])
+
+
+def test_no_file_has_a_fixed_path_among_the_temporary_files() -> None:
+    shipped = [(p, t) for p, t in texts() if p.suffix in CODE_SUFFIXES and not is_test(p)]
+    assert len(shipped) > 300
+    _report([problem for p, text in shipped for problem in rules.temporary_problems(p, text)])
+
+
 def test_lines_of_code_fit() -> None:
     code = [(p, t) for p, t in texts() if p.suffix in CODE_SUFFIXES and not is_fixture(p)]
     _report([problem for path, text in code for problem in rules.line_problems(path, text)])

@@ -109,6 +109,31 @@ def test_a_planted_word_is_found(line: str) -> None:
     assert len(rules.word_problems(Path("a.md"), f"fine\n{line}\n")) == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("pl.read_parquet(p)", 1),
+        ("pl.scan_csv(p, glob=True)", 1),
+        ("pl.read_parquet_schema(p)", 1),
+        ("pl.scan_ndjson(p)", 1),
+        ('p.glob(f"runs/{run}/*")', 1),
+        ('p.rglob("*" + name)', 1),
+        ("pl.read_parquet(p, glob=False)", 0),
+        ("pl.read_json(p)", 0),
+        ('p.glob(f"studies/*/{FILE}")', 0),
+        ('p.glob(f"{glob.escape(name)}/*")', 0),
+        ("p.glob(pattern)", 0),
+    ],
+)
+def test_a_path_that_is_read_as_a_pattern_is_found(source: str, count: int) -> None:
+    assert len(rules.pattern_problems(Path("wattwire/a.py"), source)) == count
+
+
+def test_a_fixed_temporary_path_is_found() -> None:
+    text = 'a = "/tm' + 'p"\nb = "/tm' + 'p/wattwire"\n'
+    assert len(rules.temporary_problems(Path("a.py"), text)) == 1
+
+
 def test_ordinary_words_are_no_problem() -> None:
     text = "root workflow, XXXXXX, $HOME/.cache, {root}/home, /sys/class, ~/x\n"
     assert rules.word_problems(Path("a.md"), text) == []

@@ -84,10 +84,12 @@ build() {
 };
 cache="${WATTWIRE_CACHE:-${XDG_CACHE_HOME:+$XDG_CACHE_HOME/wattwire}}";
 cache="${cache:-${HOME:+$HOME/.cache/wattwire}}";
-cache="${cache:-/tmp/wattwire-cache}";
 say machine $(uname -sm 2>&1);
 say address $SSH_CONNECTION;
 say cache "$cache";
+if [ -e "$cache" ] && { [ ! -O "$cache" ] ||
+    [ -n "$(find "$cache" -prune -perm -002 2>/dev/null)" ]; }; then say other; exit 1; fi;
+if [ -z "$cache" ]; then say none; exit 1; fi;
 trap "exit 1" HUP INT TERM;
 trap 'if [ -n "$part" ]; then rm -rf "$part"; fi' EXIT;
 while :; do
@@ -252,6 +254,11 @@ class Start:
             raise self._error(
                 f"found the cache folder {self._facts['cache']!r}; allowed: an absolute path. Set "
                 "WATTWIRE_CACHE or HOME on the host."
+            )
+        if word == "other":
+            raise self._error(
+                f"{self._facts['cache']}: another user of the host can write to the cache folder, "
+                "and could put an agent into it. Set WATTWIRE_CACHE on the host to another folder."
             )
         if word != "serve":
             self._bring(why)

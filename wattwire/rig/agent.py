@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.model.errors import AgentLostError, WattwireError
+from wattwire.rig import cache
 from wattwire.rig.agent_pipe import AgentPipe
 from wattwire.rig.programs import find_program
 
@@ -80,6 +81,8 @@ class AgentClient:
         makes the command an agent on another machine, and returns the agent's folder there. An
         agent with a patience ends when this controller is silent for so long.
         """
+        if bootstrap is None:
+            cache.require_own(cache.folder())
         self.binary = binary or find_agent()
         self.name = f"host {host}: agent" if host else "agent"
         self._is_far = bootstrap is not None

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from wattwire.model.errors import MissingError
 from wattwire.model.paths import cache_folder as folder
 
 MARKER = ".wattwire-complete"
@@ -36,6 +37,21 @@ def writable(place: Path) -> bool:
     existing = next(path for path in (place, *place.absolute().parents) if path.exists())
     folders = [place / "builds", place / "blobs"]
     return all(os.access(path, os.W_OK | os.X_OK) for path in (existing, *folders) if path.exists())
+
+
+def require_own(place: Path) -> None:
+    """Raise MissingError if another user can write to the cache at `place`.
+
+    Builds in the cache are executed. The agent checks the same (agent/src/cache.rs).
+    """
+    with contextlib.suppress(FileNotFoundError):
+        status = place.stat()
+        if status.st_uid not in (os.geteuid(), 0) or status.st_mode & 0o002:
+            raise MissingError(
+                f"{place}: the cache folder belongs to user {status.st_uid} (mode "
+                f"{status.st_mode & 0o777:o}), who could put programs into it; export "
+                "WATTWIRE_CACHE=FOLDER, a folder that only this user can write to"
+            )
 
 
 @dataclass(frozen=True)
@@ -143,4 +159,7 @@ def _cache_of(process: Path) -> Path | None:
         pairs = (process / "environ").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return None
-    return folder(dict(pair.split("=", 1) for pair in pairs if "=" in pair))
+    try:
+        return folder(dict(pair.split("=", 1) for pair in pairs if "=" in pair))
+    except MissingError:  # such an agent has no cache
+        return None

@@ -39,6 +39,7 @@ def tree_of(revision: str, start: Path | None = None) -> tuple[Path, str]:
             f"git:{revision}: commit {commit[:12]} of {top} has no folder middleware/ or "
             "languages/ in its top folder; allowed: a commit that contains cells"
         )
+    cache.require_own(cache.folder())
     tree = cache.folder() / cache.TREES / commit
     if not (tree / cache.MARKER).exists():
         _lay_out(top, commit, folders, tree)

@@ -20,6 +20,7 @@ import polars as pl
 
 from wattwire.model.errors import UsageError
 from wattwire.store import frozen
+from wattwire.store.files import ROW_GROUP_ROWS, regular, scan_table
 from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
 from wattwire.store.imported import open_campaign
 from wattwire.store.journal import connected_to_read
@@ -256,30 +257,43 @@ def _document(path: Path, document: Any, redactor: Redactor) -> Any:
 def _table(path: Path, redactor: Redactor) -> bytes | BinaryIO:
     """Return a Parquet file without names. Numeric columns are read only if a text has a name."""
     try:
-        schema = pl.read_parquet_schema(path)
-        text_columns = [name for name, kind in schema.items() if _holds_text(kind)]
-        frame = pl.read_parquet(path, columns=text_columns) if text_columns else pl.DataFrame()
-        if not _replacements(frame, redactor):
+        table = scan_table(path)
+        replacements = _replacements(table, redactor)
+        if not replacements:
             return path.open("rb")
-        return _parquet(pl.read_parquet(path), redactor)
+        with tempfile.TemporaryDirectory() as scratch:
+            copy = Path(scratch) / path.name
+            _replaced(table, replacements).sink_parquet(copy, row_group_size=ROW_GROUP_ROWS)
+            return copy.open("rb")  # deleted with its folder when it is closed
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first_line = str(error).partition("\n")[0]
         raise LeaveOut(f"damaged, not a Parquet file ({redactor.text(first_line)})") from error
 
 
-def _holds_text(kind: Any) -> bool:
-    return bool(kind in (pl.String, pl.List(pl.String)))
+def _replacements(table: pl.LazyFrame, redactor: Redactor) -> dict[str, dict[str, str]]:
+    """Return column → text → replacement, for all texts that contain a name.
 
-
-def _replacements(frame: pl.DataFrame, redactor: Redactor) -> dict[str, dict[str, str]]:
-    """Return column → text → replacement, for all texts that contain a name."""
+    The columns are read one after the other and streamed, because the texts of a long run do not
+    fit in memory.
+    """
     replacements = {}
-    for name, kind in frame.schema.items():
-        if _holds_text(kind):
-            column = frame[name] if kind == pl.String else frame[name].explode()
-            clean = {text: redactor.text(text) for text in column.drop_nulls().unique().to_list()}
+    for name, kind in table.collect_schema().items():
+        if kind in (pl.String, pl.List(pl.String)):
+            column = pl.col(name) if kind == pl.String else pl.col(name).explode()
+            texts = table.select(column).unique().collect(engine="streaming")[name].drop_nulls()
+            clean = {text: redactor.text(text) for text in texts.to_list()}
             replacements[name] = {old: new for old, new in clean.items() if old != new}
     return {name: differing for name, differing in replacements.items() if differing}
+
+
+def _replaced(table: pl.LazyFrame, replacements: Mapping[str, Mapping[str, str]]) -> pl.LazyFrame:
+    schema = table.collect_schema()
+    return table.with_columns(
+        pl.col(name).replace(texts)
+        if schema[name] == pl.String
+        else pl.col(name).list.eval(pl.element().replace(texts))
+        for name, texts in replacements.items()
+    )
 
 
 def _json(value: Any, redactor: Redactor) -> Any:
@@ -292,12 +306,8 @@ def _json(value: Any, redactor: Redactor) -> Any:
 
 
 def _parquet(frame: pl.DataFrame, redactor: Redactor) -> bytes:
-    for name, replacements in _replacements(frame, redactor).items():
-        in_lists = pl.col(name).list.eval(pl.element().replace(replacements))
-        in_texts = pl.col(name).replace(replacements)
-        frame = frame.with_columns(in_texts if frame.schema[name] == pl.String else in_lists)
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
+    table, buffer = frame.lazy(), io.BytesIO()
+    _replaced(table, _replacements(table, redactor)).collect().write_parquet(buffer)
     return buffer.getvalue()
 
 
@@ -335,7 +345,7 @@ def _add_digests(folder: Path, journal: sqlite3.Connection, redactor: Redactor) 
     digests = meta.get(frozen.KEY)
     for name in frozen.DOCUMENTS:
         with contextlib.suppress(OSError, ValueError):
-            document = json.loads((folder / name).read_text("utf-8"))
+            document = json.loads(regular(folder / name).read_text("utf-8"))
             if not frozen.is_edited(meta, name, document):
                 digests = frozen.written(digests, name, _json(document, redactor))
     row = (frozen.KEY, json.dumps(digests))

@@ -26,6 +26,7 @@ from wattwire.store.files import (
     read_table,
     refuse_link,
     refuse_links,
+    refuse_special,
     sync_file,
     sync_tree,
     write_atomically,
@@ -54,6 +55,7 @@ class Campaign:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
+        refuse_special(self.path)
         for name in JOURNAL_FILES:
             refuse_link(self.path / name)
         if not (self.path / "journal.sqlite").exists():
@@ -252,6 +254,8 @@ class Campaign:
 
     def folder(self, run: str) -> Path:
         """Return the folder of RUN-ATTEMPT, or of the attempt of RUN that counts."""
+        if not is_plain_name(run):  # the name of a run can come from a stranger's plan.json
+            raise UsageError(f"{self.path}: no run {run!r}; allowed: a name without folders")
         direct = self.path / "runs" / run
         if direct.is_dir():
             return direct

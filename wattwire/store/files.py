@@ -42,6 +42,14 @@ def refuse_link(path: Path) -> None:
         )
 
 
+def refuse_special(folder: Path) -> None:
+    """Raise UsageError if an entry of a campaign's folder is neither a file nor a folder."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        for path in sorted(folder.iterdir()):
+            with contextlib.suppress(FileNotFoundError):  # a link without a target
+                regular(path)
+
+
 def refuse_links(folder: Path) -> None:
     """Raise UsageError if a campaign has a symbolic link at a path that wattwire writes to.
 
@@ -198,13 +206,27 @@ def write_batches(batches: Iterable[pl.DataFrame], schema: pl.Schema, path: Path
         disk.flush()
 
 
+def regular(path: Path) -> Path:
+    """Return the path of a campaign's file, which reading cannot block on.
+
+    A campaign can come from a stranger, and opening a pipe waits for its writer. Raise UsageError
+    for an entry that is neither a file nor a folder, and FileNotFoundError if it is missing.
+    """
+    if stat.S_IFMT(path.stat().st_mode) not in _SYNCED:
+        raise UsageError(
+            f"{path}: this is a pipe, a socket or a device; a campaign has only files and folders. "
+            "Delete it, and restore the file from a copy."
+        )
+    return path
+
+
 def read_json(path: Path, keys: Collection[str] = ()) -> Any:
     """Return a JSON document of a campaign. With `keys`, it must be an object with these keys.
 
     Raise UsageError if the document is damaged or missing.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(regular(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path}: this file of the campaign is missing. {RESTORE}") from None
     except ValueError as error:
@@ -218,7 +240,15 @@ def read_json(path: Path, keys: Collection[str] = ()) -> Any:
 def read_table(path: Path) -> pl.DataFrame:
     """Return a Parquet file of a campaign. Raise UsageError if it is damaged or missing."""
     with readable_table(path):
-        return pl.read_parquet(path)
+        return pl.read_parquet(regular(path), glob=False)
+
+
+def scan_table(path: Path) -> pl.LazyFrame:
+    """Return a Parquet file of a campaign as a lazy frame. Use it inside `readable_table`.
+
+    Without `glob=False`, the name of the campaign's folder is a pattern.
+    """
+    return pl.scan_parquet(regular(path), glob=False)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,14 @@ from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.paths import spreadsheet_safe
 from wattwire.model.stored_study import StoredStudy, stored_study
 from wattwire.store.campaign import Campaign, table_with_current_verdicts
-from wattwire.store.files import for_spreadsheets, read_json, read_table, sync_file, sync_tree
+from wattwire.store.files import (
+    for_spreadsheets,
+    read_json,
+    read_table,
+    refuse_special,
+    sync_file,
+    sync_tree,
+)
 from wattwire.store.messages import Messages
 
 FORMAT_VERSION = 1
@@ -37,6 +44,7 @@ class ImportedCampaign:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
+        refuse_special(self.path)
         if not (self.path / DOCUMENT).exists():
             raise UsageError(
                 f"{self.path}: this directory has no imported campaign (no {DOCUMENT})"

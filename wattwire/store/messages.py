@@ -15,7 +15,7 @@ import polars as pl
 
 from wattwire.model.hosts.clocks import ONE_CLOCK, NodeClocks
 from wattwire.model.sample_codes import KINDS
-from wattwire.store.files import readable_table
+from wattwire.store.files import readable_table, scan_table
 
 PART_RECORDS = 1 << 19
 """Approximate records per part; in use, a part takes ten times the memory of its columns."""
@@ -58,7 +58,7 @@ class Messages:
     def at(cls, path: Path, part_records: int = PART_RECORDS) -> Messages:
         """Return the messages of a file. Raise UsageError if it is damaged or missing."""
         with readable_table(path):
-            return cls(pl.scan_parquet(path, glob=False), part_records, path)
+            return cls(scan_table(path), part_records, path)
 
     def on_one_clock(self, clocks: NodeClocks) -> Messages:
         """Return the same messages with all times on the reference clock of `clocks`."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.model.errors import UsageError
-from wattwire.store.files import write_atomically
+from wattwire.store.files import regular, write_atomically
 
 NOTE = "redact.json"
 """The campaign's file of names that a bundle must not contain; the file itself is omitted, too."""
@@ -104,7 +104,7 @@ def note_names(folder: Path, places: Mapping[str, str]) -> None:
 def names_noted(folder: Path) -> Names | None:
     """Return the names that were stored when the campaign was measured; None without names."""
     try:
-        document = json.loads((folder / NOTE).read_text("utf-8"))
+        document = json.loads(regular(folder / NOTE).read_text("utf-8"))
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError) as error:

@@ -44,11 +44,11 @@ def test_a_wait_with_a_sleep_takes_at_least_a_tick(
         env=dict(os.environ), capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    summary = pl.read_parquet(campaign / "summary.parquet")
+    summary = pl.read_parquet(campaign / "summary.parquet", glob=False)
     assert sorted(summary["factor.settings.wait"].to_list()) == waits
     assert summary["lost"].to_list() == [0] * len(waits)
     for row in summary.iter_rows(named=True):
         folder = campaign / "runs" / f"{row['run']}-{row['attempt']}"
-        messages = pl.read_parquet(folder / "messages.parquet")
+        messages = pl.read_parquet(folder / "messages.parquet", glob=False)
         longest_us = (messages["end_ns"] - messages["begin_ns"]).max() / 1000
         assert row["factor.settings.wait"] == "callback" or longest_us >= TICK_US, longest_us

@@ -52,13 +52,19 @@ def test_a_study_s_data_become_a_campaign(root, capsys) -> None:
     assert out[0] == f"2 of 2 runs are valid, with 2 values from 1 file: {root / 'c'}"
     assert out[1] == "Recipe: right."
     assert out[-1] == f"Next: wattwire report {root / 'c'}"
-    assert pl.read_parquet(root / "c" / "summary.parquet")["power_w"].to_list() == [1.5, 2.5]
+    assert pl.read_parquet(root / "c" / "summary.parquet", glob=False)["power_w"].to_list() == [
+        1.5,
+        2.5,
+    ]
 
 
 def test_another_recipe_is_used_and_told(root, capsys) -> None:
     assert main(brought(root, "--recipe", "theirs")) == EXIT_OK
     assert "Recipe: theirs." in capsys.readouterr().out
-    assert pl.read_parquet(root / "c" / "summary.parquet")["power_w"].to_list() == [3.0, 4.0]
+    assert pl.read_parquet(root / "c" / "summary.parquet", glob=False)["power_w"].to_list() == [
+        3.0,
+        4.0,
+    ]
 
 
 @pytest.mark.parametrize(

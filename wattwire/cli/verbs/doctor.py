@@ -171,8 +171,9 @@ def install_command(programs: list[str]) -> str:
     result is "" without apt-get and without a known package.
     """
     packages = {}
-    for prefix in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
-        for list_path in sorted(HERE.glob(f"{prefix}packages-debian.txt")):
+    for folders in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
+        pattern = folders + "packages-debian.txt"
+        for list_path in sorted(HERE.glob(pattern)):
             for line in list_path.read_text(encoding="utf-8").splitlines():
                 columns = line.split(maxsplit=3)
                 if len(columns) > 1 and not line.startswith("#"):

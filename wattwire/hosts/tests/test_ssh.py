@@ -325,10 +325,21 @@ def test_a_host_without_a_utility_is_told_which_one(tmp_path):
         assert not server.cache.exists()
 
 
+def test_a_cache_that_others_can_write_to_is_refused_before_its_agent_runs(tmp_path):
+    with server_of(tmp_path) as server:
+        Hosts(server.rig(), tmp_path / "a").close()
+        (copy,) = (path for path in server.cache.rglob("*") if path.is_file())
+        copy.write_text(f"#!/bin/sh\ntouch {tmp_path}/executed\n")
+        server.cache.chmod(0o777)
+        message = refusal(server.rig(), tmp_path / "b")
+    assert f"host edge: {server.cache}: another user" in message
+    assert not (tmp_path / "executed").exists()
+
+
 def test_a_full_disk_is_named_and_no_part_remains(tmp_path):
     cache = tmp_path / "sshd" / "cache"
     cache.mkdir(parents=True)
-    script = 'mount -t tmpfs -o size=1m tmpfs "$0" && exec "$@"'
+    script = 'mount -t tmpfs -o size=1m,mode=755 tmpfs "$0" && exec "$@"'
     prefix = ("unshare", "--mount", "sh", "-c", script, str(cache))
     if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no right to mount a small file system")

@@ -8,6 +8,7 @@ import secrets
 from importlib import metadata
 from pathlib import Path
 
+from wattwire.model.errors import MissingError
 from wattwire.model.paths import cache_folder
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
@@ -20,10 +21,14 @@ def for_pages() -> str:
     The code comes from the user's cache if the cache contains an intact copy of this version. An
     unwritable cache is ignored.
     """
-    cache_file = cache_folder() / "blobs" / f"page-library-{VERSION}.js"
+    try:
+        cache_file = cache_folder() / "blobs" / f"page-library-{VERSION}.js"
+    except MissingError:
+        return _bundle()
     with contextlib.suppress(OSError, UnicodeDecodeError):
         digest, _, text = cache_file.read_text("utf-8").partition("\n")
-        if digest == _digest(text):
+        is_own = cache_file.stat().st_uid in (os.geteuid(), 0)
+        if digest == _digest(text) and is_own:
             return text
     text = _bundle()
     with contextlib.suppress(OSError):

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from wattwire.model.errors import MissingError
 from wattwire.rig import cache
+from wattwire.rig.agent import AgentClient
 
 DAY_S = 86_400.0
 NOW_S = 1_000 * DAY_S
@@ -70,11 +72,35 @@ def test_a_build_that_somebody_holds_stays(tmp_path):
         ({"WATTWIRE_CACHE": "/c", "XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/c"),
         ({"WATTWIRE_CACHE": "", "XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/x/wattwire"),
         ({"HOME": "/h"}, "/h/.cache/wattwire"),
-        ({}, "/tmp/wattwire-cache"),
     ],
 )
 def test_the_folder_is_the_one_that_the_agent_takes(environment, folder):
     assert cache.folder(environment) == Path(folder)
+
+
+def test_without_a_home_there_is_no_folder_that_anybody_could_create() -> None:
+    with pytest.raises(MissingError, match="WATTWIRE_CACHE"):
+        cache.folder({})
+
+
+def test_a_folder_that_another_user_can_write_to_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "cache"
+    monkeypatch.setenv("WATTWIRE_CACHE", str(place))
+    cache.require_own(place)  # it does not exist yet, and the agent creates it
+    place.mkdir(mode=0o755)
+    cache.require_own(place)
+    place.chmod(0o777)
+    with pytest.raises(MissingError, match="mode 777"):
+        cache.require_own(place)
+    with pytest.raises(MissingError, match="mode 777"):
+        AgentClient(tmp_path / "state", Path("/bin/false"))
+    if os.geteuid() == 0:
+        place.chmod(0o755)
+        os.chown(place, 12345, -1)
+        with pytest.raises(MissingError, match="12345"):
+            cache.require_own(place)
 
 
 def process(proc: Path, pid: int, name: str, environment: dict[str, str], state: str = "S") -> None:

@@ -19,6 +19,7 @@ from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.record import RunNetwork, RunRecord
 from wattwire.run.results.node_checks import message_bytes
 from wattwire.run.results.resources import SENT_BYTES, Readings
+from wattwire.store.files import scan_table
 
 RECEIVED_BYTES = "rx_bytes"
 LOOPBACK = "lo"
@@ -133,7 +134,7 @@ def delivered_to_hosts(record: RunRecord, messages: Path) -> dict[str, int]:
     """
     host_of = {node.node: record.deployment.host_of(node) for node in record.deployment.nodes}
     sums = (
-        pl.scan_parquet(messages)
+        scan_table(messages)
         .filter(
             pl.col("kind").is_in(ARRIVALS),
             pl.col("sender") != pl.col("node"),

@@ -96,7 +96,7 @@ def test_the_first_ok_attempt_counts_and_all_are_kept(campaign):
 def test_the_summary_is_written_for_anybody(campaign):
     finish(campaign, "b01-p001", sent=10)
     campaign.write_summary(campaign.rows(), {"sent": {"unit": "messages"}})
-    assert pl.read_parquet(campaign.path / "summary.parquet")["sent"].to_list() == [10]
+    assert pl.read_parquet(campaign.path / "summary.parquet", glob=False)["sent"].to_list() == [10]
     assert (campaign.path / "summary.csv").read_text().startswith("run,attempt,")
     assert campaign.read_json("columns.json") == {"sent": {"unit": "messages"}}
 
