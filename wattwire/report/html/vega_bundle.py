@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import secrets
 from importlib import metadata
 from pathlib import Path

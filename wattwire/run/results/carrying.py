@@ -212,7 +212,7 @@ def smallest_flow_bytes(record: RunRecord, messages: Path) -> int:
     services = {deployment.host_of_process(service) for service in record.services}
     specs = {node.node: node.spec for node in record.nodes}
     counts = dict(
-        pl.scan_parquet(messages)
+        scan_table(messages)
         .filter(
             pl.col("kind").is_in(ARRIVALS),
             pl.col("sender") == pl.col("node"),
