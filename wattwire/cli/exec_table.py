@@ -49,6 +49,8 @@ MEASURED, ESTIMATED = "measured", "estimate"
 column.
 """
 UNCOUNTED_SHARE = 0.01
+TOTALS_ENDED = 2.0
+"""Number of periods without a running total after which the load had probably ended."""
 NOT_MEASURED = (
     "Measured: CPU time, memory, threads and context switches of processes. Not measured: "
     "latency, loss and throughput of their messages. To measure these, compare cells with "
@@ -420,7 +422,7 @@ def _rate_sentence(executed: Executed, counts: list[float]) -> str:
     if not rates:
         windows = executed.values("window_s")
         return f"Rate: {number(sum(counts) / sum(windows))} messages per second."
-    spans_s, gaps_s = executed.values("messages_span_s"), executed.values("messages_uncounted_s")
+    spans_s = executed.values("messages_span_s")
     rate = sum(r * s for r, s in zip(rates, spans_s, strict=True)) / sum(spans_s)
     share = max(executed.values("messages_per_s_resolution_share"))
     text = (
@@ -428,11 +430,34 @@ def _rate_sentence(executed: Executed, counts: list[float]) -> str:
         f"first and the last running total, {number(sum(spans_s) / len(spans_s))} s apart. "
         "wattwire reads the output ten times per second."
     )
-    uncounted = rate * sum(gaps_s) / len(gaps_s)
-    uncounted_share = uncounted / (sum(counts) / len(counts))
-    if uncounted_share < UNCOUNTED_SHARE:
-        return text
-    return (
-        f"{text} About {plural(round(uncounted), 'message')} followed the last total, so "
-        f"values per message are up to {number(100 * uncounted_share, 2)} % too high."
+    counted = sum(counts) / len(counts)
+    return " ".join([text, *_after_last_total(executed, rate, counted)])
+
+
+def _after_last_total(executed: Executed, rate: float, counted: float) -> Iterator[str]:
+    """Yield sentences on the time after the last running total, unless it hardly matters.
+
+    No output tells whether messages followed the last total. As another total did not come, they
+    are fewer than those between two totals, and none if the load had ended.
+    """
+    spans_s, gaps_s, totals = (
+        executed.values(name)
+        for name in ("messages_span_s", "messages_uncounted_s", "messages_totals")
+    )
+    gap_s = sum(gaps_s) / len(gaps_s)
+    periods_s = [span_s / (count - 1) for span_s, count in zip(spans_s, totals, strict=False)]
+    # Campaigns of older versions lack the number of totals.
+    period_s = sum(periods_s) / len(periods_s) if periods_s else gap_s
+    uncounted = rate * min(gap_s, period_s)
+    if uncounted < UNCOUNTED_SHARE * counted:
+        return
+    if gap_s > TOTALS_ENDED * period_s:
+        yield (
+            f"No running total came in the last {number(gap_s)} s, after one every "
+            f"{number(period_s)} s, so the load had probably ended."
+        )
+    yield (
+        f"If messages followed the last total at this rate, they are not counted (up to "
+        f"{plural(round(uncounted), 'message')}), and values per message are up to "
+        f"{number(100 * uncounted / counted, 2)} % too high."
     )

@@ -859,6 +859,7 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric(
         "messages_uncounted_s", "s", "measured", "from the last running total to the window's end"
     ),
+    Metric("messages_totals", "", "measured", "running totals of messages in the output"),
     Metric("baseline_s", "s", "measured", "length of all baselines of a command together"),
     Metric(
         "ended_by", "", "identity", "cause of the window's end: itself, time (of --for) or Ctrl-C"

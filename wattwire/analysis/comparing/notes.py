@@ -31,9 +31,13 @@ class MarginNote:
 
 @dataclass(frozen=True)
 class SharesNote:
-    """The margin on shares of losses and failures; None if no shares were compared."""
+    """The margin on shares of losses and failures; None if no shares were compared.
+
+    `observed` are the columns of the shares that every completed run of both sides has.
+    """
 
     margin: float | None
+    observed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,9 +123,14 @@ class UnchangedHead:
 
 @dataclass(frozen=True)
 class Occasions:
-    """Whether two campaigns were measured during the same boot; None if that is unknown."""
+    """Whether two campaigns were measured during the same boot; None if that is unknown.
+
+    `have_variants` is whether a study could measure both as its variants; commands and imported
+    data have none.
+    """
 
     same_boot: bool | None
+    have_variants: bool = True
 
 
 @dataclass(frozen=True)

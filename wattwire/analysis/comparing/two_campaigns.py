@@ -62,6 +62,7 @@ from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
 from wattwire.stats.two_samples import ratio_by_ranks
+from wattwire.store import ImportedCampaign
 
 WINDOW_KEYS = ("duration_s", "warmup_s")
 Pair = tuple[Evidence, Evidence]
@@ -127,7 +128,7 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
         items.append(completion(title, base.name, head.name, both_outcomes, level, failed))
     notes = (
         margin_note,
-        shares_note(shares, margin),
+        shares_note(runs_by_side, shares, margin),
         *_notes(base, head, sides, tables, responses),
     )
     return Judged(
@@ -176,10 +177,11 @@ def _refuse_machines(base: Source, head: Source, across: bool) -> AcrossMachines
     machines = AcrossMachines(unknown, differences)
     if across:
         return machines
+    preferably = " (preferably with run --variant)" if _have_variants(base, head) else ""
     raise UsageError(
         f"{base.name} and {head.name} were not measured on the same machine in the same state "
         f"({_machines_text(machines)}), which could cause a difference. Measure both on the "
-        "same machine (preferably with run --variant), or use --across-machines."
+        f"same machine{preferably}, or use --across-machines."
     )
 
 
@@ -225,9 +227,10 @@ def _no_common_treatment(base: Source, head: Source, tables: Sequence[Mapping[st
                 f"{key}: {words.listed(values[0])} against {words.listed(values[1])}"
             )
     reason = "; ".join(differences) or "they combine levels differently"
+    advice = ", or measure two settings in one job: run --variant"
     return (
         f"{base.name} and {head.name} have no treatment in common ({reason}). Compare campaigns "
-        "of the same study, or measure two settings in one job: run --variant."
+        f"of the same study{advice if _have_variants(base, head) else ''}."
     )
 
 
@@ -343,7 +346,17 @@ def _notes(
 
 def _occasions(base: Source, head: Source) -> Occasions:
     boots = [_fact(source, "boot_id") for source in (base, head)]
-    return Occasions(None if None in boots else boots[0] == boots[1])
+    same_boot = None if None in boots else boots[0] == boots[1]
+    return Occasions(same_boot, _have_variants(base, head))
+
+
+def _have_variants(*sources: Source) -> bool:
+    """Return whether a study could vary what was measured; commands and imports have none."""
+    readers = [source.reader for source in sources]
+    return not any(
+        reader.study.request is not None or isinstance(reader, ImportedCampaign)
+        for reader in readers
+    )
 
 
 def _fact(source: Source, key: str) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.comparing.common import Runs, values_of
+from wattwire.analysis.comparing.common import Runs, outcomes_of, values_of
 from wattwire.analysis.comparing.decision import (
     NOT_WORSE,
     UNCLEAR,
@@ -29,9 +29,12 @@ from wattwire.analysis.controls import differences, noise_floor
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model.derived import FloatArray
+from wattwire.model.verdict import Outcome
 
 SHARES = tuple(map(resolve, ("loss_share", "failed_share")))
 SAME = "the same in all runs"
+INCOMPLETE = (Outcome.TIMED_OUT.value, Outcome.DIED.value)
+"""Outcomes of runs that may lack a share; the comparison counts such runs."""
 RUNS_MIN = 3
 
 
@@ -109,6 +112,25 @@ def noise_of_share(evidence: Evidence, response: Response) -> float | None:
     return noise_floor(differences(evidence, response))
 
 
-def shares_note(compared: Sequence[Response], margin: float) -> SharesNote:
-    """Return the note on the margin of the compared shares."""
-    return SharesNote(share_margin(margin) if compared else None)
+def shares_note(
+    sides: Sequence[tuple[Evidence, Sequence[Runs]]], compared: Sequence[Response], margin: float
+) -> SharesNote:
+    """Return the note on the margin of the compared shares, and on the shares that were observed.
+
+    A share that is absent is not zero: commands and imported data may have neither share.
+    """
+    observed = tuple(
+        share.column for share in SHARES if all(_observed(*side, share) for side in sides)
+    )
+    return SharesNote(share_margin(margin) if compared else None, observed)
+
+
+def _observed(evidence: Evidence, treatments: Sequence[Runs], share: Response) -> bool:
+    """Return whether all completed runs of the treatments have the share; at least one run has."""
+    values = np.concatenate([values_of(evidence, runs, share) for runs in treatments])
+    outcomes = [outcome for runs in treatments for outcome in outcomes_of(evidence, runs)]
+    known = np.isfinite(values)
+    return bool(known.any()) and all(
+        is_known or outcome in INCOMPLETE
+        for is_known, outcome in zip(known.tolist(), outcomes, strict=True)
+    )

@@ -94,9 +94,11 @@ def compare_inside(
     """
     names = [str(level) for level in evidence.factors.get(FACTOR, ())]
     if len(names) < 2:
+        has_none = evidence.study.request is not None or evidence.imported
+        advice = ", or measure with `run STUDY --variant base=… --variant head=…`"
         raise UsageError(
             f"{evidence.reader.path}: this campaign has no variants to compare. Name a "
-            "second campaign, or measure with `run STUDY --variant base=… --variant head=…`."
+            f"second campaign{'' if has_none else advice}."
         )
     base = str(planned_baseline(evidence, FACTOR))
     heads = tuple(name for name in names if name != base)
@@ -137,7 +139,7 @@ def compare_inside(
         )
     notes = (
         margin_note,
-        shares_note(shares, margin),
+        shares_note([(evidence, all_runs)], shares, margin),
         *_notes(evidence, pairings, responses, looks),
         *_unchanged_notes(evidence, base, heads, identity or {}),
     )

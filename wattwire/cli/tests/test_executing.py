@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 
+import polars as pl
 import pytest
 
+from wattwire.analysis.processes import Executed
+from wattwire.cli import exec_table
 from wattwire.cli.main import main
+from wattwire.model.deployment import Request
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_USAGE
 
 
@@ -43,3 +47,26 @@ def test_what_is_attached_twice_is_refused_since_it_would_count_twice(tmp_path, 
     assert main([*arguments, "--attach", group, "--attach", f"{group}/."]) == EXIT_USAGE
     assert f"already attached (it is {group})" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def rate_sentence(totals: int | None, uncounted_s: float) -> str:
+    """Return the sentence on a command that sent 100 messages per second for 10 s."""
+    row = {
+        "verdict": "valid", "messages": 1000.0, "messages_per_s": 100.0, "window_s": 60.0,
+        "messages_per_s_resolution_share": 0.01, "messages_span_s": 10.0,
+        "messages_uncounted_s": uncounted_s,
+    }  # fmt: skip
+    row |= {} if totals is None else {"messages_totals": totals}
+    executed = Executed(Request(command=("x",)), pl.DataFrame([row]), pl.DataFrame())
+    return exec_table._rate_sentence(executed, executed.values("messages"))
+
+
+def test_messages_after_the_last_total_are_those_of_one_period_at_most() -> None:
+    # One total per second; 50 s without a total are not 5,000 messages.
+    ended = rate_sentence(11, 50.0)
+    assert "probably ended" in ended and "up to 100 messages" in ended
+    assert "up to 10 % too high" in ended
+    sending = rate_sentence(11, 0.4)
+    assert "probably ended" not in sending and "up to 40 messages" in sending
+    assert "too high" not in rate_sentence(11, 0.05)
+    assert "If messages followed" in rate_sentence(None, 0.4)

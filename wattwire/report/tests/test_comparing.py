@@ -43,6 +43,7 @@ from wattwire.cli.verbs.compare import exit_code
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
 from wattwire.report.print import comparison
 from wattwire.report.sections import variants as section
+from wattwire.report.tests.phrase_search import phrases_in
 from wattwire.report.tests.synthetic import (
     CPU_RATIO,
     FAST,
@@ -470,9 +471,29 @@ def test_losses_that_both_sides_have_or_that_are_few_are_not_worse_and_are_named
     erratic = losing(campaign, FAST, [0.0, 0.0, 0.5, 0.0, 0.0])
     assert verdicts(comparing.compare_variants(erratic, Wanted()), "loss_share") == {UNCLEAR}
     none = comparing.compare_variants(of_variants(tmp_path / "d"), Wanted())
-    assert SharesNote(None) in none.notes
-    assert "No message was lost and no call failed in the compared runs." in notes(none)
+    assert SharesNote(None, ("loss_share",)) in none.notes  # topics have no calls
+    assert "No message was lost in the compared runs." in notes(none)
     assert not verdicts(none, "loss_share")
+
+
+def test_losses_that_no_run_recorded_are_not_called_absent(tmp_path):
+    counters = {name: None for name in ("lost", "failed", "expected", "received_unique")}
+    found = two(*(changed(made(tmp_path / side, 1), **counters) for side in ("a", "b")))
+    assert SharesNote(None, ()) in found.notes
+    assert phrases_in(notes(found), "comparing_notes.losses_unknown")
+    assert not phrases_in(notes(found), "comparing_notes.no_losses")
+
+
+def test_a_campaign_of_a_command_gets_no_advice_on_variants(tmp_path):
+    def of_command(study: dict[str, Any]) -> None:
+        study["exec"] = {"command": ["true"]}
+
+    sides = [made(tmp_path / side, 1) for side in ("a", "b")]
+    advice = "comparing_notes.side_by_side_advice"
+    assert phrases_in(notes(two(*sides)), advice)
+    commands = [rewritten(side, "study.json", of_command) for side in sides]
+    assert commands[0].study.request is not None
+    assert not phrases_in(notes(two(*commands)), advice)
 
 
 def test_losses_of_two_occasions_are_compared_by_their_difference_and_the_noise(tmp_path):

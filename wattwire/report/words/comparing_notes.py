@@ -36,7 +36,13 @@ PHRASES = Phrases(
         "margin_default": (
             "The margin of {margin:margin} is the default. Use --margin to change it."
         ),
-        "no_losses": "No message was lost and no call failed in the compared runs.",
+        "no_losses": "{absent:capital} in the compared runs.",
+        "none_lost": "no message was lost",
+        "none_failed": "no call failed",
+        "losses_unknown": (
+            "The comparison does not include lost messages and failed calls, because the runs have "
+            "no record of them."
+        ),
         "shares_one": (
             "Shares of lost messages and of failed calls are compared by their difference, "
             "with a margin of 1 percentage point."
@@ -85,8 +91,11 @@ PHRASES = Phrases(
             "The two campaigns were measured on {occasions}. The intervals cover the scatter "
             "of runs within each occasion, but not other differences between the occasions "
             "(temperature, other load, memory layout), so the cause of a difference is not "
-            "proven. Use `wattwire run STUDY --variant base=… --variant head=…` to measure "
-            "both side by side."
+            "proven.{advice}"
+        ),
+        "side_by_side_advice": (
+            " Use `wattwire run STUDY --variant base=… --variant head=…` to measure both side by "
+            "side."
         ),
         "boot_unknown": "two occasions (possibly of different boots)",
         "one_boot": "two occasions of the same boot",
@@ -161,7 +170,8 @@ def _note(note: Note) -> Phrase:
         case UnchangedHead(head, base):
             return PHRASES("unchanged_head", head=head, base=base)
         case Occasions():
-            return PHRASES("occasions", occasions=_occasions(note))
+            advice = PHRASES("side_by_side_advice") if note.have_variants else ""
+            return PHRASES("occasions", occasions=_occasions(note), advice=advice)
         case Changes():
             return _changes(note)
         case Unmatched():
@@ -181,7 +191,13 @@ def _margin(note: MarginNote) -> Phrase:
 
 def _shares(note: SharesNote) -> Phrase:
     if note.margin is None:
-        return PHRASES("no_losses")
+        absent = [
+            PHRASES("none_lost") if column == "loss_share" else PHRASES("none_failed")
+            for column in note.observed
+        ]
+        if not absent:
+            return PHRASES("losses_unknown")
+        return PHRASES("no_losses", absent=joined(absent, " and "))
     points = 100 * note.margin
     return PHRASES("shares_one") if f"{points:.4g}" == "1" else PHRASES("shares", points=points)
 

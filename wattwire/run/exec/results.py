@@ -291,6 +291,7 @@ class CommandResults(Collected):
             "messages_per_s_resolution_share": totals.resolution_share,
             "messages_span_s": totals.span_s,
             "messages_uncounted_s": max(0.0, end_s - totals.last[0]),
+            "messages_totals": totals.readings,
         }
 
     def _user_share(self) -> float | None:
