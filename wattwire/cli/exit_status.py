@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wattwire.cli.verbs import compare
 from wattwire.cli.wrap import columns, wrapped
-from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_CANNOT_TELL, EXIT_OK, UsageError
 from wattwire.model.variants import FACTOR
 from wattwire.store import Campaign, ImportedCampaign
 
@@ -39,7 +39,7 @@ def of(campaign: Campaign, options: argparse.Namespace) -> Found:
 
 
 def suspects(campaign: Campaign) -> list[str]:
-    """Return the keys of the treatments with the verdict `worse`, which are measured again.
+    """Return the keys of the treatments that are worse or undecided, which are measured again.
 
     The result is empty if the study plans no second look, or after the second look.
     """
@@ -76,11 +76,13 @@ def of_limits(campaign: Campaign | ImportedCampaign) -> int:
     limits = compare.limits_of(campaign)
     if not limits:
         return EXIT_OK
-    from wattwire.analysis.limits import any_broken  # noqa: PLC0415
+    from wattwire.analysis.limits import any_broken, any_unclear  # noqa: PLC0415
     from wattwire.report.words.limits import in_short  # noqa: PLC0415
 
     print(wrapped(in_short(limits), columns(sys.stdout)))
-    return EXIT_BAD_RESULT if any_broken(limits) else EXIT_OK
+    if any_broken(limits):
+        return EXIT_BAD_RESULT
+    return EXIT_CANNOT_TELL if any_unclear(limits) else EXIT_OK
 
 
 def _has_variants(campaign: Campaign) -> bool:

@@ -5,7 +5,8 @@ set -euo pipefail
 
 arguments=("$STUDY" --variant "base=${BASE:-}" --variant "head=${HEAD:-}")
 arguments+=(--campaign "$CAMPAIGN" --markdown "$CAMPAIGN.md" --junit "$CAMPAIGN.xml")
-arguments+=(--on-unclear "${ON_UNCLEAR:-pass}" --yes --plain)
+arguments+=(--yes --plain)
+[ -z "${CANNOT_TELL:-}" ] || arguments+=(--cannot-tell "$CANNOT_TELL")
 [ -z "${MARGIN:-}" ] || arguments+=(--margin "$MARGIN")
 [ -z "${PRESET:-}" ] || arguments+=(--preset "$PRESET")
 [ -z "${ONLY:-}" ] || arguments+=(--only "$ONLY")

@@ -135,7 +135,8 @@ class Judged:
     """All items of a comparison, with the confidence level of their intervals.
 
     `level` is the confidence level of each of the `family` intervals and tests. It is chosen so
-    that all of them are simultaneously correct with probability CONFIDENCE over all `looks`.
+    that all of them are simultaneously correct with probability CONFIDENCE over `looks` tests of
+    each.
     `notes` state the limits of the comparison. `across` is None for campaigns of the same machine.
     """
 

@@ -28,11 +28,14 @@ from wattwire.analysis.comparing.common import (
 )
 from wattwire.analysis.comparing.decision import (
     NO_RATIO,
+    UNCLEAR,
     WORSE,
+    Cause,
     Estimate,
     Item,
     Judged,
     Method,
+    WithinNoise,
     completion,
     judged,
 )
@@ -63,6 +66,9 @@ from wattwire.analysis.validity import notices
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
+
+TESTS_OF_LOOKS = 3
+"""Number of tests of a comparison with two looks: the first look, all runs, and the added runs."""
 
 
 @dataclass(frozen=True)
@@ -113,18 +119,20 @@ def compare_inside(
     all_runs = [runs for pairing in pairings for runs in (pairing.base, pairing.head)]
     shares = to_compare([(evidence, all_runs)], requested)
     looks = evidence.study.answers.looks
+    tests = looks if looks < 2 else TESTS_OF_LOOKS
     margin_note = margin_of(wanted, [evidence])
     margin = margin_note.margin
     failures = sum(_any_failed(evidence, pairing) for pairing in pairings)
     estimates = [_estimates(evidence, pairings, response, 0.95) for response in responses]
     have_interval = [isinstance(estimate, stats.Interval) for row in estimates for estimate in row]
     family = max(1, failures + sum(have_interval) + _share_intervals(evidence, pairings, shares))
-    level = single_level(family, looks)
+    level = single_level(family, tests)
     items: list[Item] = []
+    added = _in_added_blocks(evidence, pairings) if looks > 1 else []
     for response in responses:
-        ratios = _estimates(evidence, pairings, response, level)
-        for pairing, ratio in zip(pairings, ratios, strict=True):
-            items.append(judged(_item(evidence, base, pairing, response, ratio, level), margin))
+        of_all = _judged_ratios(evidence, base, pairings, response, level, margin)
+        later = _judged_ratios(evidence, base, added, response, level, margin)
+        items += _decided(of_all, later)
     for response in shares:
         noise = noise_of_share(evidence, response)
         share_items = [_share(evidence, base, pairing, response, level) for pairing in pairings]
@@ -144,8 +152,56 @@ def compare_inside(
         *_unchanged_notes(evidence, base, heads, identity or {}),
     )
     return Judged(
-        base, heads, tuple(items), margin, level, family, looks, Method.PAIRED_BLOCKS, notes
+        base, heads, tuple(items), margin, level, family, tests, Method.PAIRED_BLOCKS, notes
     )  # fmt: skip
+
+
+def _judged_ratios(
+    evidence: Evidence,
+    base: str,
+    pairings: Sequence[Pairing],
+    response: Response,
+    level: float,
+    margin: float,
+) -> list[Item]:
+    """Return the item of each pairing with its verdict."""
+    ratios = _estimates(evidence, pairings, response, level)
+    return [
+        judged(_item(evidence, base, pairing, response, ratio, level), margin)
+        for pairing, ratio in zip(pairings, ratios, strict=True)
+    ]
+
+
+def _in_added_blocks(evidence: Evidence, pairings: Sequence[Pairing]) -> list[Pairing]:
+    """Return the pairings with only their runs of the second look, if they have such runs."""
+    later = []
+    for pairing in pairings:
+        base, head = (
+            _after_block(runs, evidence.study.plan.blocks) for runs in (pairing.base, pairing.head)
+        )
+        if base.rows and head.rows:
+            later.append(replace(pairing, base=base, head=head))
+    return later
+
+
+def _after_block(runs: Runs, last_block: int) -> Runs:
+    kept = [pair for pair in zip(runs.rows, runs.blocks, strict=True) if pair[1] > last_block]
+    return replace(
+        runs, rows=tuple(row for row, _ in kept), blocks=tuple(block for _, block in kept)
+    )
+
+
+def _decided(of_all: Sequence[Item], later: Sequence[Item]) -> list[Item]:
+    """Return the items of all runs, or of the second look alone where only this look decides.
+
+    The second look is an independent sample. Where load scattered the runs of the first look, it
+    decides what all runs together cannot; its test has its own share of the error probability.
+    """
+    decided = {(item.treatment, item.head): item for item in later if item.verdict != UNCLEAR}
+    return [
+        decided.get((item.treatment, item.head), item) if item.verdict == UNCLEAR else item
+        for item in of_all
+    ]
 
 
 def _variant_responses(evidence: Evidence) -> list[str]:
@@ -159,8 +215,9 @@ def _variant_responses(evidence: Evidence) -> list[str]:
 
 
 def suspects(judged_: Judged) -> set[tuple[str, str]]:
-    """Return (treatment title, head) of each item whose verdict is worse."""
-    return {(item.treatment, item.head) for item in judged_.of(WORSE)}
+    """Return (treatment title, head) of each item that is worse, or that more blocks may decide."""
+    undecided = [item for item in judged_.of(UNCLEAR) if isinstance(item.why, (Cause, WithinNoise))]
+    return {(item.treatment, item.head) for item in (*judged_.of(WORSE), *undecided)}
 
 
 def suspect_keys(reader: CampaignReader, judged_: Judged) -> list[str]:

@@ -28,7 +28,7 @@ rate_hz = 20
 
 
 def outputs(**given: Any) -> argparse.Namespace:
-    options = {"json": False, "markdown": None, "junit": None, "on_unclear": "pass", **given}
+    options = {"json": False, "markdown": None, "junit": None, "cannot_tell": "pass", **given}
     return argparse.Namespace(**options)
 
 

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 from wattwire.cli.quantities import share
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.wrap import columns, wrapped
-from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK, UsageError
+from wattwire.model.errors import (
+    EXIT_BAD_RESULT,
+    EXIT_CANNOT_TELL,
+    EXIT_NOTHING_USABLE,
+    EXIT_OK,
+    UsageError,
+)
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
@@ -23,9 +29,10 @@ if TYPE_CHECKING:
 AnyCampaign = Campaign | ImportedCampaign
 STDOUT = "-"
 EXIT_CODES = (
-    "Exit codes: 0 nothing is worse; 1 a result is worse, or a limit of the study is broken (or, "
-    "with --on-unclear fail, the verdict is unclear); 2 usage; 3 this machine lacks a "
-    "requirement; 4 no run is valid, so there is no answer (independent of --on-unclear)."
+    "Exit codes: 0 nothing is worse, and no limit of the study is broken; 1 a result is worse, or "
+    "a limit is broken; 2 usage; 3 this machine lacks a requirement; 4 no run is valid, so there "
+    "is no answer; 5 the comparison cannot tell, or a limit is undecided (--cannot-tell pass "
+    "makes it 0, --cannot-tell fail makes it 1)."
 )
 
 
@@ -61,8 +68,8 @@ def add_options(verb: argparse.ArgumentParser) -> None:
         "--margin", metavar="P", help="relative increase beyond which B is worse, such as 5%%"
     )
     verb.add_argument(
-        "--on-unclear", choices=["pass", "fail"], default="pass",
-        help="exit code of an unclear verdict (default: pass)",
+        "--cannot-tell", choices=["pass", "fail"],
+        help="exit with 0 or 1 if the comparison cannot tell (default: exit code 5)",
     )  # fmt: skip
     verb.add_argument(
         "--markdown", metavar="FILE", help=("also write Markdown to FILE (- for the terminal)")
@@ -180,7 +187,7 @@ def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argpars
     """Return the exit code of a comparison and its limits.
 
     A worse result or a broken limit takes precedence over "no valid run", which takes precedence
-    over "unclear".
+    over "cannot tell". "Cannot tell" has its own code, because it is neither a pass nor a failure.
     """
     from wattwire.analysis.limits import any_broken, any_unclear  # noqa: PLC0415
     from wattwire.report.print.comparison import nothing_usable
@@ -190,7 +197,8 @@ def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argpars
     if nothing_usable(judged, limits):
         return EXIT_NOTHING_USABLE
     unclear = any_unclear(limits) or (judged is not None and judged.bad(unclear_is_bad=True))
-    return EXIT_BAD_RESULT if unclear and options.on_unclear == "fail" else EXIT_OK
+    codes = {"pass": EXIT_OK, "fail": EXIT_BAD_RESULT}
+    return codes.get(options.cannot_tell, EXIT_CANNOT_TELL) if unclear else EXIT_OK
 
 
 def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
@@ -230,6 +238,6 @@ def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse
     if options.markdown and options.markdown != STDOUT:
         Path(options.markdown).write_text(markdown(judged, limits), encoding="utf-8")
     if options.junit:
-        text = junit(judged, limits, options.on_unclear == "fail")
+        text = junit(judged, limits, options.cannot_tell == "fail")
         Path(options.junit).write_text(text, encoding="utf-8")
     return code

@@ -39,7 +39,7 @@ PHRASES = Phrases(
             "“Worse”: the whole interval is beyond the margin. “Not worse”: no part of the "
             "interval is beyond the margin."
         ),
-        "looks": " and {looks} looks",
+        "looks": " and {looks} tests of each",
         "limit": "Limit {limit}",
         "by_ranks": "{ratio:factor} ({low:factor} to {high:factor}, {level:confidence})",
         "message": "{verdict}: {result} ({base_runs} + {head_runs} runs)",
@@ -81,8 +81,9 @@ def _table(shown: Sequence[Item]) -> list[str]:
 def _remarks(judged: Judged | None) -> list[str]:
     if judged is None:
         return []
-    detectable = filter(None, (comparing.detectable(judged),))
-    return [*detectable, *completed(judged), basis(judged), *notes(judged)]
+    # The first line of an undecided comparison already has the detectable changes.
+    detectable = Phrase() if judged.verdict == UNCLEAR else comparing.detectable(judged)
+    return [*filter(None, [detectable]), *completed(judged), basis(judged), *notes(judged)]
 
 
 def nothing_usable(judged: Judged | None, limits: Sequence[Checked]) -> bool:

@@ -40,7 +40,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU, Response
 from wattwire.cli.verbs.compare import exit_code
-from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
+from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_NOTHING_USABLE, UsageError
 from wattwire.report.print import comparison
 from wattwire.report.sections import variants as section
 from wattwire.report.tests.phrase_search import phrases_in
@@ -352,9 +352,44 @@ def test_suspects_are_both_sides_of_what_is_worse_and_looks_share_the_error(tmp_
     assert set(comparing.suspect_keys(campaign, once)) == {FAST, SLOW}
     looking = rewritten(campaign, "study.json", lambda s: s["answers"].update(looks=2))
     twice = comparing.compare_variants(looking, Wanted())
-    assert twice.level == pytest.approx(1 - (1 - once.level) / 2) and twice.looks == 2
+    assert twice.level == pytest.approx(1 - (1 - once.level) / 3) and twice.looks == 3
     fine = of_variants(tmp_path / "d", base=SLOW)
     assert comparing.suspect_keys(fine, comparing.compare_variants(fine, Wanted())) == []
+
+
+def disturbed(campaign: Campaign, first_blocks: int, factor: float) -> Campaign:
+    """Return the campaign with two looks, and with other load in the blocks of the first look."""
+    for path in campaign.path.glob("runs/*/summary.json"):
+        row = json.loads(path.read_text())
+        if row["block"] <= first_blocks and (row["block"] + (FAST in row["factor.variant"])) % 2:
+            row["cpu_us_per_message"] *= factor
+            path.write_text(json.dumps(row))
+
+    def of_study(study: dict[str, Any]) -> None:
+        study["answers"]["looks"] = 2
+        study["plan"]["blocks"] = first_blocks
+
+    return rewritten(campaign, "study.json", of_study)
+
+
+def test_the_added_blocks_decide_alone_if_all_blocks_cannot_tell(tmp_path):
+    campaign = disturbed(of_variants(tmp_path / "c", blocks=10), first_blocks=5, factor=1e4)
+    found = comparing.compare_variants(campaign, Wanted())
+    assert verdicts(found) == {WORSE}
+    (item,) = (one for one in found.items if one.response == CPU)
+    assert item.base_runs == 5 and item.ratio.low > 2  # the ratio of the undisturbed blocks
+    # Without a second look, these blocks are part of the only test.
+    once = rewritten(campaign, "study.json", lambda s: s["answers"].update(looks=1))
+    assert verdicts(comparing.compare_variants(once, Wanted())) == {UNCLEAR}
+
+
+def test_an_undecided_comparison_is_measured_again_and_states_what_it_could_detect(tmp_path):
+    campaign = disturbed(of_variants(tmp_path / "c"), first_blocks=5, factor=1e4)
+    found = comparing.compare_variants(campaign, Wanted())
+    assert found.verdict == UNCLEAR
+    assert set(comparing.suspect_keys(campaign, found)) == {FAST, SLOW}
+    assert phrases_in(first_line(found), "comparing.detectable")
+    assert "Detectable changes" not in "\n".join(comparison.text_lines(found)[1:])
 
 
 def test_a_run_without_its_neighbour_is_left_out_and_counted(tmp_path):
@@ -608,7 +643,7 @@ def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
 
 
 def gate(**options: Any) -> Any:
-    return argparse.Namespace(on_unclear="pass", **options)
+    return argparse.Namespace(**{"cannot_tell": None, **options})
 
 
 def test_without_a_valid_run_nothing_is_compared_and_no_answer_is_green(tmp_path):
@@ -618,19 +653,19 @@ def test_without_a_valid_run_nothing_is_compared_and_no_answer_is_green(tmp_path
     root = ElementTree.fromstring(comparison.junit(found))
     assert sum(int(suite.get("errors", 0)) for suite in root) == 1
     assert root.find(".//error[@type='no valid run']") is not None
-    for unclear in ("pass", "fail"):
-        options = argparse.Namespace(on_unclear=unclear)
-        assert exit_code(found, [], options) == EXIT_NOTHING_USABLE
+    for cannot_tell in ("pass", "fail"):
+        assert exit_code(found, [], gate(cannot_tell=cannot_tell)) == EXIT_NOTHING_USABLE
     base = made(tmp_path / "d", 1)
     two_of = two(base, made(tmp_path / "e", 2, unknown_runs=ALL))
     assert exit_code(two_of, [], gate()) == EXIT_NOTHING_USABLE
 
 
-def test_an_answer_that_is_unclear_for_another_reason_has_its_old_code(tmp_path):
+def test_a_comparison_that_cannot_tell_has_its_own_code_and_is_no_pass(tmp_path):
     few = comparing.compare_variants(of_variants(tmp_path / "c", blocks=2), Wanted())
     assert not few.nothing_usable
-    assert exit_code(few, [], gate()) == 0
-    assert exit_code(few, [], argparse.Namespace(on_unclear="fail")) == 1
+    assert exit_code(few, [], gate()) == EXIT_CANNOT_TELL
+    assert exit_code(few, [], gate(cannot_tell="pass")) == 0
+    assert exit_code(few, [], gate(cannot_tell="fail")) == 1
     worse = comparing.compare_variants(of_variants(tmp_path / "d"), Wanted())
     assert exit_code(worse, [], gate()) == 1
     assert ElementTree.fromstring(comparison.junit(worse)).find(".//error") is None

@@ -110,7 +110,8 @@ NAMED_MAX = 3
 def first_line(judged: Judged) -> Phrase:
     """Return a sentence on the verdict, followed by a sentence per increased share."""
     result = PHRASES("sentence", before=_across(judged.across), result=_result(judged))
-    return joined([result, *undelivered(judged, besides=WORSE)])
+    smallest = detectable(judged) if judged.verdict == UNCLEAR else ""
+    return joined([result, smallest, *undelivered(judged, besides=WORSE)])
 
 
 def _across(machines: AcrossMachines | None) -> Phrase:

@@ -66,11 +66,13 @@ PHRASES = Phrases(
             "{noise:percent} or less is claimed."
         ),
         "two_looks": (
-            "Comparisons that were worse after {first:plural block} {again} Each of the two "
-            "looks uses half of the error probability (Bonferroni)."
+            "Comparisons that were worse or undecided after {first:plural block} {again} Each of "
+            "the three tests (the first blocks, all blocks, the added blocks) uses a third of the "
+            "error probability (Bonferroni)."
         ),
         "looked_again": (
-            "were measured in {added:plural more block}. The results include all of their runs."
+            "were measured in {added:plural more block}. The results include all of their runs. "
+            "If these cannot tell, the added blocks decide alone."
         ),
         "not_looked_again": "would have been measured again, but there were none.",
         "unpaired": (

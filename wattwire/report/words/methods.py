@@ -160,8 +160,9 @@ PHRASES = Phrases(
             "simultaneously at {confidence:confidence}."
         ),
         "two_looks": (
-            "Comparisons with the verdict “worse” were measured in additional blocks. The error "
-            "probability is split over two looks."
+            "Comparisons that were worse or undecided were measured in additional blocks. The "
+            "error probability is split over three tests: the first blocks, all blocks, and the "
+            "additional blocks."
         ),
         "limit": "Limit {when}: {response} {bounds}{unit}{where}.",
         "limit_where": " for {levels}",
@@ -177,7 +178,7 @@ PHRASES = Phrases(
             "{intervals:plural interval}{looks}, simultaneous at {confidence:confidence}; "
             "Bonferroni, each at {level:confidence}"
         ),
-        "looks": " over {looks} looks",
+        "looks": ", {looks} tests of each",
     },
 )
 
