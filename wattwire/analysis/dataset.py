@@ -32,6 +32,8 @@ from wattwire.model.warm_up import SETTLING
 from wattwire.store import ImportedCampaign, Messages
 
 OPEN_LOOP_ONLY = ("rate_hz", "interval_s")
+ROW_INDEX = "#row"
+"""Temporary column. No response has this name, because it contains "#"."""
 LEVEL_TOLERANCE = 1e-12
 """Two numbers with a smaller relative difference are the same level."""
 _DECIMAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
@@ -297,11 +299,11 @@ def levels_run(evidence: Evidence, factor: str) -> list[Any]:
 def _counting_attempts(attempts: pl.DataFrame) -> pl.DataFrame:
     """Return one row per run: the attempt that is used, or the last attempt."""
     return (
-        attempts.with_row_index("place")
+        attempts.with_row_index(ROW_INDEX)
         .sort(["used", "attempt"], descending=[True, True])
         .unique("run", keep="first", maintain_order=True)
-        .sort("place")
-        .drop("place")
+        .sort(ROW_INDEX)
+        .drop(ROW_INDEX)
     )
 
 

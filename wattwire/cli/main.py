@@ -36,6 +36,8 @@ collections of generations 0 and 1 per collection of the next generation.
 """
 COMMAND = "command_name"
 """Attribute of the parsed options with the command's name."""
+GIVEN = "options_given"
+"""Attribute of the parsed options with the value of each option that was given."""
 READERS = ("status", "report", "bundle", "show", "compare")
 """Commands that read campaigns and measure nothing."""
 EXIT_INTERRUPTED = 130
@@ -175,8 +177,40 @@ def parser(modules: Iterable[str] | None = None) -> argparse.ArgumentParser:
     return top
 
 
+class Once(argparse._StoreAction):
+    """Store the value of an option, and refuse a second, different value.
+
+    argparse alone would keep the last value without a word.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        earlier = getattr(namespace, GIVEN, {})
+        if option_string and earlier.setdefault(self.dest, values) != values:
+            parser.error(
+                f"argument {option_string}: found {earlier[self.dest]} and {values}; allowed: "
+                "one value"
+            )
+        setattr(namespace, GIVEN, earlier)
+        super().__call__(parser, namespace, values, option_string)
+
+
+class Grammar(argparse.ArgumentParser):
+    """A parser, also of each command, whose options have one value unless they are repeatable."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for name in (None, "store"):
+            self.register("action", name, Once)
+
+
 def _top() -> tuple[argparse.ArgumentParser, Any]:
-    top = argparse.ArgumentParser(
+    top = Grammar(
         prog="wattwire",
         description="Measure what a message costs: latency, loss, CPU, memory, energy.",
     )

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from wattwire.imports import row_checks
+from wattwire.imports.csv_text import NUMBER, Row, read_rows
 from wattwire.imports.imported import PROVENANCE, Imported, Remark, SetAside
+from wattwire.imports.row_checks import is_absent
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.words import plural
+from wattwire.model.metrics import METRICS
+from wattwire.model.study import LEVEL_TYPES
+from wattwire.model.treatment import is_setting
+from wattwire.model.words import COLUMN
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
-DELIMITERS = ",;\t"
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-"""Syntax of a number; Python's float also accepts 1_000 and digits of other scripts."""
-UNBOUNDED = ("inf", "infinity", "nan")
+UNBOUNDED = ("inf", "infinity", "nan", "∞")
 RUN_COLUMN = "row"
-LINES_MAX = 5
-"""Maximum number of line numbers in a message."""
+KEPT_APART = "column_"
+"""Prefix of a response whose name is a column of the store."""
+SUMMARY_COLUMN = re.compile(
+    r"(mean|average|avg|median|p50|std|sd|stddev|std_dev|stdev|sem|ci|variance|n|samples|count)",
+    re.IGNORECASE,
+)
+"""Names of columns of a table of summaries."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,14 @@ class TableRequest:
     factors: tuple[str, ...]
     block: str | None = None
     run: str | None = None
+    where: tuple[tuple[str, str], ...] = ()
+    """Column and value of the rows to import. Several values of a column are alternatives."""
+    rows_are_runs: bool = False
+    """Whether each row is a run although consecutive rows are correlated."""
+
+    @property
+    def response_columns(self) -> list[str]:
+        return [name for name, _ in self.responses]
 
 
 def response(text: str) -> tuple[str, str]:
@@ -45,6 +58,14 @@ def response(text: str) -> tuple[str, str]:
     return name, unit
 
 
+def condition(text: str) -> tuple[str, str]:
+    """Return the column and the value of a text COL=VALUE."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(f"--where {text}: allowed: COL=VALUE, e.g. status=OK")
+    return name, value
+
+
 def read(path: Path, request: TableRequest) -> Imported:
     """Return a campaign from a CSV file with a header line.
 
@@ -52,26 +73,35 @@ def read(path: Path, request: TableRequest) -> Imported:
     is their mean. Missing responses remain missing. Raise UsageError with the column and line of an
     error.
     """
-    header, rows = _rows(path)
+    header, all_rows = read_rows(path)
+    request = _with_columns_of(header, request)
     _check_roles(path, header, request)
+    rows, set_aside = _where(path, all_rows, request)
     rows_by_run = _by_run(path, rows, request)
     records, provenance = [], []
     for run, members in rows_by_run.items():
         record, sources = _record(path, run, members, request)
         records.append(record)
         provenance += sources
-    _check_repeated(path, records, request)
-    runs = _with_positions(records)
-    set_aside = tuple(
+    _check_repeated(path, header, records, request)
+    rows_by_treatment = _grouped(rows, request.factors)
+    groups = list(_grouped(rows, [*request.factors, *filter(None, [request.block])]).values())
+    if request.run is None and not request.rows_are_runs:
+        row_checks.check_independent(path, groups, request.response_columns)
+    set_aside += [
         SetAside(f"{path.name}, line {line}", 1, "no response in this row")
         for line, row in rows
-        if all(_absent(row[name]) for name, _ in request.responses)
-    )
+        if all(is_absent(row[name]) for name in request.response_columns)
+    ]
     columns = {
-        column(name): {"unit": unit, "kind": "measured", "summary": f"{name} of {path.name}"}
+        column(name): {
+            "unit": unit,
+            "kind": "measured",
+            "summary": f"{name} of {path.name}",
+            "title": _title(name),
+        }
         for name, unit in request.responses
     }
-    frame = pl.DataFrame(provenance, schema=PROVENANCE)
     reasons = {
         record["run"]: "no response in its rows"
         for record in records
@@ -80,59 +110,85 @@ def read(path: Path, request: TableRequest) -> Imported:
     study = _study(path, records, request)
     if all(len(levels) == 1 for levels in study["factors"].values()):
         study["comparable"] = _comparable_columns(header, rows, request)
-    remarks = (*_merged_levels(path, records, request), *_odd_values(path, rows, request))
-    return Imported(study, runs, frame, set_aside, columns, reasons, remarks=remarks)
+    remarks = (
+        *(row_checks.many_rows(groups) if request.run is None else ()),
+        *row_checks.status_remarks(path, header, rows, _with_role(request)),
+        *row_checks.unequal_remarks(rows_by_treatment, request.response_columns),
+        *_merged_levels(path, records, request),
+        *row_checks.value_remarks(path, rows, request.response_columns),
+    )
+    frame = pl.DataFrame(provenance, schema=PROVENANCE)
+    runs = _with_positions(records)
+    return Imported(study, runs, frame, tuple(set_aside), columns, reasons, remarks=remarks)
+
+
+def _with_columns_of(header: Sequence[str], request: TableRequest) -> TableRequest:
+    """Return the request with the longest column of the file in each text COL:UNIT.
+
+    The name of a column can contain colons itself, such as "cycles:u".
+    """
+
+    def split(name: str, unit: str) -> tuple[str, str]:
+        text = f"{name}:{unit}" if unit else name
+        ends = [len(text), *(at for at in reversed(range(len(text))) if text[at] == ":")]
+        end = next((end for end in ends if text[:end] in header), None)
+        return (name, unit) if end is None else (text[:end], text[end + 1 :])
+
+    return replace(request, responses=tuple(split(*texts) for texts in request.responses))
+
+
+def _where(
+    path: Path, rows: Sequence[Row], request: TableRequest
+) -> tuple[Sequence[Row], list[SetAside]]:
+    """Return the rows that meet all conditions, and the numbers of the other rows."""
+    set_aside = []
+    for name in dict.fromkeys(name for name, _ in request.where):
+        values = [value for key, value in request.where if key == name]
+        present = {row[name] for _, row in rows}
+        for value in values:
+            if value not in present:
+                raise unknown(f"{path}: --where {name}", "value", value, present)
+        reason = f"{name} is not {' or '.join(values)} (--where)"
+        set_aside += [
+            SetAside(f"{path.name}, line {line}", 1, reason)
+            for line, row in rows
+            if row[name] not in values
+        ]
+        rows = [(line, row) for line, row in rows if row[name] in values]
+    return rows, set_aside
+
+
+def _grouped(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[str, ...], list[Row]]:
+    """Return the rows by their cells in these columns."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for line, row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append((line, row))
+    return groups
 
 
 def column(name: str) -> str:
-    """Return the name of a response's column without dots, which mark the columns of nodes."""
-    return re.sub(r"[^0-9A-Za-z_]+", "_", name).strip("_") or "response"
+    """Return the name of a response's column in the summary.
+
+    It has no dots, which mark the columns of nodes, and it differs from all columns of the store,
+    such as lost or verdict, whose meaning and unit the table may not share.
+    """
+    plain_name = re.sub(r"[^0-9A-Za-z_]+", "_", name).strip("_") or "response"
+    return f"{KEPT_APART}{plain_name}" if plain_name in METRICS else plain_name
 
 
-def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Return the header, and each row with its line number in the file."""
-    if path.is_dir():
-        raise UsageError(f"{path}: this is a folder; name a CSV file with a header line")
-    if not path.is_file():
-        raise UsageError(f"{path}: this file does not exist; name a CSV file with a header line")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{path}: not UTF-8 text ({error.reason}); save it as CSV in UTF-8"
-        ) from error
-    first = text.partition("\n")[0]
-    delimiter = max(DELIMITERS, key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        return _cells(path, reader)
-    except csv.Error as error:
-        raise UsageError(
-            f"{path}: line {reader.line_num}: cannot be read as CSV ({error})"
-        ) from error
+def _title(name: str) -> str:
+    """Return the words for a response in sentences."""
+    return " ".join(re.sub(r"[_\s]+", " ", name).split()) or name
 
 
-def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    header = [name.strip() for name in next(reader, [])]
-    if not any(header):
-        raise UsageError(f"{path}: the file is empty; its first line must name the columns")
-    repeated = [name for index, name in enumerate(header) if name in header[:index]]
-    if repeated:
-        raise UsageError(f'{path}: line 1: found two columns "{repeated[0]}"; rename one of them')
-    rows = []
-    for cells in reader:
-        if not any(cell.strip() for cell in cells):
-            continue
-        line = reader.line_num
-        if len(cells) != len(header):
-            raise UsageError(
-                f"{path}: line {line}: found {len(cells)} cells; the header has {len(header)}"
-            )
-        named_cells = zip(header, cells, strict=True)
-        rows.append((line, {name: cell.strip() for name, cell in named_cells}))
-    if not rows:
-        raise UsageError(f"{path}: the file has a header but no rows; add at least one row")
-    return header, rows
+def factor(name: str) -> str:
+    """Return the name of a factor in the study.
+
+    It differs from all factors of measured studies, such as pattern or loop, because code refers to
+    these with their meaning.
+    """
+    has_meaning = name in LEVEL_TYPES or is_setting(name) or name.startswith(COLUMN)
+    return f"{COLUMN}{name}" if has_meaning else name
 
 
 def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> None:
@@ -148,7 +204,8 @@ def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> No
     options += [("--factor", name) for name in request.factors]
     options += [("--block", request.block)] if request.block else []
     options += [("--run", request.run)] if request.run else []
-    for option, name in options:
+    wheres = [("--where", name) for name, _ in request.where]
+    for option, name in (*options, *wheres):
         if name not in header:
             raise unknown(f"{path}: {option}", "column", name, header)
     option_of: dict[str, str] = {}
@@ -166,22 +223,20 @@ def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> No
         )
 
 
-def _by_run(
-    path: Path, rows: Sequence[tuple[int, dict[str, str]]], request: TableRequest
-) -> dict[str, list[tuple[int, dict[str, str]]]]:
+def _by_run(path: Path, rows: Sequence[Row], request: TableRequest) -> dict[str, list[Row]]:
     """Return the rows by run.
 
     Raise UsageError if a run, level or block is missing, or if a run has several levels or blocks.
     """
-    rows_by_run: dict[str, list[tuple[int, dict[str, str]]]] = {}
+    rows_by_run: dict[str, list[Row]] = {}
     fixed_columns = [*request.factors, *([request.block] if request.block else [])]
     for line, row in rows:
         run = row[request.run] if request.run else f"{RUN_COLUMN}-{line}"
-        if _absent(run):
+        if is_absent(run):
             raise UsageError(f"{path}: line {line}: {request.run}: found nothing; name the run")
         members = rows_by_run.setdefault(run, [])
         for column_name in fixed_columns:
-            if _absent(row[column_name]):
+            if is_absent(row[column_name]):
                 raise UsageError(
                     f"{path}: line {line}: {column_name}: found nothing; each row needs a level"
                 )
@@ -196,12 +251,12 @@ def _by_run(
 
 
 def _record(
-    path: Path, run: str, members: Sequence[tuple[int, dict[str, str]]], request: TableRequest
+    path: Path, run: str, members: Sequence[Row], request: TableRequest
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the row of a run in the summary, and the provenance of its numbers."""
     first = members[0][1]
     record: dict[str, Any] = {"run": run, "block": first[request.block] if request.block else ""}
-    record |= {f"factor.{name}": first[name] for name in request.factors}
+    record |= {f"factor.{factor(name)}": first[name] for name in request.factors}
     provenance = []
     for name, _ in request.responses:
         numbers = [_number(path, line, name, row[name]) for line, row in members]
@@ -224,37 +279,73 @@ def _record(
     return record, provenance
 
 
-def _absent(text: str) -> bool:
-    return text.lower() in MISSING
-
-
 def _number(path: Path, line: int, name: str, text: str) -> float | None:
-    if _absent(text):
+    if is_absent(text):
         return None
-    if not NUMBER.fullmatch(text) and text.lower().lstrip("+-") not in UNBOUNDED:
-        hint = ""
-        if re.fullmatch(r"[+-]?\d*,\d+", text):
-            hint = ". If the comma is a decimal comma, save the table with decimal points"
+    where = f'{path}: line {line}: {name}: found "{text}"; allowed: '
+    if text.lower().lstrip("+-") in UNBOUNDED:
         raise UsageError(
-            f'{path}: line {line}: {name}: found "{text}"; allowed: a number such as 1.5, or '
-            f"an empty cell for a missing value{hint}"
+            f"{where}a finite number. A message that was lost has no latency: leave the cell "
+            "empty, and import a column that counts the losses as a further response."
+        )
+    if not NUMBER.fullmatch(text):
+        raise UsageError(
+            f"{where}a number such as 1.5, or an empty cell for a missing value"
+            + _cause_of_no_number(name, text)
         )
     value = float(text)
     if not math.isfinite(value):
-        raise UsageError(f'{path}: line {line}: {name}: found "{text}"; allowed: a finite number')
+        raise UsageError(f"{where}a finite number")
     return value
 
 
-def _check_repeated(path: Path, records: Sequence[dict[str, Any]], request: TableRequest) -> None:
-    """Raise UsageError if no treatment has replicates, which are needed to estimate errors."""
-    treatments = [tuple(record[f"factor.{name}"] for name in request.factors) for record in records]
-    if len(set(treatments)) == len(treatments):
-        raise UsageError(
-            f"{path}: there are no repeated runs, because each combination of levels "
-            f"({', '.join(request.factors)}) has one run. Effects therefore cannot be separated "
-            "from chance. Name fewer factors, or add runs."
-            + (f" Rows with the same {request.run} are one run." if request.run else "")
+def _cause_of_no_number(name: str, text: str) -> str:
+    """Return the probable cause why a text is not a number, and the remedy, or ""."""
+    if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", text):
+        return (
+            ". If the comma separates thousands, save the table without it; if it is a decimal "
+            "comma, save the table with decimal points"
         )
+    if re.fullmatch(r"[+-]?\d*,\d+", text):
+        return ". If the comma is a decimal comma, save the table with decimal points"
+    unit = re.fullmatch(rf"{NUMBER.pattern}\s*([^\d\s]+)", text)
+    if unit:
+        return (
+            f". Write all numbers of the column in one unit and without it, and name the unit in "
+            f"the option, e.g. --response {name}:{unit[unit.lastindex or 0]}"
+        )
+    return ""
+
+
+def _check_repeated(
+    path: Path,
+    header: Sequence[str],
+    records: Sequence[dict[str, Any]],
+    request: TableRequest,
+) -> None:
+    """Raise UsageError if no treatment has replicates, which are needed to estimate errors."""
+    names = [f"factor.{factor(name)}" for name in request.factors]
+    treatments = [tuple(record[name] for name in names) for record in records]
+    if len(set(treatments)) < len(treatments):
+        return
+    summaries = [name for name in header if SUMMARY_COLUMN.fullmatch(name.strip())]
+    if len(summaries) > 1:
+        hint = (
+            f" The columns {', '.join(summaries)} look like summaries of several runs; import a "
+            "table with a row for each run instead."
+        )
+    elif request.run:
+        hint = f" Rows with the same {request.run} are one run."
+    else:
+        hint = (
+            " If the columns are the levels of a factor (a wide table), convert it to one column "
+            "of levels, one of numbers and a row per run."
+        )
+    raise UsageError(
+        f"{path}: there are no repeated runs, because each combination of levels "
+        f"({', '.join(request.factors)}) has one run. Effects therefore cannot be separated "
+        f"from chance. Name fewer factors, or add runs.{hint}"
+    )
 
 
 def _with_positions(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
@@ -292,7 +383,7 @@ def _merged_levels(
     These spellings become the same level.
     """
     for name in request.factors:
-        texts = list(dict.fromkeys(record[f"factor.{name}"] for record in records))
+        texts = list(dict.fromkeys(record[f"factor.{factor(name)}"] for record in records))
         spellings_by_level: dict[Any, list[str]] = {}
         for text, level in zip(texts, _levels(pl.Series(texts)).to_list(), strict=True):
             spellings_by_level.setdefault(level, []).append(text)
@@ -306,62 +397,21 @@ def _merged_levels(
             )
 
 
-def _odd_values(
-    path: Path, rows: Sequence[tuple[int, dict[str, str]]], request: TableRequest
-) -> Iterator[Remark]:
-    """Yield remarks on rows that lack some responses, and on negative responses.
-
-    Rows without any response are excluded, and each is listed with its line.
-    """
-    with_response = [
-        numbered_row
-        for numbered_row in rows
-        if not all(_absent(numbered_row[1][name]) for name, _ in request.responses)
-    ]
-    for name, _ in request.responses:
-        missing = [line for line, row in with_response if _absent(row[name])]
-        if missing:
-            yield Remark(
-                f"Rows without {name}",
-                f"{path.name} has no number for {name} in {len(missing)} of "
-                f"{plural(len(rows), 'row')} ({_lines(missing)}). Answers about {name} "
-                "exclude such rows.",
-            )
-        negative = [line for line, row in rows if _is_negative(row[name])]
-        if negative:
-            yield Remark(
-                f"Negative values of {name}",
-                f"{path.name} has a negative {name} in {len(negative)} of "
-                f"{plural(len(rows), 'row')} ({_lines(negative)}). Ratios are undefined, "
-                "so answers are differences.",
-            )
-
-
-def _is_negative(text: str) -> bool:
-    return NUMBER.fullmatch(text) is not None and float(text) < 0.0
-
-
-def _lines(numbers: Sequence[int]) -> str:
-    unlisted = len(numbers) - LINES_MAX
-    listed = ", ".join(map(str, numbers[:LINES_MAX])) + (
-        f" and {unlisted} more" if unlisted > 0 else ""
-    )
-    return f"line {listed}" if len(numbers) == 1 else f"lines {listed}"
+def _with_role(request: TableRequest) -> set[str | None]:
+    conditions = [name for name, _ in request.where]
+    return {
+        *request.factors, *request.response_columns, *conditions, request.block, request.run
+    }  # fmt: skip
 
 
 def _comparable_columns(
-    header: Sequence[str], rows: Sequence[tuple[int, dict[str, str]]], request: TableRequest
+    header: Sequence[str], rows: Sequence[Row], request: TableRequest
 ) -> list[str]:
     """Return possible factors: columns without a role whose values differ and repeat."""
-    with_role = {
-        *request.factors,
-        *(name for name, _ in request.responses),
-        request.block,
-        request.run,
-    }
+    with_role = _with_role(request)
     comparable = []
     for name in header:
-        values = {row[name] for _, row in rows if not _absent(row[name])}
+        values = {row[name] for _, row in rows if not is_absent(row[name])}
         if name not in with_role and 1 < len(values) <= len(rows) / 2:
             comparable.append(name)
     return comparable
@@ -370,16 +420,16 @@ def _comparable_columns(
 def _study(path: Path, records: Sequence[dict[str, Any]], request: TableRequest) -> dict[str, Any]:
     levels = {}
     for name in request.factors:
-        texts = pl.Series(name, [record[f"factor.{name}"] for record in records])
+        texts = pl.Series(name, [record[f"factor.{factor(name)}"] for record in records])
         values = _levels(texts).unique(maintain_order=True)
-        levels[name] = (values.sort() if values.dtype.is_numeric() else values).to_list()
+        levels[factor(name)] = (values.sort() if values.dtype.is_numeric() else values).to_list()
     response_columns = [column(name) for name, _ in request.responses]
     verb = "does" if len(response_columns) == 1 else "do"
     question = {
         "id": "T1",
-        "text": f"How {verb} {' and '.join(response_columns)} differ "
+        "text": f"How {verb} {' and '.join(map(_title, request.response_columns))} differ "
         f"by {' and '.join(request.factors)}?",
-        "factors": list(request.factors),
+        "factors": list(levels),
         "responses": response_columns,
     }
     return {
@@ -389,7 +439,7 @@ def _study(path: Path, records: Sequence[dict[str, Any]], request: TableRequest)
         "factors": levels,
         "fixed": {},
         "plan": {
-            "primary": request.factors[0],
+            "primary": factor(request.factors[0]),
             "blocks": len({record["block"] for record in records}),
         },
         "answers": {},

@@ -11,6 +11,8 @@ NARROW_SPACE = "\u202f"
 MISSING = "–"
 NO_P = "< 10⁻³⁰⁰"
 INFINITE = "∞ (lost)"
+COLUMN = "column."
+"""Prefix of the factors of an imported table whose names are factors of measured studies."""
 LEVEL_DIGITS = 13
 """Number of significant digits that distinguish levels. Rounding errors are smaller."""
 
@@ -142,6 +144,7 @@ any other name, such as "qos" or "loss", may belong to its stem.
 
 def factor_title(factor: str) -> str:
     """Return a factor's name as a table heading."""
+    factor = factor.removeprefix(COLUMN)
     name = factor.removeprefix("settings.").replace("outer_settings.", "outer ", 1)
     return FACTOR_TITLES.get(factor, name.replace("_", " "))
 
@@ -198,6 +201,7 @@ def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]
     study_title = titles.get(factor, {}).get(plain(level))
     if study_title:
         return study_title
+    factor = factor.removeprefix(COLUMN)
     if level == "":
         return f"no {factor_title(factor)}"
     unit = FACTOR_UNITS.get(factor)

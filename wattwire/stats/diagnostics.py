@@ -36,7 +36,7 @@ LEVEL_RUNS_MIN = 5
 DEGREES_MIN = 8
 TREATMENTS_MIN = 3
 RUNS_MAX = 5_000
-"""Maximum number of runs. DRAWS samples of more runs would exceed a page's memory limit."""
+"""Maximum number of runs whose spreads are checked. DRAWS samples exceed a page's memory."""
 FAR_OUT_SHARE = 0.01
 DRAWS = 499
 SEED = 1
@@ -71,7 +71,7 @@ def spreads_between(
         return dict.fromkeys(factors, residuals)
     refusal: Unanswered | None = None
     if fit.run_count > RUNS_MAX:
-        refusal = _too_many(fit)
+        refusal = NotComputable(f"{fit.run_count} runs; spreads are checked up to {RUNS_MAX} runs")
     elif len(fit.treatments) < TREATMENTS_MIN:
         refusal = NotComputable(
             "two treatments have one residual per block, so their spreads are equal"
@@ -202,8 +202,6 @@ def serial_correlation(
     residuals = _scaled_residuals(fit)
     if not isinstance(residuals, np.ndarray):
         return residuals
-    if fit.run_count > RUNS_MAX:
-        return _too_many(fit)
     places = np.argsort(np.asarray(order, dtype=np.float64), kind="stable")
     ordered = fit.residuals[places]
     correlation = float(ordered[1:] @ ordered[:-1] / (ordered @ ordered))
@@ -262,10 +260,6 @@ def _neighbours_squared(block: NDArray[np.int64], sizes: NDArray[np.int64]) -> f
     single_terms = 0.25 * (shares[:-1].sum() + shares[1:].sum())
     same_block = block[:-2] == block[2:]
     return float(single_terms + 0.5 * np.sum(shares[:-2][same_block]))
-
-
-def _too_many(fit: Fit) -> NotComputable:
-    return NotComputable(f"{fit.run_count} runs; errors are checked up to {RUNS_MAX} runs")
 
 
 def _scaled_residuals(fit: Fit) -> FloatArray | Unanswered:

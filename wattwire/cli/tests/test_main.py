@@ -40,6 +40,29 @@ def test_a_verb_alone_reads_as_it_does_among_all(verb):
     assert alone[verb].format_help() == among_all[verb].format_help()
 
 
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("import csv t.csv --response a --factor b --block c --block d", "--block"),
+        ("import csv t.csv --response a --factor b --run c --run d", "--run"),
+        ("run study --campaign x --campaign y", "--campaign"),
+    ],
+)
+def test_an_option_with_one_value_is_not_given_two(capsys, line, option):
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    assert ended.value.code == 2
+    words = line.split()
+    assert f"argument {option}: found {words[-3]} and {words[-1]}" in capsys.readouterr().err
+
+
+def test_a_repeatable_option_and_a_repeated_value_are_accepted():
+    options = parser().parse_args(
+        "import csv t --response a --response b --block d --block d".split()
+    )
+    assert (options.response, options.block) == (["a", "b"], "d")
+
+
 def test_a_verb_that_is_none_is_told_which_there_are(capsys):
     with pytest.raises(SystemExit) as left:
         main(["reprot", "c"])

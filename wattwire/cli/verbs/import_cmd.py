@@ -66,6 +66,19 @@ def add_to(verbs: Any) -> None:
     csv_options.add_argument(
         "--run", metavar="COL", help="a column that names the run; its rows are averaged"
     )
+    csv_options.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="COL=VALUE",
+        help="import only rows with this value, e.g. status=OK (repeatable; values of one column "
+        "are alternatives)",
+    )
+    csv_options.add_argument(
+        "--rows-are-runs",
+        action="store_true",
+        help="accept correlated consecutive rows as independent runs",
+    )
     verb.set_defaults(call=import_data)
 
 
@@ -121,6 +134,7 @@ def _list() -> int:
 def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.Imported]:
     given = {"--response": options.response, "--factor": options.factor}
     given |= {"--block": options.block, "--run": options.run}
+    given |= {"--where": options.where, "--rows-are-runs": options.rows_are_runs}
     foreign = [name for name, value in given.items() if value]
     if foreign:
         raise UsageError(f"{', '.join(foreign)}: allowed only with `import csv FILE`")
@@ -139,6 +153,8 @@ def _table(options: argparse.Namespace, source: Path) -> imports.Imported:
         tuple(options.factor),
         options.block,
         options.run,
+        tuple(table.condition(text) for text in options.where),
+        options.rows_are_runs,
     )
     return table.read(source, request)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from wattwire.imports import table
+from wattwire.model import words as model_words
 from wattwire.model.errors import UsageError
 
 PLAIN = """lang,size,day,power
@@ -110,6 +114,125 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, text, wanted, words: str
         read(tmp_path, text, wanted)
 
 
+CAUSES = {
+    "JSON": ('[\n {"lang": "c", "power": 1.5},\n {"lang": "py", "power": 2}\n]\n', "is JSON"),
+    "NDJSON": ('{"lang": "c", "power": 1.5}\n{"lang": "py", "power": 2}\n', "is NDJSON"),
+    "preamble": ("Rate: 30\nHost: x\n\nlang,power\nc,1\nc,2\n", "line 4.*Line 4 looks like the h"),
+    "comment": ("# host x\nlang,power\nc,1\nc,2\n", "line 1: found .# host x.*Delete comments"),
+    "late comment": ("lang,power\nc,1\n# warm-up, b, c\nc,2\n", "line 3.*like a comment"),
+    "aligned": ("lang   power\nc      1\nc      2\n", "aligned with spaces"),
+    "no header": ("c,1,1.5\nc,2,1.7\n", r"line 1: found numbers \(c, 1, 1.5\) instead of names"),
+    "decimal commas": ("lang,power\nc,1,5\nc,1,6\n", "line 2: found 3 cells.*A comma may be part"),
+    "thousands": ('lang,power\nc,"1,234"\n', "the comma separates thousands"),
+    "unit": ("lang,power\nc,480us\n", "without it, and name the unit .*power:us"),
+    "infinity": ("lang,power\nc,+Inf\n", "finite number. A message that was lost"),
+    "summary": ("lang,power,stddev,n\nc,1,2,10\n", "stddev, n look like summaries"),
+    "wide": ("lang,power,other\nc,1,2\n", "a wide table"),
+}
+
+
+@pytest.mark.parametrize("kind", CAUSES)
+def test_a_file_that_is_no_table_of_runs_is_refused_with_the_cause(tmp_path, kind: str) -> None:
+    text, words = CAUSES[kind]
+    with pytest.raises(UsageError, match=words):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sep=;\nlang;power\nc;1\nc;2\n",
+        "sep=,\r\nlang,power\r\nc,1\r\nc,2\r\n",
+        "lang;power\nc;1\nc;2\n",
+    ],
+)
+def test_a_declared_delimiter_is_used(tmp_path, text: str) -> None:
+    assert read(tmp_path, text).runs["power"].to_list() == [1.0, 2.0]
+
+
+def test_the_delimiter_is_the_one_with_which_all_lines_have_the_same_cells(tmp_path) -> None:
+    text = "lang;latency, mean, ms\nc;1\nc;2\n"
+    units = (("latency, mean, ms", ""),)
+    imported = read(tmp_path, text, table.TableRequest(units, ("lang",)))
+    assert imported.runs["latency_mean_ms"].to_list() == [1.0, 2.0]
+    assert imported.columns["latency_mean_ms"]["title"] == "latency, mean, ms"
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "unit"),
+    [("cycles:u", "cycles:u", ""), ("cycles:u:1", "cycles:u", "1"), ("ms:s", "ms", "s")],
+)
+def test_the_longest_column_before_a_colon_is_the_response(tmp_path, option, name, unit) -> None:
+    imported = read(tmp_path, "lang,cycles:u,ms\nc,1,1\nc,2,2\n", request(responses=option))
+    assert imported.runs[table.column(name)].to_list() == [1.0, 2.0]
+    assert imported.columns[table.column(name)]["unit"] == unit
+
+
+def samples(correlation: float, rows: int) -> str:
+    """Return a table of three levels with `rows` rows each, an autoregressive series."""
+    draw = np.random.default_rng(1)
+    lines = ["lang,power,id"]
+    for level, mean in (("a", 10.0), ("b", 15.0), ("c", 20.0)):
+        error = 0.0
+        for row in range(rows):
+            error = correlation * error + draw.normal()
+            lines.append(f"{level},{mean + error},{level}{row // (rows // 2)}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("rows", [40, 2_000])
+def test_samples_as_rows_are_no_runs(tmp_path, rows: int) -> None:
+    text = samples(0.95, rows)
+    with pytest.raises(UsageError, match="power: consecutive rows are correlated.*--run COL"):
+        read(tmp_path, text)
+    assert read(tmp_path, text, request(run="id")).runs.height == 6
+    accepted = replace(request(), rows_are_runs=True)
+    assert read(tmp_path, text, accepted).runs.height == 3 * rows
+
+
+def test_independent_rows_are_runs_and_many_of_them_are_named(tmp_path) -> None:
+    titles = [remark.title for remark in read(tmp_path, samples(0.0, 300)).remarks]
+    assert titles == ["Each row counts as a run"]
+    assert not read(tmp_path, samples(0.2, 60)).remarks
+
+
+FAILING = "lang,status,power\nc,OK,1\nc,OK,2\npy,OK,4\npy,OK,4\npy,Failed,0.1\npy,Timeout,0.1\n"
+
+
+def test_a_column_that_marks_failed_rows_is_named_and_selects_rows(tmp_path) -> None:
+    (remark,) = read(tmp_path, FAILING).remarks
+    assert remark.title == "Column status may mark failed rows"
+    assert "--where 'status=OK'" in remark.text
+    imported = read(tmp_path, FAILING, replace(request(), where=(("status", "OK"),)))
+    assert imported.runs["power"].to_list() == [1.0, 2.0, 4.0, 4.0]
+    assert [item.path for item in imported.set_aside] == ["mine.csv, line 6", "mine.csv, line 7"]
+    assert not imported.remarks
+    either = replace(request(), where=(("status", "OK"), ("status", "Failed")))
+    assert read(tmp_path, FAILING, either).runs.height == 5
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [((("state", "OK"),), '--where: unknown column "state"'), ((("status", "ok"),), 'value "ok"')],
+)
+def test_a_condition_that_no_row_meets_is_refused(tmp_path, where, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        read(tmp_path, FAILING, replace(request(), where=where))
+    with pytest.raises(UsageError, match="allowed: COL=VALUE"):
+        table.condition("status")
+
+
+def test_names_of_the_store_are_kept_apart_with_their_words(tmp_path) -> None:
+    text = "pattern,verdict,lost\npubsub,1,1\npubsub,2,2\nreqrep,3,3\n"
+    imported = read(tmp_path, text, request("pattern", responses="verdict lost:B"))
+    assert imported.study["factors"] == {"column.pattern": ["pubsub", "reqrep"]}
+    assert imported.runs["verdict"].to_list() == ["valid"] * 3
+    assert imported.runs["column_lost"].to_list() == [1.0, 2.0, 3.0]
+    assert imported.columns["column_lost"]["title"] == "lost"
+    assert model_words.level_title("column.payload_bytes", 64, {}) == "64 B"
+    assert model_words.factor_title("column.pattern") == "pattern"
+
+
 def test_a_file_that_is_not_there(tmp_path) -> None:
     with pytest.raises(UsageError, match="this file does not exist"):
         table.read(tmp_path / "no.csv", request())
@@ -139,7 +262,7 @@ def test_levels_that_become_one_are_told(tmp_path) -> None:
     assert imported.study["factors"] == {"size": [1.0, 2.0]}
     (remark,) = imported.remarks
     assert "one level: 1, 1.0." in remark.text
-    assert not read(tmp_path, PLAIN).remarks
+    assert not read(tmp_path, PLAIN, request("lang", responses="size")).remarks
 
 
 def test_levels_that_are_no_finite_numbers_stay_words(tmp_path) -> None:
@@ -151,7 +274,11 @@ def test_missing_and_negative_values_are_named_with_their_lines(tmp_path) -> Non
     text = "lang,power,t\nc,1.5,1\nc,nan,2\npy,-2,3\npy,-0.0,\n"
     imported = read(tmp_path, text, request("lang", responses="power:W t:s"))
     found = {one.title: one.text for one in imported.remarks}
-    assert set(found) == {"Rows without power", "Negative values of power", "Rows without t"}
+    unequal = {"Unequal missing values of power", "Unequal missing values of t"}
+    assert set(found) - unequal == {
+        "Rows without power", "Negative values of power", "Rows without t"
+    }  # fmt: skip
+    assert unequal <= set(found)
     expected = "mine.csv has no number for power in 1 of 4 rows (line 3)."
     assert expected in found["Rows without power"]
     assert "(line 4). Ratios are undefined" in found["Negative values of power"]

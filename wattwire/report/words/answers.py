@@ -225,7 +225,9 @@ def _difference_claim(
     evidence: Evidence, answer: Answer, result: stats.Difference, family: int
 ) -> Phrase:
     interval, means = result.interval, ""
-    unit = f" {answer.response.unit}" if answer.response.unit else ""
+    unit: Phrase | str = f" {answer.response.unit}" if answer.response.unit else ""
+    if answer.response.unit == "%":
+        unit = PHRASES("percentage_points")
     if answer.response.share:
         unit, means = PHRASES("percentage_points"), _mean_of_each_side(evidence, answer)
         low, centre, high = (

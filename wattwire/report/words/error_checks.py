@@ -14,8 +14,8 @@ PHRASES = Phrases(
     "error_checks",
     {
         "not_checked": (
-            "Equal variance of the levels and autocorrelation of the runs were not checked, "
-            "because the checks are limited to {runs_max:count} runs."
+            "Equal variance of the levels was not checked, because the check is limited to "
+            "{runs_max:count} runs."
         ),
         "unequal": (
             "Levels with more scatter than the others: {levels}. Because the error is pooled, "
@@ -39,7 +39,7 @@ PHRASES = Phrases(
 def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
     """Return a sentence per assumption that the errors violate.
 
-    If there are too many runs for the checks, a sentence states this.
+    If there are too many runs for the check of variances, a sentence states this.
     """
     violated = violations(evidence, responses)
     levels = [

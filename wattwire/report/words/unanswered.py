@@ -73,6 +73,8 @@ IN_WORDS = {
     "sample_file": "no valid sample file",
 }
 """Codes of exclusion reasons → text."""
+IMPORTED = "imported"
+"""Code of each exclusion reason of imported data. Its detail states the reason."""
 PAIR = ("middleware", "language")
 """The two factors that together identify a cell."""
 ADVICE = re.compile("; install (it|them) and try again$")
@@ -186,7 +188,9 @@ def _causes(evidence: Evidence, runs: Sequence[str]) -> Phrase:
     counts: Counter[str] = Counter()
     for run in runs:
         document = evidence.runs.get(run, {})
-        codes = sorted({str(reason["code"]) for reason in document.get("reasons", [])})
+        reasons = document.get("reasons", [])
+        codes = sorted({str(reason["code"]) for reason in reasons if reason["code"] != IMPORTED})
+        codes += [str(reason["detail"]) for reason in reasons if reason["code"] == IMPORTED]
         outcome = str(document.get("outcome", "")).replace("_", " ")
         counts.update(
             [IN_WORDS.get(code, code.replace("_", " ")) for code in codes]

@@ -264,7 +264,13 @@ def test_more_runs_than_memory_holds_are_refused_and_many_runs_are_answered() ->
     together = fitted(values, [1] * (2 * pairs), levels)
     assert isinstance(stats.ratio(together, "language", "b", "a"), stats.Ratio)
     assert isinstance(stats.spread_between(together, levels["language"]), stats.NotComputable)
-    assert isinstance(stats.serial_correlation(together, range(2 * pairs)), stats.NotComputable)
+    independent = stats.serial_correlation(together, range(2 * pairs))
+    assert isinstance(independent, stats.SerialCorrelation)
+    assert independent.p > 0.01
+    by_residual = np.argsort(np.argsort(together.residuals))
+    sorted_runs = stats.serial_correlation(together, by_residual)
+    assert isinstance(sorted_runs, stats.SerialCorrelation)
+    assert sorted_runs.correlation > 0.9 and sorted_runs.p < 0.01
 
 
 @pytest.mark.parametrize("confidence", [0.95, 0.99])

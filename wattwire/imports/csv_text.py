@@ -1,0 +1,166 @@
+"""Read the header and the rows of a CSV file. For text that is no CSV table, name the cause."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from wattwire.model.errors import UsageError
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""Syntax of a number; Python's float also accepts 1_000 and digits of other scripts."""
+DELIMITERS = ",;\t"
+SAMPLE_LINES = 30
+"""Number of lines from which the delimiter and the cause of an error are determined."""
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+"""First line by which Excel declares the delimiter."""
+_ALIGNED = re.compile(r"\S {2,}\S")
+
+Row = tuple[int, dict[str, str]]
+
+
+def read_rows(path: Path) -> tuple[list[str], list[Row]]:
+    """Return the header, and each row with its line number in the file.
+
+    Raise UsageError with the line and the probable cause of an error.
+    """
+    text = _text(path)
+    first, _, rest = text.partition("\n")
+    declared = _SEPARATOR_LINE.fullmatch(first)
+    body, lines_before = (rest, 1) if declared else (text, 0)
+    _check_format(path, body)
+    delimiter = declared[1] if declared else _delimiter(body)
+    reader = csv.reader(io.StringIO(body, newline=""), delimiter=delimiter)
+    lines: list[tuple[int, list[str]]] = []
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells) or not lines:
+                lines.append((lines_before + reader.line_num, [cell.strip() for cell in cells]))
+    except csv.Error as error:
+        line = lines_before + reader.line_num
+        raise UsageError(f"{path}: line {line}: cannot be read as CSV ({error})") from error
+    header = _header(path, lines, delimiter)
+    rows = []
+    for line, cells in lines[1:]:
+        if len(cells) != len(header):
+            raise UsageError(
+                f"{path}: line {line}: found {len(cells)} cells; the header has {len(header)}."
+                + _cause(lines, delimiter, cells)
+            )
+        rows.append((line, dict(zip(header, cells, strict=True))))
+    return header, rows
+
+
+def _text(path: Path) -> str:
+    if path.is_dir():
+        raise UsageError(f"{path}: this is a folder; name a CSV file with a header line")
+    if not path.is_file():
+        raise UsageError(f"{path}: this file does not exist; name a CSV file with a header line")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{path}: not UTF-8 text ({error.reason}); save it as CSV in UTF-8"
+        ) from error
+
+
+def _check_format(path: Path, text: str) -> None:
+    """Raise UsageError for JSON, and for a comment in the first line."""
+    start = text.lstrip()
+    if start.startswith(("{", "[")) and '":' in start[:10_000]:
+        kind = "JSON" if start.startswith("[") or "\n{" not in start else "NDJSON"
+        raise UsageError(
+            f"{path}: line 1: this is {kind}, not CSV. Convert the records to a CSV file with a "
+            "header line and a row per run."
+        )
+    if start.startswith(("#", "//", "%")):
+        line = text[: len(text) - len(start)].count("\n") + 1
+        raise UsageError(
+            f'{path}: line {line}: found "{_short(start)}"; the first line must name the columns. '
+            "Delete comments, and the comment character if it precedes the column names."
+        )
+
+
+def _delimiter(text: str) -> str:
+    """Return the delimiter with which all sampled lines have the same number of cells.
+
+    If there is none, return the most frequent delimiter of the first line.
+    """
+    first = text.partition("\n")[0]
+
+    def rank(delimiter: str) -> tuple[bool, int]:
+        sizes = {len(cells) for cells in _sampled(text, delimiter) if any(map(str.strip, cells))}
+        return len(sizes) == 1 and sizes != {1}, first.count(delimiter)
+
+    return max(DELIMITERS, key=rank)
+
+
+def _sampled(text: str, delimiter: str) -> list[list[str]]:
+    reader = csv.reader(io.StringIO(text[:100_000], newline=""), delimiter=delimiter)
+    try:
+        return list(itertools.islice(reader, SAMPLE_LINES))
+    except csv.Error:
+        return []
+
+
+def _header(path: Path, lines: Sequence[tuple[int, list[str]]], delimiter: str) -> list[str]:
+    """Return the names of the columns. Raise UsageError if the first line is not a header."""
+    line, header = lines[0] if lines else (1, [])
+    if not any(header):
+        raise UsageError(f"{path}: the file is empty; its first line must name the columns")
+    if len(lines) == 1:
+        raise UsageError(f"{path}: the file has a header but no rows; add at least one row")
+    if len(header) == 1 and _ALIGNED.search(header[0]):
+        raise UsageError(
+            f"{path}: line {line}: the columns are aligned with spaces. Separate them with commas, "
+            "semicolons or tabs."
+        )
+    repeated = [name for index, name in enumerate(header) if name in header[:index]]
+    if repeated:
+        raise UsageError(
+            f'{path}: line {line}: found two columns "{repeated[0]}"; rename one of them.'
+            + _cause(lines, delimiter, header)
+        )
+    data = [cells for _, cells in lines[1 : SAMPLE_LINES + 1] if len(cells) == len(header)]
+    numeric = [
+        index
+        for index in range(len(header))
+        if data and all(NUMBER.fullmatch(cells[index]) for cells in data)
+    ]
+    if numeric and all(NUMBER.fullmatch(header[index]) for index in numeric):
+        raise UsageError(
+            f"{path}: line {line}: found numbers ({_short(', '.join(header))}) instead of names "
+            "of columns. Add a header line. If these are names, add a letter to each."
+        )
+    return header
+
+
+def _cause(lines: Sequence[tuple[int, list[str]]], delimiter: str, cells: Sequence[str]) -> str:
+    """Return a sentence on the probable cause of an unexpected number of cells, or ""."""
+    if cells[0].startswith(("#", "//", "%")):
+        return " This line looks like a comment; delete comments."
+    sampled = lines[:SAMPLE_LINES]
+    sizes = Counter(len(cells) for _, cells in sampled)
+    size = max(sizes, key=lambda size: (size > 1, sizes[size]))
+    begin = next(line for line, cells in sampled if len(cells) == size)
+    if sizes[size] > 1 and len(lines[0][1]) < size and begin > lines[1][0]:
+        return (
+            f" Line {begin} looks like the header: delete the lines before it, and write what they "
+            "state into columns."
+        )
+    if delimiter == "," and len(sizes) > 1 and max(sizes) > len(lines[0][1]):
+        return (
+            " A comma may be part of a number or of a name: put such cells in quotes, write "
+            "numbers with decimal points, or separate the cells with semicolons."
+        )
+    return ""
+
+
+def _short(text: str) -> str:
+    line = text.partition("\n")[0]
+    return line if len(line) <= 40 else line[:40] + "…"
