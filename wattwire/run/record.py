@@ -15,7 +15,6 @@ from wattwire.rig.host import TICK_NS
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.processes import RunProcesses
 from wattwire.run.results import syscalls
-from wattwire.run.results.node_checks import SAME_CLOCK, PeersClock
 from wattwire.run.services import Service
 
 
@@ -118,17 +117,6 @@ class RunRecord(HostRecord):
         if not self.clock_relations:
             return None
         return NodeClocks.of(self.clock_relations, self.deployment)
-
-    def peers_clock(self, node: NodePlan) -> PeersClock:
-        """Return the relation of a node's clock to that of its other side (`peers.nodes`)."""
-        others = {other.node: other for other in self.nodes}
-        own = self.host_of(node.process)
-        for number in node.spec["peers.nodes"]:
-            peer = self.host_of(others[number].process)
-            if peer is not own:
-                band_ns = own.band_ns + peer.band_ns
-                return PeersClock(own.offset_ns - peer.offset_ns, band_ns)
-        return SAME_CLOCK
 
     def on_host(self, name: str) -> tuple[list[str], list[str]]:
         """Return the processes of the nodes and of the services on a host."""

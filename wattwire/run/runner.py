@@ -19,6 +19,7 @@ from wattwire.hosts.fragments import await_empty_queues
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.hosts import LiveNetwork
 from wattwire.model.deployment import Deployment, service_of
+from wattwire.model.hosts.clocks import ClockRelation
 from wattwire.model.rig import NETNS
 from wattwire.model.setting_purposes import TLS
 from wattwire.model.study import TRACED, Study
@@ -636,6 +637,7 @@ class OneRun:
             host = self._hosts[name]
             again = relate_again(relation, host.agent, host.clock_address)
             record.clock_relations[name] = again
+            self._correct_stops(record.hosts[name], again)
         in_parallel(self._collect_files, [h for h in self._hosts.values() if not h.here])
         if record.leftovers:
             record.reasons.append(
@@ -644,6 +646,14 @@ class OneRun:
                 )
             )
         self._enter("converting")
+
+    def _correct_stops(self, host: HostRecord, relation: ClockRelation) -> None:
+        """Correct the times of STOP by the drift of a host's clock, known after the run."""
+        if host.stop_ns:
+            host.stop_ns = relation.host_ns(host.stop_ns - host.offset_ns)
+        if host is self.record and self.record.receivers_stop_ns:
+            controller_ns = self.record.receivers_stop_ns - host.offset_ns
+            self.record.receivers_stop_ns = relation.host_ns(controller_ns)
 
     def _collect_files(self, host: Host) -> None:
         far_folder = host.folder_of(self._folder, self.record.token)

@@ -172,11 +172,10 @@ def _frame(run: str, deployment: Deployment, node: Node, records: Records) -> pl
         "sender": senders,
         "counter": records["seq"] & np.uint64(COUNTER_MASK),
         "kind": pl.Series(np.array(KINDS, dtype=object)[records["kind"]], dtype=pl.String),
-        "peer": _known(records["peer"], UNKNOWN_PEER),
+        "peer": known(records["peer"], UNKNOWN_PEER),
         "hop": np.full(count, node.hop, np.uint8),
         **{
-            name: _known(records[name], UNKNOWN_NS)
-            for name in ("intended_ns", "begin_ns", "end_ns")
+            name: known(records[name], UNKNOWN_NS) for name in ("intended_ns", "begin_ns", "end_ns")
         },
         "bytes": records["bytes"].copy(),
         "flags": records["flags"].copy(),
@@ -184,7 +183,7 @@ def _frame(run: str, deployment: Deployment, node: Node, records: Records) -> pl
     return pl.DataFrame(columns, schema=MESSAGE_SCHEMA)
 
 
-def _known(values: npt.NDArray[Any], unknown: int) -> pl.Series:
+def known(values: npt.NDArray[Any], unknown: int) -> pl.Series:
     """Return the values of a column, with null for unknown ones."""
     return pl.Series(values.copy()).set(pl.Series(values == unknown), None)
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from wattwire.model import words
 from wattwire.model.deployment import ROLES
+from wattwire.model.hosts.clocks import ONE_CLOCK, TIMES, NodeClocks
 from wattwire.model.records import Records, Samples
 from wattwire.model.sample_codes import (
     FLAG_CORRUPT,
@@ -28,26 +29,13 @@ from wattwire.model.sample_codes import (
 )
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.processes import ProcessState
+from wattwire.run.results.convert import known
 
 CLOCK_TOLERANCE_NS = 10_000
 """Largest time (ns) by which the later of two readings of one clock may appear earlier."""
 SEQ_SHIFT = np.uint64(48)
 ACK_BYTES = 8
 RECORD_HEAD_BYTES, RECORD_SAMPLE_BYTES = 96, 16
-
-
-@dataclass(frozen=True)
-class PeersClock:
-    """Relation of a node's clock to that of the other side.
-
-    Own time = the peers' time + `shift_ns`, with an error of at most `band_ns`.
-    """
-
-    shift_ns: int = 0
-    band_ns: int = 0
-
-
-SAME_CLOCK = PeersClock()
 
 
 def scheduled(spec: dict[str, Any]) -> int:
@@ -112,19 +100,19 @@ def record_faults(
     samples: Samples,
     first_ns: int,
     last_ns: int,
-    peers_clock: PeersClock = SAME_CLOCK,
+    clocks: NodeClocks = ONE_CLOCK,
 ) -> Iterator[str]:
     """Yield each kind of impossible record in a file, with its clause, count and first record.
 
-    `first_ns` and `last_ns` are the limits of the lifetime of the run's processes.
+    `first_ns` and `last_ns` are the limits of the lifetime of the run's processes, on the reference
+    clock of `clocks`, to which the times of the records are converted.
     """
+    band_ns = max((clocks.band_ns(node.node, other) for other in clocks.relations), default=0)
+    limits = first_ns - band_ns, last_ns + band_ns
     counts: Counter[tuple[str, str]] = Counter()
     firsts: dict[tuple[str, str], str] = {}
     for records in samples.chunks():
-        begins = _own_begins(node, records, peers_clock)
-        times = records["intended_ns"], begins, records["end_ns"]
-        band_ns = peers_clock.band_ns
-        limits = first_ns - band_ns, last_ns + band_ns
+        times = _times_on_one_clock(node, records, clocks)
         for clause, text, mask in _wrong_records(node, records, times, limits, band_ns):
             fault, count = (clause, text), int(mask.sum())
             counts[fault] += count
@@ -145,26 +133,40 @@ Masked = tuple[str, str, npt.NDArray[np.bool_]]
 Integers = npt.NDArray[np.int64]
 
 
-def _own_begins(node: NodePlan, records: Records, peers_clock: PeersClock) -> Integers:
-    """Return `begin_ns` on the node's clock. Messages carry it on the peer's clock (C-27)."""
-    begins: Integers = records["begin_ns"]
-    if not peers_clock.shift_ns:
-        return begins
-    carried = records["kind"] == KINDS.index("feedback" if node.sends else "message")
-    sound = (begins != UNKNOWN_NS) & ((records["flags"] & FLAG_CORRUPT) == 0)
-    return np.where(carried & sound, begins + peers_clock.shift_ns, begins)
+def _times_on_one_clock(
+    node: NodePlan, records: Records, clocks: NodeClocks
+) -> tuple[Integers, Integers, Integers]:
+    """Return the intended, begin and end times of a node's records on the reference clock.
+
+    Messages carry `begin_ns` on the clock of their sender (C-27).
+    """
+    intended, begins, ends = (records[name] for name in TIMES)
+    if clocks.are_one:
+        return intended, begins, ends
+    frame = pl.DataFrame(
+        {
+            "node": np.full(len(records), node.node, np.uint16),
+            "sender": (records["seq"] >> SEQ_SHIFT).astype(np.uint16),
+            "kind": pl.Series(np.array(KINDS, dtype=object)[records["kind"]], dtype=pl.String),
+            **{name: known(records[name], UNKNOWN_NS) for name in TIMES},
+        }
+    )
+    converted = clocks.converted(frame).select(pl.col(*TIMES).fill_null(UNKNOWN_NS))
+    intended, begins, ends = (converted[name].to_numpy() for name in TIMES)
+    return intended, begins, ends
 
 
 def _wrong_records(
     node: NodePlan,
     records: Records,
-    own_times: tuple[Integers, Integers, Integers],
+    record_times: tuple[Integers, Integers, Integers],
     limits_ns: tuple[int, int],
     band_ns: int,
 ) -> Iterator[Masked]:
     """Yield the clause, the text and the mask of wrong records for each check.
 
-    `own_times` are the intended, begin and end times on the node's clock.
+    `record_times` are the intended, begin and end times on one clock, with an error of at most
+    `band_ns` for times of another clock.
     """
     kinds, flags = records["kind"], records["flags"]
     allowed = [KINDS.index(kind) for kind in ROLES[node.role].kinds]
@@ -180,12 +182,12 @@ def _wrong_records(
     sound = (flags & FLAG_CORRUPT) == 0
     # The send time in a corrupt payload is meaningless, and no latency is computed from it.
     first_ns, last_ns = limits_ns
-    named = zip(("intended_ns", "begin_ns", "end_ns"), own_times, (True, sound, True), strict=True)
+    named = zip(TIMES, record_times, (True, sound, True), strict=True)
     for name, times, mask in named:
         outside = (times < first_ns) | (times > last_ns)
         text = f"with {name} outside the lifetime of the run's processes"
         yield "C-27", text, (times != UNKNOWN_NS) & outside & mask
-    _, begins, ends = own_times
+    _, begins, ends = record_times
     both_known = (begins != UNKNOWN_NS) & (ends != UNKNOWN_NS) & sound
     # Do not subtract: the difference of two 64-bit integers may overflow.
     latest_begins = np.clip(ends, -(2**62), 2**62) + CLOCK_TOLERANCE_NS + band_ns

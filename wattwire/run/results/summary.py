@@ -172,20 +172,22 @@ class Collected:
         """Yield a sentence for each impossible line or record of the nodes."""
         record, states = self.record, self.record.processes.states
         present = [node for node in record.nodes if node.process in states]
-        spawned = [(states[n.process].spawned_ns, record.host_of(n.process)) for n in present]
-        first_ns = min((ns - host.offset_ns for ns, host in spawned), default=0)
+        clocks = record.clocks_of_nodes() or ONE_CLOCK
+        spawned = [clocks.reference_ns(n.node, states[n.process].spawned_ns) for n in present]
+        first_ns = min(spawned, default=0)
         for node in present:
             state, node_samples = states[node.process], samples.get(node.node, [])
             host = record.host_of(node.process)
-            window_ns = host.window.get("start_ns", 0), host.stop_ns
+            relation = record.clock_relations.get(host.name)
+            # The error of STOP on the host's clock makes no DONE early.
+            stop_ns = max(0, host.stop_ns - (relation.band_ns if relation else 0))
+            window_ns = host.window.get("start_ns", 0), stop_ns
             faults = list(node_checks.line_faults(node, state, *window_ns))
             faults += node_checks.count_faults(state.lines.get("DONE"), node_samples)
             last_ns = (state.exit or {}).get("t_ns") or time.monotonic_ns() + host.offset_ns
-            own_first_ns, peers_clock = first_ns + host.offset_ns, record.peers_clock(node)
+            last_ns = clocks.reference_ns(node.node, last_ns)
             for file_samples in node_samples:
-                faults += node_checks.record_faults(
-                    node, file_samples, own_first_ns, last_ns, peers_clock
-                )
+                faults += node_checks.record_faults(node, file_samples, first_ns, last_ns, clocks)
             yield from (f"{node.process} broke {fault}" for fault in faults)
         yield from node_checks.sequence_faults(record.nodes, samples)
 

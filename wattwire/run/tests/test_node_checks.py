@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wattwire.model.hosts.clocks import ClockRelation, Exchange, NodeClocks
 from wattwire.model.records import MESSAGE_RECORD, NodeSamples
 from wattwire.model.sample_codes import (
     FLAG_CORRUPT,
@@ -22,6 +24,7 @@ from wattwire.model.sample_codes import (
 from wattwire.run.processes import ProcessState
 from wattwire.run.results import node_checks
 
+LATENCY_NS, ROUND_TRIP_NS = 150_000, 100_000
 FIRST_NS, START_NS, LAST_NS = 10**12, 10**12 + 10**9, 10**12 + 3 * 10**9
 SPEC = {
     "payload.bytes": 64, "payload.encoding": "bytes", "payload.literal": "", "reply": "echo",
@@ -134,6 +137,53 @@ def test_what_can_be_is_taken(
     role: str, kind: str, change: dict[str, int], spec: dict[str, Any]
 ) -> None:
     assert faults(role, change, kind=kind, **spec) == []
+
+
+def clocks_with(drift_ppm: float, length_s: int, has_second_exchange: bool = True) -> NodeClocks:
+    """Return the clocks of nodes 0 and 1: that of node 0 is 5 s ahead and drifts."""
+    exchanges = []
+    for at_ns in (START_NS, START_NS + length_s * 10**9):
+        offset_ns = 5 * 10**9 + round((at_ns - START_NS) * drift_ppm / 1e6)
+        exchanges.append(Exchange(at_ns, at_ns + offset_ns, ROUND_TRIP_NS, 64, "datagrams"))
+    after = exchanges[1] if has_second_exchange else None
+    far, near = ClockRelation("far", exchanges[0], after), ClockRelation("near")
+    return NodeClocks({0: far, 1: near}, near)
+
+
+def received(drift_ppm: float, length_s: int, latency_ns: int) -> NodeSamples:
+    """Return arrivals at node 0 on its clock, over the whole run, each after the same latency."""
+    sent_ns = [START_NS + length_s * 10**9 * k // 10 for k in range(11)]
+    clock = clocks_with(drift_ppm, length_s).relations[0]
+    rows = [{"begin_ns": ns, "end_ns": clock.host_ns(ns + latency_ns)} for ns in sent_ns]
+    return samples("subscriber", *rows)
+
+
+@pytest.mark.parametrize("length_s", [10, 60, 600])
+@pytest.mark.parametrize("drift_ppm", [-40, -5, -1, 1, 40])
+def test_clocks_that_drift_apart_break_no_clause(drift_ppm: float, length_s: int) -> None:
+    """The lifetime is exact on the reference clock, and the latency is above the error by 50 us."""
+    subscriber, last_ns = node("subscriber"), START_NS + length_s * 10**9 + LATENCY_NS
+    arrived = received(drift_ppm, length_s, LATENCY_NS)
+    check = functools.partial(node_checks.record_faults, subscriber, arrived, START_NS, last_ns)
+    assert list(check(clocks_with(drift_ppm, length_s))) == []
+    if drift_ppm * length_s <= -400:  # 0.4 ms, beyond latency and error of the clocks
+        (fault,) = check(clocks_with(drift_ppm, length_s, has_second_exchange=False))
+        assert "with end_ns before begin_ns" in fault
+
+
+@pytest.mark.parametrize("drift_ppm", [-40, 40])
+def test_an_arrival_before_its_send_is_a_fault_on_clocks_that_drift(drift_ppm: float) -> None:
+    arrived = received(drift_ppm, 600, -(10**6))
+    last_ns, clocks = START_NS + 601 * 10**9, clocks_with(drift_ppm, 600)
+    (fault,) = node_checks.record_faults(
+        node("subscriber"), arrived, START_NS - 10**7, last_ns, clocks
+    )
+    assert fault.startswith("C-27: found 11 records with end_ns before begin_ns")
+    late = node_checks.record_faults(
+        node("subscriber"), received(drift_ppm, 600, LATENCY_NS), START_NS, START_NS, clocks
+    )
+    begins, ends = late
+    assert "10 records with begin_ns outside" in begins and "11 records with end_ns" in ends
 
 
 def test_an_arrival_that_nobody_sent_and_a_message_sent_twice_are_faults() -> None:
