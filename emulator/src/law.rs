@@ -82,11 +82,13 @@ impl Law {
         let at_ns = at_ns.max(self.last_at_ns);
         self.last_at_ns = at_ns;
         self.advance(at_ns);
-        let transmitted_ns = self.transmit(at_ns, size, medium)?;
-        // Each frame uses three numbers, so that a change of one parameter moves no other draw.
+        // Each frame uses three numbers and one step of the chain, also a frame that the queue
+        // drops, so that a change of one parameter moves no other draw.
         let (step, chance, spread) =
             (self.random.share(), self.random.share(), self.random.share());
-        if let Some(cause) = self.loss(step, chance) {
+        let lost = self.loss(step, chance);
+        let transmitted_ns = self.transmit(at_ns, size, medium)?;
+        if let Some(cause) = lost {
             return Err(cause);
         }
         let segment = &self.segments[self.current];
@@ -191,6 +193,30 @@ mod tests {
             Segment { rate_bit_s: rate, queue_bytes: 10_000, overhead_bytes: 24, ..plain() };
         let out = outs(&mut law(segment), 0, 3, 1226);
         assert_eq!(out, [Ok(100_000), Ok(200_000), Ok(300_000)]);
+    }
+
+    #[test]
+    fn another_length_of_the_queue_changes_the_fate_of_no_other_frame() {
+        let bursts = Some(Bursts { enter: 0.2, leave: 0.4, loss_bad: 0.9, loss_good: 0.1 });
+        let segment = Segment { jitter_ns: 5 * MS, bursts, reorders: true, ..plain() };
+        let limited = |queue_bytes| Segment {
+            rate_bit_s: Some(8_000_000), // 1 byte per µs
+            queue_bytes,
+            ..segment.clone()
+        };
+        let [long, short] =
+            [1 << 40, 3000].map(|bytes| outs(&mut law(limited(bytes)), MS, 200, 1500));
+        let dropped = |out: &&Result<u64, Cause>| **out == Err(Cause::QueueFull);
+        assert!(short.iter().filter(dropped).count() > 50);
+        for (place, (long, short)) in long.iter().zip(&short).enumerate() {
+            if *short != Err(Cause::QueueFull) {
+                assert_eq!(long.err(), short.err(), "frame {place}");
+            }
+        }
+        let free = outs(&mut law(segment), MS, 200, 1500);
+        let losses =
+            |outs: &[Result<u64, Cause>]| outs.iter().map(|out| out.err()).collect::<Vec<_>>();
+        assert_eq!(losses(&long), losses(&free));
     }
 
     #[test]
