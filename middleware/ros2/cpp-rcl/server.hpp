@@ -35,7 +35,10 @@ void serve_as(wattwire::Kit& kit) {
     const std::optional<wattwire::Bytes> reply = kit.serve(view(request.message.request));
     if (!reply) return;
     assign(response.message.reply, *reply);
-    if (rcl_send_response(&service, &id, &response.message) != RCL_RET_OK) rcl_reset_error();
+    if (rcl_send_response(&service, &id, &response.message) != RCL_RET_OK) {
+      rcl_reset_error();  // the client has left
+      return;
+    }
     kit.served();
   };
   int64_t matched = -1;

@@ -33,7 +33,7 @@ void serve_as(wattwire::Kit& kit) {
     try {
       service->send_response(*header, response);
     } catch (const rclcpp::exceptions::RCLError&) {
-      // The client has left.
+      return;  // the client has left
     }
     kit.served();
   };
