@@ -12,6 +12,7 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import not_compared
+from wattwire.analysis.contrasts import matched
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import values_of
 from wattwire.analysis.responses import Response
@@ -98,6 +99,23 @@ def lines_of(
         scale = PLAIN
     lines = tuple(_line(group, cells_by_x, scale or LOG) for group, cells_by_x in cells.items())
     return Lines(lines, scale or LOG, tuple(not_compared.excluded(evidence, response)))
+
+
+def slope_within(evidence: Evidence, response: Response, x: str) -> stats.LinearFit | None:
+    """Return the line of a response over the numeric factor `x`, in the response's unit.
+
+    A value is the mean of a block at a level over the combinations of the other factors that have
+    every level. The result is None if `x` is not numeric, or if there is no line.
+    """
+    levels = [level for level in evidence.factors.get(x, ()) if not isinstance(level, bool)]
+    if len(levels) < 3 or not all(isinstance(level, (int, float)) for level in levels):
+        return None
+    combinations, blocks = matched(evidence, evidence.usable, response, x, levels, PLAIN)
+    if not len(combinations) or not np.isfinite(combinations).all():
+        return None
+    table = [combinations[blocks == block].mean(axis=0) for block in np.unique(blocks)]
+    fit = stats.linear_fit(np.array(table), [float(level) for level in levels])
+    return fit if isinstance(fit, stats.LinearFit) else None
 
 
 def medians_of(

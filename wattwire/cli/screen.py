@@ -211,8 +211,12 @@ def attempt_text(fields: dict[str, Any]) -> str:
     if figures.get("sent") is not None:
         failed = f", failed {figures['failed']}" if figures.get("failed") else ""
         words += f", sent {figures['sent']}{failed}, lost {figures['lost']}"
-    if figures.get("latency_p50_us") is not None:
-        words += f", p50 {figures['latency_p50_us']:.0f} µs"
+    medians = [
+        f"{name.partition('.flow.')[2]} {value:.0f} µs".strip()
+        for name, value in figures.items()
+        if name.startswith("latency_p50_us") and value is not None
+    ]
+    words += f", p50 {', '.join(medians)}" if medians else ""
     if figures.get("cpu_us_per_message") is not None:
         words += f", {figures['cpu_us_per_message']:.0f} CPU-µs per message"
     return words

@@ -149,6 +149,13 @@ def factor_title(factor: str) -> str:
     return FACTOR_TITLES.get(factor, name.replace("_", " "))
 
 
+def step(factor: str) -> str:
+    """Return the unit of a factor in "per …", for example "Hz", "node" or "unit of depth"."""
+    if factor in COUNTED:
+        return factor.removesuffix("s")
+    return FACTOR_UNITS.get(factor) or f"unit of {factor_title(factor)}"
+
+
 OUTCOMES = {
     "different": "different",
     "equivalent": "equivalent",

@@ -554,7 +554,10 @@ class CampaignRunner:
         if exception:
             where = f"runs/{planned.run}-{collected.attempt}"
             self._exceptions[planned.run] = f"{where}: {exception[0]}"
-        figure_names = ("sent", "failed", "lost", "latency_p50_us", "cpu_us_per_message")
+        medians = [f"latency_p50_us.flow.{flow.name}" for flow in self._study.flows]
+        # A median over several flows describes none of them.
+        figure_names = ["sent", "failed", "lost", *(medians or ["latency_p50_us"])]
+        figure_names.append("cpu_us_per_message")
         self._progress.event(
             "done",
             run=planned.run,

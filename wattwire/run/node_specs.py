@@ -13,9 +13,9 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from wattwire.catalog import Bridge, Cell, Middleware, home
-from wattwire.model.deployment import PATTERNS, ROLES, Deployment, Node, deployment_of
+from wattwire.model.deployment import PATTERNS, ROLES, Deployment, Node, Pattern, deployment_of
 from wattwire.model.errors import UsageError
-from wattwire.model.flows import flow_parts
+from wattwire.model.flows import FlowPart, flow_parts
 from wattwire.model.hosts.bridging import (
     END_SETTING,
     EXIT,
@@ -148,13 +148,11 @@ def node_plans(
     if FACTOR in cells:
         deployment = bridged(deployment, names[FACTOR])
     ends = bridge_ends(deployment)
-    settings = middleware.effective_settings(settings_of(treatment, cells))
-    parts = flow_parts(treatment)
-    patterns = [PATTERNS[str(part.treatment["pattern"])] for part in parts]
-    listening = deployment.listening(*(middleware.listens(p.contract, settings) for p in patterns))
+    parts = _parts_with_settings(treatment, middleware, cells)
+    listening = deployment.listening(*(middleware.listens(p.contract, s) for _, p, s in parts))
     numbers = iter(deployment.nodes)
     nodes = []
-    for part, pattern in zip(parts, patterns, strict=True):
+    for part, pattern, settings in parts:
         counts = pattern.counts(part.treatment)
         messages = scheduled_per_sender(part.treatment, plan, control)
         common = _common(part.treatment, plan, part.token(token), settings, messages)
@@ -196,6 +194,20 @@ def node_plans(
                 )
             )
     return deployment, nodes
+
+
+def _parts_with_settings(
+    treatment: Treatment, middleware: Middleware, cells: Mapping[str, Cell]
+) -> list[tuple[FlowPart, Pattern, dict[str, Level]]]:
+    """Return each part of a treatment with its pattern and all settings of its nodes."""
+    return [
+        (
+            part,
+            PATTERNS[str(part.treatment["pattern"])],
+            middleware.effective_settings(settings_of(part.treatment, cells)),
+        )
+        for part in flow_parts(treatment)
+    ]
 
 
 def settings_of(treatment: Treatment, cells: Mapping[str, Cell]) -> dict[str, Level]:

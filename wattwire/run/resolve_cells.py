@@ -248,18 +248,27 @@ def _choose(
     if placing:
         return None, placing
     is_placed_apart = not bridge and len(used_hosts(treatment, list(services), study.rig)) > 1
+    settings_of_parts = [_settings_of(part.treatment, candidates[0], bridge) for part in parts]
+    for part, part_settings in zip(parts, settings_of_parts, strict=True):
+        if middleware_of_all.services_for(part_settings) != services:
+            return None, (
+                f"flow {part.name}: its settings change the service processes, which all flows "
+                "share; set them for the study"
+            )
     reasons: list[str] = []
     for cell in candidates:
         gaps = (
-            _capability_gap(part, cell, settings, is_placed_apart, server_cells is not None)
-            for part in parts
+            _capability_gap(part, cell, part_settings, is_placed_apart, server_cells is not None)
+            for part, part_settings in zip(parts, settings_of_parts, strict=True)
         )
         gap = next((gap for gap in gaps if gap is not None), None)
         if gap is not None:
             reasons.append(gap)
             continue
         capabilities = [need for part in parts for need in needs(part.treatment)]
-        problem = _build(cell, builder, builds) or _host_lack(cell, builder, settings, capabilities)
+        problem = _build(cell, builder, builds)
+        for each in (settings, *settings_of_parts):
+            problem = problem or _host_lack(cell, builder, each, capabilities)
         if problem is None:
             return cell, None
         reasons.append(problem)

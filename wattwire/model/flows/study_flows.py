@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import given, needed, read_table
-from wattwire.model.treatment import Level, Treatment
+from wattwire.model.treatment import SETTING, Level, Treatment
 
 if TYPE_CHECKING:
     from wattwire.model.study import Study
@@ -44,7 +44,8 @@ _NAME_WORDS = "a name of letters, digits, _ and -, which begins with a letter"
 class FlowSpec:
     """A flow of a study: the messages of one sender to one receiver.
 
-    `sender` and `receiver` are keys of the placement, whose hosts run the two ends.
+    `sender` and `receiver` are keys of the placement, whose hosts run the two ends. `settings` are
+    those of this flow's nodes; they replace the study's settings.
     """
 
     name: str = needed(_NAME_WORDS, allows=_NAME.fullmatch)
@@ -53,6 +54,7 @@ class FlowSpec:
     pattern: str = given("a pattern without replies", "topic", word="pattern")
     sender: str = given("a key of the placements", SENDER_WORD, word="place", needed=True)
     receiver: str = given("a key of the placements", RECEIVER_WORD, word="place", needed=True)
+    settings: Mapping[str, Level] = given("a table of settings of the middleware", {})
 
 
 FLOWS_MAX = 500
@@ -97,11 +99,17 @@ def _check_range(flow: FlowSpec, place: str) -> None:
         value = getattr(flow, key)
         if not low <= value <= high:
             raise UsageError(f"{place}: {key}: found {value!r}; allowed: {low:,} to {high:,}")
+    for name, level in flow.settings.items():
+        if not isinstance(level, (str, int, float)):
+            raise UsageError(
+                f"{place}: settings.{name}: found {level!r}; allowed: one text, number or boolean"
+            )
 
 
 def flow_levels(flows: Sequence[FlowSpec]) -> dict[str, Level]:
     """Return the fixed levels of a study with these flows: `pattern`, `flows`, `flow.NAME.KEY`.
 
+    A setting is the level `flow.NAME.settings.SETTING`.
     A treatment therefore contains its flows, and its key changes with them.
     """
     patterns = sorted({flow.pattern for flow in flows})
@@ -110,6 +118,7 @@ def flow_levels(flows: Sequence[FlowSpec]) -> dict[str, Level]:
     for position, flow in enumerate(flows):
         own = {**asdict(flow), "position": position}
         del own["name"]
+        own |= {f"{SETTING}{name}": level for name, level in own.pop("settings").items()}
         levels |= {f"{FLOW}.{flow.name}.{key}": value for key, value in own.items()}
     return levels
 
@@ -166,7 +175,7 @@ def flow_parts(treatment: Treatment) -> list[FlowPart]:
     for key, level in levels.items():
         first, _, rest = key.partition(".")
         if first == FLOW and rest:
-            name, _, own_key = rest.rpartition(".")
+            name, _, own_key = rest.partition(".")
             by_flow.setdefault(name, {})[own_key] = level
         else:
             common[key] = level
@@ -174,6 +183,7 @@ def flow_parts(treatment: Treatment) -> list[FlowPart]:
     for name in names_in(levels[FLOWS]):
         own = by_flow[name]  # without the levels of the other flows, which would be quadratic
         part = {**common, **{key: own[key] for key in OWN_KEYS}}
+        part |= {key: level for key, level in own.items() if key.startswith(SETTING)}
         part |= {f"{FLOW}.{name}.{key}": level for key, level in own.items()}
         treatment = Treatment.of({}, part)
         parts.append(FlowPart(name, treatment, int(own["position"]), len(by_flow)))

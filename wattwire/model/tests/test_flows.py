@@ -194,3 +194,16 @@ def test_too_many_flows_are_refused_and_the_parts_of_many_hold_only_their_own_le
     }
     with pytest.raises(UsageError, match=f"allowed: {FLOWS_MAX} or less"):
         parse_flows([*many, {**COMMAND, "name": "more"}], ("topic",), ("sender", "receiver"), "x")
+
+
+def test_a_flow_has_settings_of_its_own():
+    command = {**COMMAND, "settings": {"reliability": "reliable", "depth": 1}}
+    study = parsed([command, IMAGE], fixed={"settings.depth": 10, "settings.rate": 2})
+    _, both = treatments(study)
+    own, other = flow_parts(both)
+    assert own.treatment.settings == {"reliability": "reliable", "depth": 1, "rate": 2}
+    assert other.treatment.settings == {"depth": 10, "rate": 2}
+    assert both.settings == {"depth": 10, "rate": 2}
+    assert both.key != treatments(parsed(fixed={"settings.depth": 10, "settings.rate": 2}))[1].key
+    told = refused([{**COMMAND, "settings": {"depth": [1, 2]}}])
+    assert "flow command: settings.depth: found [1, 2]" in told

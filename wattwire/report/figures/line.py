@@ -191,7 +191,7 @@ def _sentences(
             Text(
                 PHRASES(
                     "slope", line=name, slope=fit.slope, intercept=fit.intercept, unit=unit,
-                    step=_step(x), blocks=fit.block_count, levels=fit.level_count,
+                    step=words.step(x), blocks=fit.block_count, levels=fit.level_count,
                     lack_of_fit=lack_of_fit,
                 )
             )
@@ -199,13 +199,6 @@ def _sentences(
     if len(sentences) > SENTENCES_MAX:
         return [Fold(PHRASES("sentences"), sentences)]
     return list(sentences)
-
-
-def _step(factor: str) -> str:
-    """Return the unit of a factor in "per …", for example "Hz", "node" or "unit of depth"."""
-    if factor in words.COUNTED:
-        return factor.removesuffix("s")
-    return words.FACTOR_UNITS.get(factor) or f"unit of {words.factor_title(factor)}"
 
 
 def line_chart(

@@ -17,6 +17,7 @@ from wattwire.analysis.contrasts import (
     baseline_of,
     planned_baseline,
 )
+from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.document import change_entry
 from wattwire.analysis.interactions import AtLevel, by_level, changes
@@ -31,6 +32,7 @@ from wattwire.report.words import (
     best_alternative,
     correlation,
     missing_values,
+    not_compared,
     stopping,
     unanswered,
 )
@@ -474,10 +476,14 @@ def _ratios_by_level(evidence: Evidence, at_levels: Sequence[AtLevel]) -> Table:
 
 def _head(data: PageData) -> list[HeadLine]:
     gap_sentences = unanswered.questions(data.evidence, data.answers)
-    return [
+    lines = [
         HeadLine(TITLE, unanswered.headline(data.evidence, data.answers)),
         HeadLine(30, " ".join(gap_sentences)),
     ]
+    if data.evidence.study.flows:  # the title has room only for what arrives and for the best
+        responses = question_responses(data.evidence)
+        lines.append(HeadLine(25, not_compared.headline(data.evidence, responses)))
+    return lines
 
 
 PART = PagePart(

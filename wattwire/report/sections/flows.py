@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.flows.results import QUANTILES, results
+from wattwire.model.deployment import deployment_of_run
+from wattwire.model.derived import column
+from wattwire.report import figures
+from wattwire.report.figures.style import axis_title
 from wattwire.report.page_parts import PagePart
-from wattwire.report.parts import Column, Section, Table
+from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
-from wattwire.report.words.phrases import Phrases
+from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(
     "flows",
@@ -25,8 +30,21 @@ PHRASES = Phrases(
             "infinite latency. A percentile needs enough messages in each run. Expected and lost "
             "messages are sums over the runs, without the warm-up."
         ),
+        "figure": "Median latency of each flow",
+        "caption": (
+            "A dot is a valid run.{lost} Boxes show quartiles of rows with at least {boxes} runs."
+        ),
+        "lost": " Runs that lost half of a flow's messages have no dot.",
+        "reliable": (
+            "{flows:listed} lost messages although the middleware reports reliable delivery{kinds}"
+            ". Reliable delivery repeats only what the sender's and the receiver's queues still "
+            "hold: when the link or the receiver is slower than the sender, a queue of limited "
+            "length (a setting such as depth or history) overwrites messages that have not arrived."
+        ),
+        "kinds": " (when overloaded: {kinds:listed})",
     },
 )
+RELIABLE = "reliable"
 _TITLES = dict(zip(QUANTILES, ("median latency", "p90", "p99"), strict=True))
 
 
@@ -62,8 +80,58 @@ def section(evidence: Evidence) -> Section | None:
         Column("lost", "lost", "measured"),
     ]
     part = Section("flows", PHRASES("title"))
+    part.parts += [Text(text, "warning") for text in [_reliable_losses(evidence)] if text]
+    part.parts += [figure for figure in [_figure(evidence)] if figure]
     part.parts.append(Table("flows", PHRASES("table"), columns, rows, PHRASES("note")))
     return part
+
+
+def _figure(evidence: Evidence) -> Figure | None:
+    """Return the figure of the flows' median latencies, or None if no run has one."""
+    points: list[dict[str, Any]] = []
+    infinite = False
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        titles = map(evidence.title, evidence.varied, key)
+        treatment = ", ".join(titles) or evidence.study.heading
+        for flow in evidence.study.flows:
+            values = column(frame, f"{QUANTILES[0]}.flow.{flow.name}").tolist()
+            infinite |= math.inf in values
+            points += [
+                {
+                    "value": figures.rounded(value), "colour": flow.name, "panel": flow.name,
+                    "row": treatment, "treatment": treatment, "run": run,
+                }
+                for value, run in zip(values, frame["run"].to_list(), strict=True)
+                if math.isfinite(value) and value > 0
+            ]  # fmt: skip
+    if not points:
+        return None
+    flows = [flow.name for flow in evidence.study.flows]
+    rows = figures.Rows.of_treatments(list(dict.fromkeys(point["row"] for point in points)))
+    value = axis_title(PHRASES("figure"), "µs", "log")
+    chart = figures.box_chart(points, flows, "flow", flows, 2, value, "log", rows)
+    lost = PHRASES("lost") if infinite else ""
+    caption = PHRASES("caption", lost=lost, boxes=figures.BOX_RUNS_MIN)
+    return Figure("flows-latency", PHRASES("figure"), caption, chart)
+
+
+def _reliable_losses(evidence: Evidence) -> Phrase:
+    """Return a sentence on flows that lost messages despite reliable delivery, else ""."""
+    flows: dict[str, None] = {}
+    kinds: dict[str, None] = {}
+    for row in evidence.usable.iter_rows(named=True):
+        run = evidence.runs.get(row["run"], {})
+        ready = {node["node"]: node.get("ready") or {} for node in run.get("nodes", [])}
+        for flow in deployment_of_run(run).flows if ready else ():
+            guarantee = ready.get(flow.sender, {}).get("guarantee") or {}
+            lost = row.get(f"lost.flow.{flow.name}") or 0
+            if lost and guarantee.get("delivery") == RELIABLE:
+                flows[flow.name] = None
+                kinds[str(guarantee.get("overload")).replace("_", " ")] = None
+    if not flows:
+        return Phrase()
+    named = PHRASES("kinds", kinds=list(kinds)) if any(kinds) else ""
+    return PHRASES("reliable", flows=list(flows), kinds=named)
 
 
 PART = PagePart(35, lambda data: [section(data.evidence)], measured_only=True, of_messages=True)

@@ -21,8 +21,8 @@ from wattwire.report.figures.scatter import points_of
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.correlation import PROPORTION, proportionality
 from wattwire.report.words.phrases import Phrases, joined
-from wattwire.report.words.proportionality import PROPORTION, proportionality
 from wattwire.stats import association
 
 PHRASES = Phrases(

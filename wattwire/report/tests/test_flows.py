@@ -18,7 +18,9 @@ from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
 from wattwire.report.sections import flows
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.words import best_alternative
+from wattwire.report.words import best_alternative, flow_headline
+from wattwire.report.words.answers import headline
+from wattwire.report.words.phrases import Phrase
 
 ALONE, BOTH = "command", "command+image"
 GROWTH = {"native": 1.5, "wifi": 4.0}
@@ -105,14 +107,59 @@ def test_the_first_sentence_ends_with_the_growth():
     assert [phrase.values["level"] for phrase in phrases_in(growth, "best.growth_at")] == [
         "native", "wifi",
     ]  # fmt: skip
-    sentence = best_alternative.headline(found, choices(found, answers), growth)
-    assert only(sentence, "best.leader").values["leader"] == "fast"
-    assert sentence.endswith(f"; {growth}.")
+    sentence = flow_headline.sentence(found, choices(found, answers), growth)
+    assert only(sentence, "flow_headline.growth").values["growth"] == growth
+    # No mean over a fast and a slow network.
+    everywhere = only(sentence, "flow_headline.everywhere").values
+    assert (everywhere["leader"], everywhere["conditions"]) == ("fast", 4)
+    assert everywhere["lowest"] == pytest.approx(100, rel=0.02)
+    assert everywhere["highest"] == pytest.approx(400, rel=0.02)
+
+
+def test_each_condition_has_its_own_best_alternative():
+    found = evidence()
+    slow_wins = (pl.col("factor.settings.rmw") == "slow") & (pl.col("factor.network") == "wifi")
+    latency = "latency_p50_us.flow.command"
+    found.usable = found.usable.with_columns(
+        pl.when(slow_wins).then(pl.col(latency) / 8).otherwise(pl.col(latency)).alias(latency)
+    )
+    sentence = flow_headline.sentence(found, choices(found, answer_all(found)), Phrase())
+    leaders = phrases_in(sentence, "flow_headline.leader")
+    assert [one.values["leader"] for one in leaders] == ["fast", "slow", "fast"]
+    assert only(sentence, "flow_headline.more").values == {"more": 1}
+
+
+def test_a_saturated_condition_is_in_no_mean():
+    found = evidence()
+    wifi = pl.col("factor.network") == "wifi"
+    found.usable = found.usable.with_columns(
+        pl.when(wifi).then(pl.lit("saturated")).otherwise(pl.col("outcome")).alias("outcome")
+    )
+    sentence = flow_headline.sentence(found, choices(found, answer_all(found)), Phrase())
+    for everywhere in phrases_in(sentence, "flow_headline.everywhere"):
+        assert everywhere.values["highest"] == pytest.approx(150, rel=0.02)
+
+
+def test_the_first_words_are_what_does_not_arrive():
+    found = evidence(lost=150)
+    sentence = headline(found, answer_all(found))
+    assert sentence.startswith("0 of 3")
+    arrived = only(sentence, "flow_headline.arrived").values
+    assert (arrived["received"], arrived["expected"], arrived["flow"]) == (0, 24 * 150, "image")
+    assert not phrases_in(headline(evidence(), answer_all(evidence())), "flow_headline.arrived")
+    only_wifi = evidence(lost=150)
+    native = pl.col("factor.network") == "native"
+    only_wifi.usable = only_wifi.usable.with_columns(
+        pl.when(native).then(0).otherwise(pl.col("lost.flow.image")).alias("lost.flow.image")
+    )
+    (where,) = phrases_in(flow_headline.arrivals(only_wifi), "flow_headline.at")
+    assert where.values["conditions"] == ["wifi"]
 
 
 def test_the_table_has_a_row_for_each_flow_of_each_treatment():
     section = flows.section(evidence(lost=100))
-    (table,) = section.parts
+    figure, table = section.parts
+    assert figure.id == "flows-latency"
     rows = table.rows
     assert len(rows) == 4 + 2 * 4
     images = [row for row in rows if row["flow"] == "image"]

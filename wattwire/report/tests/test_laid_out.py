@@ -300,7 +300,7 @@ def test_what_is_in_proportion_is_told_with_its_numbers(planted) -> None:
     }  # fmt: skip
     assert claim.values["treatments"] == 12
     assert claim.values["exponent"] == pytest.approx(1, abs=0.01)
-    assert claim.values["reading"].key == "proportionality.in_proportion"
+    assert claim.values["reading"].key == "correlation.in_proportion"
     assert note.key == "correlation.how_to_read"
 
 

@@ -12,7 +12,7 @@ from wattwire.report.parts import tables_of
 from wattwire.report.sections import proportion
 from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import Shape, write_campaign
-from wattwire.report.words.proportionality import proportionality
+from wattwire.report.words.correlation import proportionality
 from wattwire.stats import Interval, TooFew
 from wattwire.store import Campaign
 
@@ -63,7 +63,7 @@ def test_a_planted_exponent_is_found_and_not_called_proportion(planted) -> None:
     assert row["points"] == 8
     assert isinstance(row["exponent"], Interval)
     assert row["exponent"].estimate == pytest.approx(0.5, abs=1e-6)
-    assert row["reads"].key == "proportionality.grows"
+    assert row["reads"].key == "correlation.grows"
     assert row["spearman"].values["rho"] == pytest.approx(1)  # no interval for eight points
     assert not isinstance(row["inside"], Interval)  # no variation within a treatment
 
@@ -134,13 +134,13 @@ def test_three_treatments_are_too_few(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("low", "high", "key"),
     [
-        (0.9, 1.1, "proportionality.in_proportion"),
-        (0.3, 1.1, "proportionality.cannot_tell"),
-        (-0.2, 1.4, "proportionality.cannot_tell"),
-        (0.3, 0.7, "proportionality.grows"),
-        (1.2, 1.5, "proportionality.grows"),
-        (-0.2, 0.4, "proportionality.not_in_proportion"),
-        (-0.9, -0.4, "proportionality.falls"),
+        (0.9, 1.1, "correlation.in_proportion"),
+        (0.3, 1.1, "correlation.cannot_tell"),
+        (-0.2, 1.4, "correlation.cannot_tell"),
+        (0.3, 0.7, "correlation.grows"),
+        (1.2, 1.5, "correlation.grows"),
+        (-0.2, 0.4, "correlation.not_in_proportion"),
+        (-0.9, -0.4, "correlation.falls"),
     ],
 )
 def test_an_exponent_reads_as(low: float, high: float, key: str) -> None:

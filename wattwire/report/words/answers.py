@@ -18,7 +18,18 @@ from wattwire.analysis.interactions import by_level, changes
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.verdict import ended_unsent
-from wattwire.report.words import best_alternative, failed_calls, not_compared, winner
+from wattwire.report.words import (
+    best_alternative,
+    failed_calls,
+    flow_headline,
+    not_compared,
+)
+from wattwire.report.words.headline import (
+    along_factor,
+    exact_shares,
+    extreme_answer,
+    winner_sentence,
+)
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -313,14 +324,14 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
     first sentence of the answers.
     """
     failed = failed_calls.sentence(evidence)
-    uncompared = not_compared.headline(evidence, question_responses(evidence))
     edited = words.edited_words(evidence.edited)
     first = first_sentence(evidence, answers)
+    if evidence.study.flows:
+        # What arrives of each flow precedes; the page has the notes below its title.
+        return joined([edited, flow_headline.arrivals(evidence), first, failed])
+    uncompared = not_compared.headline(evidence, question_responses(evidence))
     notes = "" if all_ended(evidence) else uncompared
-    # Images that saturate a network are expected, so they do not precede the choice.
-    texts = [edited, first, notes] if evidence.study.flows else [edited, notes, first]
-    texts.append(failed)
-    return joined(texts)
+    return joined([edited, notes, first, failed])
 
 
 def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
@@ -337,7 +348,11 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
     texts = [PHRASES("incomplete", tried=runs - untried, runs=runs)] if untried else []
     growth = best_alternative.growth(evidence, answers)
-    best = best_alternative.headline(evidence, choices(evidence, answers), growth)
+    chosen = choices(evidence, answers)
+    if evidence.study.flows:
+        best = flow_headline.sentence(evidence, chosen, growth)
+    else:
+        best = best_alternative.headline(evidence, chosen, growth)
     if best:
         return joined([*texts, best])
     numbers = [*answers.computed(), *answers.differences()]
@@ -347,10 +362,10 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     )
     if not candidates:
         return joined([*texts, _without_contrast(evidence, answers)])
-    first = candidates[0]
-    shares = winner.exact_shares(answers, first)
+    first = extreme_answer(evidence, answers, candidates[0])
+    shares = exact_shares(answers, first)
     answer = sentence(evidence, first, answers.family)
-    answer = joined([winner.sentence(evidence, answers, first), *shares, answer])
+    answer = joined([winner_sentence(evidence, answers, first), *shares, answer])
     texts.append(PHRASES("one_block", answer=answer) if answers.block_count == 1 else answer)
     outcome = answers.outcome(first)
     if outcome == "within noise":
@@ -358,7 +373,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     elif outcome == "undecided":
         no_effect = 1 if isinstance(first.result, stats.Ratio) else 0
         texts.append(PHRASES("no_difference", no_effect=no_effect))
-    texts += _dependences(evidence, answers, first)
+    texts += along_factor(evidence, answers, first) or _dependences(evidence, answers, first)
     degrees = first.interval.degrees or 0
     if 0 < degrees <= FEW_DEGREES:
         texts.append(PHRASES("too_few_runs", degrees=round(degrees)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,12 +17,18 @@ from wattwire.model.metrics import METRICS, SYSTEM_CALLS
 from wattwire.model.questions import Question
 from wattwire.report.parts import Text
 from wattwire.report.words.phrases import Phrase, Phrases
-from wattwire.report.words.proportionality import proportionality
 from wattwire.stats import association
 
 PHRASES = Phrases(
     "correlation",
     {
+        # Readings of the exponent of a power law.
+        "grows": "grows, but not proportionally",
+        "falls": "falls",
+        "not_in_proportion": "not proportional",
+        "in_proportion": "about proportional",
+        "cannot_tell": "cannot tell",
+        # Sentences.
         "claim": (
             "{claim}: Spearman's ρ {rho:number} ({range}) over {treatments:plural treatment}; "
             "power-law exponent {exponent:number} ({low:number} to {high:number}): {reading}."
@@ -50,6 +57,9 @@ PHRASES = Phrases(
 Medians = dict[tuple[str, ...], float]
 TREATMENTS_MIN = 4
 COUNTED = tuple(name for name, metric in METRICS.items() if metric.needs == SYSTEM_CALLS)
+
+PROPORTION = (0.8, 1.2)
+"""Range that must contain the exponent's interval for the conclusion "about proportional"."""
 
 
 def sentences(evidence: Evidence, question: Question) -> list[Text]:
@@ -164,3 +174,14 @@ def _treatment_medians(evidence: Evidence, frame: pl.DataFrame, response: Respon
         if values.size:
             medians[key] = float(np.median(values))
     return medians
+
+
+def proportionality(power: Any) -> Phrase:
+    """Return the conclusion from the interval of an exponent, or "" if there is no interval."""
+    if not isinstance(power, stats.Interval):
+        return Phrase()
+    if power.excludes(1.0):
+        if power.excludes(0.0):
+            return PHRASES("grows" if power.estimate > 0 else "falls")
+        return PHRASES("not_in_proportion")
+    return PHRASES("in_proportion" if power.within(*PROPORTION) else "cannot_tell")

@@ -64,7 +64,7 @@ def measured(
 
 def test_a_level_that_is_better_in_all_responses_is_the_winner(tmp_path) -> None:
     text = headline(*measured(tmp_path, {CPU: {"cpp": 20.0, "python": 90.0}}))
-    assert only(text, "winner.winner").values == {
+    assert only(text, "headline.winner").values == {
         "winner": "cpp", "loser": "python", "responses": 2,
     }  # fmt: skip
 
@@ -72,17 +72,17 @@ def test_a_level_that_is_better_in_all_responses_is_the_winner(tmp_path) -> None
 def test_without_a_winner_in_all_responses_each_response_names_its_better_level(tmp_path) -> None:
     values = {CPU: {"cpp": 90.0, "python": 20.0}, WIRE: {"cpp": 5.0, "python": 5.0}}
     text = headline(*measured(tmp_path, values))
-    assert phrases_in(text, "winner.winner") == []
-    assert only(text, "winner.none").values["responses"] == 3
+    assert phrases_in(text, "headline.winner") == []
+    assert only(text, "headline.none").values["responses"] == 3
     better = {one.values["title"]: one.values["responses"] for one in
-              phrases_in(text, "winner.better")}  # fmt: skip
+              phrases_in(text, "headline.better")}  # fmt: skip
     assert better == {"cpp": ["median latency"], "python": ["CPU time per message"]}
-    assert only(text, "winner.undecided").values["responses"] == ["bytes on the wire per message"]
+    assert only(text, "headline.undecided").values["responses"] == ["bytes on the wire per message"]
 
 
 def test_a_response_of_which_more_is_better_counts_for_the_higher_level(tmp_path) -> None:
     text = headline(*measured(tmp_path, {RATE: {"cpp": 100.0, "python": 300.0}}))
-    better = phrases_in(text, "winner.better")
+    better = phrases_in(text, "headline.better")
     assert {one.values["title"] for one in better} == {"cpp", "python"}
 
 
@@ -92,8 +92,8 @@ def test_deterministic_loss_is_in_the_first_sentence_with_its_blocks(tmp_path) -
     assert isinstance(loss, stats.Exact)
     assert (loss.level, loss.baseline, loss.blocks) == (0.0, pytest.approx(1 / 12), 5)
     text = headline(evidence, answers)
-    assert "8.3 % in all 5 blocks" in only(text, "winner.exact").values["reason"].reason
-    assert only(text, "winner.none").values["responses"] == 2
+    assert "8.3 % in all 5 blocks" in only(text, "headline.exact").values["reason"].reason
+    assert only(text, "headline.none").values["responses"] == 2
 
 
 def test_two_sides_without_any_loss_have_no_contrast_and_are_not_in_the_family(tmp_path) -> None:
@@ -142,3 +142,38 @@ def test_the_highest_delivered_rate_is_the_best(tmp_path) -> None:
     leader = phrases_in(headline(evidence, answers), "best.leader")[-1]
     assert leader.values["leader"] == "go"
     assert leader.values["extreme"].key == "best.highest_value"
+
+
+def pipeline(folder: Path) -> tuple[Evidence, Answers]:
+    """Return a campaign with 50 µs per node, four times as much for the large payload."""
+    document = {
+        "factors": {"nodes": [3, 6, 10], "payload_bytes": [64, 4096]},
+        "fixed": {"middleware": "loopback", "language": "cpp", "pattern": "pipeline"},
+        "plan": {"blocks": 5, "primary": "nodes"},
+        "question": [
+            {"id": "N", "text": "?", "factors": ["nodes"], "responses": ["latency_p50_us"]},
+            {"id": "P", "text": "?", "factors": ["payload_bytes"], "responses": ["latency_p50_us"]},
+        ],
+    }
+    treatments = [
+        {"nodes": nodes, "payload_bytes": size} for nodes in (3, 6, 10) for size in (64, 4096)
+    ]
+    evidence = planted(
+        folder / "c",
+        document,
+        treatments,
+        lambda at: 50.0 * at["nodes"] * (4 if at["payload_bytes"] == 4096 else 1),
+    )
+    return evidence, answer_all(evidence)
+
+
+def test_a_pipeline_names_its_extremes_the_slope_per_node_and_the_payload(tmp_path) -> None:
+    text = headline(*pipeline(tmp_path))
+    extremes = only(text, "answer.ratio").values
+    assert (extremes["level"], extremes["baseline"]) == ("10 nodes", "3 nodes")
+    slope = only(text, "headline.slope").values
+    assert slope["step"] == "node"
+    # The mean over both payloads grows by 125 µs per node.
+    assert slope["slope"].low < 125 < slope["slope"].high
+    payload = only(text, "headline.other_factor").values
+    assert payload["level"] == "4096 B" and payload["ratio"] == pytest.approx(4, rel=0.05)

@@ -1,16 +1,23 @@
-"""Sentence on whether one level is better in all responses that the study compares."""
+"""Sentences of the headline besides the first answer.
+
+They state whether one level is better in all responses that the study compares, and how a response
+changes over a numeric factor.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from wattwire import stats
-from wattwire.analysis.contrasts import NUMBER, Answer, Answers
+from wattwire.analysis.contrasts import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.analysis.dataset import Evidence, same_level
+from wattwire.analysis.response_lines import slope_within
+from wattwire.model import words
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
-    "winner",
+    "headline",
     {
         "winner": "{winner} is better than {loser} in all {responses:plural response}.",
         "partial": (
@@ -28,8 +35,18 @@ PHRASES = Phrases(
         "undecided": "no difference detected: {responses:listed}",
         "unknown": "no result: {responses:listed}",
         "exact": "{response:capital}: {reason}.",
+        # A numeric factor with several levels.
+        "slope": (
+            "Each further {step} adds {slope:estimate}{unit} ({confidence:confidence} CI "
+            "{slope:limits}){curved}."
+        ),
+        "curved": "; the levels deviate from a line",
+        "other_factor": ("{level} had {ratio:number} times the {response} of {baseline}."),
     },
 )
+
+OTHERS_NAMED = 2
+"""Maximum number of other factors whose effects the headline names."""
 
 
 def same_pair(answers: Answers, first: Answer) -> list[Answer]:
@@ -45,7 +62,7 @@ def same_pair(answers: Answers, first: Answer) -> list[Answer]:
         item.response for item in answers.items) if response in by_response]  # fmt: skip
 
 
-def sentence(evidence: Evidence, answers: Answers, first: Answer) -> Phrase:
+def winner_sentence(evidence: Evidence, answers: Answers, first: Answer) -> Phrase:
     """Return the level that is better in all responses, or the better level of each response.
 
     The result is "" if the study compares the two levels of `first` in one response only.
@@ -126,3 +143,69 @@ def exact_shares(answers: Answers, first: Answer) -> Sequence[Phrase]:
         for item in same_pair(answers, first)
         if isinstance(item.result, stats.Exact) and item.result.level != item.result.baseline
     ]
+
+
+def extreme_answer(evidence: Evidence, answers: Answers, first: Answer) -> Answer:
+    """Return the answer on the level that is farthest from the baseline.
+
+    The result is `first` unless the factor is numeric and has several answers.
+    """
+    same = [
+        item
+        for item in (*answers.computed(), *answers.differences())
+        if item.factor == first.factor and item.response == first.response
+    ]
+    if len(same) < 2 or not _is_numeric(evidence, first.factor):
+        return first
+    return max(same, key=lambda item: abs(float(item.level) - float(item.baseline)))
+
+
+def along_factor(evidence: Evidence, answers: Answers, first: Answer) -> list[Phrase]:
+    """Return the slope over a numeric factor with a line, and the effects of the other factors.
+
+    The result is empty for other factors. The effects are the largest ratio of each factor.
+    """
+    fit = slope_within(evidence, first.response, first.factor)
+    if fit is None:
+        return []
+    unit = f" {first.response.unit}" if first.response.unit else ""
+    texts = [
+        PHRASES(
+            "slope",
+            step=words.step(first.factor),
+            slope=fit.slope,
+            unit=unit,
+            confidence=CONFIDENCE,
+            curved=PHRASES("curved") if fit.lack_of_fit.p < 1 - CONFIDENCE else "",
+        )
+    ]
+    largest: dict[str, Answer] = {}
+    for item in answers.computed():
+        is_other = item.response == first.response and item.factor != first.factor
+        is_larger = _distance(item) > _distance(largest.get(item.factor))
+        if is_other and is_larger and answers.outcome(item) == "different":
+            largest[item.factor] = item
+    for item in sorted(largest.values(), key=lambda one: -_distance(one))[:OTHERS_NAMED]:
+        sides = [evidence.title(item.factor, at) for at in (item.level, item.baseline)]
+        above = item.interval.estimate >= 1
+        level, baseline = sides if above else sides[::-1]
+        texts.append(
+            PHRASES(
+                "other_factor",
+                level=level,
+                ratio=math.exp(_distance(item)),
+                response=first.response.title,
+                baseline=baseline,
+            )
+        )
+    return texts
+
+
+def _distance(answer: Answer | None) -> float:
+    """Return the |log ratio|; 0 without an answer."""
+    return abs(math.log(answer.interval.estimate)) if answer else 0.0
+
+
+def _is_numeric(evidence: Evidence, factor: str) -> bool:
+    levels = evidence.factors.get(factor, ())
+    return all(isinstance(level, (int, float)) and not isinstance(level, bool) for level in levels)
