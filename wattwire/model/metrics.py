@@ -538,7 +538,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "power_idle_w",
         "W",
         "measured",
-        "mean of power_machine_w over all the campaign's runs",
+        "mean of power_machine_w over the valid runs with the same conditions",
         needs=ENERGY,
     ),
     Metric(

@@ -112,9 +112,14 @@ def disabled_limits(limits: ValidityLimits) -> dict[str, float]:
 
 
 def missed_ticks_share(sampling: Mapping[str, Any]) -> float | None:
-    """Return the share of ticks that the sampler missed, or None if it had no ticks."""
-    ticks = sampling.get("ticks")
-    return sampling.get("missed", 0) / ticks if ticks else None
+    """Return the share of the due ticks that the sampler missed, or None if no tick was due."""
+    missed, due = sampling.get("missed", 0), due_ticks(sampling)
+    return missed / due if due else None
+
+
+def due_ticks(sampling: Mapping[str, Any]) -> int:
+    """Return the number of ticks that were due: those that the sampler executed and missed."""
+    return int(sampling.get("ticks", 0)) + int(sampling.get("missed", 0))
 
 
 def current_key(key: str) -> str:

@@ -34,7 +34,7 @@ def load_between(before: dict[str, int], after: dict[str, int]) -> Load:
     demand_ns = after.get("other_demand_ns", 0) - before.get("other_demand_ns", 0)
     return Load(
         busy=(after["busy_ns"] - before["busy_ns"]) / total_ns,
-        steal=(after["steal_ns"] - before["steal_ns"]) / total_ns,
+        steal=min(1.0, (after["steal_ns"] - before["steal_ns"]) / total_ns),
         other_demand=demand_ns / total_ns,
         steal_step=after.get("tick_ns", TICK_NS) * after["cpus"] / total_ns,
     )

@@ -371,7 +371,9 @@ class CampaignRunner:
         self._progress.event("note", text=warm_up["words"])
 
     def _write_summary(self) -> None:
-        rows = with_derived(pool_baselines(self.campaign.rows()))
+        treatments = {planned.treatment.key: planned.treatment for planned in self._plan}
+        levels = {key: dict(treatment.levels) for key, treatment in treatments.items()}
+        rows = with_derived(pool_baselines(self.campaign.rows(), levels))
         names = {name for row in rows for name in row}
         self.campaign.write_summary(rows, describe({*names, *COLUMNS}))
 

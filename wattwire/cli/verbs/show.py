@@ -17,7 +17,7 @@ from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.metrics import EVIDENCE, FIGURES, METRICS, metrics_in
-from wattwire.model.validity import conditions_before
+from wattwire.model.validity import conditions_before, due_ticks
 from wattwire.model.words import count, listed, number, percent, plural
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.files import RESTORE
@@ -218,10 +218,10 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
         if row.get(name) is not None:
             yield METRICS[name].words, percent(row[name])
     sampling = document["sampling"]
-    if sampling.get("ticks"):
+    if due_ticks(sampling):
         yield (
             "sampler",
-            f"{sampling.get('missed', 0)} of {sampling['ticks']} ticks missed, "
+            f"{sampling.get('missed', 0)} of {due_ticks(sampling)} ticks missed, "
             f"{sampling.get('dropped', 0)} readings dropped",
         )
     for absent in sampling.get("absent", []):

@@ -13,6 +13,7 @@ from wattwire.model.validity import (
     STEAL,
     ValidityLimits,
     broken_limits,
+    due_ticks,
     missed_ticks_share,
 )
 from wattwire.model.verdict import Outcome, Reason, Verdict
@@ -78,8 +79,8 @@ def resolution(record: RunRecord) -> dict[str, float]:
     window_ns = record.window.get("end_ns", 0) - record.window.get("start_ns", 0)
     if window_ns > 0:
         steps[STEAL] = record.tick_ns / window_ns
-    if record.sampling.get("ticks"):
-        steps[MISSED_TICKS] = 1 / record.sampling["ticks"]
+    if due := due_ticks(record.sampling):
+        steps[MISSED_TICKS] = 1 / due
     return steps
 
 
@@ -154,7 +155,8 @@ def machine_figures(readings: Readings, record: HostRecord) -> dict[str, float |
             name: readings.increase(name, "machine", "machine", *until_stop)
             for name in ("datagrams_dropped", "datagrams_unassembled")
         },
-        STEAL: None if steal is None else steal / 1e9 / cores,
+        # Counted in ticks, of which one may begin before the window.
+        STEAL: None if steal is None else min(1.0, steal / 1e9 / cores),
         "harness_cpu_share": None if harness is None else harness / 1e9,
         # Competing processes may demand more than all cores, but they can use at most all cores.
         OTHER_LOAD: None if demand is None else min(1.0, demand / 1e9 / cores),

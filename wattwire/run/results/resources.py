@@ -273,12 +273,19 @@ def attributed_energy(
     busy_above_silent_ns = busy_ns - silent_busy_rate * machine_s
     window, silent = spans
     seconds = (window[1] - window[0]) / SECOND_NS
-    costs: dict[str, float | None] = {}
+    above_ns: dict[str, float | None] = {}
     for process in processes:
         used_ns = readings.increase(CPU_TIME, "process", process, *window)
         silent_rate = readings.rate(CPU_TIME, "process", process, *silent)
-        process_j = None
-        if used_ns is not None and silent_rate is not None and busy_above_silent_ns > 0:
-            process_j = dynamic_j * (used_ns - silent_rate * seconds) / busy_above_silent_ns
-        costs[column("energy_j", process)] = process_j
-    return costs
+        above_ns[process] = None
+        if used_ns is not None and silent_rate is not None:
+            above_ns[process] = used_ns - silent_rate * seconds
+    # The machine was busy at least as long as these processes, which are read at other times.
+    of_processes_ns = sum(max(0.0, ns) for ns in above_ns.values() if ns is not None)
+    whole_ns = max(busy_above_silent_ns, of_processes_ns)
+    return {
+        column("energy_j", process): (
+            None if ns is None or whole_ns <= 0 else dynamic_j * ns / whole_ns
+        )
+        for process, ns in above_ns.items()
+    }

@@ -5,12 +5,13 @@ The names of a node's columns end with .ROLE.N.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 from wattwire.model.derived import derived
 from wattwire.model.metrics import METRICS
+from wattwire.model.verdict import Verdict
 from wattwire.store.campaign import frame_of
 
 PROCESS_COLUMNS: dict[str, tuple[str, str, str]] = {
@@ -64,22 +65,26 @@ def with_derived(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+BEFORE_PROCESSES = ("cpu_latency_us", "network", "placement")
+"""Factors whose level changes the machine's power before any process of the run starts: idle states
+of the cores, the emulator of a network, and the hosts of a placement.
+"""
+
+
+def pool_baselines(
+    rows: Sequence[dict[str, Any]], levels: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     """Add the standing, message and total energy, with a machine baseline pooled per block.
 
     The machine baseline of one run is short. All baselines of a block together are at least as long
-    as a window, and they precede and follow every run of the block. Also add the energy of the
-    whole run minus the campaign's idle power, for comparison with papers that subtract idle power.
+    as a window, and they precede and follow every run of the block. Only the baselines of valid
+    attempts with the same levels of BEFORE_PROCESSES and the same energy source are pooled.
+    `levels` contains the levels of each treatment by its key. Also add the energy of the whole run
+    minus the campaign's idle power, for comparison with papers that subtract idle power.
     """
-    powers: dict[tuple[Any, Any], list[float]] = {}
-    for row in rows:
-        if row.get("power_machine_w") is not None:
-            key = row["block"], row.get("energy_source")
-            powers.setdefault(key, []).append(row["power_machine_w"])
-    machine_w = {key: sum(values) / len(values) for key, values in powers.items()}
+    machine_w = _pooled_w(rows, levels, "block")
     pooled: list[dict[str, Any]] = []
-    for row in subtract_idle(rows):
-        base_w = machine_w.get((row["block"], row.get("energy_source")))
+    for row, base_w in zip(subtract_idle(rows, levels), machine_w, strict=True):
         silent_w, window_w = row.get("power_silent_w"), row.get("power_window_w")
         if base_w is None or silent_w is None or window_w is None:
             pooled.append(row)
@@ -97,22 +102,42 @@ def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return pooled
 
 
-def subtract_idle(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the energy of each run minus the mean idle power of the campaign.
+def _pooled_w(
+    rows: Sequence[dict[str, Any]], levels: Mapping[str, Mapping[str, Any]], *keys: str
+) -> list[float | None]:
+    """Return the mean power of the machine before the processes (W) for each row.
+
+    The mean is over the valid attempts with the same values in the columns `keys`, the same source
+    and the same conditions. Without such an attempt, it is the row's own power.
+    """
+    powers: dict[tuple[Any, ...], list[float]] = {}
+    row_keys = []
+    for row in rows:
+        of_treatment = levels.get(row.get("treatment", ""), {})
+        conditions = (of_treatment.get(name) for name in BEFORE_PROCESSES)
+        key = (*(row[name] for name in keys), row.get("energy_source"), *conditions)
+        row_keys.append(key)
+        if row.get("power_machine_w") is not None and row["verdict"] == Verdict.VALID.value:
+            powers.setdefault(key, []).append(row["power_machine_w"])
+    means = {key: sum(values) / len(values) for key, values in powers.items()}
+    return [
+        means.get(key, row.get("power_machine_w")) for key, row in zip(row_keys, rows, strict=True)
+    ]
+
+
+def subtract_idle(
+    rows: Sequence[dict[str, Any]], levels: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Add the energy of each run minus the mean idle power of the campaign in its conditions.
 
     Papers that use a mains power meter compute the energy above idle in this way, including the
     start of the nodes. The method ignores drift of the machine's power and does not distinguish the
     standing cost of silent nodes from the message cost. A result never consists of this energy
     alone.
     """
-    idle_powers_w: dict[Any, list[float]] = {}
-    for row in rows:
-        if row.get("power_machine_w") is not None:
-            idle_powers_w.setdefault(row.get("energy_source"), []).append(row["power_machine_w"])
-    mean_w = {source: sum(powers_w) / len(powers_w) for source, powers_w in idle_powers_w.items()}
     subtracted = []
-    for row in rows:
-        idle_w, run_w = mean_w.get(row.get("energy_source")), row.get("power_run_w")
+    for row, idle_w in zip(rows, _pooled_w(rows, levels), strict=True):
+        run_w = row.get("power_run_w")
         if idle_w is not None and run_w is not None and row.get("run_s"):
             energy_j = (run_w - idle_w) * row["run_s"]
             energy = {"power_idle_w": idle_w, "energy_idle_subtracted_j": energy_j}

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from wattwire.run.results.evidence import machine_figures
-from wattwire.run.results.resources import OF_LIFE, Readings, life_costs
+from wattwire.run.results.resources import OF_LIFE, Readings, attributed_energy, life_costs
 from wattwire.run.results.schema import COLUMNS, pool_baselines
 
 S = 10**9
@@ -43,13 +43,13 @@ def row(block, machine_w, silent_w, window_w, run_w, source="fake/energy"):
     return {
         "block": block, "energy_source": source, "window_s": 10.0, "run_s": 20.0,
         "power_machine_w": machine_w, "power_silent_w": silent_w, "power_window_w": window_w,
-        "power_run_w": run_w,
+        "power_run_w": run_w, "verdict": "valid",
     }  # fmt: skip
 
 
 def test_one_idle_power_is_subtracted_from_the_whole_run_and_ours_stand_beside():
     rows = [row(1, 2.0, 3.0, 5.0, 4.0), row(2, 4.0, 4.5, 6.0, 5.0)]
-    first, second = pool_baselines(rows)
+    first, second = pool_baselines(rows, {})
     # The campaign has one idle power, 3 W, independent of each block's idle power.
     assert first["power_idle_w"] == second["power_idle_w"] == 3.0
     assert first["energy_idle_subtracted_j"] == pytest.approx((4.0 - 3.0) * 20)
@@ -64,10 +64,35 @@ def test_idle_power_of_another_source_or_none_gives_no_energy():
     other = row(1, 30.0, 31.0, 33.0, 32.0, source="wall/power")
     blind = row(1, None, None, None, None, source=None)
     whole = row(1, 2.0, 3.0, 5.0, None)
-    pooled = pool_baselines([row(1, 2.0, 3.0, 5.0, 4.0), other, blind, whole])
+    pooled = pool_baselines([row(1, 2.0, 3.0, 5.0, 4.0), other, blind, whole], {})
     assert [one.get("power_idle_w") for one in pooled] == [2.0, 30.0, None, None]
     assert "energy_idle_subtracted_j" not in pooled[2]
     assert "energy_idle_subtracted_j" not in pooled[3]
+
+
+@pytest.mark.parametrize("factor", ["cpu_latency_us", "placement", "network"])
+def test_baselines_of_other_conditions_are_not_pooled(factor):
+    # Each condition has a standing energy of 1 J: 0.1 W above 5 W or above 25 W, for 10 s.
+    levels = {"deep": {factor: "a"}, "shallow": {factor: "b"}}
+    rows = [
+        row(1, idle_w, idle_w + 0.1, idle_w + 1.0, idle_w + 0.5) | {"treatment": key}
+        for key, idle_w in (("deep", 5.0), ("shallow", 25.0), ("deep", 5.0), ("shallow", 25.0))
+    ]
+    pooled = pool_baselines(rows, levels)
+    assert [one["energy_standing_j"] for one in pooled] == [pytest.approx(1.0)] * 4
+    assert [one["power_idle_w"] for one in pooled] == [5.0, 25.0, 5.0, 25.0]
+    assert [one["energy_idle_subtracted_j"] for one in pooled] == [pytest.approx(10.0)] * 4
+
+
+def test_the_baseline_of_an_invalid_attempt_is_in_no_pool():
+    good, disturbed = row(1, 2.0, 3.0, 5.0, 4.0), row(1, 9.0, 9.5, 11.0, 10.0)
+    rows = [good, disturbed | {"verdict": "invalid"}, row(1, 4.0, 5.0, 7.0, 6.0)]
+    pooled = pool_baselines(rows, {})
+    assert pooled[0]["energy_standing_j"] == pytest.approx((3.0 - 3.0) * 10)
+    assert pooled[0]["power_idle_w"] == 3.0
+    alone = pool_baselines([disturbed | {"verdict": "invalid"}, row(2, 2.0, 3.0, 5.0, 4.0)], {})
+    assert alone[0]["energy_standing_j"] == pytest.approx((9.5 - 9.0) * 10)
+    assert alone[1]["power_idle_w"] == 2.0
 
 
 def test_what_a_process_leaves_behind_becomes_columns_of_its_role():
@@ -88,3 +113,23 @@ def test_what_a_process_leaves_behind_becomes_columns_of_its_role():
     assert found["switches_voluntary.server.0"] is None  # an unread value is not zero
     assert {stem for stem, _, _ in OF_LIFE} <= set(COLUMNS)
     assert readings.end_ns == S
+
+
+def test_processes_have_no_more_than_the_dynamic_energy_of_their_machine():
+    def reading(quantity, scope, subject, ends):
+        return [
+            {"meter": "m", "quantity": quantity, "subject": subject, "scope": scope,
+             "kind": "measured", "t_ns": t_ns, "value": float(value)}
+            for t_ns, value in zip((0, S, 2 * S), ends, strict=True)
+        ]  # fmt: skip
+
+    # Both processes used 0.6 s each, but the machine's counter of busy time grew by 1.0 s only.
+    rows = [
+        *reading("busy_time", "machine", "machine", (0, 0, S)),
+        *reading("cpu_time", "process", "client-0", (0, 0, 0.6 * S)),
+        *reading("cpu_time", "process", "server-0", (0, 0, 0.6 * S)),
+    ]
+    readings, spans = Readings(pl.DataFrame(rows)), ((S, 2 * S), (0, S))
+    names = ["client-0", "server-0"]
+    energies = attributed_energy(readings, names, spans, readings, spans, 12.0)
+    assert energies == {f"energy_j.{name.replace('-', '.')}": pytest.approx(6.0) for name in names}

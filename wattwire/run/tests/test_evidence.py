@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from wattwire.model.validity import ValidityLimits, broken_limits
+from wattwire.model.validity import ValidityLimits, broken_limits, missed_ticks_share
 from wattwire.rig import host
+from wattwire.rig.host import load_between
 from wattwire.run.results.evidence import machine_figures, resolution, wait_until_quiet
 from wattwire.run.results.resources import Readings
 
@@ -67,13 +68,27 @@ def test_a_share_counted_in_steps_is_beyond_its_limit_only_by_more_than_a_step()
         sampling={"ticks": 10, "missed": 2},
     )  # fmt: skip
     steps = resolution(half_s)
-    assert steps == {"steal_share": pytest.approx(0.02), "missed_ticks_share": 0.1}
+    assert steps["steal_share"] == pytest.approx(0.02)
+    assert steps["missed_ticks_share"] == pytest.approx(1 / 12)
     reasons = [
         broken_limits({"steal_share": ticks / 100}, steps, ValidityLimits()) for ticks in (6, 7, 8)
     ]
     assert [len(found) for found in reasons] == [0, 0, 1]
-    assert broken_limits({"missed_ticks_share": 0.2}, steps, ValidityLimits()) == []
+    assert broken_limits({"missed_ticks_share": 2 / 12}, steps, ValidityLimits()) == []
     assert broken_limits({"missed_ticks_share": 0.3}, steps, ValidityLimits())
+
+
+def test_a_share_of_ticks_is_never_above_one():
+    assert missed_ticks_share({"ticks": 1, "missed": 3}) == 0.75
+    assert missed_ticks_share({"ticks": 0, "missed": 3}) == 1.0
+    assert missed_ticks_share({"ticks": 9}) == 0.0
+    assert missed_ticks_share({}) is None
+
+
+def test_a_share_of_stolen_time_is_never_above_one():
+    before = {"total_ns": 0, "busy_ns": 0, "steal_ns": 0, "cpus": 1}
+    after = {"total_ns": 100_000_000, "busy_ns": 0, "steal_ns": 110_000_000, "cpus": 1}
+    assert load_between(before, after).steal == 1.0
 
 
 def clocks(monotonic, realtime, boottime):
