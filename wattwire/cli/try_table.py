@@ -33,7 +33,7 @@ from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.cli import answer_table
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column
-from wattwire.report.tables import steady_state
+from wattwire.report.tables import rates, steady_state
 from wattwire.report.words import concurrency
 from wattwire.report.words.answers import all_ended, headline, sentence_of_all
 from wattwire.store import Campaign
@@ -62,6 +62,7 @@ class Line:
     latency_us: stats.Interval | stats.TooFew | stats.NotComputable
     centre_us: float
     ratio: Result | None
+    per_s: float
     loss_share: float
     failed_share: float
     cpu_us: float
@@ -85,6 +86,8 @@ class Comparison:
     runs: int
     blocks: int
     family: int
+    per_s: str
+    """The unit of the rate of delivery: calls/s or messages/s."""
     answer_lines: tuple[str, ...]
     """The lines of the table of answers, or an empty tuple for a single answer."""
     notes: tuple[str, ...]
@@ -94,7 +97,7 @@ class Comparison:
         text_lines = [*_wrap(self.answer), ""]
         for others, heading in self.headings.items():
             rows = [row for row in self.rows if row.others == others]
-            text_lines += _table(heading, rows, self.baseline) if rows else []
+            text_lines += _table(heading, rows, self.baseline, self.per_s) if rows else []
         text_lines += [*self.answer_lines, ""] if self.answer_lines else []
         for note in (self._basis(), *self.notes):
             text_lines += _wrap(note)
@@ -134,6 +137,7 @@ class Comparison:
                     "runs": row.runs,
                     "latency_p50_us": _plain(row.latency_us),
                     "ratio_to_baseline": _plain(ratio),
+                    "delivered_per_s": _finite(row.per_s),
                     "loss_share": _finite(row.loss_share),
                     "failed_share": _finite(row.failed_share),
                     "cpu_us_per_message": _finite(row.cpu_us),
@@ -178,6 +182,7 @@ def compare(campaign: Campaign) -> Comparison:
         len(evidence.planned),
         frame["block"].n_unique() if frame.height else 0,
         answers.family if evidence.usable.height else answers.family_of_all,
+        rates.delivered_title(evidence),
         tuple(answer_table.lines(document(evidence, answers), WIDTH)),
         tuple(_notes(evidence)),
     )
@@ -247,6 +252,7 @@ def _line(
         interval,
         _geometric(known),
         None,
+        rates.delivered_per_s(frame) or math.nan,
         float(after_warmup(frame, "lost").sum() / expected) if expected else math.nan,
         float(after_warmup(frame, "failed").sum() / expected) if expected else math.nan,
         _geometric(cpu[cpu > 0]),
@@ -337,7 +343,7 @@ def _name(evidence: Evidence, levels: Mapping[str, Any]) -> str:
 HEADINGS = ("", "median latency, µs", "times baseline", "lost", "CPU, µs")
 
 
-def _table(heading: str, rows: Sequence[Line], baseline: Any) -> list[str]:
+def _table(heading: str, rows: Sequence[Line], baseline: Any, per_s: str) -> list[str]:
     """Return the lines of a table, fastest level first.
 
     The width of a column is the maximum width of its texts.
@@ -354,6 +360,9 @@ def _table(heading: str, rows: Sequence[Line], baseline: Any) -> list[str]:
             for index, (text, width) in enumerate(zip(texts, widths, strict=True))
         ]
         lines.append(("  " + "  ".join(padded)).rstrip())
+    if any(math.isfinite(row.per_s) for row in rows):  # a column would exceed 80 columns
+        by_row = ", ".join(f"{row.title} {words.number(row.per_s)}" for row in rows)
+        lines += _wrap(f"  {per_s}: {by_row}")
     return [*lines, ""]
 
 

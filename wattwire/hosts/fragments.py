@@ -19,6 +19,10 @@ SOCKETS = Path("/proc/net/sockstat")
 LIFETIME = Path("/proc/sys/net/ipv4/ipfrag_time")
 EXTRA_S = 5.0
 """Time beyond the lifetime of a datagram after which the wait ends, whatever the queue contains."""
+WAIT_MAX_S = 30.0 + EXTRA_S
+"""Longest wait with the kernel's default lifetime."""
+FRAGMENTED_FROM_BYTES = 1473
+"""Smallest payload of a datagram that an Ethernet frame cannot carry."""
 PERIOD_S, COMMAND_S = 0.2, 10.0
 _IN_USE = re.compile(r"^FRAG: inuse (\d+)", re.MULTILINE)
 

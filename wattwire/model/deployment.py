@@ -208,6 +208,12 @@ def node_count(treatment: Treatment) -> int:
     return sum(sum(PATTERNS[str(part["pattern"])].counts(part).values()) for part in parts)
 
 
+def sender_count(treatment: Treatment) -> int:
+    """Return the number of senders or clients of a treatment with one pattern."""
+    pattern = PATTERNS[str(treatment["pattern"])]
+    return pattern.counts(treatment)[pattern.sender]
+
+
 def sender_rate_hz(treatment: Treatment) -> float | None:
     """Return the rate (Hz) that each sender or client offers, or None in a closed loop."""
     if treatment["loop"] == "closed":

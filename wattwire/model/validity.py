@@ -74,6 +74,8 @@ _AMOUNTS = (
 )
 SHARE_LIMITS = tuple(key for _, key, *_ in _SHARES)
 """Keys of limits on shares. 0.5 is 50 %, and 1 or more disables the limit."""
+BUSY_CODES = frozenset(("steal", "other_load"))
+"""Codes of the reasons that remain as long as other programs or machines are busy."""
 CONDITION_CODES = frozenset(code for _, _, code, *_ in (*_SHARES, *_AMOUNTS))
 """Codes of the reasons for exclusion that derive from validity limits alone."""
 

@@ -123,7 +123,7 @@ def listed_first(words: list[str], most: int) -> str:
 
 FACTOR_TITLES = {
     "interval_s": "interval",
-    "rate_hz": "rate",
+    "rate_hz": "rate per sender",
     "payload_bytes": "payload",
     "payload_encoding": "encoding",
     "server_language": "the server's language",

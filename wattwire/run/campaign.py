@@ -24,7 +24,7 @@ from wattwire.model.setting_keys import settings_last
 from wattwire.model.stored_study import ADDED_KEYS, PART
 from wattwire.model.study import Study, parse_frozen_study, parse_study
 from wattwire.model.treatment import Treatment
-from wattwire.model.validity import CONDITION_CODES, with_current_names
+from wattwire.model.validity import BUSY_CODES, CONDITION_CODES, with_current_names
 from wattwire.model.verdict import Outcome, Verdict
 from wattwire.model.warm_up import AUTO, SETTLING
 from wattwire.model.words import plural
@@ -90,6 +90,7 @@ class CampaignRunner:
         self._hosts: Hosts | None = None
         self._builder: Builder | None = None
         self._busy_reported = False
+        self._not_repeated: set[str] = set()
         campaign.lock()
         note_names(campaign.path, private_places(campaign.path, catalog.roots))
 
@@ -378,6 +379,8 @@ class CampaignRunner:
         self.campaign.write_summary(rows, describe({*names, *COLUMNS}))
 
     def _is_done(self, planned: PlannedRun) -> bool:
+        if planned.run in self._not_repeated:
+            return True
         done = [a for a in self.campaign.journal.attempts(planned.run) if a.state == "done"]
         # No result uses a settling run, so a disturbed settling run is not repeated.
         retries = 0 if planned.control == SETTLING else self._study.plan.retries
@@ -434,15 +437,29 @@ class CampaignRunner:
         except BaseException:
             self._abandon(agent, planned, number, token)
             raise
-        elapsed_s = time.monotonic() - began_s - float(conditions["waited_s"])
+        # Neither wait depends on the cell.
+        waited_s = float(conditions["waited_s"]) + collected.record.seconds.get("reassembly", 0.0)
+        elapsed_s = time.monotonic() - began_s - waited_s
         if collected.verdict is not Verdict.FAILED:
             note_duration(study, planned, collected.record, elapsed_s)
+        codes = {reason.code for reason in collected.reasons}
+        if codes and codes <= BUSY_CODES and not self._is_done(planned):
+            self._repeat_only_if_quiet(planned, agent)
         self._report(planned, collected, collected.record)
         if collected.record.interrupted:
             raise KeyboardInterrupt
         if study.plan.cooldown_s > 0:
             self._progress.event("phase", phase="cool-down")
             time.sleep(study.plan.cooldown_s)
+
+    def _repeat_only_if_quiet(self, planned: PlannedRun, agent: AgentClient) -> None:
+        """Omit the repetition of a run if the machine stays busy; `resume` repeats the run."""
+        self._progress.event("phase", phase="waiting for a quiet machine")
+        study = self._study
+        if not wait_until_quiet(agent, study.validity, study.plan.quiet_wait_s)["quiet"]:
+            self._not_repeated.add(planned.run)
+            text = f"{planned.run}: the machine stays busy, so this run is not repeated now"
+            self._progress.event("note", text=text)
 
     def _collect(
         self,

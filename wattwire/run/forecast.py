@@ -13,8 +13,10 @@ from typing import Any
 
 from wattwire.catalog import Cell
 from wattwire.design import PlannedRun
+from wattwire.hosts.fragments import FRAGMENTED_FROM_BYTES, WAIT_MAX_S
 from wattwire.model.deployment import PATTERNS, sender_rate_hz
 from wattwire.model.flows import flow_parts
+from wattwire.model.rig import NETNS
 from wattwire.model.study import Plan, Study
 from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import AUTO, SETTLING, SETTLING_CALLS, SETTLING_S
@@ -117,6 +119,21 @@ def expectations(
             (bool(known_starts), bool(known_calls)),
         )
     return expected
+
+
+def reassembly_bound_s(study: Study, runs: Iterable[PlannedRun]) -> float:
+    """Return the longest wait (s) of all runs for fragments that the previous run lost.
+
+    Only hosts in namespaces wait, and only after messages that need several fragments.
+    """
+    namespaces = [host for host in study.rig.hosts.values() if host.kind == NETNS]
+    if len(namespaces) < 2:
+        return 0.0
+    payloads = (
+        max(int(flow.treatment["payload_bytes"]) for flow in flow_parts(run.treatment))
+        for run in runs
+    )
+    return WAIT_MAX_S * sum(payload >= FRAGMENTED_FROM_BYTES for payload in payloads)
 
 
 def unreached_rates(

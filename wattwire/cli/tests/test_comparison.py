@@ -257,6 +257,15 @@ def test_no_finished_run_is_said_in_words():
     assert "no run was finished" in compare(made).lines()[0]
 
 
+def test_the_rate_of_delivery_is_below_each_table_and_in_the_json():
+    made = Made({("a", 64): 10.0, ("b", 64): 20.0})
+    for row in made.rows:
+        row |= {"rate_hz_delivered": 610.0, "factor.pattern": "service"}
+    compared = compare(made)
+    assert "  calls/s: a 610, b 610" in compared.lines()
+    assert [row["delivered_per_s"] for row in compared.to_json()["rows"]] == [610.0, 610.0]
+
+
 def test_it_stays_within_80_columns():
     cells = {(f"middleware/cell-{n}", size): 1e5 * n for n in (1, 2, 3) for size in (64, 10**6)}
     assert max(map(len, compare(Made(cells)).lines())) <= 80

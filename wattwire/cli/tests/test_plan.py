@@ -11,6 +11,7 @@ from wattwire.catalog import Catalog
 from wattwire.cli import quantities
 from wattwire.cli.main import main
 from wattwire.cli.percentiles_ahead import percentile_words
+from wattwire.cli.rates_ahead import rate_lines
 from wattwire.cli.verbs import plan
 from wattwire.design import expand, make_plan
 from wattwire.model.errors import UsageError
@@ -24,6 +25,7 @@ from wattwire.run.forecast import (
     forecast,
     meter_window,
     node_memory_bytes,
+    reassembly_bound_s,
     run_seconds,
     unreached_rates,
     window_words,
@@ -206,6 +208,35 @@ def test_a_thousand_clients_are_forecast_to_start_longer_than_two(empty_cache):
     one, many = (of_cells("loopback/python", pattern="service", clients=n) for n in (1, 1000))
     few_s, many_s = (max(e.start_s for e in expected_of(s).values()) for s in (one, many))
     assert few_s == 0.4 and many_s > 20
+
+
+def test_the_wait_for_lost_fragments_is_in_the_plan_of_hosts_in_namespaces():
+    document = {
+        "factors": {"payload_bytes": [64, 100_000]},
+        "fixed": {"cell": "loopback/python", "pattern": "topic"},
+        "plan": {"blocks": 3, "controls": False},
+        "rig": {
+            "hosts": {"robot": {"kind": "netns"}, "edge": {"kind": "netns"}},
+            "networks": {"native": {}},
+            "placements": {"apart": {"sender": "robot", "receiver": "edge"}},
+        },
+    }
+    apart = parse_study("t", document, "test")
+    assert reassembly_bound_s(apart, runs_of(apart)) == 3 * 35.0
+    together = parse_study("t", {k: v for k, v in document.items() if k != "rig"}, "test")
+    assert reassembly_bound_s(together, runs_of(together)) == 0.0
+
+
+def test_rates_are_stated_per_client_and_in_total():
+    one = study(pattern="service", rate_hz=400.0, clients=8)
+    assert rate_lines([run.treatment for run in runs_of(one)]) == [
+        "rate: 400 Hz per client × 8 = 3,200 Hz in total"
+    ]
+    topic = study(pattern="topic", rate_hz=400.0, clients=8)
+    (line,) = rate_lines([run.treatment for run in runs_of(topic)])
+    assert line == "rate: 400 Hz per publisher × 1 = 400 Hz in total"
+    closed = study(pattern="service", loop="closed", clients=8)
+    assert rate_lines([run.treatment for run in runs_of(closed)]) == []
 
 
 def meter_lines(capsys, tmp_path, monkeypatch, here):

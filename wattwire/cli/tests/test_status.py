@@ -58,6 +58,7 @@ def test_each_run_that_is_not_valid_stands_once_with_its_reasons(campaign, capsy
     assert main(["status", str(campaign.path)]) == 0
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "Done: 3 of 4 runs; valid: 1." in told
+    assert told[-1].endswith(f"wattwire report {campaign.path}")
     named = [line for line in told if line.startswith("b01-p")]
     assert named == [
         "b01-p002, udp/cpp: invalid, steal 9 % (the last of 2 attempts)",

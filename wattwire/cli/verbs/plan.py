@@ -20,6 +20,7 @@ from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
 from wattwire.cli.percentiles_ahead import percentile_words, too_few_lines
 from wattwire.cli.quantities import share, size_words
+from wattwire.cli.rates_ahead import rate_lines
 from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
 from wattwire.design import CONTROLS, PROCESSES_MANY, PlannedRun, cautions, make_plan, piloted
@@ -49,6 +50,7 @@ from wattwire.run.forecast import (
     forecast,
     meter_window,
     node_memory_bytes,
+    reassembly_bound_s,
     unreached_rates,
     window_words,
 )
@@ -121,7 +123,7 @@ def plan(options: argparse.Namespace) -> int:
         _say(f"{factor}: {', '.join(words)}")
     for line in (*skipped_lines(prepared), *unanswerable_lines(study, kept, present_meters)):
         _say(line)
-    for line in too_few_lines(study, kept):
+    for line in (*rate_lines(kept), *too_few_lines(study, kept)):
         _say(line)
     _print_disabled_limits(study.validity)
     if builds:
@@ -229,6 +231,10 @@ def _print_forecast(study: Study, runs: Sequence[PlannedRun], estimate: Forecast
     free_bytes = host.free_disk_bytes(Path.cwd())
     _say(f"time: a run is {estimate.basis}; a busy machine adds up to "
          f"{study.plan.quiet_wait_s:g} s per run; failed runs are repeated")  # fmt: skip
+    wait_s = reassembly_bound_s(study, runs)
+    if wait_s:
+        _say(f"time: lost fragments add up to {duration_words(wait_s)}, because every run waits "
+             "until the kernel has discarded those of the previous run (ipfrag_time)")  # fmt: skip
     for line in memory_lines(node_memory_bytes(study, runs), host.memory_bytes()):
         _say(line)
     tight = estimate.disk_bytes + study.validity.free_disk_bytes_min > free_bytes

@@ -363,6 +363,8 @@ def status(options: argparse.Namespace) -> int:
         print(f"Next: wattwire report {directory}")
     elif len(done) < len(planned):
         print(f"Next: wattwire run --resume {directory}")
+        if done:
+            print(f"Or, for the page of the runs so far: wattwire report {directory}")
     else:
         print(f"Next: wattwire report {directory}")
     campaign.close()

@@ -15,6 +15,7 @@ from typing import Any
 from wattwire.catalog import Catalog, Cell
 from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.quantities import duration_s, size_bytes
+from wattwire.cli.rates_ahead import rate_lines
 from wattwire.cli.screen import duration_words, make_progress
 from wattwire.cli.studies import (
     add_look,
@@ -138,6 +139,7 @@ def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared
     closed = "In closed loop, --for has no effect; a run ends after its calls (--set count=CALLS)."
     notes = [closed] if study.held.get("loop") == "closed" else []
     treatments = prepared.treatments
+    notes += [f"{text[:1].upper()}{text[1:]}." for text in rate_lines(treatments)]
     cautious = (*cautions(study, treatments), *unreached_rates(treatments, prepared.cells))
     warnings = (f"Caution: {text}." for text in cautious)
     for text in (headline, *reasons, *notes, *warnings):

@@ -12,7 +12,7 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
-from wattwire.report.tables import service_counters
+from wattwire.report.tables import rates, service_counters
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words.failed_calls import sentence
 from wattwire.report.words.phrases import Phrase, Phrases, joined
@@ -76,6 +76,7 @@ def section(evidence: Evidence) -> Section:
     if failed:
         part.parts.append(Text(joined([failed, PHRASES("what_failed_means")]), "warning"))
     part.parts.append(_counts_table(evidence))
+    part.parts.append(rates.table(evidence))
     part.parts.append(_starts_table(evidence))
     services = service_counters.fold(evidence)
     part.parts += [services] if services else []

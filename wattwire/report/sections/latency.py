@@ -27,7 +27,7 @@ from wattwire.report.figures.panels import (
 )
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.tables import hops, steady_state
+from wattwire.report.tables import hops, rates, steady_state
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words import concurrency
 from wattwire.report.words.phrases import Phrase, Phrases
@@ -227,6 +227,7 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         row["lost"] = _lost_count(runs_us)
         for share in SHARES:
             row[_percentile_key(share)] = _percentile_of_runs(runs_us, share)
+        row["per_s"] = rates.delivered_per_s(frame)
         row["band_us"] = _band_us(frame)
         rows.append(row)
     columns = factor_columns(evidence)
@@ -235,6 +236,7 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         Column("messages", "expected", "measured"),
         Column("latencies", "latencies", "measured"),
         Column("lost", "lost or failed", "measured"),
+        Column("per_s", rates.delivered_title(evidence), "measured"),
     ]
     columns += [
         Column(_percentile_key(s), _percentile_key(s).split("_")[0], "measured", "µs")
