@@ -362,7 +362,7 @@ def _next_command(catalog: Catalog, cells: Mapping[str, Item]) -> str:
 
 
 def lines_of(health: Health) -> Iterator[str]:
-    """Yield the lines of the report, at most 80 columns wide."""
+    """Yield the lines of the report, at most 80 columns wide unless a word is longer."""
     yield from textwrap.wrap(health.first, WIDTH)
     marks = {"ok": "+", "missing": "-", "note": "~"}
     for title, items in health.sections.items():
@@ -377,6 +377,7 @@ def lines_of(health: Health) -> Iterator[str]:
                 initial_indent=f"  {mark} {item.name:<{name_width}}  ",
                 subsequent_indent=" " * (name_width + 6),
                 break_on_hyphens=False,
+                break_long_words=False,  # a path remains one word, to be copied
             )
             if item.command and not item.command.startswith(BUILD):
                 yield f"{' ' * (name_width + 6)}$ {item.command}"

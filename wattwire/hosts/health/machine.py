@@ -213,6 +213,6 @@ def program_findings(host: Host, languages: Mapping[str, Sequence[str]]) -> Iter
             yield finding(
                 host, f"language {language}", f"lacks {', '.join(names)}",
                 "its cells cannot be built on the host, so treatments that place them there fail",
-                as_root(host, f"apt-get install the packages of {', '.join(names)}"), "cell",
+                f"install {', '.join(names)} on {host.name}", "cell",
                 state=NOTE,
             )  # fmt: skip
