@@ -13,6 +13,7 @@ from wattwire.report.words.phrases import Phrase, Phrases
 PHRASES = Phrases(
     "panels",
     {
+        "all_runs": "all runs",
         "too_many": (
             "The roles and the levels of the other factors have {panels:count} combinations; a "
             "figure shows at most {most:count} as panels."
@@ -67,8 +68,19 @@ def panels_per_row(evidence: Evidence) -> int:
 
 
 def titles_of(evidence: Evidence, factor: str) -> list[str]:
-    """Return the titles of the levels of a factor that have runs, in order."""
+    """Return the titles of the levels of a factor that have runs, in order.
+
+    A study without factors, such as that of `exec`, has one group, as in `tone_of`.
+    """
+    if not factor:
+        return [PHRASES("all_runs")]
     return [evidence.title(factor, level) for level in levels_run(evidence, factor)]
+
+
+def tone_of(evidence: Evidence, treatment: Mapping[str, Any]) -> str:
+    """Return the title of a treatment's level of the primary factor, which colours its points."""
+    primary = evidence.primary
+    return evidence.title(primary, treatment.get(primary)) if primary else PHRASES("all_runs")
 
 
 def treatment_of(evidence: Evidence, run: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.validity import VALIDITY
 from wattwire.report import figures
-from wattwire.report.figures.panels import titles_of
+from wattwire.report.figures.panels import titles_of, tone_of
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.tables.nested_tables import pairs
@@ -102,7 +102,7 @@ def _order_figure(evidence: Evidence) -> Figure | None:
                 "edge": edge,
                 "treatment": evidence.treatment_title(treatment),
                 "used": "valid" if run in usable else "excluded",
-                "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
+                "colour": tone_of(evidence, treatment),
             }
         )
     return Figure(

@@ -21,6 +21,7 @@ from wattwire.report.figures.panels import (
     panels,
     panels_per_row,
     titles_of,
+    tone_of,
     treatment_of,
 )
 from wattwire.report.page_parts import PagePart
@@ -111,7 +112,7 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
                 "value": figures.rounded(float(value)),
                 "run": run,
                 "treatment": evidence.treatment_title(treatment),
-                "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
+                "colour": tone_of(evidence, treatment),
                 "panel": panel_of(evidence, treatment, across),
             }
         )

@@ -23,6 +23,7 @@ from wattwire.report.figures.panels import (
     panels,
     panels_per_row,
     titles_of,
+    tone_of,
     treatment_of,
 )
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
@@ -162,7 +163,7 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
     groups: dict[tuple[str, str], list[FloatArray]] = {}
     for run, run_series in series.items():
         treatment = treatment_of(evidence, run)
-        tone = evidence.title(evidence.primary, treatment.get(evidence.primary))
+        tone = tone_of(evidence, treatment)
         groups.setdefault((panel_of(evidence, treatment, across), tone), []).append(
             run_series.values_us
         )

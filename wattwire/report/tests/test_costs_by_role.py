@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from wattwire.analysis.dataset import gather
-from wattwire.report.sections.costs import _estimate_table
+from wattwire.analysis.responses import CPU
+from wattwire.report.sections.costs import _estimate_table, runs_figure
 from wattwire.report.tables.costs_by_role import table
 from wattwire.report.tests.synthetic import FAST, MEMORY_KIB, Shape, write_campaign
 from wattwire.store import Campaign
@@ -57,3 +61,11 @@ def test_the_estimated_energy_of_a_message_is_that_of_all_nodes_of_the_role(tmp_
     client, server = (rows[cell, role]["per_message_uj"] for role in ("client", "server"))
     assert client.low == pytest.approx(8 * server.low)
     assert client.high == pytest.approx(8 * server.high)
+
+
+def test_runs_without_a_factor_have_a_colour_and_a_name(tmp_path):
+    evidence, _ = rows_of(tmp_path / "c", patterns=("service",), clients=(1,))
+    spec = runs_figure(replace(evidence, primary=""), CPU).spec
+    colours = {point["colour"] for point in spec["datasets"]["points"]}
+    assert colours == {"all runs"}
+    assert '"domain": ["all runs"]' in json.dumps(spec)
