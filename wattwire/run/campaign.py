@@ -36,7 +36,7 @@ from wattwire.run.crash import crash_point
 from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.results import CommandResults
 from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
-from wattwire.run.machine import describe_machine, energy_model
+from wattwire.run.machine import describe_machines, energy_model, identity_of
 from wattwire.run.node_specs import node_plans, payload_seed, services_of
 from wattwire.run.observing import note_duration
 from wattwire.run.private_places import private_places
@@ -121,13 +121,14 @@ class CampaignRunner:
             name: asdict(cost) if (cost := harness_cost(build.key)) else None
             for name, build in sorted(prepared.builds.items())
         }
-        campaign.write_json("machine.json", {**self._machine(), "harness_costs": costs})
+        machine = self._machine()
+        campaign.write_json("machine.json", {**machine, "harness_costs": costs})
         campaign.freeze("plan.json", self._plan_document(plan, prepared))
         campaign.journal.set("identity", self._identity(document, prepared))
         campaign.journal.write_plan(
             (run.run, run.block, run.position, run.treatment.key) for run in plan
         )
-        campaign.journal.add_segment(self._facts("equal"), [], _now())
+        campaign.journal.add_segment(identity_of(machine), [], _now())
         self._study, self._prepared, self._plan = study, prepared, plan
         self._progress.event(
             "campaign", path=str(campaign.path), runs=len(plan), skipped=len(prepared.skipped)
@@ -231,6 +232,12 @@ class CampaignRunner:
             self._hosts = Hosts(self._rig, self.campaign.path / "agent" / "hosts")
         return self._hosts.by_name
 
+    def _far_hosts(self) -> Mapping[str, Host]:
+        """Return the hosts of the rig over ssh, none by the name of this machine."""
+        hosts = self._connect_hosts() if self._rig.is_from_file else {}
+        far = {name: host for name, host in hosts.items() if not host.here}
+        return {f"ssh {name}" if name == HOST else name: host for name, host in far.items()}
+
     @contextlib.contextmanager
     def _network(self, deployment: Deployment, folder: Path, seed: int) -> Iterator[LiveNetwork]:
         """Join the hosts of a run by its network."""
@@ -310,7 +317,7 @@ class CampaignRunner:
 
     def _refuse_machine(self, accepted: tuple[str, ...]) -> None:
         segments = self.campaign.journal.segments()
-        before, now = segments[-1]["machine"], self._facts("equal")
+        before, now = segments[-1]["machine"], identity_of(self._machine())
         changed = [k for k in sorted({*before, *now}) if before.get(k) != now.get(k)]
         refused = [k for k in changed if k not in accepted]
         if refused:
@@ -423,7 +430,9 @@ class CampaignRunner:
             position=planned.position,
         )
         began_s = time.monotonic()
-        conditions = wait_until_quiet(agent, study.validity, study.plan.quiet_wait_s)
+        agents = {host.agent.hello["boot_id"]: host.agent for host in self._far_hosts().values()}
+        agents[agent.hello["boot_id"]] = agent  # one per machine
+        conditions = wait_until_quiet(agents.values(), study.validity, study.plan.quiet_wait_s)
         number = campaign.journal.begin(planned.run, token, _now())
         folder = campaign.open_attempt(planned.run, number)
         try:
@@ -612,13 +621,9 @@ class CampaignRunner:
         assert self._agent is not None
         return {"study": digest_of(document), "agent build": self._agent.hello["build"], **cells}
 
-    def _facts(self, check: str) -> dict[str, Any]:
-        facts = self._connect().request("fingerprint")["facts"]
-        return {fact["key"]: fact["value"] for fact in facts if fact["check"] == check}
-
     def _machine(self) -> dict[str, Any]:
         return {
-            **describe_machine(self._connect()),
+            **describe_machines(self._connect(), self._far_hosts()),
             "titles": self.catalog.titles(),
             "setting_purposes": self.catalog.setting_purposes(),
             "switches": self.catalog.switches(),

@@ -6,7 +6,10 @@ message that takes both ways arrives first by the wrong one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,14 @@ from wattwire.cli.main import main
 from wattwire.hosts import namespaces
 from wattwire.model.errors import MissingError
 from wattwire.rig.emulator import find_emulator
+from wattwire.run.machine import MACHINE_ID
 from wattwire.store import Campaign
 
 pytestmark = [pytest.mark.quiet, pytest.mark.slow]
 
 LINK, DELAY_US = "lossless-20ms", 20_000
 OTHER_DEVICE = sshd_rig.DEVICE
+USAGE_ERROR = 2
 MESSAGES, PAYLOAD_BYTES = 25, 256
 CELLS = (
     "ros2/python", "cyclonedds/python", "zenoh/python", "mqtt/python", "udp/python", "tcp/python",
@@ -65,24 +70,32 @@ stall_max_ms = 60000.0
 Measure = Callable[..., list[dict[str, Any]]]
 
 
+@dataclass(frozen=True)
+class Machines:
+    """A rig file, and the processes that hold the namespaces of its hosts."""
+
+    path: Path
+    pids: Mapping[str, int]
+
+
 @pytest.fixture(scope="module")
-def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """Yield a rig of two hosts that a link and a faster network join."""
     folder = tmp_path_factory.mktemp("two-networks")
     names = sshd_rig.host_names(2)
     try:
         find_emulator()
         namespaces.require_tap_devices()
-        with sshd_rig.hosts(names, folder / "ssh", [LINK]):
+        with sshd_rig.hosts(names, folder / "ssh", [LINK]) as pids:
             path = folder / "rig.toml"
             path.write_text(sshd_rig.rig_text(names, "ssh/ssh_config", [LINK], False))
-            yield path
+            yield Machines(path, pids)
     except MissingError as error:
         pytest.skip(str(error))
 
 
 @pytest.fixture
-def measured(rig: Path, tmp_path: Path) -> Measure:
+def measured(rig: Machines, tmp_path: Path) -> Measure:
     """Return a function that measures cells; it returns the row and document of each attempt."""
 
     def measure(*cells: str, settings: str = "", resumed: int = 0) -> list[dict[str, Any]]:
@@ -90,7 +103,7 @@ def measured(rig: Path, tmp_path: Path) -> Measure:
         quoted = ", ".join(f'"{cell}"' for cell in cells)
         study.write_text(STUDY.replace("CELLS", f"[{quoted}]").replace("SETTINGS", settings))
         options = ["--plain", "--no-report"]
-        main(["run", str(study), "--rig", str(rig), "--campaign", str(folder), *options])
+        main(["run", str(study), "--rig", str(rig.path), "--campaign", str(folder), *options])
         for _ in range(resumed):
             main(["run", "--resume", str(folder), *options])
         campaign = Campaign(folder)
@@ -138,3 +151,24 @@ def test_a_run_on_another_network_is_invalid_and_never_repeated(
     (reason,) = (r for r in row["reasons"] if r["code"] == "other_interface")
     assert f"({MESSAGES * PAYLOAD_BYTES} bytes)" in reason["detail"]
     assert f"by {OTHER_DEVICE} (" in reason["detail"]
+
+
+def test_a_campaign_knows_the_machines_of_its_hosts_and_refuses_another_one(
+    measured: Measure, rig: Machines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not MACHINE_ID.exists():
+        pytest.skip("this machine has no machine-id, so its namespaces have none")
+    measured("udp/python", resumed=1)
+    campaign = tmp_path / "campaign"
+    before = MACHINE_ID.read_bytes()
+    hosts = json.loads((campaign / "machine.json").read_text())["hosts"]
+    assert [*hosts] == ["local", *rig.pids]
+    assert len({entry["boot"] for entry in hosts.values()}) == 1
+    # The host's file of its namespace, not that of this machine.
+    write = ["nsenter", "--mount", "--target", str(rig.pids["edge"]), "--", "tee", str(MACHINE_ID)]
+    subprocess.run(write, input=b"of another machine", stdout=subprocess.DEVNULL, check=True)
+    capsys.readouterr()
+    assert main(["run", "--resume", str(campaign), "--plain", "--no-report"]) == USAGE_ERROR
+    refusal = capsys.readouterr().err
+    assert "edge:machine_id" in refusal and "robot:machine_id" not in refusal
+    assert MACHINE_ID.read_bytes() == before

@@ -92,10 +92,10 @@ def _finding(evidence: Evidence, falls: Falls) -> Finding:
         )
     ]
     hosts = evidence.reader.machine.get("hosts", {}).values()
-    facts = {f["key"]: f["value"] for host in hosts for f in host.get("facts", [])}
-    idle_facts = [
-        f"{k.replace('_', ' ')} {v}" for k, v in facts.items() if "idle" in k or "govern" in k
-    ]
+    facts = ((f["key"], f["value"]) for host in hosts for f in host.get("facts", []))
+    idle_facts = dict.fromkeys(
+        f"{k.replace('_', ' ')} {v}" for k, v in facts if "idle" in k or "govern" in k
+    )
     if idle_facts:
         sentences.append(PHRASES("facts", facts=", ".join(idle_facts)))
     return Finding(

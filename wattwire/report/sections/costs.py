@@ -164,7 +164,7 @@ def _absent_meters(evidence: Evidence) -> str:
         for meter in host.get("meters", [])
         if meter.get("state") == "absent"
     ]
-    return PHRASES("absent", meters="; ".join(reasons)) if reasons else ""
+    return PHRASES("absent", meters="; ".join(dict.fromkeys(reasons))) if reasons else ""
 
 
 def _has_values(frame: pl.DataFrame, name: str) -> bool:

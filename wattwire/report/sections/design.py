@@ -284,7 +284,7 @@ def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def machine_line(machine: Mapping[str, Any]) -> str:
-    """Return a line on the processor, cores, memory and kernel of each host."""
+    """Return a line on the processor, cores, memory and kernel of each machine."""
     lines = []
     for host in machine.get("hosts", {}).values():
         facts = {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}
@@ -299,7 +299,7 @@ def machine_line(machine: Mapping[str, Any]) -> str:
         kernel = next((facts[key] for key in facts if key.startswith("kernel")), None)
         items += [PHRASES("kernel", kernel=kernel)] if kernel else []
         lines.append(", ".join(items))
-    return "; ".join(line for line in lines if line) or words.MISSING
+    return "; ".join(dict.fromkeys(line for line in lines if line)) or words.MISSING
 
 
 PART = PagePart(

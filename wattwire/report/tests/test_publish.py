@@ -56,6 +56,21 @@ def problems_in(tex: str) -> list[str]:
     return [*found, *(["{"] if depth else []), *(["$"] if bare.count("$") % 2 else [])]
 
 
+def test_methods_name_the_machine_of_each_host(tmp_path):
+    write_campaign(tmp_path / "c", Shape(**SMALL))
+    path = tmp_path / "c" / "machine.json"
+    machine = json.loads(path.read_text())
+    local = machine["hosts"]["local"] = {**machine["hosts"]["local"], "boot": "1"}
+    arm = {"key": "cpu_name", "value": "Made-up Arm", "unit": "", "check": "equal"}
+    for host, boot, facts in (("robot", "2", [arm]), ("edge", "1", local["facts"])):
+        machine["hosts"][host] = {**local, "boot": boot, "facts": facts}
+    path.write_text(json.dumps(machine))
+    evidence = gather(Campaign(tmp_path / "c"))
+    text = "\n".join(methods(evidence, answer_all(evidence)))
+    assert "on 2 machines (local and edge: Made-up CPU <4>, 4 logical CPUs" in text
+    assert "kernel 6.1.0; robot: Made-up Arm)" in text
+
+
 def test_methods_tell_machine_design_seed_verdicts_and_statistics(tmp_path):
     words, _ = told(tmp_path / "c", blocks=4, unknown_runs=(1, 2), b_over_a=1.0)
     for part in (

@@ -43,6 +43,7 @@ PHRASES = Phrases(
         "one_machine": "one machine",
         "machines": "{hosts} machines",
         "machine_details": " ({details})",
+        "machine_of": "{hosts:listed}: {details}",
         "logical_cpus": "{name}, {cpus} logical CPUs",
         "memory": "{memory_gib:.1f} GiB of memory",
         "kernel": "kernel {kernel}",
@@ -234,12 +235,36 @@ def is_virtual(facts: Mapping[str, Any]) -> bool:
 def facts_of(evidence: Evidence) -> dict[str, Any]:
     """Return the facts about the first host by key. The result is empty for imported data."""
     for host in evidence.reader.machine.get("hosts", {}).values():
-        return {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}
+        return _facts(host)
     return {}
 
 
+def _facts(host: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}
+
+
 def _machine(evidence: Evidence) -> Iterator[str]:
-    facts = facts_of(evidence)
+    hosts = evidence.reader.machine.get("hosts", {})
+    names_of_boot: dict[str, list[str]] = {}
+    for name, host in hosts.items():
+        names_of_boot.setdefault(str(host.get("boot", name)), []).append(name)
+    described = [(names, _details(_facts(hosts[names[0]]))) for names in names_of_boot.values()]
+    details = joined((text for _, text in described), "; ")
+    if len(described) > 1:
+        parts = [PHRASES("machine_of", hosts=names, details=text) for names, text in described]
+        details = joined(parts, "; ")
+    versions = evidence.reader.machine.get("versions") or {}
+    count = len(described)
+    yield PHRASES(
+        "machine",
+        version=versions.get("wattwire", PHRASES("unknown_version")),
+        where=PHRASES("one_machine") if count == 1 else PHRASES("machines", hosts=count),
+        details=PHRASES("machine_details", details=details) if details else "",
+    )
+
+
+def _details(facts: Mapping[str, Any]) -> Phrase:
+    """Return the processor, memory, system and kernel of a machine, as far as they are known."""
     details = []
     if facts.get("cpu_name"):
         cpus = facts.get("cpus") or facts.get("cores")
@@ -250,14 +275,7 @@ def _machine(evidence: Evidence) -> Iterator[str]:
     details += [str(facts[key]) for key in ("operating_system",) if facts.get(key)]
     details += [PHRASES("kernel", kernel=facts["kernel"])] if facts.get("kernel") else []
     details += [PHRASES("virtual")] if is_virtual(facts) else []
-    versions = evidence.reader.machine.get("versions") or {}
-    hosts = len(evidence.reader.machine.get("hosts", {}))
-    yield PHRASES(
-        "machine",
-        version=versions.get("wattwire", PHRASES("unknown_version")),
-        where=PHRASES("one_machine") if hosts == 1 else PHRASES("machines", hosts=hosts),
-        details=PHRASES("machine_details", details=joined(details, ", ")) if details else "",
-    )
+    return joined(details, ", ")
 
 
 def _design(evidence: Evidence) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from wattwire.model.hosts.clocks import clock_reasons
@@ -29,17 +30,24 @@ ADDING_UP = ("datagrams_dropped", "datagrams_unassembled", "harness_cpu_share")
 """Conditions that are summed over the hosts of a run."""
 
 
-def wait_until_quiet(agent: AgentClient, limits: ValidityLimits, wait_s: float) -> dict[str, Any]:
-    """Wait until the machine is quiet, at most `wait_s`, and return the conditions.
+def wait_until_quiet(
+    agents: Collection[AgentClient], limits: ValidityLimits, wait_s: float
+) -> dict[str, Any]:
+    """Wait until all machines are quiet, at most `wait_s`, and return the worst conditions.
 
-    A machine that remains busy is not an error.
+    `agents` has an agent per machine. A machine that remains busy is not an error.
     """
     began_s = time.monotonic()
     while True:
-        load = host.load_over(agent, LOAD_SPAN_S)
-        conditions = {OTHER_LOAD: min(1.0, load.other_demand), STEAL: load.steal}
+        with ThreadPoolExecutor(len(agents)) as threads:
+            loads = list(threads.map(lambda agent: host.load_over(agent, LOAD_SPAN_S), agents))
+        conditions = {
+            OTHER_LOAD: min(1.0, max(load.other_demand for load in loads)),
+            STEAL: max(load.steal for load in loads),
+        }
+        steps = {STEAL: max(load.steal_step for load in loads)}
         waited_s = time.monotonic() - began_s
-        quiet = not broken_limits(conditions, {STEAL: load.steal_step}, limits)
+        quiet = not broken_limits(conditions, steps, limits)
         if quiet or waited_s >= wait_s:
             return {
                 **{name: round(share, 4) for name, share in conditions.items()},

@@ -130,11 +130,15 @@ class Host:
 
 def test_a_run_waits_for_a_quiet_host_and_goes_on_when_time_is_up(monkeypatch):
     monkeypatch.setattr("wattwire.run.results.evidence.LOAD_SPAN_S", 0.0)
-    seen = wait_until_quiet(Host(0.9, 0.6, 0.1), ValidityLimits(), 60.0)
+    seen = wait_until_quiet([Host(0.9, 0.6, 0.1)], ValidityLimits(), 60.0)
     assert seen["quiet"] and seen["other_load_share"] == pytest.approx(0.1)
-    seen = wait_until_quiet(Host(3.0), ValidityLimits(), 0.0)
+    seen = wait_until_quiet([Host(3.0)], ValidityLimits(), 0.0)
     assert not seen["quiet"] and seen["other_load_share"] == 1.0
-    assert wait_until_quiet(Host(0.9), ValidityLimits(look=True), 60.0)["quiet"]
+    assert wait_until_quiet([Host(0.9)], ValidityLimits(look=True), 60.0)["quiet"]
+    both = [Host(0.0, 0.0), Host(0.9, 0.2)]  # only the second machine is busy at first
+    seen = wait_until_quiet(both, ValidityLimits(), 60.0)
+    assert seen["quiet"] and seen["other_load_share"] == pytest.approx(0.2)
+    assert [machine.looks for machine in both] == [4, 4]
 
 
 def test_figures_of_the_window_are_taken_from_it_alone():
