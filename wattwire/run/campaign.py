@@ -430,9 +430,7 @@ class CampaignRunner:
             position=planned.position,
         )
         began_s = time.monotonic()
-        agents = {host.agent.hello["boot_id"]: host.agent for host in self._far_hosts().values()}
-        agents[agent.hello["boot_id"]] = agent  # one per machine
-        conditions = wait_until_quiet(agents.values(), study.validity, study.plan.quiet_wait_s)
+        conditions = self._wait_until_quiet(agent)
         number = campaign.journal.begin(planned.run, token, _now())
         folder = campaign.open_attempt(planned.run, number)
         try:
@@ -461,11 +459,17 @@ class CampaignRunner:
             self._progress.event("phase", phase="cool-down")
             time.sleep(study.plan.cooldown_s)
 
+    def _wait_until_quiet(self, agent: AgentClient) -> dict[str, Any]:
+        """Wait until this machine and those of all hosts are quiet; return the conditions."""
+        agents = {host.agent.hello["boot_id"]: host.agent for host in self._far_hosts().values()}
+        agents[agent.hello["boot_id"]] = agent  # one per machine
+        study = self._study
+        return wait_until_quiet(agents.values(), study.validity, study.plan.quiet_wait_s)
+
     def _repeat_only_if_quiet(self, planned: PlannedRun, agent: AgentClient) -> None:
         """Omit the repetition of a run if the machine stays busy; `resume` repeats the run."""
         self._progress.event("phase", phase="waiting for a quiet machine")
-        study = self._study
-        if not wait_until_quiet(agent, study.validity, study.plan.quiet_wait_s)["quiet"]:
+        if not self._wait_until_quiet(agent)["quiet"]:
             self._not_repeated.add(planned.run)
             text = f"{planned.run}: the machine stays busy, so this run is not repeated now"
             self._progress.event("note", text=text)
