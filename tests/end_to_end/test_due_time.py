@@ -5,6 +5,7 @@ The percentiles are computed again from the records of each run, without wattwir
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -85,3 +86,7 @@ def test_no_overload_is_hidden_by_a_client_that_waits(cli, tmp_path):
         assert row["latency_growth_us_per_s"] > 1e5
     assert {row["outcome"] for row in by_mode["slower"]} == {"completed"}
     assert result.code == 1, result.out + result.err
+    document = json.loads((campaign / "report" / "analysis.json").read_text())
+    verdicts = {limit["treatment"]: limit["verdict"] for limit in document["limits"]}
+    assert verdicts == {"slower": "holds", "freeze": "broken", "over": "broken"}
+    assert "over saturated in 3 of 3 runs." in result.out

@@ -18,8 +18,9 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import not_compared
+from wattwire.analysis.carried import saturated
 from wattwire.analysis.contrasts import CONFIDENCE, Answers, fit_of, usable_fit
-from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, saturated
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -152,20 +153,20 @@ def _excluded_alternatives(
         not_comparable = not_compared.why_emulated(
             evidence, evidence.usable, response, level_by_factor
         ) or not_compared.why_not(evidence, evidence.usable, response, level_by_factor)
-        reason = str(not_comparable or _why_saturated(evidence, level_by_factor))
+        reason = str(not_comparable or _why_saturated(evidence, response, level_by_factor))
         if reason:
             excluded.append((levels, reason))
     return excluded
 
 
-def _why_saturated(evidence: Evidence, levels: Mapping[str, Any]) -> str:
+def _why_saturated(evidence: Evidence, response: Response, levels: Mapping[str, Any]) -> str:
     """Return the reason if runs with these levels were saturated, else ""."""
     frame = evidence.usable
     for name, level in levels.items():
         frame = frame.filter(
             pl.Series([at == level for at in levels_of(frame, name)], dtype=pl.Boolean)
         )
-    runs = saturated(frame)
+    runs = int(saturated(frame, response.column).sum())
     name = " ".join(evidence.title(*item) for item in levels.items())
     of_runs = f"{words.count(runs)} of {words.plural(frame.height, 'run')}"
     return f"{name}: the load was above the capacity (saturated) in {of_runs}" if runs else ""

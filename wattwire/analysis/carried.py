@@ -1,4 +1,4 @@
-"""Require a minimum number of messages for the use of a run's latency percentile.
+"""Require enough messages for a run's latency percentile, and a load below the capacity.
 
 An answer, a median over runs or a limit uses the percentile of a run only if the run has at least
 `stats.carried_size` messages, including lost and unsent messages.
@@ -6,15 +6,22 @@ An answer, a median over runs or a limit uses the percentile of a run only if th
 What it misses: whether the messages are independent. The interval of such an answer is computed
 over runs, so the scatter of the runs already includes dependence within a run. The percentile of a
 single run (`stats.percentile`) has a stricter rule.
+
+The latency of a saturated run grows for as long as the run lasts, and so does the cost of a message
+that waits. Such a value is void: it describes the length of the run, so it enters no ratio and
+breaks every upper limit. Rates, throughput, shares and memory remain.
 """
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
+from wattwire.model import words
 from wattwire.model.derived import (
     QUANTILE,
     FloatArray,
@@ -23,8 +30,14 @@ from wattwire.model.derived import (
     flow_suffix,
     without_arrival,
 )
+from wattwire.model.verdict import Outcome
 
 WHAT = "messages in a run"
+LATENCY = re.compile(r"(latency|since_send|delay_variation)_(p\d+|max|mean)_us(\..+)?")
+COST = re.compile(r"(?!time_us).*_per_message(\..+)?")
+"""Costs per message; `time_us_per_message` is a rate."""
+OF_FLOW = ("undelivered", "unsent_after_warmup", "backlog_growth")
+"""Counts of a flow that are above 0 if the flow is saturated."""
 
 
 def share_of(name: str) -> float | None:
@@ -69,3 +82,32 @@ def why_not(frame: pl.DataFrame, name: str) -> stats.TooFew | None:
 def carried(frame: pl.DataFrame, name: str) -> FloatArray:
     """Return column `name`, shape (runs,); NaN for runs with too few messages."""
     return np.where(too_few(frame, name), np.nan, column(frame, name))
+
+
+def saturated(frame: pl.DataFrame, name: str = "") -> NDArray[np.bool_]:
+    """Return whether the load of each run was above the capacity, shape (runs,).
+
+    For a response `name` of a flow, only this flow counts.
+    """
+    if suffix := flow_suffix(name):
+        counts = np.stack([column(frame, f"{count}{suffix}") for count in OF_FLOW])
+        return np.asarray((np.nan_to_num(counts) > 0).any(axis=0), dtype=np.bool_)
+    if "outcome" not in frame.columns:
+        return np.zeros(frame.height, dtype=np.bool_)
+    return np.asarray((frame["outcome"] == Outcome.SATURATED.value).fill_null(False).to_numpy())
+
+
+def void(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
+    """Return whether saturation makes the response `name` of each run void, shape (runs,)."""
+    if not (LATENCY.fullmatch(name) or COST.fullmatch(name)):
+        return np.zeros(frame.height, dtype=np.bool_)
+    return saturated(frame, name)
+
+
+def why_void(frame: pl.DataFrame, name: str) -> stats.NotComputable | None:
+    """Return the reason if the response `name` is void in any run, else None."""
+    runs = int(void(frame, name).sum())
+    if not runs:
+        return None
+    of_runs = f"{words.count(runs)} of {words.plural(frame.height, 'run')}"
+    return stats.NotComputable(f"the load was above the capacity (saturated) in {of_runs}")

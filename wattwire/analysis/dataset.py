@@ -27,9 +27,9 @@ from wattwire.model.questions import Question
 from wattwire.model.stored_study import StoredStudy
 from wattwire.model.study import TRACED
 from wattwire.model.variants import FACTOR
-from wattwire.model.verdict import Outcome
 from wattwire.model.warm_up import SETTLING
 from wattwire.store import ImportedCampaign, Messages
+from wattwire.store.rereading import Reread, from_due_time
 
 OPEN_LOOP_ONLY = ("rate_hz", "interval_s")
 ROW_INDEX = "#row"
@@ -96,6 +96,8 @@ class Evidence:
     """Validity limits of a rejudged campaign, as typed; "" for the original limits."""
     stopping: dict[str, Any] | None = None
     """Last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
+    reread: Reread | None = None
+    """Attempts of an earlier version whose latencies were read again; None without any."""
     warm_up: dict[str, Any] | None = None
     """Result of the settling runs, which are not in any frame: `calls`, and each cell's warm-up."""
 
@@ -224,7 +226,8 @@ def _kind_of(level: Any) -> str:
 def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
     study, plan = reader.study, list(reader.plan)
-    all_attempts = with_derived(_with_levels(with_services(reader.summary()), plan))
+    summary, reread = from_due_time(reader, with_services(reader.summary()))
+    all_attempts = with_derived(_with_levels(summary, plan))
     all_attempts = all_attempts.filter(pl.col("control").fill_null("") != SETTLING)
     is_control = pl.col("control").fill_null("") != ""
     is_traced = pl.col("control").fill_null("") == TRACED
@@ -255,6 +258,7 @@ def gather(reader: CampaignReader) -> Evidence:
         # Imported campaigns and campaigns executed by other programs have no stopping rule.
         stopping=getattr(reader, "stopping", None),
         warm_up=getattr(reader, "warm_up", None),
+        reread=reread,
     )  # fmt: skip
     for run in one_per_run["run"].to_list():
         evidence.runs[run] = reader.run(run)
@@ -373,13 +377,6 @@ def unanswered(frame: pl.DataFrame) -> FloatArray:
     """
     others = (np.nan_to_num(column(frame, name)) for name in ("failed", "undelivered"))
     return column(frame, "lost") + sum(others)
-
-
-def saturated(frame: pl.DataFrame) -> int:
-    """Return the number of runs whose load was above the capacity."""
-    if "outcome" not in frame.columns:
-        return 0
-    return int((frame["outcome"] == Outcome.SATURATED.value).sum())
 
 
 def with_services(summary: pl.DataFrame) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from wattwire.analysis.dataset import Evidence, unanswered
 from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.model.deliveries import announced, deliveries, infinite
 from wattwire.model.deployment import deployment_of_run
-from wattwire.model.derived import FloatArray
+from wattwire.model.derived import FloatArray, column
 from wattwire.model.hosts.clocks import clocks_of_run
 from wattwire.model.validity import CONDITION_CODES
 from wattwire.store import Messages
@@ -26,22 +26,31 @@ from wattwire.store import Messages
 class Series:
     """Latencies (µs) of one run in order of due time, shape (deliveries,); lost messages are +inf.
 
-    `loose` is the number of losses without a sender's record. They are last. `warm_up_us` contains
-    the latencies of the warm-up, shape (warm-up deliveries,), which `values_us` omits.
+    `loose` is the number of losses without a sender's record. They are last, and `unsent` of them
+    belong to messages that were due and never sent. `warm_up_us` contains the latencies of the
+    warm-up, shape (warm-up deliveries,), which `values_us` omits.
+    `since_send_us` starts at the send call, and has the order and the shape of `values_us`.
     """
 
     values_us: FloatArray
     loose: int
     warm_up_us: FloatArray = field(default_factory=lambda: np.empty(0))
+    since_send_us: FloatArray = field(default_factory=lambda: np.empty(0))
+    unsent: int = 0
 
 
 def series_of(
-    messages: Messages, run: Mapping[str, Any], lost: float, with_warm_up: bool = False
+    messages: Messages,
+    run: Mapping[str, Any],
+    lost: float,
+    with_warm_up: bool = False,
+    unsent: int = 0,
 ) -> Series:
     """Return the latency of each expected delivery of a run.
 
     `lost` is the number of losses in the summary, over the whole window. Sender and time are
-    unknown for losses beyond the senders' records. If `with_warm_up` is true, `values_us` includes
+    unknown for losses beyond the senders' records. `unsent` deliveries were due after the warm-up
+    and never sent. If `with_warm_up` is true, `values_us` includes
     the warm-up, and `warm_up_us` is empty. The times of hosts with other clocks are corrected.
     """
     flows, messages = deployment_of_run(run).flows, messages.on_one_clock(clocks_of_run(run))
@@ -55,11 +64,14 @@ def series_of(
             warm_up_parts.append(kept.filter("warm_up")["latency_us"].to_numpy())
             kept = kept.filter(~pl.col("warm_up"))
         due_parts.append(_Due.of(kept))
-    loose = max(0, round(lost) - recorded_lost) if math.isfinite(lost) else 0
-    values = _in_due_order(due_parts)
+    loose = unsent + (max(0, round(lost) - recorded_lost) if math.isfinite(lost) else 0)
+    values, since_send = _in_due_order(due_parts)
     if loose:
-        values = np.concatenate([values, np.full(loose, math.inf)])
-    return Series(values, loose, np.concatenate(warm_up_parts))
+        unanswered_us = np.full(loose, math.inf)
+        values, since_send = (
+            np.concatenate([known, unanswered_us]) for known in (values, since_send)
+        )
+    return Series(values, loose, np.concatenate(warm_up_parts), since_send, unsent)
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,7 @@ class _Due:
     """Latencies of one part of a run and their sort keys, each of shape (deliveries,)."""
 
     latency_us: FloatArray
+    since_send_us: FloatArray
     due_ns: NDArray[np.int64]
     nodes: NDArray[np.uint16]
     senders: NDArray[np.uint16]
@@ -75,27 +88,33 @@ class _Due:
     def of(cls, expected: pl.DataFrame) -> _Due:
         """Return the latencies of `expected` in the same order. An unknown due time sorts last."""
         due = pl.col("due_ns").fill_null(np.iinfo(np.int64).max)
-        ordered = expected.select("latency_us", due, pl.col("node", "sender").cast(pl.UInt16))
+        ordered = expected.select(
+            "latency_us", "since_send_us", due, pl.col("node", "sender").cast(pl.UInt16)
+        )
         return cls(*(column.to_numpy() for column in ordered))
 
 
-def _in_due_order(parts: list[_Due]) -> FloatArray:
-    """Return all latencies, shape (n,), in the order of `deliveries`.
+def _in_due_order(parts: list[_Due]) -> tuple[FloatArray, FloatArray]:
+    """Return all latencies and times since the send call, shape (n,), in order of `deliveries`.
 
     The parts are in the order of their counters. The list is emptied to free memory early.
     """
     filled = [part for part in parts if part.due_ns.size]
     is_ordered = all(a.due_ns[-1] < b.due_ns[0] for a, b in itertools.pairwise(filled))
     parts.clear()
-    values = np.concatenate([np.empty(0), *(part.latency_us for part in filled)])
-    if is_ordered:
-        return values
-    keys = [
-        np.concatenate([getattr(part, name) for part in filled])
-        for name in ("senders", "nodes", "due_ns")
-    ]
-    del filled
-    return values[np.lexsort(keys)]
+    values, since_send = (
+        np.concatenate([np.empty(0), *(getattr(part, name) for part in filled)])
+        for name in ("latency_us", "since_send_us")
+    )
+    if not is_ordered:
+        keys = [
+            np.concatenate([getattr(part, name) for part in filled])
+            for name in ("senders", "nodes", "due_ns")
+        ]
+        order = np.lexsort(keys)
+        values, since_send = values[order], since_send[order]
+    # A closed loop has equal times, which need no second array.
+    return values, values if np.array_equal(values, since_send) else since_send
 
 
 def all_series(evidence: Evidence) -> dict[str, Series]:
@@ -128,5 +147,7 @@ def excluded_series(evidence: Evidence) -> dict[str, Series]:
 
 def _series(evidence: Evidence, frame: pl.DataFrame) -> Iterator[tuple[str, Series]]:
     frame = frame.filter(pl.Series(~is_emulated(frame), dtype=pl.Boolean))
-    for run, lost in zip(frame["run"].to_list(), unanswered(frame), strict=True):
-        yield run, series_of(evidence.reader.recorded(run), evidence.runs[run], float(lost))
+    unsent = np.nan_to_num(column(frame, "unsent_after_warmup")).astype(int).tolist()
+    for run, lost, never in zip(frame["run"].to_list(), unanswered(frame), unsent, strict=True):
+        messages, document = evidence.reader.recorded(run), evidence.runs[run]
+        yield run, series_of(messages, document, float(lost), unsent=never)

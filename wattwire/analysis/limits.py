@@ -54,6 +54,9 @@ def check_limits(evidence: Evidence) -> list[Checked]:
     positive. The intervals are Bonferroni-corrected to the simultaneous level CONFIDENCE. The
     verdict is "holds" if the whole interval is within the limit, and "broken" if no part of it is.
 
+    A saturated run breaks an upper limit on latency or cost: its latency grows for as long as it
+    lasts, so a longer run exceeds any limit.
+
     What it misses: a single run beyond the limit does not break the limit. It appears only in the
     table of runs.
     """
@@ -81,6 +84,7 @@ class _Case:
     values: FloatArray | stats.TooFew | stats.NotComputable
     runs: int
     base: _Case | None = None
+    is_saturated: bool = False
 
 
 def _base_variant(evidence: Evidence, limit: Limit) -> str | None:
@@ -118,9 +122,12 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
     unmeasured = _not_measured(evidence, response)
     cases = {}
     for title, title_rows in rows_by_title.items():
-        too_few = carried.why_not(evidence.usable[title_rows], response.column)
-        runs = unmeasured or too_few or values[title_rows]
-        cases[title] = _Case(limit, title, runs, len(title_rows))
+        frame = evidence.usable[title_rows]
+        why_void = carried.why_void(frame, response.column)
+        too_few = carried.why_not(frame, response.column)
+        runs = why_void or unmeasured or too_few or values[title_rows]
+        is_broken = limit.max is not None and why_void is not None
+        cases[title] = _Case(limit, title, runs, len(title_rows), is_saturated=is_broken)
     bases = {
         _without_variant(levels_by_title[title]): replace(case, title=evidence.title(FACTOR, base))
         for title, case in cases.items()
@@ -146,7 +153,8 @@ def _checked(evidence: Evidence, case: _Case, level: float) -> Checked:
     response = resolve(case.limit.response, evidence.described)
     base = _checked(evidence, case.base, level) if case.base else None
     if not isinstance(case.values, np.ndarray):
-        return Checked(case.limit, response, case.title, case.values, case.runs, base=base)
+        verdict = BROKEN if case.is_saturated else UNCLEAR
+        return Checked(case.limit, response, case.title, case.values, case.runs, verdict, base)
     estimate, runs = _estimate(case.values, level), int(case.values.size)
     verdict = _verdict(case.limit, estimate)
     return Checked(case.limit, response, case.title, estimate, runs, verdict, base)

@@ -2,9 +2,9 @@
 
 A treatment is excluded if one of its runs has no comparable value. A latency percentile among lost
 messages is unbounded. A percentile of too few messages is unreliable. Costs per message of a server
-that fails its calls are the costs of failures. A one-way latency between hosts is not known if the
-band of their clocks is too wide. Such a run is never excluded alone, because only the better runs
-of its treatment would remain.
+that fails its calls are the costs of failures. The latency of a saturated run depends on its
+length. A one-way latency between hosts is not known if the band of their clocks is too wide. Such a
+run is never excluded alone, because only the better runs of its treatment would remain.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ def without_value(evidence: Evidence, frame: pl.DataFrame, response: Response) -
         ended = frame["outcome"].is_in([Outcome.DIED.value, Outcome.TIMED_OUT.value]).to_numpy()
         is_excluded |= np.isnan(values) & ended
     is_excluded |= ~np.isnan(values) & carried.too_few(frame, response.column)
+    is_excluded |= carried.void(frame, response.column)
     if "_per_message" in response.column:
         is_excluded |= ~np.isnan(values) & (_failed_share(frame) > FAILED_MAX)
     return is_excluded
@@ -155,6 +156,8 @@ def _reason(
     if is_too_wide.any():
         unknown = frame.filter(pl.Series(is_too_wide))
         return _why_too_wide(evidence, unknown, response, int(at_levels.sum()))
+    if why_void := carried.why_void(frame.filter(pl.Series(at_levels)), response.column):
+        return str(why_void)
     excluded = frame.filter(pl.Series(without))
     has_value = ~np.isnan(column(excluded, response.column))
     too_few = carried.why_not(excluded.filter(pl.Series(has_value)), response.column)

@@ -184,13 +184,15 @@ class LatencyTally:
     """Latency (µs) of a run without its warm-up, accumulated from parts of its deliveries."""
 
     def __init__(self) -> None:
-        self._expected = self._infinite = self._failed = 0
+        self.expected = 0
+        """Deliveries after the warm-up of messages that were sent."""
+        self._infinite = self._failed = 0
         self._values_us: dict[str, list[pl.Series]] = {LATENCY: [], SINCE_SEND: []}
 
     def add(self, expected: pl.DataFrame) -> None:
         """Add the deliveries of one part."""
         kept = expected.filter(~pl.col("warm_up"))
-        self._expected += len(kept)
+        self.expected += len(kept)
         self._infinite += infinite(kept)
         self._failed += int(kept["failed"].sum())
         arrived = kept.filter(pl.col("latency_us").is_finite())
@@ -206,11 +208,11 @@ class LatencyTally:
         missed deadlines require the period of an open loop; messages without arrival miss their
         deadlines.
         """
-        unsent = max(0, scheduled - self._expected)
+        unsent = max(0, scheduled - self.expected)
         infinite_of = {LATENCY: self._infinite + unsent, SINCE_SEND: self._infinite}
         summary: dict[str, float | None] = {
             "latency_samples": sum(map(len, self._values_us[LATENCY])),
-            "expected_after_warmup": self._expected,
+            "expected_after_warmup": self.expected,
             "failed_after_warmup": self._failed,
             "lost_after_warmup": self._infinite - self._failed,
         }

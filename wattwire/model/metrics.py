@@ -207,6 +207,13 @@ _REGISTRY: tuple[Metric, ...] = (
         title="growth of latency",
     ),
     Metric(
+        "backlog_growth",
+        "messages",
+        "measured",
+        "growth of the backlog from the half of the schedule to its end, if it grew until the end "
+        "(saturation); else 0",
+    ),
+    Metric(
         "throughput_bytes_per_s",
         "B/s",
         "measured",
@@ -873,6 +880,7 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}
 OF_FLOWS = frozenset(
     {"sent", "expected", "received_unique", "lost", "undelivered", "late", "duplicates",
      "rate_hz_achieved", "undelivered_after_warmup", "unsent_after_warmup", "reordered",
+     "backlog_growth",
      "throughput_bytes_per_s", "latency_samples", "expected_after_warmup", "lost_after_warmup",
      "delay_variation_p50_us", "delay_variation_p99_us", "clock_band_us", "loss_share",
      "soft_deadline_missed_share", "hard_deadline_missed_share", "reordered_share",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.carried import carried
+from wattwire.analysis.carried import carried, why_void
 from wattwire.analysis.carried import why_not as carried_why_not
 from wattwire.analysis.comparing.decision import CONFIDENCE, MARGIN, Incomplete
 from wattwire.analysis.comparing.notes import MarginNote, MarginSource, SideNoise
@@ -81,15 +81,18 @@ def values_of(evidence: Evidence, runs: Runs, response: Response) -> FloatArray:
     return carried(evidence.usable, response.column)[list(runs.rows)]
 
 
-def too_few_messages(
+def why_not_compared(
     evidence: Evidence, runs: Sequence[Runs], response: Response
-) -> stats.TooFew | None:
-    """Return the reason why a percentile of these runs is not used.
+) -> stats.TooFew | stats.NotComputable | None:
+    """Return the reason why the response of these runs is not compared, else None.
 
-    The result is None if all runs have enough messages.
+    A run is saturated, or has too few messages for a percentile.
     """
     rows = [row for one_side in runs for row in one_side.rows]
-    return carried_why_not(evidence.usable[rows], response.column) if rows else None
+    if not rows:
+        return None
+    frame = evidence.usable[rows]
+    return why_void(frame, response.column) or carried_why_not(frame, response.column)
 
 
 def outcomes_of(evidence: Evidence, runs: Runs) -> list[str]:

@@ -21,9 +21,9 @@ from wattwire.analysis.comparing.common import (
     outcomes_of,
     side_noise,
     single_level,
-    too_few_messages,
     treatments_of,
     values_of,
+    why_not_compared,
 )
 from wattwire.analysis.comparing.decision import (
     CONFIDENCE,
@@ -287,7 +287,7 @@ def _ratio(
     sides: Pair, tables: Tables, key: str, response: Response, level: float
 ) -> stats.Interval | stats.TooFew | stats.NotComputable:
     for side, table in zip(sides, tables, strict=True):
-        if few := too_few_messages(side, [table[key]], response):
+        if few := why_not_compared(side, [table[key]], response):
             return few
     lower, upper = _values(sides, tables, key, response)
     return stats.welch_ratio(upper, lower, level)

@@ -21,10 +21,10 @@ from wattwire.analysis.comparing.common import (
     outcomes_of,
     side_noise,
     single_level,
-    too_few_messages,
     treatment_key,
     treatments_of,
     values_of,
+    why_not_compared,
 )
 from wattwire.analysis.comparing.decision import (
     NO_RATIO,
@@ -286,7 +286,7 @@ def _estimates(
     """
     values = [_paired_values(evidence, pairing, response) for pairing in pairings]
     refusals = [
-        too_few_messages(evidence, (pairing.base, pairing.head), response)
+        why_not_compared(evidence, (pairing.base, pairing.head), response)
         or _refusal(base, head, response)
         for pairing, (base, head) in zip(pairings, values, strict=True)
     ]

@@ -21,9 +21,10 @@ Treatment = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Run:
-    """One run with the words of its levels and its latencies (µs) in due order.
+    """One run with the words of its levels and its times since the send call (µs) in due order.
 
-    `values_us` has shape (deliveries,). The latency of a lost message is +inf.
+    `values_us` has shape (deliveries,). The time of a lost message is +inf. Detectors look for
+    waits inside the transport, which the lateness of a sender would smear.
     """
 
     name: str
@@ -76,12 +77,12 @@ def _runs(
         if run not in series or not series[run].values_us.size:
             continue
         document = evidence.runs[run]
-        p50, loss = row.get("latency_p50_us"), row.get("loss_share")
+        p50, loss = row.get("since_send_p50_us"), row.get("loss_share")
         yield Run(
             run,
             int(row["block"]),
             _distinct(evidence, all_levels(document)),
-            series[run].values_us,
+            series[run].since_send_us,
             float("nan") if p50 is None else float(p50),
             float("nan") if loss is None else float(loss),
             document.get("nodes", []),

@@ -11,7 +11,7 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import carried, not_compared
-from wattwire.analysis.dataset import Evidence, by_treatment, levels_run
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_run
 from wattwire.analysis.latency import Series
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
@@ -28,7 +28,7 @@ from wattwire.report.figures.panels import (
 )
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.tables import hops, rates, steady_state
+from wattwire.report.tables import due_time, hops, rates, steady_state
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words import concurrency
 from wattwire.report.words.phrases import Phrase, Phrases
@@ -39,10 +39,21 @@ PHRASES = Phrases(
         "title": "Latency",
         "none": "No valid run has a latency.",
         "what": (
-            "Latency is the time from sending a message to its callback (topics, pipelines), from "
-            "a request to its reply (calls), or from a goal to its result (actions). Lost "
-            "messages and failed calls count as +∞, so a curve that includes them ends below "
-            "100 %."
+            "Latency ends at the callback of a message (topics, pipelines), at the reply to a "
+            "call, or at the result of a goal. {start} Lost messages and failed calls count as "
+            "+∞, so a curve that includes them ends below 100 %."
+        ),
+        "open": (
+            "It starts when the message was due, so a sender that had to wait cannot hide the "
+            "delay."
+        ),
+        "closed": (
+            "It starts at the call, because a closed loop has no due times; it does not show how "
+            "long the requests of independent clients would have waited."
+        ),
+        "both": (
+            "In open loop, it starts when the message was due, so a sender that had to wait cannot "
+            "hide the delay. In closed loop, which has no due times, it starts at the call."
         ),
         # The curves.
         "figure": "Latency distribution",
@@ -88,9 +99,15 @@ PHRASES = Phrases(
             "{losses:plural lost message has/lost messages have} no recorded send time. The "
             "quantiles include these messages, and the time series shows them at its end."
         ),
+        "unsent": (
+            "{unsent:plural message was/messages were} due and never sent. The quantiles count "
+            "them as +∞."
+        ),
     },
 )
 
+LATE_SENDERS = 12
+"""Place of the line on late senders at the top of the page."""
 SHARES = (0.5, 0.9, 0.99, 0.999)
 RUNS_MIN = 3
 """Minimum number of runs for a mean percentile. With fewer runs, the table has the percentile of
@@ -107,7 +124,7 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
         part.has_no_data = True
         part.parts.append(Text(PHRASES("none"), "warning"))
         return part
-    part.parts.append(Text(PHRASES("what")))
+    part.parts.append(Text(PHRASES("what", start=_start(evidence))))
     part.parts += [Text(sentence) for sentence in _clocks(evidence)]
     refused = _refused(evidence)
     series = {run: s for run, s in series.items() if run not in refused}
@@ -119,12 +136,25 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
         return part
     part.parts.append(_curves(evidence, series))
     part.parts.append(_percentiles(evidence, series))
-    undated = sum(s.loose for s in series.values())
+    if late := due_time.late_senders(evidence):
+        part.parts.append(Text(late, "warning"))
+    unsent = sum(s.unsent for s in series.values())
+    if unsent:
+        part.parts.append(Text(PHRASES("unsent", unsent=unsent), "warning"))
+    undated = sum(s.loose - s.unsent for s in series.values())
     if undated:
         part.parts.append(Text(PHRASES("undated", losses=undated), "note"))
     folds = hops.fold(evidence), steady_state.fold(evidence, every)
     part.parts += [fold for fold in folds if fold is not None]
     return part
+
+
+def _start(evidence: Evidence) -> Phrase:
+    """Return the sentence on the start of latency in the campaign's loops."""
+    loops = {all_levels(entry).get("loop", "open") for entry in evidence.designed}
+    if len(loops) > 1:
+        return PHRASES("both")
+    return PHRASES("closed") if loops == {"closed"} else PHRASES("open")
 
 
 def _clocks(evidence: Evidence) -> Iterator[Phrase]:
@@ -229,6 +259,7 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         for share in SHARES:
             row[_percentile_key(share)] = _percentile_of_runs(runs_us, share)
         row["per_s"] = rates.delivered_per_s(frame)
+        row |= due_time.since_send(frame)
         row["band_us"] = _band_us(frame)
         rows.append(row)
     columns = factor_columns(evidence)
@@ -243,6 +274,8 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         Column(_percentile_key(s), _percentile_key(s).split("_")[0], "measured", "µs")
         for s in SHARES
     ]
+    if any(due_time.differs(row) for row in rows):
+        columns += due_time.COLUMNS
     if any(row["band_us"] is not None for row in rows):
         columns.append(Column("band_us", PHRASES("clocks"), "bound", "µs"))
     return Table(
@@ -297,6 +330,7 @@ def _head(data: PageData) -> list[HeadLine]:
     return [
         HeadLine(TITLE, steady_state.unsettled_sentence(data.evidence, data.series)),
         HeadLine(TITLE, concurrency.sentence(data.evidence)),
+        HeadLine(LATE_SENDERS, due_time.late_senders(data.evidence)),
     ]
 
 

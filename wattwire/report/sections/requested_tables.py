@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattwire.analysis.carried import saturated
 from wattwire.analysis.dataset import (
     Evidence,
     all_levels,
     has_levels,
     planned_levels,
     rows_at,
-    saturated,
 )
 from wattwire.analysis.metrics_by_role import NOT_MEASURED, is_measured, of_role, values_of
 from wattwire.analysis.responses import Response, resolve
@@ -224,7 +224,7 @@ def _cell(
         return Marked(None, PHRASES("not_measured"), "", NOT_MEASURED, NOT_MEASURED)
     if median is None:
         return _missing(evidence, levels, has_runs=bool(is_here.any()))
-    if saturated(evidence.usable.filter(is_here)):
+    if saturated(evidence.usable.filter(is_here)).any():
         mark = PHRASES("above_capacity")
         return Marked(median, words.number(median), mark, mark, PHRASES("saturated"))
     return median

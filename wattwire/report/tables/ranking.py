@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, saturated
+from wattwire.analysis.carried import saturated
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import BOTH, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model.output_requests import ShownRanking
@@ -76,7 +77,7 @@ def parts(
     unranked = [
         evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
         for key, frame in by_treatment(evidence, evidence.usable).items()
-        if saturated(frame)
+        if saturated(frame).any()
     ]
     if unranked:
         contents.append(Text(PHRASES("saturated", treatments=unranked), "warning"))
@@ -117,7 +118,7 @@ def _rows(
             evidence, frame, responses[1], BOTH
         )
         product = product[np.isfinite(product) & (product > 0)]
-        if product.size and not saturated(frame):
+        if product.size and not saturated(frame).any():
             row["order"] = float(np.exp(np.mean(np.log(product))))
             mean = stats.geometric_mean(product)
             row[HERE] = mean if isinstance(mean, stats.Interval) else row["order"]

@@ -397,6 +397,10 @@ def _summary(
         "latency_p90_us": float(np.quantile(latency, 0.9)),
         "latency_p99_us": float(np.quantile(latency, 0.99)),
         "latency_mean_us": float(np.mean(latency)),
+        **{
+            f"since_send_{name}_us": float(np.quantile(latency, share))
+            for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
+        },
         "schedule_late_p99_us": 80.0,
         "startup_s_max": 0.12,
         "discovery_s_max": 0.03,

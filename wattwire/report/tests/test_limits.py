@@ -8,12 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.limits import BROKEN, HOLDS, UNCLEAR, any_broken, check_limits
 from wattwire.report.sections.limits import section
 from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
 from wattwire.report.tests.test_comparing import of_variants as variants_of
+from wattwire.report.words.answers import headline
 from wattwire.report.words.limits import in_short, sentence, value
 from wattwire.store import Campaign
 
@@ -123,3 +125,44 @@ def test_a_limit_that_names_a_variant_judges_that_variant(tmp_path):
     limit = {"response": "latency_p50_us", "max": 280, "where": {"variant": SLOW}}
     found = of_variants(tmp_path / "c", limit, base=SLOW)
     assert [(one.verdict, one.base) for one in found] == [(BROKEN, None)]
+
+
+def saturate(campaign, runs, language=SLOW):
+    """Mark the first `runs` runs of a language as saturated."""
+    left = runs
+    for path in sorted(campaign.glob("runs/*/summary.json")):
+        row = row_of(path)
+        if left and row["factor.language"].item() == language:
+            left -= 1
+            put_row(row.with_columns(outcome=pl.lit("saturated")), path)
+    assert not left
+
+
+@pytest.mark.parametrize("runs", [1, 4])
+def test_a_saturated_run_breaks_a_limit_on_latency_whatever_its_percentiles(tmp_path, runs):
+    limits = [{"response": "latency_p50_us", "max": 1e9, "where": {"language": SLOW}},
+              {"response": "since_send_p90_us", "max": 1e9, "where": {"language": SLOW}},
+              {"response": "latency_p50_us", "min": 1, "where": {"language": SLOW}},
+              {"response": "rate_hz_achieved", "min": 1, "where": {"language": SLOW}},
+              {"response": "latency_p50_us", "max": 1e9, "where": {"language": FAST}}]  # fmt: skip
+    shape = Shape(**SHAPE, study={"limit": limits})
+    campaign = write_campaign(tmp_path / "c", shape)
+    assert not any_broken(check_limits(gather(Campaign(campaign))))
+    saturate(campaign, runs)
+    checks = check_limits(gather(Campaign(campaign)))
+    assert [check.verdict for check in checks] == [BROKEN, BROKEN, UNCLEAR, HOLDS, HOLDS]
+    assert f"saturated) in {runs} of 4 runs" in sentence(checks[0])
+    assert any_broken(checks)
+
+
+def test_a_saturated_treatment_is_named_first_and_is_in_no_ratio_of_latency_or_cost(tmp_path):
+    responses = ["latency_p50_us", "cpu_us_per_message"]
+    question = {"id": "Q", "text": "?", "factors": ["language"], "responses": responses}
+    campaign = write_campaign(tmp_path / "c", Shape(**SHAPE, study={"question": [question]}))
+    answers = answer_all(gather(Campaign(campaign)))
+    assert [answer.response.column for answer in answers.computed()] == responses
+    saturate(campaign, 4)
+    evidence = gather(Campaign(campaign))
+    answers = answer_all(evidence)
+    assert not answers.computed()
+    assert headline(evidence, answers).startswith("Python saturated in 4 of 4 runs.")

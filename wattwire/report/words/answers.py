@@ -35,6 +35,14 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "answer",
     {
+        "reread": (
+            "An earlier version measured this campaign: latencies of {runs:plural run} were "
+            "computed again, from the due times of the records."
+        ),
+        "not_reread": (
+            "Latencies of {runs:plural run} start at the send call, because the records are "
+            "missing."
+        ),
         # A single answer with levels, ratio or difference, interval, runs and blocks.
         "ratio": (
             "{level} {verb} {interval:estimate} times the {response} of {baseline} "
@@ -323,15 +331,26 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
     The headline has sentences on edits, treatments without comparison and failed calls, and the
     first sentence of the answers.
     """
-    failed = failed_calls.sentence(evidence)
+    failed, reread = failed_calls.sentence(evidence), _reread(evidence)
     edited = words.edited_words(evidence.edited)
     first = first_sentence(evidence, answers)
     if evidence.study.flows:
         # What arrives of each flow precedes; the page has the notes below its title.
-        return joined([edited, flow_headline.arrivals(evidence), first, failed])
+        return joined([edited, flow_headline.arrivals(evidence), first, failed, reread])
     uncompared = not_compared.headline(evidence, question_responses(evidence))
     notes = "" if all_ended(evidence) else uncompared
-    return joined([edited, notes, first, failed])
+    return joined([edited, notes, first, failed, reread])
+
+
+def _reread(evidence: Evidence) -> Phrase:
+    """Return a note on latencies of an earlier version; empty for a campaign of this version."""
+    reread = evidence.reread
+    if reread is None:
+        return Phrase()
+    notes = [PHRASES("reread", runs=reread.reread)] if reread.reread else []
+    if reread.unreadable:
+        notes.append(PHRASES("not_reread", runs=reread.unreadable))
+    return joined(notes)
 
 
 def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -18,6 +18,7 @@ from wattwire.model.metrics import OF_FLOWS
 from wattwire.run.results import delivery
 from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
 from wattwire.run.results.hops import Undelivered
+from wattwire.run.results.saturation import BacklogTally, Schedule, backlog_growth
 
 SECOND_NS = 1_000_000_000
 RESTING_ON_SENT = (
@@ -31,15 +32,15 @@ class FlowFacts:
     """A flow, the period of its sender, the payload of a message, and the counted span.
 
     The span is the window without its warm-up, by its begin and end. Rate and throughput refer to
-    the messages that were sent, or that arrived, within it. `scheduled` is the number of deliveries
-    after the warm-up that the schedule requires, 0 if unknown.
+    the messages that were sent, or that arrived, within it. `schedules` maps the flow's sender to
+    its schedule; it is empty if the run ended before its schedule.
     """
 
     flow: Flow
     period_ns: int
     payload_bytes: int
     span_ns: tuple[int, int]
-    scheduled: int = 0
+    schedules: Mapping[int, Schedule] = field(default_factory=dict)
 
 
 class FlowTally:
@@ -49,7 +50,7 @@ class FlowTally:
         self._facts = facts
         self._counts: Counter[str] = Counter()
         self._latency, self._variation = LatencyTally(), VariationTally()
-        self._order = OrderTally([facts.flow])
+        self._order, self._backlog = OrderTally([facts.flow]), BacklogTally(facts.schedules)
         self._sent = self._arrived = 0
 
     def add(self, part: pl.DataFrame, expected: pl.DataFrame, late_after_ns: int) -> None:
@@ -61,6 +62,7 @@ class FlowTally:
         self._latency.add(own)
         self._variation.add(own)
         self._order.add(own)
+        self._backlog.add(own)
         self._sent += delivery.sent_within([part], [flow], self._facts.span_ns)
         in_span = (pl.col("end_ns") >= begin_ns) & (pl.col("end_ns") < end_ns)
         self._arrived += own.filter(pl.col("latency_us").is_finite() & in_span).height
@@ -77,7 +79,10 @@ class FlowTally:
         if undelivered:
             self._counts.update({"undelivered": undelivered.total, "lost": -undelivered.total})
         columns: dict[str, float | None] = {**self._counts}
-        columns |= self._latency.summary(facts.period_ns, facts.scheduled)
+        columns |= self._latency.summary(
+            facts.period_ns, delivery.scheduled_deliveries([facts.flow], facts.schedules)
+        )
+        columns["backlog_growth"] = backlog_growth(self._backlog.growing())
         columns |= self._variation.summary()
         reordered, received = self._order.count(), columns["received_unique"]
         columns["reordered"] = reordered

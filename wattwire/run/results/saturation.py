@@ -9,7 +9,7 @@ yet sent.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,6 +171,11 @@ class BacklogTally:
             if (np.diff(backlogs) >= max(GROWTH_MIN, GROWTH_SHARE_MAX * due)).all():
                 growing[sender] = tuple(int(backlog) for backlog in backlogs)
         return growing
+
+
+def backlog_growth(backlogs: Mapping[int, Sequence[int]]) -> int:
+    """Return the largest growth of the `backlogs` that grew until the end; 0 without any."""
+    return max((of_stream[-1] - of_stream[0] for of_stream in backlogs.values()), default=0)
 
 
 class GrowthTally:

@@ -31,7 +31,7 @@ from wattwire.run.results.convert import (
 )
 from wattwire.run.results.costs import costs_of_hosts
 from wattwire.run.results.flows import FlowFacts, FlowTallies
-from wattwire.run.results.saturation import Drain, Schedule
+from wattwire.run.results.saturation import Drain, Schedule, backlog_growth
 from wattwire.run.results.throughput import throughput
 from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
 from wattwire.store import Messages
@@ -260,6 +260,7 @@ class Collected:
         row: dict[str, Any] = {**counts, **tally.hops}
         if schedules:
             row["unsent"] = None if row["expected"] is None else tally.unsent
+            row["backlog_growth"] = backlog_growth(tally.backlogs)
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         clocks = record.clocks_of_nodes()
@@ -339,7 +340,7 @@ class Collected:
                         int(spec["period_ns"]),
                         payload_bytes,
                         self._rates_span_ns(flow.sender),
-                        delivery.scheduled_deliveries([flow], schedules),
+                        {n: s for n, s in schedules.items() if n == flow.sender},
                     )
                 )
         return FlowTallies(facts)

@@ -1,0 +1,36 @@
+"""Test that the page reports late senders, and the sentence on the start of latency."""
+
+import polars as pl
+import pytest
+
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.latency import all_series
+from wattwire.report.sections.latency import section
+from wattwire.report.tables.due_time import late_senders
+from wattwire.report.tests.phrase_search import only
+from wattwire.report.tests.synthetic import SLOW, Shape, put_row, row_of, write_campaign
+from wattwire.store import Campaign
+
+SHAPE = Shape(blocks=3, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=4.0)
+
+
+@pytest.mark.parametrize(("factor", "is_reported"), [(1.2, False), (3.0, True)])
+def test_the_page_names_the_treatment_with_late_senders_from_a_factor_of_two(
+    tmp_path, factor, is_reported
+):
+    campaign = write_campaign(tmp_path / "c", SHAPE)
+    for path in sorted(campaign.glob("runs/*/summary.json")):
+        row = row_of(path)
+        if row["factor.language"].item() == SLOW:
+            put_row(row.with_columns(since_send_p50_us=pl.col("latency_p50_us") / factor), path)
+    evidence = gather(Campaign(campaign))
+    sentence = late_senders(evidence)
+    assert bool(sentence) == is_reported
+    if is_reported:
+        values = only(sentence, "due_time.late").values
+        assert values["percentile"] == "p50"
+        assert values["latency"] == pytest.approx(factor * values["since_send"])
+    part = section(evidence, all_series(evidence))
+    (table,) = [p for p in part.parts if getattr(p, "id", "") == "latency-percentiles"]
+    assert "since_send_p50" in [column.key for column in table.columns]
+    assert "due" in part.parts[0].text, "an open loop"
