@@ -8,7 +8,8 @@ How: `stats.mode_between` on each treatment's latencies. If settings with a rele
 the share of messages in the mode is compared between neighbouring runs of a block.
 
 What it misses: a mode with less than 1 % of the messages. Runs are skipped if their nodes report
-another transport or a setting that disables the delay. A handler that takes 40 ms causes the same
+another transport or a setting that disables the delay, or no transport for a middleware without
+such a setting. A handler that takes 40 ms causes the same
 mode, so without a contrast the cause is only a suspicion.
 
 Reference: RFC 896; RFC 9293 §3.7.4 and §3.8.6.3; Linux include/net/tcp.h, TCP_DELACK_MIN.
@@ -87,12 +88,15 @@ def in_mode(run: Run) -> float:
 
 def hits_of(evidence: Evidence, runs: Sequence[Run]) -> list[Hit]:
     """Return the treatments with a mode that acknowledgements may cause, with the fuller band."""
-    off_settings = [name for purpose in (NAGLE_OFF, QUICK_ACK)
-           for name in settings_with(evidence, runs, purpose)]  # fmt: skip
+    off_settings = _off_settings(evidence, runs)
     some_fast = any(run.p50_us < FAST_US for run in runs)
     hits = []
     for treatment, members in by_treatment(evidence, runs).items():
-        possible = [run for run in members if _may_wait(run, off_settings, some_fast)]
+        possible = [
+            run
+            for run in members
+            if _has_acknowledgements(evidence, run) and _may_wait(run, off_settings, some_fast)
+        ]
         series = [run.values_us for run in possible]
         modes = [stats.mode_between(series, low, high) for low, high in BANDS_US]
         present = [mode for mode in modes if mode is not None]
@@ -103,11 +107,28 @@ def hits_of(evidence: Evidence, runs: Sequence[Run]) -> list[Hit]:
     return hits
 
 
+def _off_settings(evidence: Evidence, runs: Sequence[Run]) -> list[str]:
+    """Return the settings of the runs' middleware that disable the delay."""
+    return [
+        name
+        for purpose in (NAGLE_OFF, QUICK_ACK)
+        for name in settings_with(evidence, runs, purpose)
+    ]
+
+
+def _has_acknowledgements(evidence: Evidence, run: Run) -> bool:
+    """Return whether a transport of the run is known to wait for acknowledgements of TCP.
+
+    If no node reported its transport, a setting against the delay is the evidence of TCP.
+    """
+    if run.transports:
+        return any(ACKNOWLEDGED.search(word) for word in run.transports)
+    return bool(_off_settings(evidence, [run]))
+
+
 def _may_wait(run: Run, off_settings: Sequence[str], some_fast: bool) -> bool:
     """Return whether the messages of this run may have waited for acknowledgements."""
     if any(run.in_force(name) in ({"yes"}, {"on"}) for name in off_settings):
-        return False
-    if run.transports and not any(ACKNOWLEDGED.search(word) for word in run.transports):
         return False
     # Between hosts, 40 ms may be the latency of the network, unless another run is faster.
     return some_fast or len(run.hosts) < 2

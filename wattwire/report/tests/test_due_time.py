@@ -1,14 +1,18 @@
-"""Test that the page reports late senders, and the sentence on the start of latency."""
+"""Test the sentences on late senders, the start of latency, and costs of lossy runs."""
+
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import all_series
 from wattwire.report.sections.latency import section
 from wattwire.report.tables.due_time import late_senders
-from wattwire.report.tests.phrase_search import only
+from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import SLOW, Shape, put_row, row_of, write_campaign
+from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
 
 SHAPE = Shape(blocks=3, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=4.0)
@@ -33,4 +37,16 @@ def test_the_page_names_the_treatment_with_late_senders_from_a_factor_of_two(
     part = section(evidence, all_series(evidence))
     (table,) = [p for p in part.parts if getattr(p, "id", "") == "latency-percentiles"]
     assert "since_send_p50" in [column.key for column in table.columns]
-    assert "due" in part.parts[0].text, "an open loop"
+    assert "was due" in part.parts[0].words, "an open loop"
+
+
+def test_costs_per_message_of_lossy_runs_are_compared_with_a_sentence_on_the_loss(tmp_path):
+    question = {"id": "Q", "text": "?", "factors": ["language"], "responses": ["cpu"]}
+    for loss_share, is_named in ((0.0, False), (0.6, True)):
+        shape = replace(SHAPE, loss_share=loss_share, study={"question": [question]})
+        campaign = write_campaign(tmp_path / f"{loss_share}", shape)
+        evidence = gather(Campaign(campaign))
+        sentences = phrases_in(headline(evidence, answer_all(evidence)), "not_compared.lossy")
+        assert bool(sentences) == is_named
+        for sentence in sentences:
+            assert sentence.values["share"] == pytest.approx(0.6, abs=0.15)

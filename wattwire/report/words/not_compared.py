@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from wattwire.analysis import not_compared
+import numpy as np
+
+from wattwire.analysis import carried, not_compared
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.not_compared import Failed
 from wattwire.analysis.offloading.emulated import DEVICE
 from wattwire.analysis.responses import Response
 from wattwire.model.deployment import without_send_time
+from wattwire.model.derived import column
 from wattwire.model.flows import flow_parts
 from wattwire.model.treatment import Treatment
 from wattwire.report.words.phrases import Phrase, Phrases, joined
@@ -32,6 +35,10 @@ PHRASES = Phrases(
         "without_send_time": "No latency: {reason}.",
         "no_response": "No {response}: {reason}.",
         "excluded": "{reason}.",
+        "lossy": (
+            "Costs per message refer to sent messages, of which up to {share:percent} were lost "
+            "({treatments:listed 3})."
+        ),
         "more": "{more:plural further statement/further statements}: see the answers.",
     },
 )
@@ -52,8 +59,27 @@ def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
         else:
             reasons = not_compared.excluded(evidence, response)
             sentences += [PHRASES("excluded", reason=reason) for reason in reasons]
+    sentences += _lossy(evidence, responses)
     more = len(sentences) - SENTENCES_MAX
     return joined([*sentences[:SENTENCES_MAX], PHRASES("more", more=more) if more > 0 else ""])
+
+
+def _lossy(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
+    """Return a sentence if a cost per message is compared and messages without reply were lost.
+
+    The cost of a call whose reply was lost is not compared at all (`not_compared.FAILED_MAX`).
+    """
+    if not any(carried.COST.fullmatch(response.column) for response in responses):
+        return []
+    shares = {}
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        share = float(np.nanmax(np.nan_to_num(column(frame, "loss_share")), initial=0.0))
+        if share > not_compared.FAILED_MAX:
+            levels = dict(zip(evidence.varied, key, strict=True))
+            shares[evidence.treatment_title(levels) or "the only treatment"] = share
+    if not shares:
+        return []
+    return [PHRASES("lossy", share=max(shares.values()), treatments=list(shares))]
 
 
 def _without_send_time(evidence: Evidence) -> list[Phrase]:

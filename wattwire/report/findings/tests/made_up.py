@@ -90,6 +90,7 @@ def campaign(
             scale = of_block * drift * float(np.exp(rng.normal(0, run_sd)))
             values = draw(rng, levels, scale)
             told = {"transport": "tcp/ipv4", **(effective(levels) if effective else {})}
+            told = {name: value for name, value in told.items() if value is not None}
             node = {"cell": f"{middleware}/one", "host": "local", "ready": {"effective": told}}
             finite = np.sort(values)[max(0, -(-values.size // 2) - 1)]
             p50 = float(finite) if np.isfinite(finite) else float("inf")

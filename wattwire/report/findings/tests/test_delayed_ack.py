@@ -115,6 +115,14 @@ def test_it_is_silent_where_nodes_say_that_it_cannot_be() -> None:
     assert isinstance(acknowledged(effective=lambda _: {"transport": "udp/ipv4"}), Silence)
 
 
+def test_it_is_silent_without_any_evidence_of_tcp(monkeypatch: Any) -> None:
+    unreported = {"transport": None}
+    assert isinstance(acknowledged(effective=lambda _: unreported), Finding), "settings of TCP"
+    monkeypatch.setitem(Reader.machine, "setting_purposes", {})
+    assert isinstance(acknowledged(effective=lambda _: unreported), Silence)
+    assert isinstance(acknowledged(effective=lambda _: {"transport": "tcp"}), Finding)
+
+
 def test_one_stall_is_no_mode() -> None:
     def stalled(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
         values = narrow(rng, levels, scale)
