@@ -168,7 +168,7 @@ def paired(rows: Sequence[Mapping[str, Any]], ours: str, bare: str, pairs: int) 
             lose_pair(ours, number, pairs, RuntimeError("; ".join(reasons)))
             continue
         for side, name in enumerate((ours, bare)):
-            values[ROUND_TRIP][side].append(float(sides[name]["latency_p50_us"]))
+            values[ROUND_TRIP][side].append(float(sides[name]["since_send_p50_us"]))
             values[CPU][side].append(cpu_us_per_message(sides[name]))
     return {response: (tuple(v[0]), tuple(v[1])) for response, v in values.items()}
 

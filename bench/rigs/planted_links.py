@@ -165,7 +165,7 @@ def run_campaign(load: Load, seed: int, folder: Path) -> dict[str, Values]:
 
 
 RESPONSES = {
-    "delay": "latency_mean_us", "delay variation": "delay_variation_p50_us",
+    "delay": "since_send_mean_us", "delay variation": "delay_variation_p50_us",
     "loss share": "loss_share",
 }  # fmt: skip
 """Quantity → response of the report. The rate is computed from the stored messages."""

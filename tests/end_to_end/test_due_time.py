@@ -74,7 +74,9 @@ def test_no_overload_is_hidden_by_a_client_that_waits(cli, tmp_path):
         for stem, column in (("latency", "intended_ns"), ("since_send", "begin_ns")):
             expected = independent_percentiles(path, column)
             assert {name: row[f"{stem}_{name}_us"] for name in SHARES} == pytest.approx(expected)
-        assert row["rate_hz_achieved"] == row["sent_in_cost_window"] / row["rate_window_s"]
+        assert row["rate_hz_achieved"] * row["rate_window_s"] == pytest.approx(
+            row["sent_in_cost_window"]
+        )
         assert row["rate_hz_delivered"] == pytest.approx(row["rate_hz_achieved"], rel=0.02)
     for row in by_mode["freeze"]:
         assert row["latency_p90_us"] > 1.5e6
@@ -90,3 +92,41 @@ def test_no_overload_is_hidden_by_a_client_that_waits(cli, tmp_path):
     verdicts = {limit["treatment"]: limit["verdict"] for limit in document["limits"]}
     assert verdicts == {"slower": "holds", "freeze": "broken", "over": "broken"}
     assert "over saturated in 3 of 3 runs." in result.out
+
+
+BLOCKING = """
+title = "A send call that takes longer than the period"
+[fixed]
+cell = "loopback/python"
+pattern = "topic"
+rate_hz = 200
+"settings.delay_us" = 6000
+[plan]
+blocks = 1
+controls = false
+duration_s = 2.0
+warmup_s = 0.2
+baseline_s = 0.05
+quiet_ms = 50
+linger_ms = 500
+retries = 0
+quiet_wait_s = 0.0
+"""
+
+
+def test_a_publisher_whose_send_call_is_too_slow_is_saturated_at_its_true_rate(cli, tmp_path):
+    (tmp_path / "study.toml").write_text(BLOCKING)
+    campaign = tmp_path / "campaign"
+    result = cli("run", "study.toml", "--look", "--plain", "--no-report", "--campaign", campaign)
+    assert result.code == 0, result.out + result.err
+    (row,) = pl.read_parquet(campaign / "summary.parquet").to_dicts()
+    assert row["outcome"] == "saturated"
+    assert (row["sent"] + row["unsent"], row["rate_hz_offered"]) == (400, 200)
+    assert row["rate_hz_achieved"] * row["rate_window_s"] == pytest.approx(
+        row["sent_in_cost_window"]
+    )
+    assert row["rate_hz_achieved"] < 1 / 0.006
+    assert row["rate_hz_delivered"] == pytest.approx(row["rate_hz_achieved"], rel=0.02)
+    # The last message is late by the backlog of the whole window, and its send call by 6 ms.
+    assert row["latency_p50_us"] > 10 * row["since_send_p50_us"] > 60_000
+    assert row["latency_growth_us_per_s"] > 1e5

@@ -152,8 +152,8 @@ def lost_sequences(leg: dict) -> list[int]:
 def bounds_us(planted: dict, hops: list[dict]) -> tuple[float, float]:
     """Return the bounds of the mean delay (µs); blocks are weighted by their arrived messages."""
     arrived = [row["received_unique"] for row in planted["rows"]]
-    whole = np.average([row["latency_mean_us"] for row in planted["rows"]], weights=arrived)
-    way = sum(np.mean([row["latency_mean_us"] for row in leg["rows"]]) for leg in hops)
+    whole = np.average([row["since_send_mean_us"] for row in planted["rows"]], weights=arrived)
+    way = sum(np.mean([row["since_send_mean_us"] for row in leg["rows"]]) for leg in hops)
     return whole - way, whole
 
 
@@ -161,7 +161,7 @@ def interval_us(first: dict, second: dict) -> tuple[float, float]:
     """Return the 95 % t interval of the paired differences of mean latency, first − second (µs)."""
     differences = np.array(
         [
-            a["latency_mean_us"] - b["latency_mean_us"]
+            a["since_send_mean_us"] - b["latency_mean_us"]
             for a, b in zip(first["rows"], second["rows"], strict=True)
         ]
     )
