@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from wattwire.analysis.best_alternative import Choice, factors_of
-from wattwire.analysis.dataset import Evidence, by_treatment, saturated
+from wattwire.analysis.carried import saturated
+from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.flows.results import FlowResult, results
 from wattwire.model.derived import column
 from wattwire.report.words.phrases import Phrase, Phrases, joined
@@ -141,7 +142,7 @@ def _means(evidence: Evidence, choice: Choice) -> dict[str, dict[str, float]]:
     means: dict[str, dict[str, float]] = {}
     for key, frame in by_treatment(evidence, evidence.usable).items():
         values = column(frame, choice.response.column)
-        if saturated(frame) or not (np.isfinite(values) & (values > 0)).all():
+        if saturated(frame).any() or not (np.isfinite(values) & (values > 0)).all():
             continue
         titles: tuple[list[str], list[str]] = ([], [])
         for factor, level in zip(evidence.varied, key, strict=True):
