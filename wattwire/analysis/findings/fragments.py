@@ -1,14 +1,14 @@
 """Find runs in which the kernel discarded datagrams during reassembly.
 
-What it detects: valid or excluded runs with a growth of `datagrams_unassembled` before STOP.
+What it detects: valid or excluded runs in which `datagrams_unassembled` grew before their end.
 
 How: the counter of the meter net_stack on all hosts. A datagram that exceeds the MTU travels in
 fragments, and all of them must be in memory at the same time. A fragment that is lost on the
 network holds this memory for `ipfrag_time` (30 s by default); more memory than
 `ipfrag_high_thresh` makes the kernel discard further datagrams, whose fragments all arrived.
 
-What it misses: datagrams whose missing fragment is discarded only after STOP. The counter does not
-distinguish missing fragments from missing memory; only a run with a higher limit does.
+What it misses: datagrams whose missing fragment is discarded only after the run. The counter does
+not distinguish missing fragments from missing memory; only a run with a higher limit does.
 
 Reference: Linux Documentation/networking/ip-sysctl.rst, "IP Fragmentation".
 """

@@ -153,14 +153,14 @@ def machine_figures(readings: Readings, record: HostRecord) -> dict[str, float |
     stalled = readings.increase("stalled_time", "machine", "machine", *window)
     zones = readings.subjects("temperature", "machine")
     temperatures = [readings.mean("temperature", "machine", zone, *window) for zone in zones]
-    # Messages may still be in flight when the window ends, so drops are counted until STOP.
-    until_stop = window[0], max(window[1], record.stop_ns)
+    # Messages may still be in flight after STOP, so drops are counted to the end of the sampling.
+    to_the_end = window[0], max(window[1], readings.end_ns or 0)
     figures: dict[str, float | None] = {
         "stall_ms_max": float(max(stalls)) / 1e6 if len(stalls) else None,
         "stalled_ms": None if stalled is None else stalled / 1e6,
         "clock_step_ms": _clock_step_ms(record),
         **{
-            name: readings.increase(name, "machine", "machine", *until_stop)
+            name: readings.increase(name, "machine", "machine", *to_the_end)
             for name in ("datagrams_dropped", "datagrams_unassembled")
         },
         # Counted in ticks, of which one may begin before the window.

@@ -153,7 +153,7 @@ def test_figures_of_the_window_are_taken_from_it_alone():
         ("other_demand", "machine", [(0, 0.0), (2, 2e9), (4, 6e9), (5, 9e9)]),
         ("temperature", "zone-0", [(0, 40.0), (3, 50.0), (5, 60.0)]),
         ("temperature", "zone-1", [(0, 40.0), (3, 70.0), (5, 80.0)]),
-        ("datagrams_dropped", "machine", [(0, 5.0), (2, 5.0), (4, 9.0), (5, 12.0)]),
+        ("datagrams_dropped", "machine", [(0, 5.0), (2, 5.0), (4, 9.0), (5, 12.0), (6, 15.0)]),
         ("datagrams_unassembled", "machine", [(0, 0.0), (2, 1.0), (4, 3.0), (5, 3.0)]),
     ]
     frame = pl.DataFrame(
@@ -174,6 +174,6 @@ def test_figures_of_the_window_are_taken_from_it_alone():
     assert figures["other_load_share"] == pytest.approx(0.5)
     assert figures["other_cpu_share"] == pytest.approx(0.75)
     assert figures["temperature_celsius"] == 70.0
-    assert figures["datagrams_dropped"] == 7.0  # drops during the drain count
+    assert figures["datagrams_dropped"] == 10.0  # also those after STOP
     assert figures["datagrams_unassembled"] == 2.0
     assert figures["clock_step_ms"] is None
