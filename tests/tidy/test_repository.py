@@ -19,6 +19,7 @@ from tests.tidy.tree import (
     open_names,
     texts,
 )
+from tests.tidy.waits import wait_problems
 
 NAMED_SUFFIXES = (CODE_SUFFIXES - {".sh"}) | {".toml", ".json"}
 METER_HEADINGS = ("what it measures", "how", "what it misses", "reference")
@@ -109,6 +110,13 @@ def test_the_agent_sends_no_signal_to_a_group() -> None:
     sources = [(p, t) for p, t in texts() if p.suffix == ".rs" and p.parts[:2] == ("agent", "src")]
     assert sources
     _report([problem for path, text in sources for problem in rules.kill_problems(path, text)])
+
+
+def test_every_wait_has_a_deadline() -> None:
+    code = [(p, t) for p, t in texts() if p.parts[0] == "wattwire" and p.suffix == ".py"]
+    shipped = [(path, text) for path, text in code if not is_test(path)]
+    assert len(shipped) > 100
+    _report([problem for path, text in shipped for problem in wait_problems(path, text)])
 
 
 def test_requirements_are_pinned_by_hash() -> None:

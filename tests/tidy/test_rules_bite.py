@@ -10,6 +10,7 @@ from tests.tidy import rules
 from tests.tidy.layers import layer_problems, read_layers, section_problems
 from tests.tidy.names import open_names_in
 from tests.tidy.tokens import function_lengths, tokenise
+from tests.tidy.waits import wait_problems
 
 NAMES = frozenset({"carrier", "gauge", "rest"})
 LAYERS = read_layers(
@@ -197,6 +198,37 @@ def test_a_signal_that_may_reach_a_group_is_found() -> None:
     assert rules.kill_problems(Path("a.rs"), f"#[cfg(test)]\nmod tests {{ {call} }}") == []
     only = "pub fn kill(pid: i32, signal: i32) -> bool {\n" + call
     assert rules.kill_problems(Path("a.rs"), only) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("process.wait()", 1),
+        ("process.wait(5)", 0),
+        ("process.communicate()", 1),
+        ("process.communicate(timeout=5)", 0),
+        ("process.stdout.readline()", 1),
+        ("process.stderr.read()", 1),
+        ("file.read()", 0),
+        ("thread.join()", 1),
+        ('"".join(words)', 0),
+        ("lock.acquire()", 1),
+        ("events.get()", 1),
+        ("table.get(key)", 0),
+        ("future.result()", 1),
+        ("subprocess.run(argv)", 1),
+        ("subprocess.run(argv, timeout=1)", 0),
+        ("subprocess.run(argv, **options)", 0),
+        ("wait(futures)", 1),
+        ("wait(futures, 1)", 0),
+        ("wait()", 0),
+        ('input("Why?")', 1),
+        ("process.wait()  # waits: the end of the input", 0),
+        ("process.wait()  # the end of the input", 1),
+    ],
+)
+def test_a_wait_without_a_deadline_is_found(line: str, count: int) -> None:
+    assert len(wait_problems(Path("a.py"), f"x = 1\n{line}\n")) == count
 
 
 def test_the_ratchet_turns_one_way() -> None:

@@ -60,6 +60,8 @@ def _can_wait(call: ast.Call) -> bool:
             return False
     else:
         return False
+    if name == "wait" and not call.args:  # a function of the caller, as futures.wait has arguments
+        return False
     return name in FUNCTIONS and len(call.args) < BY_POSITION.get(name, 99)
 
 

@@ -38,7 +38,8 @@ def lines(document: Mapping[str, Any], width: int) -> list[str]:
     console = Console(width=width, color_system=None, highlight=False, markup=False)
     with console.capture() as captured:
         console.print(table)
-    table_lines = [line.rstrip() for line in captured.get().splitlines()]
+    printed = captured.get()  # waits: nothing, because it is no queue
+    table_lines = [line.rstrip() for line in printed.splitlines()]
     hidden_count = len(answer_rows) - ROWS_MAX
     table_lines += [f"and {hidden_count} more on the page"] if hidden_count > 0 else []
     return [*table_lines, *_change_lines(document.get("changes", []), width)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shutil
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +17,10 @@ from wattwire.model.hosts.clocks import ClockRelation
 from wattwire.model.rig import SSH, HostSpec
 from wattwire.rig.agent import AgentClient
 
+READ_BYTES_MAX = 256 << 20
+"""Bytes of a file that is read into memory, such as a log, which has at most 64 MiB."""
+FREE_BYTES_MIN = 64 << 20
+"""Bytes of the disk that the files of a far host leave free."""
 PIECE_BYTES = 8 << 20
 """Bytes of a file in one reply of an agent."""
 CONNECT_TIMEOUT_MS = 1000
@@ -120,24 +125,61 @@ class Host:
         return wait
 
     def read(self, path: Path) -> bytes:
-        """Return the content of a file."""
+        """Return the content of a file. Raises WattwireError for more than READ_BYTES_MAX bytes."""
         content = bytearray()
         while True:
             piece, size = self._piece(path, len(content))
             content += piece
             if len(content) >= size or not piece:
                 return bytes(content)
+            if len(content) > READ_BYTES_MAX:
+                raise WattwireError(
+                    f"host {self.name}: {path}: found more than {len(content):,} bytes; allowed: "
+                    f"at most {READ_BYTES_MAX:,}"
+                )
 
-    def collect(self, far_folder: Path, folder: Path) -> None:
-        """Copy the files of an attempt to this machine. Raises WattwireError if one is damaged."""
+    def collect(
+        self, far_folder: Path, folder: Path, is_own: Callable[[PurePosixPath], bool]
+    ) -> None:
+        """Copy the files of an attempt to this machine.
+
+        `is_own` returns whether a file in the folder of the attempt is the host's to write. Raises
+        WattwireError if one is damaged, is not, or if they are larger than the disk.
+        """
         if self.here:
             return
+        folder.mkdir(parents=True, exist_ok=True)
         files = self.agent.request("list", path=str(far_folder))["files"]
+        self._check(files, far_folder, folder, is_own)
         for begin in range(0, len(files), FETCHES):
             some = files[begin : begin + FETCHES]
             pieces = [self._submit_piece(far_folder / file["path"], 0) for file in some]
             for file, first_piece in zip(some, pieces, strict=True):
                 self._copy(far_folder, folder, file, first_piece)
+
+    def _check(
+        self,
+        files: Sequence[dict[str, Any]],
+        far_folder: Path,
+        folder: Path,
+        is_own: Callable[[PurePosixPath], bool],
+    ) -> None:
+        """Raise WattwireError if a listed name or the listed sizes are not allowed."""
+        for file in files:
+            path = PurePosixPath(file["path"])
+            is_below = path.parts and not path.is_absolute() and ".." not in path.parts
+            if not is_below or "\0" in str(path) or not is_own(path):
+                raise WattwireError(
+                    f"host {self.name}: files of the run: found the name {ascii(str(path))}; "
+                    f"allowed: names of its own processes below {far_folder}"
+                )
+        size = sum(max(0, file["size"]) for file in files)
+        free = shutil.disk_usage(folder).free - FREE_BYTES_MIN
+        if size > free:
+            raise WattwireError(
+                f"host {self.name}: files of the run: found {size:,} bytes; allowed: at most "
+                f"{max(0, free):,}, which are free here with a reserve of {FREE_BYTES_MIN:,}"
+            )
 
     def forget(self, far_folder: Path) -> None:
         """Remove the files of an attempt from a far host."""
@@ -149,11 +191,6 @@ class Host:
     ) -> None:
         """Copy a file as the agent has listed it, of which the first bytes are requested."""
         relative, size = PurePosixPath(listed["path"]), listed["size"]
-        if relative.is_absolute() or ".." in relative.parts:
-            raise WattwireError(
-                f"host {self.name}: files of the run: found the name {listed['path']!r}; "
-                f"allowed: names below {far_folder}"
-            )
         far_file, file = far_folder / relative, folder / relative
         file.parent.mkdir(parents=True, exist_ok=True)
         copied = hashlib.sha256()
@@ -179,8 +216,11 @@ class Host:
 
         def wait() -> tuple[bytes, int]:
             reply = self.agent.reply("fetch", future)
-            piece = base64.b64decode(reply["base64"])
-            if hashlib.sha256(piece).hexdigest() != reply["sha256"]:
+            try:
+                piece = base64.b64decode(reply["base64"])
+            except ValueError:
+                piece = b""
+            if len(piece) > PIECE_BYTES or hashlib.sha256(piece).hexdigest() != reply["sha256"]:
                 raise WattwireError(
                     f"host {self.name}: {path}: bytes from {offset} arrived damaged"
                 )

@@ -26,6 +26,7 @@ from wattwire.hosts.kernel_links import NETEM, TBF
 from wattwire.model.errors import MissingError, UsageError, WattwireError
 from wattwire.model.links.profile import DIRECTIONS, Direction, Link
 from wattwire.model.rig import HostSpec
+from wattwire.rig.children import first_line, kill, last_words, short_command
 
 PACKAGES = {
     "unshare": "util-linux", "nsenter": "util-linux", "mount": "mount", "hostname": "hostname",
@@ -94,10 +95,7 @@ def user_namespace() -> tuple[str, ...]:
     unshare = programs()["unshare"]
     refusals = []
     for options in ((), ("--user", "--map-root-user")):
-        done = subprocess.run(
-            [unshare, *options, "--net", "--mount", "--uts", "true"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = short_command([unshare, *options, "--net", "--mount", "--uts", "true"])
         if done.returncode == 0:
             return options
         refusals.append(f"{' '.join(options) or 'as this user'}: {done.stderr.strip()}")
@@ -136,10 +134,12 @@ class Switch:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,  # so that Ctrl-C reaches only the controller
         )  # fmt: skip
-        assert self._process.stdout is not None
-        if self._process.stdout.readline() != "ready\n":
-            assert self._process.stderr is not None
-            raise WattwireError(f"switch of the hosts: {self._process.stderr.read().strip()}")
+        try:
+            line = first_line(self._process)
+        except TimeoutError:
+            line = ""
+        if line != "ready":
+            raise WattwireError(f"switch of the hosts: {last_words(self._process)[1]}")
 
     @property
     def pid(self) -> int:
@@ -219,8 +219,7 @@ class Switch:
         try:
             self._process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            kill(self._process)
 
     def _enter(self, *namespaces: str) -> list[str]:
         """Return a command that enters the user namespace of the switch, and further ones."""
@@ -231,10 +230,10 @@ class Switch:
 
     def _ip(self, pid: int, commands: Sequence[str], program: str = "ip") -> None:
         """Execute commands of `ip` or `tc` in the network namespace of a process."""
-        done = subprocess.run(
+        done = short_command(
             [*self._enter(f"--net=/proc/{pid}/ns/net"), self._programs[program], "-batch", "-"],
-            input="\n".join(commands) + "\n", capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            input="\n".join(commands) + "\n",
+        )
         if done.returncode:
             raise WattwireError(
                 f"network between the hosts: {program}, in the namespace of process {pid}: "
@@ -276,10 +275,9 @@ class Switch:
         """Return the counters of a near host's link by direction and queueing discipline."""
         counters = {}
         for direction, (place, name) in self._senders(device, pids, pid).items():
-            done = subprocess.run(
+            done = short_command(
                 [*self._enter(f"--net=/proc/{place}/ns/net"), self._programs["tc"],
-                 "-s", "-json", "qdisc", "show", "dev", name],
-                capture_output=True, text=True, check=False,
+                 "-s", "-json", "qdisc", "show", "dev", name]
             )  # fmt: skip
             counters[direction] = kernel_links.read_counters(done.stdout)
         return counters

@@ -27,7 +27,7 @@ from wattwire.hosts.host import Host
 from wattwire.model.errors import MissingError, WattwireError
 from wattwire.model.rig import SHARED, HostSpec
 from wattwire.rig.agent import AgentClient, find_agent
-from wattwire.rig.agent_pipe import AgentPipe
+from wattwire.rig.agent_pipe import AgentPipe, LineTooLongError
 
 CONNECT_TIMEOUT_S = 15
 START_TIMEOUT_S = 60.0
@@ -39,8 +39,13 @@ KEPT_DAYS = 30
 """Age at which an earlier agent is removed from a host, when another one is copied there."""
 PIECE_BYTES = 64 << 10
 POLL_S = 0.2
+CANCEL_TIMEOUT_S = 30.0
+"""Time until cancelled connections have ended."""
 LAST_LINES = 4
 NOISE_LINES_MAX = 200
+LOGIN_LINE_BYTES_MAX = 64 << 10
+LOGIN_BYTES_MAX = 16 << 20
+"""Bytes of a line, and of all lines, that a host may write before its agent serves."""
 OPTIONS = {
     "BatchMode": "yes",  # asks nothing, because nobody would answer
     "StrictHostKeyChecking": "yes",
@@ -159,15 +164,16 @@ def connect_all(specs: Collection[HostSpec], config: str, state: Path) -> dict[s
             for spec in specs
         }
         try:
-            wait(futures.values())
+            while wait(futures.values(), POLL_S).not_done:
+                pass
         except BaseException:
             cancelled.set()
-            wait(futures.values())
+            wait(futures.values(), CANCEL_TIMEOUT_S)
             _close(futures.values())
             raise
     errors = [error for future in futures.values() if (error := future.exception())]
     if not errors:
-        return {name: future.result() for name, future in futures.items()}
+        return {name: future.result(0) for name, future in futures.items()}
     _close(futures.values())
     if len(errors) == 1 or not all(isinstance(error, WattwireError) for error in errors):
         raise errors[0]
@@ -176,8 +182,8 @@ def connect_all(specs: Collection[HostSpec], config: str, state: Path) -> dict[s
 
 def _close(futures: Iterable[Future[Host]]) -> None:
     for future in futures:
-        if future.exception() is None:
-            future.result().agent.close()
+        if future.done() and future.exception(0) is None:
+            future.result(0).agent.close()
 
 
 def portable_agent() -> Path:
@@ -218,6 +224,7 @@ class Start:
         self._cancelled = cancelled
         self._mark = f"wattwire-{secrets.token_hex(8)}"
         self._noise: list[str] = []
+        self._left_bytes = LOGIN_BYTES_MAX
         self._facts: dict[str, str] = {}
         self.name = _hash_of(binary)
         """Folder of the agent below `<cache>/agents`: the content hash of a copied binary."""
@@ -250,6 +257,8 @@ class Start:
             script = script.replace(word, value, 1)
         self._send(script.encode() + b"\n")
         word, why = self._answer(START_TIMEOUT_S)
+        if missing := {"machine", "cache"} - self._facts.keys():
+            raise self._error(f"its shell stated no {' and no '.join(sorted(missing))}")
         if not self._facts["cache"].startswith("/"):
             raise self._error(
                 f"found the cache folder {self._facts['cache']!r}; allowed: an absolute path. Set "
@@ -337,6 +346,10 @@ class Start:
         deadline_s = time.monotonic() + timeout_s
         while True:
             line = self._next_line(deadline_s, timeout_s)
+            self._left_bytes -= len(line)
+            if self._left_bytes < 0:
+                text = f"more than {LOGIN_BYTES_MAX:,} bytes of output at login"
+                raise self._error(f"ssh {self._spec.to}: {text}")
             before, mark, text = line.partition(self._mark + " ")
             if not mark:  # output of the login shell
                 self._noise = [*self._noise, before][-NOISE_LINES_MAX:]
@@ -351,15 +364,17 @@ class Start:
         while True:
             if self._cancelled.is_set():
                 raise self._error("cancelled")
-            try:
-                line = self._pipe.read_line(POLL_S)
-            except TimeoutError:
-                if time.monotonic() < deadline_s:
-                    continue
+            if time.monotonic() > deadline_s:  # also while the host writes something else
                 raise self._error(
                     f"ssh {self._spec.to}: no answer within {timeout_s:g} s"
                     f"{self._heard()}. Check that `ssh {self._spec.to} true` ends without asking."
-                ) from None
+                )
+            try:
+                line = self._pipe.read_line(POLL_S, LOGIN_LINE_BYTES_MAX)
+            except TimeoutError:
+                continue
+            except LineTooLongError as error:
+                raise self._error(f"ssh {self._spec.to}: found {error}") from None
             if not line:
                 raise self._ended()
             return line.decode(errors="replace").rstrip("\r\n")

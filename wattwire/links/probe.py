@@ -30,7 +30,7 @@ PRIORITY = 45
 
 def main() -> None:
     print("ready", flush=True)
-    plan: dict[str, Any] = json.loads(sys.stdin.readline())
+    plan: dict[str, Any] = json.loads(sys.stdin.readline())  # waits: the end of its input
     observations = watch_stalls(plan) if "cpu" in plan else exchange(plan)
     print(json.dumps(observations), flush=True)
 
@@ -53,7 +53,7 @@ def exchange(plan: dict[str, Any]) -> list[int]:
         wait_until(plan["start_ns"] + number * plan["gap_ns"])
         mark = MARK.pack(plan["first_mark"] + number)
         endpoint.sendto(padding + mark, (plan["peer"], PORT))
-    sys.stdin.readline()
+    sys.stdin.readline()  # waits: the end of its input
     return list(received)
 
 

@@ -98,8 +98,11 @@ def exchange(link: Link, seed: int, count: int = FRAMES) -> WireRun:
         for at, host in enumerate(hosts):
             host.send(json.dumps(_plan(at, start_ns, count)))
         _wait_for_frames(emulator.log, 2 * count)
-        received = [np.array(json.loads(host.result()), np.uint64) for host in hosts]
-        stalls = [stall for watcher in watchers for stall in json.loads(watcher.result())]
+        results = [json.loads(host.result()) for host in hosts]  # waits: END_TIMEOUT_S of Script
+        received = [np.array(marks, np.uint64) for marks in results]
+        stalls = []
+        for watcher in watchers:
+            stalls += json.loads(watcher.result())  # waits: END_TIMEOUT_S of Script
         emulator.close()
         records = read_log(emulator.log)
     return WireRun(

@@ -18,6 +18,7 @@ from typing import Any
 from wattwire.model.errors import AgentLostError, WattwireError
 from wattwire.rig import cache
 from wattwire.rig.agent_pipe import AgentPipe
+from wattwire.rig.messages import REPLIES, message_problem, problem_in
 from wattwire.rig.programs import find_program
 
 PROTOCOL = 2
@@ -25,6 +26,8 @@ REQUEST_TIMEOUT_S = 60.0
 LOST = "agent_lost"
 HEARTBEATS = 6
 """Number of lines that keep an agent alive, in each period of its patience."""
+EVENTS_MAX = 200_000
+"""Number of unread events, above which an agent floods its controller."""
 LAST_LINES = 2
 """Number of lines of an agent's standard error in the message about its end."""
 
@@ -94,8 +97,10 @@ class AgentClient:
         self.lost = threading.Event()
         self._patience_s = patience_s
         self._silent_until_s = 0.0
+        self._fault = ""
         self.hello: dict[str, Any] = {}
-        self._pipe = AgentPipe(list(command) or [str(self.binary), "serve"], state / "agent.log")
+        words = list(command) or [str(self.binary), "serve"]
+        self._pipe = AgentPipe(words, state / "agent.log", self._is_far)
         try:
             folder = str(state) if bootstrap is None else bootstrap(self._pipe)
         except BaseException:
@@ -157,6 +162,8 @@ class AgentClient:
             error = reply.get("error", {})
             kind, message = error.get("kind", "failed"), error.get("message", "?")
             raise AgentError(operation, kind, message, self.name)
+        if problem := problem_in(reply, REPLIES.get(operation, {}), operation):
+            raise AgentError(operation, "protocol", problem, self.name)
         return reply
 
     def _keep_alive(self, patience_s: float) -> None:
@@ -219,19 +226,29 @@ class AgentClient:
             self._queues.pop(process, None)
 
     def _read(self) -> None:
-        for line in self._pipe.lines():
-            try:
-                message = json.loads(line)
-            except ValueError:
-                break  # incomplete line: the agent died while writing
-            if "event" in message:
-                self._dispatch(message)
-            else:
-                with self._lock:
-                    future = self._waiting.pop(message.get("id"), None)
-                if future is not None:
-                    future.set_result(message)
-        self._declare_lost()
+        try:
+            for line in self._pipe.lines():
+                try:
+                    message = json.loads(line)
+                except (ValueError, RecursionError):
+                    break  # incomplete line: the agent died while writing
+                if problem := message_problem(message):
+                    self._fault = f"it broke the protocol: {problem}"
+                    break
+                self._take(message)
+        except (WattwireError, queue.Full) as error:
+            self._fault = f"it wrote {str(error) or f'more than {EVENTS_MAX:,} unread events'}"
+        finally:
+            self._declare_lost()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "event" in message:
+            self._dispatch(message)
+            return
+        with self._lock:
+            future = self._waiting.pop(message.get("id") or 0, None)
+        if future is not None:
+            future.set_result(message)
 
     def _dispatch(self, event: dict[str, Any]) -> None:
         if event["event"] == "build":
@@ -241,6 +258,8 @@ class AgentClient:
         with self._lock:
             events = self._queues.get(event.get("process", ""))
         if events is not None:
+            if events.qsize() > EVENTS_MAX:
+                raise queue.Full
             events.put(event)
 
     def _declare_lost(self) -> None:
@@ -257,7 +276,7 @@ class AgentClient:
 
     def _why(self) -> str:
         """Return the agent's last messages, or those of the program that leads to it, as text."""
-        lines = self._pipe.messages()[-LAST_LINES:]
+        lines = [*self._pipe.messages()[-LAST_LINES:], *filter(None, [self._fault])]
         return f": {'; '.join(lines)}" if lines else ""
 
     # -- building ----------------------------------------------------------------------------

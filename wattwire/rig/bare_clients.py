@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+from wattwire.rig.children import first_line
 
 START_S = 20.0
 HANG_S = 60.0
@@ -39,17 +40,15 @@ def bare_server(argv: Sequence[str], env: Mapping[str, str] | None = None) -> It
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
         start_new_session=True,
     )  # fmt: skip
-    guard = threading.Timer(START_S, process.kill)  # the output of a killed server is closed
-    guard.start()
     try:
-        assert process.stdout is not None
-        line = process.stdout.readline().strip()
-        guard.cancel()
+        try:
+            line = first_line(process, START_S).strip()
+        except TimeoutError:
+            line = ""
         if not line:
             raise RuntimeError(f"{argv[-1]}: the bare server printed no line within {START_S:g} s")
         yield line
     finally:
-        guard.cancel()
         process.kill()
         with process:  # closes the pipes and waits for the process
             pass

@@ -16,12 +16,15 @@ import numpy as np
 
 from wattwire.model.errors import WattwireError
 from wattwire.model.links.profile import DIRECTIONS, Course, Direction, Link
+from wattwire.rig.children import START_TIMEOUT_S, first_line, kill, last_words
 from wattwire.rig.emulator_log import FRAME, read_log
 from wattwire.rig.programs import find_program
 
 NS_PER_S = 1e9
 NS_PER_MS = 1e6
 END_TIMEOUT_S = 30.0
+LAW_TIMEOUT_S = 600.0
+"""Time for the law of 10⁷ frames, which takes seconds."""
 CPU_CLOCK = 2
 """CPUCLOCK_SCHED of Linux: the CPU time of a process, as the scheduler counts it. The clock's
 number contains the inverted pid in the bits above, as clock_getcpuclockid(3) returns it."""
@@ -105,6 +108,7 @@ def apply_law(link: Link, seed: int, ports: Sequence[Port], frames: np.ndarray) 
             input=np.ascontiguousarray(frames, FRAME).view(np.uint8).data,
             capture_output=True,
             check=False,
+            timeout=LAW_TIMEOUT_S,
         )
         if done.returncode:
             raise EmulatorError(f"emulator: {done.stderr.decode(errors='replace').strip()}")
@@ -127,11 +131,17 @@ class Emulator:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,  # so that Ctrl-C reaches only the controller
         )  # fmt: skip
-        assert self._process.stdout is not None
-        first_line = self._process.stdout.readline()
-        if not first_line:
+        try:
+            line = first_line(self._process)
+        except BaseException as error:
+            self.kill()
+            if not isinstance(error, TimeoutError):
+                raise
+            text = f"emulator: it was not ready within {START_TIMEOUT_S:g} s"
+            raise EmulatorError(text) from None
+        if not line:
             raise EmulatorError(self._last_words())
-        self.scheduler: str = json.loads(first_line)["scheduler"]
+        self.scheduler: str = json.loads(line)["scheduler"]
 
     @property
     def pid(self) -> int:
@@ -166,10 +176,8 @@ class Emulator:
 
     def kill(self) -> None:
         """End the emulator without its log."""
-        self._process.kill()
-        self._process.wait()
+        kill(self._process)
 
     def _last_words(self) -> str:
-        assert self._process.stderr is not None
-        words = self._process.stderr.read().strip()
-        return f"emulator: it ended with code {self._process.wait()}: {words or 'no message'}"
+        code, words = last_words(self._process)
+        return f"emulator: it ended with code {code}: {words or 'no message'}"

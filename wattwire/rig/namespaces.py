@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 
 from wattwire.model.errors import MissingError, WattwireError
+from wattwire.rig.children import START_TIMEOUT_S, first_line, kill, last_words
 
 END_TIMEOUT_S = 30.0
+RESULT_BYTES_MAX = 256 << 20
 
 
 def require_namespaces() -> None:
@@ -40,8 +42,7 @@ class Script:
             [*prefix, sys.executable, str(script)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        assert self._process.stdout is not None
-        if self._process.stdout.readline() != "ready\n":
+        if self._line(START_TIMEOUT_S) != "ready":
             raise WattwireError(self._last_words())
 
     @property
@@ -58,18 +59,22 @@ class Script:
     def result(self) -> str:
         """End the script and return its line of output. Raises WattwireError if it failed."""
         self.send("end")
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        line = self._line(END_TIMEOUT_S)
         if not line:
             raise WattwireError(self._last_words())
         self._process.wait(END_TIMEOUT_S)
         return line
 
+    def _line(self, timeout_s: float) -> str:
+        try:
+            return first_line(self._process, timeout_s, RESULT_BYTES_MAX)
+        except TimeoutError:
+            self.kill()
+            raise WattwireError(f"{self._script}: no line within {timeout_s:g} s") from None
+
     def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        kill(self._process)
 
     def _last_words(self) -> str:
-        assert self._process.stderr is not None
-        words = self._process.stderr.read().strip().splitlines()
+        words = last_words(self._process)[1].splitlines()
         return f"{self._script}: {words[-1] if words else 'it ended without a message'}"

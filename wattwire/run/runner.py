@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from wattwire.catalog import Bridge
@@ -51,6 +51,7 @@ GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
 GO_LEAD_ROUND_TRIPS = 4
 """Round trips to the farthest agent that are added to the lead of GO."""
+TLS_FOLDER = "tls"
 EXIT_PATIENCE_S = 5.0
 REASON_PATIENCE_S = 5.0
 CAUSE_PATIENCE_S = 1.0
@@ -99,6 +100,7 @@ class OneRun:
         self._settling = planned.control == SETTLING
         self._services = services
         self._builds = builds
+        self._tls: dict[str, dict[str, str]] = {}
         self._folder = folder
         self._progress = progress
         self._phase_began = time.monotonic()
@@ -408,7 +410,7 @@ class OneRun:
 
     def _write_files(self, host: Host, files: Mapping[str, tuple[str, bytes]]) -> dict[str, str]:
         """Write files (key → name and content) on a host; return key → path."""
-        folder = host.folder_of(self._folder, self.record.token) / "tls"
+        folder = host.folder_of(self._folder, self.record.token) / TLS_FOLDER
         host.make_folder(folder)
         for name, content in files.values():
             host.write(folder / name, content, mode=0o600)
@@ -657,8 +659,19 @@ class OneRun:
 
     def _collect_files(self, host: Host) -> None:
         far_folder = host.folder_of(self._folder, self.record.token)
-        host.collect(far_folder, self._folder)
+        if host.name in self._tls:  # private keys stay on their host
+            host.agent.request("remove", path=str(far_folder / TLS_FOLDER))
+        host.collect(far_folder, self._folder, functools.partial(self._is_of, host))
         host.forget(far_folder)
+
+    def _is_of(self, host: Host, path: PurePosixPath) -> bool:
+        """Return whether a file of the attempt is one of a host's processes or its readings."""
+        processes = self.record.processes
+        names = [p for p in processes.states if processes.host_of(p).name == host.name]
+        if path.parts[0] == "out":
+            return len(path.parts) > 2 and path.parts[1] in names
+        logs = [PurePosixPath("logs", f"{name}.{end}") for name in names for end in ("out", "err")]
+        return path in (*logs, PurePosixPath(self.record.hosts[host.name].readings))
 
     def _end_processes(self) -> None:
         """Stop the services, then kill all remaining processes."""

@@ -106,7 +106,8 @@ def _agreed(yes: bool) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print("Nothing was removed. To remove them, repeat the command with --yes.")
         return False
-    if input("Remove them? [y/N] ").strip().lower() in {"y", "yes"}:
+    answer = input("Remove them? [y/N] ")  # waits: the answer of the user
+    if answer.strip().lower() in {"y", "yes"}:
         return True
     print("Nothing was removed.")
     return False

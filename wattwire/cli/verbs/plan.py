@@ -404,5 +404,6 @@ def confirm_long(
             f"{text} There is no terminal to ask for confirmation: add --yes to run it."
         )
     print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)))
-    if input("Run it? [y/N] ").strip().lower() not in {"y", "yes"}:
+    answer = input("Run it? [y/N] ")  # waits: the answer of the user
+    if answer.strip().lower() not in {"y", "yes"}:
         raise UsageError("nothing was run, because you answered no")

@@ -282,7 +282,7 @@ def test_files_of_a_host_are_written_read_and_kept(hosts, tmp_path):
     assert robot.read(folder / "deep" / "file") == b"\0content"
     assert robot.which("sh") and robot.which("no-such-program") is None
     assert robot.free_disk_bytes(folder) > 0
-    robot.collect(folder, folder)
+    robot.collect(folder, folder, lambda path: True)
     robot.forget(folder)
     assert (folder / "deep" / "file").exists()
 

@@ -192,7 +192,7 @@ def test_files_of_a_run_are_copied_here_and_removed_there(server, tmp_path):
             hosts.by_name[name].make_folder(folders[name] / name)
             hosts.by_name[name].write(folders[name] / path, content)
         for name, host in hosts.by_name.items():
-            host.collect(folders[name], tmp_path / "run")
+            host.collect(folders[name], tmp_path / "run", lambda path: True)
             host.forget(folders[name])
         files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
         copied = {str(path.relative_to(tmp_path / "run")): path.read_bytes() for path in files}

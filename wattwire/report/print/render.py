@@ -44,7 +44,7 @@ class Drawer:
         self._waiting.shutdown(cancel_futures=kind is not None)
         if kind is None:
             for drawing in self._drawn.values():
-                drawing.result()
+                drawing.result()  # waits: the end of the drawing process
             self._remove_stale()
 
     def begin(self, figures: Sequence[Figure]) -> None:
@@ -54,12 +54,15 @@ class Drawer:
 
     def pictures(self) -> dict[str, str]:
         """Wait for the figures and return their SVG for the page by figure id."""
-        drawn = {name: picture.result() for name, picture in self._drawn.items()}
+        drawn = {
+            name: picture.result()  # waits: the end of the drawing process
+            for name, picture in self._drawn.items()
+        }
         return {name: svg for name, svg in drawn.items() if svg is not None}
 
     def library(self) -> str:
         """Return the drawing library for the page."""
-        return self._library.result()
+        return self._library.result()  # waits: the end of the drawing process
 
     def _draw(self, figure: Figure) -> str | None:
         """Draw a figure unless its files exist, and return its SVG, or None if drawing fails.

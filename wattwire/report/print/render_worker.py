@@ -80,12 +80,13 @@ class Pen:
         try:
             self._process.stdin.write(f"{request}\n")
             self._process.stdin.flush()
-            line = self._process.stdout.readline()
+            # A large figure may take minutes. Ctrl-C ends the drawing process, too.
+            line = self._process.stdout.readline()  # waits: the end of the drawing process
         except BrokenPipeError:
             line = ""
         if not line.endswith("\n"):
             raise WattwireError(
-                f"{svg}: the process that draws figures ended (exit code {self._process.wait()}) "
+                f"{svg}: the process that draws figures ended (exit code {self._process.poll()}) "
                 "before this figure was complete. The runs are unchanged; repeat the same command."
             )
         answer: dict[str, Any] = json.loads(line)

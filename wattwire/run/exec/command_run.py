@@ -211,7 +211,8 @@ class CommandRun(OneRun):
             wait_started()
         except AgentError as error:
             raise MissingError(str(_refusal(argv[0], error.kind, str(error)))) from error
-        first_look.result()
+        with contextlib.suppress(AgentError):  # it is repeated in the window
+            self._agent.reply("members", first_look)
         with contextlib.suppress(AgentError):  # the command has already ended
             self._agent.request("write", process=COMMAND, close=True)
 
