@@ -161,7 +161,7 @@ def _finding(campaign: Path, mode: str) -> Finding:
     if sound and not 0 < (row.get("latency_p50_us") or 0) < 1000:
         problems.append(f"a sound run has p50 {row.get('latency_p50_us')} µs")
     told = [reason["detail"] for reason in document["reasons"]] + [document["outcome_detail"]]
-    internal = [reason for reason in document["reasons"] if reason["code"] == "exception"]
+    internal = [r for r in document["reasons"] if r["code"] in ("exception", "harness")]
     if expected == "fails" and not internal and not any("C-" in text for text in told):
         problems.append(f"no clause is named: {told}")
     if not all((folder / name).is_file() for name in ("messages.parquet", "events.parquet")):

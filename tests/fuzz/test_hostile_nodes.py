@@ -15,7 +15,9 @@ from wattwire.model.errors import MissingError
 from wattwire.rig import find_agent
 
 SAMPLE = 8
-ALWAYS = ("listening_empty", "ready_nan", "times_negative", "file_fifo", "link_run_json")
+ALWAYS = (
+    "listening_empty", "ready_nan", "times_negative", "file_fifo", "link_run_json", "agent_killed"
+)  # fmt: skip
 """One mode for each kind of damage that occurred in earlier versions."""
 
 

@@ -257,6 +257,16 @@ class Host:
         )
         return bool(reply["connects"])
 
+    def has_address(self, device: str, address: str) -> bool:
+        """Return whether a device of the host is up and has an IPv4 address."""
+        entries = self.agent.request("addresses")["interfaces"]
+        return any(
+            entry["name"] == device
+            and entry.get("up", True)
+            and address in [known["address"] for known in entry["ipv4"]]
+            for entry in entries
+        )
+
     def interface_addresses(self) -> dict[str, str]:
         """Return the first IPv4 address of each interface that has one."""
         found = self.agent.request("addresses")["interfaces"]

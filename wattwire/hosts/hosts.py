@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import ipaddress
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +36,7 @@ class LiveNetwork:
     addresses: Mapping[str, str]
     interfaces: Mapping[str, str]
     emulator: Emulator | None = None
+    switch: Switch | None = None
     stacked: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Host → devices that also carry the frames of its interface; existing networks only."""
 
@@ -42,6 +44,26 @@ class LiveNetwork:
         """Begin the window, to which changes of a link refer, on this machine's monotonic clock."""
         if self.emulator is not None:
             self.emulator.start(start_ns)
+
+    def ended(self) -> dict[str, str]:
+        """Return a sentence by kind of dependency (run.dependencies) for each that has ended."""
+        parts = {"emulator": self.emulator, "switch": self.switch}
+        return {
+            kind: f"the {kind} of the network {self.name} ended"
+            for kind, part in parts.items()
+            if part is not None and part.has_ended
+        }
+
+    def victims(self, pids: Mapping[str, int]) -> dict[str, int | Callable[[], None]]:
+        """Return what a crash point may end: the switch, and the device of the last host.
+
+        `pids` are those of the agents by host.
+        """
+        if self.switch is None or not pids:
+            return {}
+        name = list(pids)[-1]
+        remove = functools.partial(self.switch.remove_device, pids[name], self.interfaces[name])
+        return {"switch": self.switch.pid, "device": remove}
 
     @property
     def emulator_pid(self) -> int | None:
@@ -102,7 +124,9 @@ class Hosts:
 
     @property
     def any_lost(self) -> bool:
-        """Return whether an agent has ended."""
+        """Return whether an agent or the switch has ended."""
+        if self._switch is not None and self._switch.has_ended:
+            return True
         return any(host.agent.lost.is_set() for host in self.by_name.values())
 
     def close(self) -> None:
@@ -204,7 +228,7 @@ class Hosts:
             interfaces = {pids[host]: f"{addresses[host]}/{bits}" for host in spec.hosts}
             self._switch.join(device, interfaces)
             self._switch.route_multicast(device, pids.values())
-            yield LiveNetwork(spec.name, addresses, devices)
+            yield LiveNetwork(spec.name, addresses, devices, switch=self._switch)
         finally:
             self._switch.part()
 
@@ -233,6 +257,13 @@ class Hosts:
             }
             text = json.dumps(counters, indent=1)
             (folder / COUNTERS_FILE).write_text(f"{text}\n", encoding="utf-8")
+        for host, by_direction in counters.items():
+            for direction, kinds in by_direction.items():
+                expected = kernel_links.kinds_of_direction(self._links[spec.link], direction)
+                if missing := sorted(expected - kinds.keys()):
+                    raise WattwireError(
+                        f"the link of host {host} ended: {direction} has no {', '.join(missing)}"
+                    )
 
     @contextlib.contextmanager
     def _emulated(self, spec: NetworkSpec, folder: Path, seed: int) -> Iterator[LiveNetwork]:
@@ -250,7 +281,7 @@ class Hosts:
         emulator = Emulator(self._links[spec.link], seed, ports, folder)
         try:
             self._switch.route_multicast(devices[spec.hosts[0]], pids.values())
-            yield LiveNetwork(spec.name, addresses, devices, emulator)
+            yield LiveNetwork(spec.name, addresses, devices, emulator, self._switch)
         except BaseException:
             with contextlib.suppress(EmulatorError):
                 emulator.close()

@@ -19,9 +19,14 @@ COUNTERS = {"bytes": "sent_bytes", "packets": "sent_frames", "drops": "dropped_f
 
 def kinds_of(link: Link) -> set[str]:
     """Return the queueing disciplines that a link needs."""
-    directions = [link.course(name).segments[0].direction for name in DIRECTIONS]
-    kinds = {NETEM for direction in directions if _netem_options(direction)}
-    return kinds | {TBF for direction in directions if direction.rate_bit_s is not None}
+    return set().union(*(kinds_of_direction(link, name) for name in DIRECTIONS))
+
+
+def kinds_of_direction(link: Link, name: str) -> set[str]:
+    """Return the queueing disciplines that a direction of a link needs."""
+    direction = link.course(name).segments[0].direction
+    kinds = {NETEM} if _netem_options(direction) else set()
+    return kinds | ({TBF} if direction.rate_bit_s is not None else set())
 
 
 def commands(direction: Direction, device: str) -> Iterator[str]:

@@ -145,6 +145,14 @@ class Switch:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def remove_device(self, pid: int, device: str) -> None:
+        """Remove a device of the host of an agent."""
+        self._ip(pid, [f"link del dev {device}"])
+
     def host_command(self, spec: HostSpec, agent: Sequence[str], hosts_file: Path) -> list[str]:
         """Return the command that starts an agent in the namespaces of a host.
 

@@ -155,9 +155,10 @@ class AgentClient:
         try:
             reply = future.result(reply_timeout_s)
         except FutureTimeoutError:
-            raise AgentLostError(
-                f"{self.name}: {operation}: no reply within {reply_timeout_s:g} s"
-            ) from None
+            # A silent agent is no better than one that has ended: another one replaces it.
+            self._fault = f"{operation}: no reply within {reply_timeout_s:g} s"
+            self._declare_lost()
+            raise AgentLostError(f"{self.name}: {self._fault}") from None
         if not reply.get("ok"):
             error = reply.get("error", {})
             kind, message = error.get("kind", "failed"), error.get("message", "?")

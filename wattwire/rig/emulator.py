@@ -147,6 +147,10 @@ class Emulator:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def cpu_ns(self) -> int | None:
         """Return the CPU time of all its threads; None if it has ended."""
         with contextlib.suppress(OSError):

@@ -18,7 +18,7 @@ from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.hosts.host import Host
 from wattwire.hosts.hosts import LOOPBACK_NETWORK, Hosts, LiveNetwork, here
 from wattwire.model.deployment import HOST, Deployment, deployment_of
-from wattwire.model.errors import AgentLostError, MissingError, UsageError
+from wattwire.model.errors import AgentLostError, MissingError, UsageError, WattwireError
 from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.setting_keys import settings_last
 from wattwire.model.stored_study import ADDED_KEYS, PART
@@ -35,12 +35,11 @@ from wattwire.rig.harness_costs import harness_cost
 from wattwire.run.crash import crash_point
 from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.results import CommandResults
-from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
+from wattwire.run.failed_attempt import CODE, HARNESS_CODE, ends_campaign, keep_only_logs
 from wattwire.run.machine import describe_machines, energy_model, identity_of
 from wattwire.run.node_specs import node_plans, payload_seed, services_of
 from wattwire.run.observing import note_duration
 from wattwire.run.private_places import private_places
-from wattwire.run.processes import GuardLostError
 from wattwire.run.progress import Progress
 from wattwire.run.record import RunRecord
 from wattwire.run.resolve_cells import Prepared, prepare
@@ -49,7 +48,7 @@ from wattwire.run.results.carrying import OTHER_WAYS
 from wattwire.run.results.evidence import wait_until_quiet
 from wattwire.run.results.schema import COLUMNS, describe, pool_baselines, with_derived
 from wattwire.run.results.summary import Collected
-from wattwire.run.runner import OneRun
+from wattwire.run.runner import FULL_DISK_BYTES, OneRun
 from wattwire.run.stopping import Stopping
 from wattwire.store import WARM_UP, Campaign
 from wattwire.store.journal import Attempt
@@ -58,10 +57,8 @@ from wattwire.store.redact import note_names
 Skipped = tuple[Treatment, str]
 AGAIN = "measured_again"
 """Journal key of the treatments with more blocks than the study has."""
-FULL_DISK_BYTES = 64 << 10
-"""With less free space, a failed attempt is attributed to the disk."""
 MACHINERY_FAILURES_MAX = 3
-"""Number of consecutive harness failures within one run that stops the campaign."""
+"""Number of consecutive failures to prepare the hosts of a run that stops the campaign."""
 
 
 @dataclass(frozen=True)
@@ -407,13 +404,16 @@ class CampaignRunner:
         while not self._is_done(planned):
             try:
                 self._attempt(planned)
-            except (AgentLostError, GuardLostError, AgentError) as error:
+                lost_in_a_row = 0
+            except (MissingError, UsageError):
+                raise
+            except WattwireError as error:
                 lost_in_a_row += 1
                 self._progress.event("note", text=f"{planned.run}: {error}; wattwire tries again")
                 if lost_in_a_row >= MACHINERY_FAILURES_MAX:
                     raise MissingError(
-                        f"{planned.run}: the agent or a guard failed {lost_in_a_row} times in a "
-                        f"row ({error}). The campaign stops; its finished runs "
+                        f"{planned.run}: its hosts could not be prepared {lost_in_a_row} times "
+                        f"in a row ({error}). The campaign stops; its finished runs "
                         f"are kept. Continue with --resume {self.campaign.path}."
                     ) from error
 
@@ -498,9 +498,9 @@ class CampaignRunner:
             collected = results(planned, number, record, self._study, folder, conditions, models)
             collected.write()
         except Exception as error:
-            if ends_campaign(error) or agent.lost.is_set() or run is None:
+            if ends_campaign(error) or run is None:
                 raise
-            self._clean(agent, token)
+            self._clean(self._connect(), token)
             reason = keep_only_logs(folder, error)
             collected = results.failed(
                 planned, number, run.record, self._study, folder, conditions, reason
@@ -566,7 +566,7 @@ class CampaignRunner:
         """Remove the leftovers of an attempt from this machine and all hosts with an agent."""
         agent.request("clean", run=token)
         for connected in () if self._hosts is None else self._hosts.by_name.values():
-            with contextlib.suppress(AgentLostError):
+            with contextlib.suppress(AgentLostError, AgentError):
                 connected.agent.request("clean", run=token)
                 connected.forget(connected.folder_of(self.campaign.path, token))
 
@@ -581,6 +581,9 @@ class CampaignRunner:
                 "busy machine, and `wattwire report DIR --validity look=true` accepts the "
                 "stored runs.",
             )
+        lost = [r.detail for r in collected.reasons if r.code == HARNESS_CODE]
+        if lost and not self._is_done(planned):
+            self._progress.event("note", text=f"{planned.run}: {lost[0]}; wattwire tries again")
         exception = [r.detail for r in collected.reasons if r.code == CODE]
         self._exceptions.pop(planned.run, None)
         if exception:

@@ -1,10 +1,10 @@
 """Define crash points. Tests use them to check that a campaign survives SIGKILL.
 
 If `WATTWIRE_CRASH=VICTIM@POINT` is set, VICTIM (controller, agent, guard, node, a role, the name of
-a process, emulator or ssh) is killed when this process first reaches POINT (ready, window, drain,
-convert or commit). A role means the last node with this role, and ssh the connection to the last
-host over ssh. VICTIM/PROGRAM is a descendant of VICTIM that executes PROGRAM, such as a device that
-a node starts. If the variable is not set, each phase costs one dictionary look-up.
+a process, emulator, switch, device or ssh) is ended when this process first reaches POINT (ready,
+window, drain, convert or commit). A role means the last node with this role, and ssh the connection
+to the last host over ssh. VICTIM/PROGRAM is a descendant of VICTIM that executes PROGRAM, such as a
+device that a node starts. If the variable is not set, each phase costs one dictionary look-up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 VARIABLE = "WATTWIRE_CRASH"
@@ -23,10 +23,10 @@ PROGRAM_PATIENCE_S = 20.0
 _spent: set[str] = set()
 
 
-def crash_point(point: str, victims: Mapping[str, int | None]) -> None:
+def crash_point(point: str, victims: Mapping[str, int | Callable[[], None] | None]) -> None:
     """Kill the selected victim if `point` is the selected crash point.
 
-    `victims` maps the names of victims to process ids.
+    `victims` maps the names of victims to process ids, or to functions that end what is no process.
     """
     request = os.environ.get(VARIABLE)
     if not request or request in _spent:
@@ -36,6 +36,10 @@ def crash_point(point: str, victims: Mapping[str, int | None]) -> None:
         return
     name, _, program = victim.partition("/")
     pid = os.getpid() if name == "controller" else victims.get(name)
+    if callable(pid):
+        _spent.add(request)
+        pid()
+        return
     if pid is not None and program:
         pid = _descendant(pid, program)
     if pid is not None:

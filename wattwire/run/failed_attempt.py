@@ -11,10 +11,14 @@ from pathlib import Path
 from wattwire.model.errors import AgentLostError, MissingError
 from wattwire.model.verdict import Reason, Verdict
 from wattwire.rig.agent import AgentError
+from wattwire.run.dependencies import DependencyLostError
 from wattwire.run.processes import GuardLostError
 
 LOG = "logs/exception.txt"
 CODE = "exception"
+HARNESS_CODE = "harness"
+HARNESS = (AgentLostError, GuardLostError, AgentError, DependencyLostError)
+"""Errors of what an attempt depends on, apart from its nodes. A node can cause each of them."""
 ENVIRONMENT_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 
 
@@ -22,8 +26,7 @@ def ends_campaign(error: BaseException) -> bool:
     """Return whether an exception affects the campaign or the machine, not only the attempt."""
     if isinstance(error, OSError):
         return error.errno in ENVIRONMENT_ERRNOS
-    machinery = (AgentLostError, GuardLostError, AgentError, MissingError, sqlite3.Error)
-    return isinstance(error, machinery) or not isinstance(error, Exception)
+    return isinstance(error, (MissingError, sqlite3.Error)) or not isinstance(error, Exception)
 
 
 def keep_only_logs(folder: Path, error: Exception) -> Reason:
@@ -44,5 +47,7 @@ def keep_only_logs(folder: Path, error: Exception) -> Reason:
     log.unlink(missing_ok=True)
     text = "".join(traceback.format_exception(error))
     log.write_text(text, encoding="utf-8", errors="backslashreplace")
+    if isinstance(error, HARNESS):
+        return Reason(Verdict.FAILED, HARNESS_CODE, str(error).splitlines()[0][:300])
     summary = f"{type(error).__name__}: {error}".splitlines()[0][:300]
     return Reason(Verdict.FAILED, CODE, f"wattwire could not judge this attempt ({summary}); {LOG}")

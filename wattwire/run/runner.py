@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -32,6 +33,7 @@ from wattwire.rig.agent import AgentError
 from wattwire.rig.host import TICK_NS
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
+from wattwire.run.dependencies import BEFORE_GO, DRAIN, WINDOW, fails, require
 from wattwire.run.lines import printable
 from wattwire.run.node_specs import SECOND_NS, NodePlan, check_spec, outer_services
 from wattwire.run.processes import (
@@ -51,6 +53,8 @@ GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
 GO_LEAD_ROUND_TRIPS = 4
 """Round trips to the farthest agent that are added to the lead of GO."""
+FULL_DISK_BYTES = 64 << 10
+"""With less free space, a failed attempt is attributed to the disk."""
 TLS_FOLDER = "tls"
 EXIT_PATIENCE_S = 5.0
 REASON_PATIENCE_S = 5.0
@@ -100,6 +104,7 @@ class OneRun:
         self._settling = planned.control == SETTLING
         self._services = services
         self._builds = builds
+        self._point = BEFORE_GO
         self._tls: dict[str, dict[str, str]] = {}
         self._folder = folder
         self._progress = progress
@@ -195,15 +200,21 @@ class OneRun:
 
     def _execute(self) -> RunRecord:
         record = self.record
+        self._oom_kills_before = self._oom_kills() if self._services or self._bridge else 0
         self._await_empty_queues()
         self._start_sampling()
         try:
             self._start()
+            self._point = WINDOW
             self._window()
+            self._require_dependencies()
+            self._point = DRAIN
             crash_point("drain", self._victims())
             self._drain()
+            self._require_dependencies()
             self._read_counters(AFTER)
         except NodeEndedError as ended:
+            self._require_dependencies()  # the node may have ended because of one of them
             record.outcome = Outcome.TIMED_OUT if ended.timed_out else Outcome.DIED
             problem = ended.problem
             if isinstance(ended, BrokenContractError):  # the error contains the reason
@@ -215,6 +226,7 @@ class OneRun:
             self._judge_exits()
         finally:
             self._note_dead_services()
+            self._note_interference()
             self._note_refusals()
             self._enter("ending")
             if not self._any_agent_lost:
@@ -239,6 +251,31 @@ class OneRun:
         self._wait_ready()
         self._read_counters(BEFORE)
         self._baseline("silent", self._plan.baseline_s)
+        self._require_dependencies()
+
+    def _require_dependencies(self) -> None:
+        """Raise DependencyLostError if something has ended that the run cannot do without."""
+        lost = dict(self._network.ended())
+        if self.record.network:
+            for name, device in self._network.interfaces.items():
+                host, address = self._hosts.get(name), self._network.addresses[name]
+                if host is not None and not host.has_address(device, address):
+                    lost["device"] = f"the device {device} of host {name} is gone, or down"
+        for name, host in self._hosts.items():
+            folder = host.folder_of(self._folder, self.record.token)
+            if not host.here and host.free_disk_bytes(folder) < FULL_DISK_BYTES:
+                lost["disk"] = f"the disk of host {name} is full"
+        require(self._point, lost)
+
+    def _oom_kills(self) -> int:
+        """Return how often the kernels of the hosts have ended a process without free memory."""
+        texts = {Path("/proc/vmstat").read_text(encoding="ascii")}
+        for host in self._hosts.values():
+            if not host.here:
+                with contextlib.suppress(AgentError):
+                    texts.add(host.command(["cat", "/proc/vmstat"], REASON_PATIENCE_S)[1])
+        counts = [re.search(r"^oom_kill (\d+)$", text, re.MULTILINE) for text in texts]
+        return sum(int(count[1]) for count in counts if count)
 
     def _enter(self, phase: str) -> None:
         now_s = time.monotonic()
@@ -608,6 +645,18 @@ class OneRun:
         if record.outcome is not Outcome.TIMED_OUT:
             record.outcome = Outcome.DIED
 
+    def _note_interference(self) -> None:
+        """Fail the attempt if a service or a bridge process was ended from outside."""
+        record, states = self.record, self.record.processes.states
+        bridges = [n.process for n in record.nodes if isinstance(n.cell, Bridge)]
+        kinds = {**dict.fromkeys(record.services, "service"), **dict.fromkeys(bridges, "bridge")}
+        ended = {p: kind for p, kind in kinds.items() if p in states and states[p].exit}
+        out_of_memory = bool(ended) and self._oom_kills() != self._oom_kills_before
+        for process, kind in ended.items():
+            if fails(kind, self._point, states[process].exit or {}, out_of_memory):
+                text = f"the {kind} {process} {record.processes.describe_exit(process)}"
+                record.reasons.append(Reason(Verdict.FAILED, "harness", text))
+
     def _note_refusals(self) -> None:
         """Record each node that refused its spec or a late GO as a failure of the harness."""
         for process, state in self.record.processes.states.items():
@@ -687,8 +736,8 @@ class OneRun:
         leftovers = record.processes.end_all()
         record.leftovers = [item for item in leftovers if item not in hung]
 
-    def _victims(self) -> dict[str, int | None]:
-        """Return the processes of this machine that a crash point may kill."""
+    def _victims(self) -> dict[str, int | Callable[[], None] | None]:
+        """Return the processes and devices of this machine that a crash point may end."""
         nodes, states = self.record.nodes, self.record.processes.states
         host_of = self.record.processes.host_of
         local = {name: state for name, state in states.items() if host_of(name).here}
@@ -704,6 +753,7 @@ class OneRun:
             "guard": last_state.guard_pid if last_state else None,
             "node": last_state.pid if last_state else None,
             "emulator": self._network.emulator_pid,
+            **self._network.victims({name: host.pid for name, host in self._hosts.items()}),
             "ssh": far[-1] if far else None,
         }
 

@@ -194,6 +194,30 @@ def test_the_kernel_limits_the_rate_in_both_directions_and_drops_beyond_its_queu
         assert counters["robot"][direction]["tbf"]["dropped_frames"] > 0
 
 
+def test_a_link_that_ended_in_the_run_is_named(rig, tmp_path):
+    with start(rig, tmp_path / "state") as hosts:
+        with (
+            pytest.raises(WattwireError, match="link of host robot ended: up has no tbf"),
+            hosts.network("limited", tmp_path, 1) as network,
+        ):
+            device, pid = network.interfaces["robot"], hosts.first.pid
+            hosts._switch._ip(pid, [f"qdisc del dev {device} root"], "tc")
+        with hosts.network("plain", tmp_path, 1) as network:
+            device, address = network.interfaces["edge"], network.addresses["edge"]
+            edge = hosts.by_name["edge"]
+            assert edge.has_address(device, address)
+            hosts._switch.remove_device(edge.pid, device)
+            assert not edge.has_address(device, address)
+
+
+def test_hosts_whose_switch_ended_start_again(rig, tmp_path):
+    with start(rig, tmp_path / "state") as hosts, hosts.network("plain", tmp_path, 1) as network:
+        assert not hosts.any_lost and network.ended() == {}
+        hosts._switch._process.kill()
+        hosts._switch._process.wait(60)
+        assert hosts.any_lost and list(network.ended()) == ["switch"]
+
+
 def test_a_kernel_without_netem_is_named_before_the_first_run(rig, tmp_path):
     late = read_networks({"late": {"link": "late", "engine": "kernel"}})
     try:

@@ -83,6 +83,15 @@ def test_a_line_without_end_ends_the_agent_in_bounded_memory(tmp_path, clients):
     assert len(client._pipe._unread) <= LINE_BYTES_MAX + READ_BYTES
 
 
+def test_a_silent_agent_is_lost_so_that_another_one_replaces_it(tmp_path, clients):
+    client = client_of(SERVING + "time.sleep(1000)", tmp_path, clients)
+    with pytest.raises(AgentLostError, match="no reply"):
+        client.request("clock", reply_timeout_s=0.1, count=1)
+    assert client.lost.is_set()
+    with pytest.raises(AgentLostError, match="no reply"):
+        client.request("mark", reply_timeout_s=HANG_S, name="x")
+
+
 def test_a_flood_of_events_ends_the_agent(tmp_path, clients, monkeypatch):
     monkeypatch.setattr(agent_module, "EVENTS_MAX", 1000)
     event = json.dumps({"event": "line", "process": "node", "t_ns": 1, "text": "x"})

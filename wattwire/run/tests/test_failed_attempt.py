@@ -22,9 +22,6 @@ from wattwire.run.processes import GuardLostError
     [
         KeyboardInterrupt(),
         SystemExit(1),
-        AgentLostError("gone"),
-        GuardLostError("gone"),
-        AgentError("spawn", "io", "no"),
         MissingError("no room"),
         OSError(errno.ENOSPC, "full"),
         OSError(errno.EROFS, "read-only"),
@@ -38,6 +35,9 @@ def test_the_machine_and_the_user_end_a_campaign(error: BaseException) -> None:
 @pytest.mark.parametrize(
     "error",
     [
+        AgentLostError("gone"),
+        GuardLostError("gone"),
+        AgentError("spawn", "io", "no"),
         KeyError("endpoints"),
         MemoryError(),
         RecursionError(),
@@ -82,3 +82,12 @@ def test_an_attempt_whose_folder_is_gone_or_a_link_leaves_its_traceback_too(tmp_
     assert [p.name for p in victim.iterdir()] == ["precious"]
     keep_only_logs(tmp_path / "gone", ValueError("x"))
     assert (tmp_path / "gone" / LOG).is_file()
+
+
+@pytest.mark.parametrize(
+    "error", [AgentLostError("the agent"), GuardLostError("the guard"), AgentError("x", "io", "no")]
+)
+def test_the_loss_of_the_harness_is_named_in_the_verdict(error: Exception, tmp_path: Path) -> None:
+    reason = keep_only_logs(tmp_path / "attempt", error)
+    assert (reason.verdict, reason.code) == (Verdict.FAILED, "harness")
+    assert reason.detail == str(error)

@@ -450,7 +450,23 @@ def _crash(node: Any) -> None:
     ctypes.string_at(0)
 
 
+def _parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _kill_guard(node: Any) -> None:
+    os.kill(os.getppid(), signal.SIGKILL)
+
+
+def _kill_agent(node: Any) -> None:
+    os.kill(_parent_of(os.getppid()), signal.SIGKILL)
+
+
 BAD_PROCESSES = {
+    "guard_killed": Deed(FAILS, when="in the window", act=_kill_guard),
+    "agent_killed": Deed(FAILS, when="in the window", act=_kill_agent),
+    "agent_killed_at_first": Deed(FAILS, when="at first", act=_kill_agent),
+    "attempt_removed_in_window": Deed(FAILS, when="in the window", act=_remove),
     "exit_at_first": Deed(ENDS, when="at first", act=lambda node: os._exit(7)),
     "exit_zero_at_first": Deed(ENDS, when="at first", act=lambda node: os._exit(0)),
     "exit_in_window": Deed(ENDS, when="in the window", act=lambda node: os._exit(1)),
