@@ -61,6 +61,8 @@ impl Cache {
         // A folder that cannot be created is reported by the first request that needs it.
         let _ = fs::DirBuilder::new().mode(0o700).create(&folder);
         check_owner(&folder)?;
+        // Builds and nodes start in other folders, in which a relative path leads elsewhere.
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
         Ok(Cache { folder })
     }
 
@@ -69,8 +71,7 @@ impl Cache {
         Cache { folder }
     }
 
-    /// Returns the path of the cache folder, which is absolute unless a variable of the environment
-    /// is relative.
+    /// Returns the absolute path of the cache folder.
     pub fn path(&self) -> &Path {
         &self.folder
     }

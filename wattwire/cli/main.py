@@ -10,6 +10,7 @@ import contextlib
 import errno
 import gc
 import importlib
+import os
 import signal
 import sys
 import threading
@@ -80,9 +81,26 @@ def ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def open_standard_files() -> None:
+    """Open standard files that the caller has closed, as /dev/null.
+
+    Otherwise, the next file of a campaign would get the number of the standard output, and nodes
+    would write to it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8"))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     typed = sys.argv[1:] if arguments is None else list(map(str, arguments))
+    open_standard_files()
     try:
         with ended_by_sigterm(), seldom_collected():
             options = parsed(typed)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wattwire.model.errors import AgentLostError, WattwireError
+from wattwire.model.errors import AgentLostError, UsageError, WattwireError
 from wattwire.rig import cache
 from wattwire.rig.agent_pipe import AgentPipe
 from wattwire.rig.messages import REPLIES, message_problem, problem_in
@@ -126,13 +126,20 @@ class AgentClient:
         """Send a request without waiting, and return a future of the reply."""
         number = next(self._numbers)
         future: Future[dict[str, Any]] = Future()
-        line = json.dumps({"id": number, "op": operation, **arguments}) + "\n"
+        line = json.dumps({"id": number, "op": operation, **arguments}, ensure_ascii=False) + "\n"
+        try:
+            data = line.encode()
+        except UnicodeEncodeError as error:  # a path whose bytes are no text
+            text = ascii(line[max(0, error.start - 40) : error.end + 10])
+            raise UsageError(
+                f"{self.name}: {operation}: found {text}; allowed: paths in UTF-8"
+            ) from None
         with self._lock:
             if self.lost.is_set():
                 raise AgentLostError(f"{self.name}: {operation}: the agent has ended{self._why()}")
             self._waiting[number] = future
             try:
-                self._pipe.write(line.encode())
+                self._pipe.write(data)
             except OSError as error:
                 raise AgentLostError(
                     f"{self.name}: {operation}: the pipe to the agent broke ({error}){self._why()}"
@@ -246,8 +253,10 @@ class AgentClient:
         if "event" in message:
             self._dispatch(message)
             return
+        if message.get("id") is None:  # it could not read a request, which would wait in vain
+            raise WattwireError(f"no reply to a request: {message.get('error')}")
         with self._lock:
-            future = self._waiting.pop(message.get("id") or 0, None)
+            future = self._waiting.pop(message["id"], None)
         if future is not None:
             future.set_result(message)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from wattwire.model.errors import AgentLostError
+from wattwire.model.errors import AgentLostError, UsageError
 from wattwire.rig import agent as agent_module
 from wattwire.rig.agent import AgentClient, AgentError
 from wattwire.rig.agent_pipe import LINE_BYTES_MAX, LOG_BYTES_MAX, READ_BYTES, AgentPipe
@@ -81,6 +82,20 @@ def test_a_line_without_end_ends_the_agent_in_bounded_memory(tmp_path, clients):
     with pytest.raises(AgentLostError, match=f"{LINE_BYTES_MAX:,} bytes"):
         client.request("clock", reply_timeout_s=HANG_S, count=1)
     assert len(client._pipe._unread) <= LINE_BYTES_MAX + READ_BYTES
+
+
+def test_a_path_that_is_no_text_is_refused_at_once(tmp_path):
+    folder = tmp_path / os.fsdecode(b"\xff")
+    with pytest.raises(UsageError, match="UTF-8"):
+        AgentClient(folder, Path(sys.executable), [sys.executable, "-c", SERVING])
+
+
+def test_a_reply_to_no_request_ends_the_agent_instead_of_a_wait(tmp_path, clients):
+    refusal = {"id": None, "ok": False, "error": {"kind": "protocol", "message": "too long"}}
+    code = SERVING + f"say({json.dumps(refusal)!r})\ntime.sleep(1000)"
+    client = client_of(code, tmp_path, clients)
+    with pytest.raises(AgentLostError, match="too long"):
+        client.request("clock", reply_timeout_s=HANG_S, count=1)
 
 
 def test_a_silent_agent_is_lost_so_that_another_one_replaces_it(tmp_path, clients):
