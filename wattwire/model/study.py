@@ -33,6 +33,7 @@ from wattwire.model.treatment import EACH, Level, is_setting
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
 from wattwire.model.variants import CheckLevel, Variant, check_variants, parse_variants
 from wattwire.model.warm_up import AUTO, AUTO_WORD
+from wattwire.model.words import as_typed
 
 LEVEL_TYPES: dict[str, type] = {
     "middleware": str, "language": str, "cell": str, "pattern": str,
@@ -527,7 +528,8 @@ def _check_factors(study: Study, where: str) -> None:
                 f"{where}: factors.{key}: the list is empty; allowed: at least one level. "
                 "Delete the factor or add levels."
             )
-        if len(set(levels)) != len(levels):
+        # 1, 1.0, True and "1" are one level in a table, or have one name at --only.
+        if len(set(levels)) != len(levels) or len(set(map(as_typed, levels))) != len(levels):
             stated = study.document["factors"][key]
             raise UsageError(
                 f"{where}: factors.{key}: found a level twice in {stated!r}; name it once"

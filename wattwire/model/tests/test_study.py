@@ -86,6 +86,8 @@ def test_an_empty_factor_and_a_factor_that_is_no_list_are_refused():
     assert "the list is empty" in refused(factors={"clients": []})
     assert "a list of levels" in refused(factors={"clients": 2})
     assert "found a level twice" in refused(factors={"clients": [2, 2]})
+    for levels in ([1, 1.0], [True, 1], ["1", 1], ["true", True]):
+        assert "found a level twice" in refused(factors={"settings.x": levels}), levels
 
 
 def test_a_key_that_is_varied_and_held_is_a_contradiction():
