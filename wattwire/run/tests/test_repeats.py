@@ -40,7 +40,8 @@ def test_a_run_is_repeated_only_if_the_machine_is_quiet_again(monkeypatch, quiet
     )
     runner = Runner()
     assert not runner._is_done(PLANNED)
-    runner._repeat_only_if_quiet(PLANNED, agent=None)
+    agent = SimpleNamespace(hello={"boot_id": "here"})
+    runner._repeat_only_if_quiet(PLANNED, agent=agent)
     assert runner._is_done(PLANNED) == (not quiet)
     assert len(runner.notes) == (not quiet)
     assert not Runner()._is_done(PLANNED), "a resumed campaign repeats the run"
