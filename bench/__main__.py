@@ -1,9 +1,10 @@
 """`python -m bench [PART…] [--pairs N] [--cells PATTERN…]`: check speed and validity.
 
 Speed, compared with peers (default): recording, echo, pipeline, libraries, sampler, own_time, page,
-scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential; with planted load:
-validity; copro --seeds. Compared with another commit: kits --old REV, summary_row --old REV. Robot
-and co-processor: copro. As root: links, planted_links. Prints Markdown.
+scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
+steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
+REV, summary_row --old REV. Robot and co-processor: copro. As root: links, planted_links. Prints
+Markdown.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from bench.libraries import comparisons
 from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.rigs import bridges, links, planted_links
+from bench.runs_simulated import run_order, steady_state
 from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core
 from wattwire.rig.bare_clients import bare_server, printed_ns
 
@@ -246,6 +248,7 @@ PARTS = (*MEASURED, "syscalls", "calls")
 
 SIMULATIONS = {
     "false_alarms": false_alarms.main, "coverage": coverage.main, "sequential": sequential.main,
+    "run_order": run_order.main, "steady_state": steady_state.main,
 }  # fmt: skip
 VALIDITY = "validity"
 KITS, SUMMARY_ROW = "kits", "summary_row"

@@ -27,18 +27,20 @@ CHECKED = 5
 class Blocks:
     """The block analysis of each trial.
 
-    `contrasts` with level 0 have shape (trials, levels − 1). Their standard `error` and the F
-    `statistic` have shape (trials,). `degrees` are the residual degrees of freedom.
+    `contrasts` with level 0, their standard `errors` and these errors' `contrast_degrees` have
+    shape (trials, levels − 1). The F `statistic` has shape (trials,). `degrees` are the residual
+    degrees of freedom.
     """
 
     contrasts: FloatArray
-    error: FloatArray
+    errors: FloatArray
+    contrast_degrees: FloatArray
     statistic: FloatArray
     degrees: int
 
     def limits(self, confidence: float) -> Limits:
         """Return the confidence limits of each contrast, shape (trials, levels − 1) each."""
-        half = distributions.t.ppf(0.5 + confidence / 2, self.degrees) * self.error[:, None]
+        half = distributions.t.ppf(0.5 + confidence / 2, self.contrast_degrees) * self.errors
         return self.contrasts - half, self.contrasts + half
 
 
@@ -51,8 +53,12 @@ def block_analysis(data: FloatArray) -> Blocks:
     degrees = (blocks - 1) * (levels - 1)
     variance = (residuals**2).sum(axis=(1, 2)) / degrees
     between = blocks * (means**2).sum(axis=1) / (levels - 1)
-    error = np.sqrt(2.0 * variance / blocks)
-    return Blocks(means[:, 1:] - means[:, :1], error, between / variance, degrees)
+    own_degrees = degrees / levels
+    own = (residuals**2).sum(axis=1) / own_degrees / blocks
+    squares = own[:, 1:] + own[:, :1]
+    freedom = squares**2 * own_degrees / (own[:, 1:] ** 2 + own[:, :1] ** 2)
+    contrasts = means[:, 1:] - means[:, :1]
+    return Blocks(contrasts, np.sqrt(squares), freedom, between / variance, degrees)
 
 
 def block_ranks_p(data: FloatArray, name: str) -> FloatArray:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wattwire import stats
 from wattwire.analysis import not_compared
 from wattwire.analysis.controls import noise
-from wattwire.analysis.dataset import Evidence, levels_of, levels_run, same_level
+from wattwire.analysis.dataset import Evidence, levels_of, levels_run, order_of, same_level
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
@@ -498,10 +498,11 @@ def fit_of(
     run_blocks = frame["block"].to_list()
     blocks = [run_blocks[i] for i in kept]
     factors = {name: [levels[i] for i in kept] for name, levels in factors.items()}
+    order = order_of(evidence)
     if scale == "plain":
-        return stats.fit_plain(values[known], blocks, factors)
+        return stats.fit_plain(values[known], blocks, factors, order=order)
     return stats.fit_log(
-        values[known], blocks, factors, None if covariate is None else covariate[known]
+        values[known], blocks, factors, None if covariate is None else covariate[known], order
     )
 
 

@@ -28,6 +28,7 @@ from wattwire.model.stored_study import StoredStudy
 from wattwire.model.study import TRACED
 from wattwire.model.variants import FACTOR
 from wattwire.model.warm_up import SETTLING
+from wattwire.stats.blocked import GROUPED, RANDOM
 from wattwire.store import ImportedCampaign, Messages
 from wattwire.store.rereading import Reread, from_due_time
 
@@ -362,6 +363,32 @@ def rows_at(frame: pl.DataFrame, levels: Mapping[str, Any]) -> npt.NDArray[np.bo
 def has_levels(present: Mapping[str, Any], levels: Mapping[str, Any]) -> bool:
     """Return whether a treatment with the levels `present` (factor → level) has all of `levels`."""
     return all(same_level(present.get(factor), level) for factor, level in levels.items())
+
+
+def order_of(evidence: Evidence) -> str:
+    """Return GROUPED if each block has the levels of the primary factor next to each other.
+
+    The plan has a random order; campaigns of earlier versions have groups.
+    A block with only one group, or with groups of one run, has a random order. The order of
+    imported runs is unknown and counts as random.
+    """
+    if evidence.imported:
+        return RANDOM
+    blocks: dict[Any, list[tuple[Any, str]]] = {}
+    for number, entry in enumerate(evidence.designed):
+        levels = all_levels(entry)
+        others = {name: levels.get(name) for name in evidence.varied if name != evidence.primary}
+        blocks.setdefault(entry.get("block"), []).append(
+            (entry.get("position", number), str(others))
+        )
+    has_groups = False
+    for runs in blocks.values():
+        groups = [group for _, group in sorted(runs)]
+        kinds = len(set(groups))
+        if kinds < len(list(itertools.groupby(groups))):
+            return RANDOM
+        has_groups |= 1 < kinds < len(groups)
+    return GROUPED if has_groups else RANDOM
 
 
 def planned_levels(evidence: Evidence, factor: str) -> Sequence[Any]:

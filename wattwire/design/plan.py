@@ -1,13 +1,12 @@
-"""Build the run table: blocks in seeded order, with the primary factor's levels as neighbours.
+"""Build the run table: blocks of all treatments in seeded random order.
 
-Drift is slow, so the standard deviation of a difference is two to five times smaller between
-neighbours than between random positions in a long block. Each block is therefore a random sequence
-of groups. A group contains all levels of the primary factor for one combination of the other
-factors, in random order.
+The errors of runs that follow each other are dependent, because the machine drifts. Only a random
+order of all runs of a block makes them exchangeable, so that every contrast has the error of its
+own treatments (`docs/decisions/0023-random-order-in-blocks.md`).
 
-Each block also contains three control runs of one treatment, as neighbours. Two of them differ only
-in their label, so their difference is noise. In the third, the sampler is silent between marks,
-which shows the cost of sampling.
+Each block also contains three control runs of one treatment, at random positions. Two of them
+differ only in their label, so their difference is noise. In the third, the sampler is silent
+between marks, which shows the cost of sampling.
 
 Runs that count system calls are in separate blocks after all other blocks, because counting slows a
 run down, and a slow run must not be a neighbour of a timed run. Settling runs precede the first
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 
 from wattwire.design.settling import piloted
 from wattwire.model.study import TRACED, Plan
-from wattwire.model.treatment import Level, Treatment
+from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
 
 SAME, SAME_AGAIN, UNSAMPLED = "a", "b", "unsampled"
@@ -103,27 +102,11 @@ def _add_block(
     # Each block has a separate generator, so later blocks do not change the order of earlier
     # blocks.
     rng = random.Random(f"{plan.seed}:{block}")
-    groups = _groups(treatments, plan.primary, rng, kind)
-    if controls and treatments:
-        group = [(treatments[0], control) for control in CONTROLS]
-        rng.shuffle(group)
-        groups.insert(rng.randint(0, len(groups)), group)
-    order = [planned for group in groups for planned in group]
+    order = [(treatment, kind) for treatment in treatments]
+    rng.shuffle(order)
+    for control in CONTROLS if controls and treatments else ():
+        order.insert(rng.randint(0, len(order)), (treatments[0], control))
     for position, (treatment, control) in enumerate(order, 1):
         predecessor = runs[-1].run if runs else ""
         name = f"b{block:02d}-p{position:03d}"
         runs.append(PlannedRun(name, block, position, treatment, predecessor, control))
-
-
-def _groups(
-    treatments: Sequence[Treatment], primary: str, rng: random.Random, kind: str
-) -> list[list[tuple[Treatment, str]]]:
-    groups: dict[tuple[tuple[str, Level], ...], list[Treatment]] = {}
-    for treatment in treatments:
-        key = tuple(item for item in treatment.varied if item[0] != primary)
-        groups.setdefault(key, []).append(treatment)
-    shuffled = list(groups.values())
-    rng.shuffle(shuffled)
-    for group in shuffled:
-        rng.shuffle(group)
-    return [[(treatment, kind) for treatment in group] for group in shuffled]

@@ -1,7 +1,6 @@
 """Statistics as pure functions of arrays. Each docstring states the method and its source."""
 
 from wattwire.stats import planning, sequential
-from wattwire.stats.aa_rate import alarm_rate
 from wattwire.stats.block_ranks import BlockRanks, friedman, quade
 from wattwire.stats.blocked import (
     Fit,
@@ -34,7 +33,7 @@ from wattwire.stats.energy import additivity, joules_per_message
 from wattwire.stats.linear import LackOfFit, LinearFit, linear_fit
 from wattwire.stats.mcb import Alternative, Ranking, lowest_of
 from wattwire.stats.paired import block_intervals, sign_p
-from wattwire.stats.proportions import same_share_p, share_interval
+from wattwire.stats.proportions import alarm_rate, same_share_p, share_interval
 from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks
 from wattwire.stats.results import (
     BelowResolution,

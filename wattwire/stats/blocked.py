@@ -4,11 +4,11 @@ What it computes: geometric-mean ratios between levels of one factor, from one p
 run.
 How: ordinary least squares on log(response) with fixed block effects. The block effects are removed
 by centring every column and the response within each block. This does not change the estimates and
-allows any number of blocks. With two or more blocks, each treatment has a mean, and the error is
-the residual pooled over treatments. One block has no repetition, so the model then has only main
-effects. The other factors serve as replication, and their interactions are part of the error.
-What it misses: unequal variances between treatments, because the error is pooled. With one block,
-interactions and drift are confounded with the effects.
+allows any number of blocks. With two or more blocks, each treatment has a mean, and a contrast has
+the error of its own treatments, or of its own value in each block (`contrast_errors.py`). One block
+has no repetition, so the model then has only main effects. The other factors serve as replication,
+their interactions are part of the error, and the error is pooled over treatments.
+What it misses: with one block, interactions and drift are confounded with the effects.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4 (blocks, incomplete blocks through
 the general linear model); Frisch & Waugh 1933, Econometrica 1:387, and Lovell 1963, JASA 58:993
 (partialled-out effects); Searle, Linear Models, ch. 5 (estimable functions); Dunn 1961, JASA 56:52
@@ -25,10 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from wattwire.stats.contrast_errors import of_blocks, of_treatments
 from wattwire.stats.results import Interval, NotComputable, NotPositive, TooFew
 
 FloatArray = NDArray[np.float64]
 Level = Hashable
+
+RANDOM, GROUPED = "random", "grouped"
+"""Order of the runs of a block: random, or with the levels of one factor next to each other."""
 
 # A residual below this share of the data's spread is a rounding error.
 RELATIVE_ZERO = 1e-9
@@ -49,7 +53,9 @@ class Fit:
     (or per level of each factor) and per covariate. `residuals` and `block_of_run` have shape
     (runs,), in input order; blocks are numbered from 0. `block_sizes`, shape (blocks,), has the
     number of runs per block. `kind` is "treatments" (a mean per treatment) or "main effects".
-    `scale` is "log" or "plain" (untransformed) and applies to residuals and variance.
+    `scale` is "log" or "plain" (untransformed) and applies to residuals and variance. `variance` is
+    pooled over treatments, with `degrees`. `treatment_of_run`, shape (runs,), is the index in
+    `treatments`. `order` is RANDOM or GROUPED, and determines the error of a contrast.
     """
 
     design: FloatArray
@@ -63,7 +69,9 @@ class Fit:
     block_sizes: NDArray[np.int64]
     factors: dict[str, tuple[Level, ...]]
     treatments: tuple[tuple[Level, ...], ...]
+    treatment_of_run: NDArray[np.int64]
     scale: str = "log"
+    order: str = RANDOM
 
     @property
     def block_count(self) -> int:
@@ -82,6 +90,12 @@ class Fit:
         The projection does not change the weights of an estimable contrast.
         """
         return np.asarray(self.design.T @ self.design @ self.covariance_base, dtype=np.float64)
+
+    @cached_property
+    def residual_shares(self) -> FloatArray:
+        """Return the share of each run's error that its residual keeps, shape (runs,)."""
+        leverage = np.einsum("ij,ij->i", self.design @ self.covariance_base, self.design)
+        return np.asarray(1.0 - 1.0 / self.block_sizes[self.block_of_run] - leverage)
 
 
 @dataclass(frozen=True)
@@ -114,18 +128,20 @@ def fit_log(
     blocks: Sequence[Hashable],
     factors: Mapping[str, Sequence[Level]],
     covariate: Sequence[float] | FloatArray | None = None,
+    order: str = RANDOM,
 ) -> Fit | Unanswered:
     """Fit log(response) on blocks and factors. Every sequence has one entry per run.
 
     `covariate`, shape (runs,) or (runs, columns), adds a slope per column, last in the design (see
     `slope`). The response is positive and finite, in any unit. Otherwise the result is
     `NotComputable` with the number of invalid runs. Blocks may be incomplete; no run is deleted.
+    `order` is RANDOM or GROUPED, the order of the runs in each block.
     """
     values = np.asarray(response, dtype=np.float64)
     refusal = _refusal(values)
     if refusal is not None:
         return refusal
-    return _fit(np.log(values), "log", blocks, factors, covariate)
+    return _fit(np.log(values), "log", blocks, factors, covariate, order)
 
 
 def fit_plain(
@@ -133,6 +149,7 @@ def fit_plain(
     blocks: Sequence[Hashable],
     factors: Mapping[str, Sequence[Level]],
     covariate: Sequence[float] | FloatArray | None = None,
+    order: str = RANDOM,
 ) -> Fit | Unanswered:
     """Fit the model of `fit_log` to the untransformed response, for differences in its unit."""
     values = np.asarray(response, dtype=np.float64)
@@ -141,7 +158,7 @@ def fit_plain(
     not_finite = int(np.sum(~np.isfinite(values)))
     if not_finite:
         return NotComputable(f"missing or unbounded in {not_finite} of {values.size} runs")
-    return _fit(values, "plain", blocks, factors, covariate)
+    return _fit(values, "plain", blocks, factors, covariate, order)
 
 
 def _fit(
@@ -150,6 +167,7 @@ def _fit(
     blocks: Sequence[Hashable],
     factors: Mapping[str, Sequence[Level]],
     covariate: Sequence[float] | FloatArray | None,
+    order: str,
 ) -> Fit | Unanswered:
     names = [name for name, levels in factors.items() if len(set(levels)) > 1]
     rows = list(zip(*(factors[name] for name in names), strict=True)) or [()] * len(values)
@@ -169,7 +187,10 @@ def _fit(
     if covariate is not None:
         covariates = np.asarray(covariate, dtype=np.float64).reshape(len(values), -1)
         columns = np.hstack([columns, covariates])
-    return _solve(values, columns, kind, block_of_run, levels, treatments, scale)
+    number_of = {treatment: number for number, treatment in enumerate(treatments)}
+    treatment_of_run = np.array([number_of[row] for row in rows], dtype=np.int64)
+    fit = _solve(values, columns, kind, block_of_run, levels, treatments, treatment_of_run, scale)
+    return replace(fit, order=order)
 
 
 def centred(matrix: FloatArray, block_of_run: NDArray[np.int64]) -> FloatArray:
@@ -222,6 +243,7 @@ def _solve(
     block_of_run: NDArray[np.int64],
     levels: dict[str, tuple[Level, ...]],
     treatments: tuple[tuple[Level, ...], ...],
+    treatment_of_run: NDArray[np.int64],
     scale: str,
 ) -> Fit:
     design = centred(columns, block_of_run)
@@ -252,6 +274,7 @@ def _solve(
         block_sizes,
         levels,
         treatments,
+        treatment_of_run,
         scale,
     )
 
@@ -289,7 +312,7 @@ def ratio(
     if not isinstance(contrast, tuple):
         return contrast
     weights, strata = contrast
-    if not fit.variance > 0:
+    if not contrast_error(fit, weights)[0] > 0:
         estimate = float(np.exp(weights @ fit.coefficients))
         upper, lower = names or (level, baseline)
         return NotComputable(
@@ -331,7 +354,7 @@ def treatment_ratio(
         return NotComputable("no block has both treatments")
     if fit.degrees < 1:
         return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
-    if not fit.variance > 0:
+    if not contrast_error(fit, weights)[0] > 0:
         return NotComputable("there is no scatter between runs, so the error is unknown")
     ratio = _exponential_interval(fit, weights, confidence)
     estimate, low, high = (times * limit for limit in (ratio.estimate, ratio.low, ratio.high))
@@ -434,13 +457,40 @@ def slope(fit: Fit, step: float, confidence: float = 0.95) -> Interval | Unanswe
 
 def contrast_interval(fit: Fit, weights: FloatArray, confidence: float) -> Interval:
     """Return a contrast with its t interval, on the scale of the fit."""
+    return interval_with(fit, weights, confidence, *contrast_error(fit, weights))
+
+
+def interval_with(
+    fit: Fit, weights: FloatArray, confidence: float, error: float, degrees: float
+) -> Interval:
+    """Return a contrast with the t interval of a standard `error` with `degrees` of freedom."""
     centre = float(weights @ fit.coefficients)
-    error = float(np.sqrt(fit.variance * (weights @ fit.covariance_base @ weights)))
-    margin = float(special.stdtrit(fit.degrees, 0.5 + confidence / 2)) * error
+    margin = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
     return Interval(
         centre, centre - margin, centre + margin, confidence, fit.run_count,
-        f"t, {fit.scale} scale, {fit.kind}", float(fit.degrees),
+        f"t, {fit.scale} scale, {fit.kind}", float(degrees),
     )  # fmt: skip
+
+
+def contrast_error(fit: Fit, weights: FloatArray) -> tuple[float, float]:
+    """Return the standard error of a contrast on the scale of the fit, and its degrees of freedom.
+
+    The error is NaN without degrees of freedom. It is pooled over treatments if a treatment has no
+    mean of its own, which is the case for several factors in one block.
+    """
+    if fit.degrees < 1:
+        return float("nan"), 0.0
+    if fit.kind == "main effects" and len(fit.factors) > 1:
+        variance = fit.variance * float(weights @ fit.covariance_base @ weights)
+        return float(np.sqrt(variance)), float(fit.degrees)
+    influence = fit.design @ (fit.covariance_base @ weights)
+    if fit.order == GROUPED and fit.block_count > 1:
+        variance, degrees = of_blocks(influence, fit.residuals, fit.block_of_run)
+    else:
+        variance, degrees = of_treatments(
+            influence, fit.residuals, fit.residual_shares, fit.treatment_of_run
+        )
+    return float(np.sqrt(variance)), degrees
 
 
 def _exponential_interval(fit: Fit, weights: FloatArray, confidence: float) -> Interval:

@@ -2,9 +2,8 @@
 
 What it computes: the difference between two levels of one factor, in the unit of the response.
 How: the contrast of `blocked.ratio` on an untransformed fit: arithmetic means without block
-effects, an error pooled over treatments, and a t interval.
-What it misses: if the scatter increases with the response, the pooled error is too large for small
-levels and too small for large levels. (Ratios do not have this problem.) One outlier shifts a mean.
+effects, the error of `contrast_errors.py`, and a t interval.
+What it misses: one outlier shifts a mean.
 `ranks.paired_shift_by_ranks` is the robust counterpart.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4; Searle, Linear Models, ch. 5.
 """
@@ -16,6 +15,7 @@ from wattwire.stats.blocked import (
     Fit,
     Level,
     Unanswered,
+    contrast_error,
     contrast_interval,
     contrast_of,
 )
@@ -48,7 +48,7 @@ def difference(
     if not isinstance(contrast, tuple):
         return contrast
     weights, strata = contrast
-    if not fit.variance > 0:
+    if not contrast_error(fit, weights)[0] > 0:
         centre = float(weights @ fit.coefficients)
         upper, lower = names or (level, baseline)
         return NotComputable(

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wattwire.stats.blocked import Fit, contrast_interval, fit_plain
+from wattwire.stats.blocked import Fit, fit_plain, interval_with
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -103,8 +103,8 @@ def linear_fit(
         return NotComputable("the blocks do not scatter, so the error of the line is unknown")
     weights = np.zeros(line.design.shape[1])
     weights[-1] = 1.0
-    pure_error = replace(line, variance=means.variance, degrees=means.degrees)
-    slope = contrast_interval(pure_error, weights, confidence)
+    pure_error = float(np.sqrt(means.variance * (weights @ line.covariance_base @ weights)))
+    slope = interval_with(line, weights, confidence, pure_error, means.degrees)
     slope = replace(slope, method="t, line within blocks, pure error")
     intercept = _intercept(response, x, line, slope, confidence)
     return LinearFit(intercept, slope, _lack_of_fit(line, means), len(table), level_count)

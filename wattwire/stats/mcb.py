@@ -3,14 +3,13 @@
 What it computes: for each combination of levels of the given factors, whether it may be the lowest,
 and the upper limit of its ratio to the lowest, all at one simultaneous confidence level.
 How: each alternative in turn is assumed to be the lowest and compared with all others by one-sided
-t limits with the pooled error of the model. The limits are Bonferroni-corrected, so they are valid
-for any design. The alternatives that are not significantly higher than another form a set that
-contains the lowest alternative. The limit of an alternative is its largest distance to a member of
-that set. Only comparisons with the true lowest must be correct, so the correction is for k − 1
-comparisons, not for all pairs.
-What it misses: unequal variances between treatments, because the error is pooled. Bonferroni's
-limits are slightly wider than Dunnett's limits. If several alternatives are exactly equal and
-lowest, only one of them is certain to be in the set.
+t limits with the error of each difference (`contrast_errors.py`). The limits are Bonferroni-
+corrected, so they are valid for any design. The alternatives that are not significantly higher than
+another form a set that contains the lowest alternative. The limit of an alternative is its largest
+distance to a member of that set. Only comparisons with the true lowest must be correct, so the
+correction is for k − 1 comparisons, not for all pairs.
+What it misses: Bonferroni's limits are slightly wider than Dunnett's limits. If several
+alternatives are exactly equal and lowest, only one of them is certain to be in the set.
 Reference: Hsu 1984, Annals of Statistics 12:1136; Hsu 1996, Multiple Comparisons: Theory and
 methods, ch. 4; Edwards & Hsu 1983, JASA 78:965 (unequal variances of differences); Dunn 1961, JASA
 56:52.
@@ -27,7 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wattwire.stats.blocked import Fit, Level, Unanswered, contrast_weights, is_estimable
+from wattwire.stats.blocked import (
+    Fit,
+    Level,
+    Unanswered,
+    contrast_error,
+    contrast_weights,
+    is_estimable,
+)
 from wattwire.stats.results import NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -81,13 +87,11 @@ def lowest_of(fit: Fit, factors: Sequence[str], confidence: float = 0.95) -> Ran
         return NotComputable(
             f"{len(combinations)} alternatives; at most {ALTERNATIVES_MAX} are compared"
         )
-    differences_and_errors = _differences(fit, fitted_factors, combinations)
-    if isinstance(differences_and_errors, NotComputable):
-        return differences_and_errors
-    differences, errors = differences_and_errors
+    differences_and_margins = _differences(fit, fitted_factors, combinations, confidence)
+    if isinstance(differences_and_margins, NotComputable):
+        return differences_and_margins
+    differences, margins = differences_and_margins
     count = len(combinations)
-    share = 1.0 - (1.0 - confidence) / (count - 1)
-    margins = float(special.stdtrit(fit.degrees, share)) * errors
     may_be_lowest = np.asarray(np.all(differences - margins <= 0, axis=1), dtype=np.bool_)
     if not may_be_lowest.any():
         return NotComputable("the alternatives cannot be ordered, because runs are missing")
@@ -132,10 +136,11 @@ def _combinations(fit: Fit, factors: Sequence[str]) -> list[tuple[Level, ...]]:
 
 
 def _differences(
-    fit: Fit, factors: Sequence[str], combinations: Sequence[tuple[Level, ...]]
+    fit: Fit, factors: Sequence[str], combinations: Sequence[tuple[Level, ...]], confidence: float
 ) -> tuple[FloatArray, FloatArray] | NotComputable:
-    """Return the log differences (row − column) and their standard errors, shape (k, k) each."""
-    differences, errors = (np.zeros((len(combinations), len(combinations))) for _ in range(2))
+    """Return the log differences (row − column) and the margins of their limits, (k, k) each."""
+    differences, margins = (np.zeros((len(combinations), len(combinations))) for _ in range(2))
+    share = 1.0 - (1.0 - confidence) / (len(combinations) - 1)
     for row, column in itertools.combinations(range(len(combinations)), 2):
         weights, strata = _weights(fit, factors, combinations[row], combinations[column])
         if strata == 0 or not is_estimable(fit, weights):
@@ -143,9 +148,11 @@ def _differences(
             return NotComputable(f"no block and no combination links {sides[0]} and {sides[1]}")
         log_difference = float(weights @ fit.coefficients)
         differences[row, column], differences[column, row] = log_difference, -log_difference
-        error = math.sqrt(fit.variance * float(weights @ fit.covariance_base @ weights))
-        errors[row, column] = errors[column, row] = error
-    return differences, errors
+        error, degrees = contrast_error(fit, weights)
+        if not error >= 0:
+            return NotComputable("too few blocks for the error of a difference")
+        margins[row, column] = margins[column, row] = special.stdtrit(degrees, share) * error
+    return differences, margins
 
 
 def _weights(

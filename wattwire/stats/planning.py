@@ -2,12 +2,12 @@
 
 What it computes: the number of blocks for an interval of a given width or for equivalence within a
 margin, and the smallest difference in joules per message that a given number of blocks resolves.
-How: the residual variance of the pilot within blocks and the weights of the contrast give the
-variance of one block's log ratio. The width of a t interval decreases with the square root of the
-number of blocks. The power of an equivalence test is the probability that the whole interval is
-within the margin if the true ratio is 1, averaged over the distribution of the sample standard
-deviation. A pilot estimates the variance imprecisely, so the number of blocks is also computed with
-the upper PILOT_CONFIDENCE limit of the variance.
+How: the error of the contrast in the pilot (`contrast_errors.py`) gives the variance of one block's
+log ratio. The width of a t interval decreases with the square root of the number of blocks. The
+power of an equivalence test is the probability that the whole interval is within the margin if the
+true ratio is 1, averaged over the distribution of the sample standard deviation. A pilot estimates
+the variance imprecisely, so the number of blocks is also computed with the upper PILOT_CONFIDENCE
+limit of the variance.
 What it misses: other machines and days than those of the pilot; heavy tails; incomplete blocks.
 Reference: Kieser & Wassmer 1996, Biometrical Journal 38:941 (upper limit of a pilot's variance);
 Schuirmann 1987, J. Pharmacokinetics and Biopharmaceutics 15:657 (two one-sided tests); Phillips
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from wattwire.stats.blocked import Fit, Level, contrast_weights, is_estimable
+from wattwire.stats.blocked import Fit, Level, contrast_error, contrast_weights, is_estimable
 from wattwire.stats.results import NotComputable, TooFew
 
 Unanswered = TooFew | NotComputable
@@ -43,8 +43,8 @@ class Pilot:
     """
 
     block_variance: float
-    degrees: int
-    block_degrees: int
+    degrees: float
+    block_degrees: float
     block_count: int
 
     @property
@@ -64,10 +64,11 @@ def pilot_of(
     weights, strata = contrast_weights(fit, factor, level, baseline, None)
     if not strata or not is_estimable(fit, weights):
         return NotComputable(f"{factor}: {level} and {baseline} are not compared in the pilot")
-    variance = fit.variance * float(weights @ fit.covariance_base @ weights) * fit.block_count
-    if not variance > 0:
+    error, degrees = contrast_error(fit, weights)
+    if not error > 0:
         return NotComputable("the pilot's runs do not scatter")
-    return Pilot(variance, fit.degrees, max(1, len(fit.treatments) - 1), fit.block_count)
+    blocks = fit.block_count
+    return Pilot(error**2 * blocks, degrees, degrees / (blocks - 1), blocks)
 
 
 def half_width(pilot: Pilot, blocks: int, confidence: float) -> float:

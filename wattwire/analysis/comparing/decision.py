@@ -28,7 +28,7 @@ class Method(Enum):
     """Method by which the intervals of a comparison are computed."""
 
     PAIRED_BLOCKS = auto()
-    """t interval on the log ratios of neighbours in a block."""
+    """t interval on the log ratios of two runs of the same block."""
     TWO_OCCASIONS = auto()
     """Welch's t on the logarithms of unpaired runs."""
 

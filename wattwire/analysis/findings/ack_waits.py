@@ -5,7 +5,7 @@ waits, each rounded up to the kernel's timer tick, plus the call itself, which t
 libraries.
 
 How: `stats.mode_between` on each treatment's latencies. If settings with a relevant purpose vary,
-the share of messages in the mode is compared between neighbouring runs of a block.
+the share of messages in the mode is compared between the runs of a block.
 
 What it misses: a mode with less than 1 % of the messages. Runs are skipped if their nodes report
 another transport or a setting that disables the delay, or no transport for a middleware without

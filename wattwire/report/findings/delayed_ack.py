@@ -64,7 +64,7 @@ PHRASES = Phrases(
         ),
         "confirm_with_blocks": (
             "To confirm the cause, measure more blocks (plan.blocks). The sign test needs at "
-            "least {pairs} pairs of neighbouring runs in which the mode occurs."
+            "least {pairs} pairs of runs of a block in which the mode occurs."
         ),
         "confirm_with_factor": "To confirm the cause, make {keys} a factor of the study.",
         "confirm_otherwise": (

@@ -47,7 +47,7 @@ PHRASES = Phrases(
         ),
         "confirm_with_blocks": (
             "To confirm the cause, measure more blocks (plan.blocks). The sign test needs at "
-            "least {pairs} pairs of neighbouring runs in which the ticks occur."
+            "least {pairs} pairs of runs of a block in which the ticks occur."
         ),
         "confirm_with_factor": (
             "To confirm the cause, make {names:listed} a factor of the study, with a level that "

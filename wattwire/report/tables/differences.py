@@ -45,8 +45,7 @@ PHRASES = Phrases(
             "here is equivalent. A typical difference does not show whether the difference is "
             "larger in treatments with larger values. The table also gives the difference of "
             "arithmetic means within blocks, with a t interval. Outliers shift this difference, "
-            "and its pooled error assumes that levels with small values and levels with large "
-            "values have equal variance."
+            "and its interval is wide if large values scatter more than small ones."
         ),
         "ranks_of_pairs": "ranks of {pairs} pairs",
         "ranks_of_samples": "ranks of two samples",

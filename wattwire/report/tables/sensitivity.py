@@ -37,15 +37,15 @@ PHRASES = Phrases(
     {
         "title": "Sensitivity checks: ranks, effect sizes, assumptions",
         "assumed": (
-            "Assumptions of the intervals: all treatments have the same error variance, and errors "
-            "are independent. In simulations with three or more levels, a level with four times "
-            "the standard deviation of the others raised the false-positive rate of ratios from 5 "
-            "% to between 10 and 20 %. Autocorrelated errors raised it to between 11 and 33 % if "
-            "all runs of a level were in a row. With random order within blocks, autocorrelation "
-            "did not affect ratios but made the intervals of single treatments too narrow. "
-            "Outliers (one run in ten, with ten times the standard deviation) lowered the "
-            "false-positive rate and widened the intervals. A warning above names each violation "
-            "that these data show. With few runs, only large violations can be detected."
+            "Assumption of the intervals: the blocks are independent. Treatments may scatter "
+            "differently. The runs of a block may depend on each other, because their order is "
+            "random; if levels of one factor are next to each other, each interval uses only the "
+            "scatter between blocks. In simulations of 2 to 13 treatments in 5 to 20 blocks, "
+            "intervals of nominal 95 % were simultaneously correct in at least 94 % of campaigns "
+            "with unequal variances (0.25 to 16 times), heavy tails, outliers and autocorrelation "
+            "of the machine up to 0.8 between runs. A drift that affects only some treatments "
+            "violates the assumption. Outliers widen the intervals. F tests pool the error over "
+            "treatments. With few runs, only large violations can be detected."
         ),
         "by_ranks": "By ranks",
         "by_ranks_note": (

@@ -411,12 +411,12 @@ def test_an_undecided_comparison_is_measured_again_and_states_what_it_could_dete
     assert "Detectable changes" not in "\n".join(comparison.text_lines(found)[1:])
 
 
-def test_a_run_without_its_neighbour_is_left_out_and_counted(tmp_path):
+def test_a_run_without_its_partner_is_left_out_and_counted(tmp_path):
     found = comparing.compare_variants(of_variants(tmp_path / "c", unknown_runs=(0,)), Wanted())
     ratio = next(item.ratio for item in found.items if item.response == CPU)
     assert isinstance(ratio, stats.Interval) and ratio.count == 4
     assert UnpairedRuns(1) in found.notes
-    assert "1 run has no neighbour in the block; the ratios exclude such runs." in notes(found)
+    assert "1 run has no partner in the block; the ratios exclude such runs." in notes(found)
 
 
 def test_too_few_blocks_and_no_variants_are_said(tmp_path):

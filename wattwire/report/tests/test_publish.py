@@ -76,7 +76,7 @@ def test_methods_tell_machine_design_seed_verdicts_and_statistics(tmp_path):
     for part in (
         "Made-up CPU <4>, 4 logical CPUs", "kernel 6.1.0", "wattwire 0.1.0 on one machine",
         "Each of 4 blocks contained each of 4 treatments once", "seed 7", "16 runs",
-        "the levels of language next to each other", "also measured under two labels",
+        "degrees of freedom by Welch", "also measured under two labels",
         "14 of 16 runs are used (excluded for: other load 2×)", "0 attempts were repeats",
         "simultaneous at 95 % over a family of", "a margin of 5 % frozen in the study",
         "made-up 1.2.3", "other_load_max = 0.25",

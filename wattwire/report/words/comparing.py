@@ -94,7 +94,7 @@ PHRASES = Phrases(
         "at_least": "at least {change:number 2} {unit}",
         # Methods.
         "paired_blocks": (
-            "t intervals on the log ratios of neighbouring runs, with one pair per block; the "
+            "t intervals on the log ratios of runs of the same block, one pair per block; the "
             "error is pooled over treatments unless the scatter differs between treatments"
         ),
         "two_occasions": (

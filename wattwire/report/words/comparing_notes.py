@@ -76,8 +76,7 @@ PHRASES = Phrases(
         ),
         "not_looked_again": "would have been measured again, but there were none.",
         "unpaired": (
-            "{runs:plural run has/runs have} no neighbour in the block; the ratios exclude "
-            "such runs."
+            "{runs:plural run has/runs have} no partner in the block; the ratios exclude such runs."
         ),
         "not_measured": ("{runs:plural planned run was/planned runs were} not executed."),
         "excluded": (

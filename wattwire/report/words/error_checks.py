@@ -18,8 +18,8 @@ PHRASES = Phrases(
             "{runs_max:count} runs."
         ),
         "unequal": (
-            "Levels with more scatter than the others: {levels}. Because the error is pooled, "
-            "intervals that involve such a level may be too narrow, and other intervals too wide."
+            "Levels with more scatter than the others: {levels}. Each interval allows for this, "
+            "but F tests, which pool the error, do not."
         ),
         "unequal_level": "{level} in {response}, {ratio:number 2} times as much",
         "outlier": (
@@ -28,8 +28,8 @@ PHRASES = Phrases(
         ),
         "outlier_run": "{run} in {response}, {size:number 2} standard deviations",
         "correlated": (
-            "Consecutive runs have correlated errors ({responses}), so intervals may cover the "
-            "true value less often than their confidence level."
+            "Consecutive runs have correlated errors ({responses}). The intervals of ratios allow "
+            "for a correlation within blocks; intervals of single treatments may be too narrow."
         ),
         "correlated_response": "{response}, correlation {correlation:number 2}",
     },

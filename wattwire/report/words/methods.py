@@ -12,7 +12,7 @@ from wattwire.analysis.best_alternative import factors_of
 from wattwire.analysis.comparing.common import Wanted
 from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers
-from wattwire.analysis.dataset import Evidence, all_levels
+from wattwire.analysis.dataset import Evidence, all_levels, order_of
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
@@ -23,6 +23,7 @@ from wattwire.model.words import edited_words
 from wattwire.report.words import comparing, stopping, warm_up
 from wattwire.report.words.design_part import requested_part
 from wattwire.report.words.phrases import Phrase, Phrases, joined
+from wattwire.stats.blocked import GROUPED
 
 PHRASES = Phrases(
     "methods",
@@ -129,9 +130,17 @@ PHRASES = Phrases(
         ),
         "model": (
             "The logarithm of each run's {responses:listed} was modelled by least squares, with "
-            "fixed effects of blocks and {terms} and a pooled error. The ratios are ratios of "
-            "geometric means and have t intervals."
+            "fixed effects of blocks and {terms}. The ratios are ratios of geometric means and "
+            "have t intervals, with {error}."
         ),
+        "error_treatments": (
+            "a variance for each treatment and degrees of freedom by Welch and Satterthwaite"
+        ),
+        "error_blocks": (
+            "the scatter of each ratio between blocks as the error, because levels of one factor "
+            "were next to each other"
+        ),
+        "error_pooled": "an error pooled over all runs",
         "terms_treatments": "treatments",
         "terms_main_effects": "the factors' main effects",
         "differences": (
@@ -295,8 +304,8 @@ def _design(evidence: Evidence) -> Iterator[str]:
     blocks = len({entry["block"] for entry in evidence.designed})
     is_complete = len(evidence.designed) == blocks * len(treatments)
     together = Phrase()
-    if plan.primary:
-        together = PHRASES("levels_together", factor=words.factor_title(plan.primary))
+    if order_of(evidence) == GROUPED:
+        together = PHRASES("levels_together", factor=words.factor_title(evidence.primary))
     yield PHRASES(
         "order",
         blocks=blocks,
@@ -473,7 +482,7 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
     if not computed and not differences:
         yield PHRASES("not_compared")
         return
-    yield joined([PHRASES("unit"), *_model(computed, differences)])
+    yield joined([PHRASES("unit"), *_model(evidence, computed, differences)])
     yield PHRASES("simultaneous", confidence=CONFIDENCE, family=answers.family, level=answers.level)
     if any(isinstance(item.by_ranks, stats.Interval) for item in computed):
         yield PHRASES("by_ranks")
@@ -487,14 +496,21 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
     yield from _limits(evidence)
 
 
-def _model(computed: Sequence[Answer], differences: Sequence[Answer]) -> Iterator[Phrase]:
+def _model(
+    evidence: Evidence, computed: Sequence[Answer], differences: Sequence[Answer]
+) -> Iterator[Phrase]:
     if computed:
         kinds = {item.result.kind for item in computed}  # type: ignore[union-attr]
         are_treatments = kinds == {"treatments"}
+        error = PHRASES("error_pooled")
+        if are_treatments:
+            is_grouped = order_of(evidence) == GROUPED
+            error = PHRASES("error_blocks" if is_grouped else "error_treatments")
         yield PHRASES(
             "model",
             responses=list(dict.fromkeys(item.response.title for item in computed)),
             terms=PHRASES("terms_treatments" if are_treatments else "terms_main_effects"),
+            error=error,
         )
     if differences:
         responses = list(dict.fromkeys(item.response.title for item in differences))

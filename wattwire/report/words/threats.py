@@ -155,12 +155,12 @@ PHRASES = Phrases(
             "effects. Interactions between factors are part of the error."
         ),
         "few_blocks": (
-            "With only {blocks:plural block}, intervals are wide, and the assumption that all "
-            "treatments have the same error variance cannot be checked."
+            "With only {blocks:plural block}, intervals are wide, and the assumption that blocks "
+            "are independent cannot be checked."
         ),
-        "pooled_error": (
-            "The error is pooled over treatments on the log scale; a treatment with a larger "
-            "variance than the others has an interval that is too narrow."
+        "independent_blocks": (
+            "Intervals assume independent blocks: a drift that changes only some treatments makes "
+            "their intervals too narrow."
         ),
         "differences": (
             "Comparisons of {responses:listed} use differences, because the values of some runs "
@@ -456,7 +456,7 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[Phrase]:
     computed = answers.computed()
     numbers = [*computed, *answers.differences()]
     if computed:
-        yield PHRASES("pooled_error")
+        yield PHRASES("independent_blocks")
     if answers.differences():
         responses = dict.fromkeys(item.response.title for item in answers.differences())
         yield PHRASES("differences", responses=responses)

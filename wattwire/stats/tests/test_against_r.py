@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats as scipy_stats
 
 from wattwire import stats
 from wattwire.stats.block_ranks import friedman_scores, quade_scores
@@ -48,15 +49,32 @@ def test_the_table_of_variance_is_that_of_lm(scale, sources) -> None:
         assert effect.p == pytest.approx(p, rel=1e-4)
 
 
-def test_the_ratio_is_that_of_confint() -> None:
+def test_the_ratio_and_the_pooled_error_are_those_of_confint() -> None:
     # exp(-2 * confint(lm(log(y) ~ block + a * b), "a1")) with sum contrasts
     fit = stats.fit_log(VALUES, BLOCKS, FACTORS)
     assert isinstance(fit, stats.Fit)
     found = stats.ratio(fit, "a", "y", "x")
     assert isinstance(found, stats.Ratio)
-    known = (1.45687106645, 1.35185903671, 1.57004040112)
-    assert (found.interval.estimate, found.interval.low, found.interval.high) == pytest.approx(
-        known, rel=1e-9
+    estimate, low, high = (1.45687106645, 1.35185903671, 1.57004040112)
+    assert found.interval.estimate == pytest.approx(estimate, rel=1e-9)
+    # A ratio over 2 of 4 treatments in 5 blocks has the variance σ²/5.
+    half = scipy_stats.t.ppf(0.975, 12) * np.sqrt(fit.variance / 5)
+    assert (np.exp(np.log(estimate) - half), np.exp(np.log(estimate) + half)) == pytest.approx(
+        (low, high), rel=1e-9
+    )
+
+
+def test_two_levels_in_one_block_are_those_of_welchs_t_test() -> None:
+    # t.test(u, v), Welch, on the logs
+    fit = stats.fit_log(UPPER + LOWER, [1] * 13, {"a": ["u"] * len(UPPER) + ["v"] * len(LOWER)})
+    assert isinstance(fit, stats.Fit)
+    found = stats.ratio(fit, "a", "u", "v")
+    assert isinstance(found, stats.Ratio)
+    known = scipy_stats.ttest_ind(np.log(UPPER), np.log(LOWER), equal_var=False)
+    limits = known.confidence_interval()
+    assert found.interval.degrees == pytest.approx(known.df)
+    assert (found.interval.low, found.interval.high) == pytest.approx(
+        (np.exp(limits.low), np.exp(limits.high))
     )
 
 

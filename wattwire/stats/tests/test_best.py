@@ -33,18 +33,30 @@ def fitted(
 
 
 def test_a_balanced_design_gives_the_textbook_limits() -> None:
-    """Hsu's upper limits are (m_i − m_j + d s √(2/n))⁺ over the set with the lowest alternative."""
+    """Hsu's upper limits are (m_i − m_j + t·SE)⁺ over the set with the lowest alternative.
+
+    SE and its degrees of freedom are Welch's, from the variance of each alternative.
+    """
     blocks = 5
     fit = fitted({"a": 0.0, "b": 0.05, "c": 3.0}, blocks, 0.1, 4)
     found = stats.lowest_of(fit, ["cell"])
     assert isinstance(found, stats.Ranking)
     assert [one.levels[0] for one in found.alternatives][-1] == "c"
-    half = scipy_stats.t.ppf(1 - 0.05 / 2, fit.degrees) * math.sqrt(fit.variance * 2 / blocks)
+    own_degrees = (blocks - 1) * 2 / 3
+    a, b, c = (
+        sum(fit.residuals[at] ** 2 for at in range(number, 3 * blocks, 3)) / own_degrees / blocks
+        for number in range(3)
+    )
+
+    def half(first: float, other: float) -> float:
+        degrees = (first + other) ** 2 / ((first**2 + other**2) / own_degrees)
+        return float(scipy_stats.t.ppf(1 - 0.05 / 2, degrees)) * math.sqrt(first + other)
+
     second = found.alternatives[1]
-    assert second.at_most == pytest.approx(math.exp(math.log(second.over_lowest) + half))
+    assert second.at_most == pytest.approx(math.exp(math.log(second.over_lowest) + half(a, b)))
     worst = found.alternatives[2]
     assert not worst.may_be_lowest
-    assert worst.at_most == pytest.approx(math.exp(math.log(worst.over_lowest) + half))
+    assert worst.at_most == pytest.approx(math.exp(math.log(worst.over_lowest) + half(a, c)))
 
 
 def test_a_clear_lowest_stands_alone_and_lies_no_distance_above_itself() -> None:

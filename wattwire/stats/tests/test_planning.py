@@ -110,7 +110,23 @@ def test_a_warm_up_a_slowdown_and_one_late_change_are_told_apart() -> None:
     assert found.name == warm_up.WARM_UP
     assert found.settled_after == pytest.approx(0.2, abs=0.02)
     assert warm_up.classify(-values).name == warm_up.SLOWDOWN
-    assert warm_up.classify(values[::-1][:330]).name == warm_up.UNSETTLED
+    assert warm_up.classify(values[::-1][:350]).name == warm_up.UNSETTLED
+
+
+def spiky(rng: np.random.Generator, count: int, slow_share: float) -> np.ndarray:
+    """Return latencies with 3 % spikes, ten times slower in the first `slow_share` of them."""
+    values = 150 * np.exp(rng.normal(0, 0.2, count))
+    values[: int(slow_share * count)] *= 10
+    return values + (rng.random(count) < 0.03) * rng.exponential(3000, count)
+
+
+@pytest.mark.parametrize("count", [360, 1125])
+def test_spikes_are_no_change_and_do_not_hide_a_slow_start(count: int) -> None:
+    rng = np.random.default_rng(13)
+    stationary = [warm_up.classify(spiky(rng, count, 0.0)).name for _ in range(60)]
+    assert stationary.count(warm_up.FLAT) >= 57
+    slow_start = [warm_up.classify(spiky(rng, count, 0.2)).name for _ in range(60)]
+    assert slow_start.count(warm_up.WARM_UP) >= 57
 
 
 def test_too_short_a_series_and_runs_that_disagree_cannot_be_told() -> None:

@@ -1,0 +1,1 @@
+"""Simulations of whole campaigns and of single runs."""
