@@ -8,6 +8,7 @@ from wattwire.model.deployment import PATTERNS, node_count, sender_rate_hz, with
 from wattwire.model.flows import flow_parts
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
+from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.words import listed
 
 CALL_US_MIN = 20.0
@@ -45,11 +46,12 @@ def _averaged(study: Study) -> list[str]:
     named = {*study.answers.best_of, *(f for question in study.questions for f in question.factors)}
     factors = [name for name, levels in study.factors.items() if len(levels) > 1]
     averaged = [name for name in factors if name not in named]
-    if not study.questions or not averaged:
+    # A comparison of variants judges every treatment.
+    if not study.questions or not averaged or VARIANT in named:
         return []
     return [
-        f"no question names {listed(averaged)}, so every answer is an average over their levels; "
-        "for an answer per level, add them to the factors of a [[question]]"
+        f"no question names {listed(averaged)}, so every answer is an average over "
+        "the levels; for an answer per level, add the factor to a [[question]]"
     ]
 
 

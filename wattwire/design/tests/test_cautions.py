@@ -53,6 +53,12 @@ def test_a_factor_that_no_question_names_is_named_with_its_average():
     (sentence,) = said(factors={"reply": ["echo", "ack"]})
     assert sentence.startswith("no question names reply, so every answer is an average")
     assert said(factors={"reply": ["echo"]}) == []
+    question = {"id": "C", "factors": ["variant"], "responses": ["latency_p50_us"]}
+    variants = {"loop": ["open"], "variant": ["base", "head"], "reply": ["echo", "ack"]}
+    document = merge(STUDY, {"factors": variants}) | {"question": [question]}
+    document["variants"] = {"base": {}, "head": {}}
+    study = parse_study("example", document, "study.toml")
+    assert cautions(study, [treatment for treatment, _ in expand(study)]) == []
 
 
 def test_a_one_way_message_without_room_for_its_send_time_has_no_latency():

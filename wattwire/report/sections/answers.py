@@ -23,6 +23,7 @@ from wattwire.analysis.document import change_entry
 from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.analysis.responses import Response
 from wattwire.model import words
+from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.report import figures
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
@@ -193,6 +194,8 @@ def _averaged(evidence: Evidence) -> list[Phrase]:
     """Return a sentence for each varied factor that no question names."""
     named = {*evidence.study.answers.best_of}
     named.update(name for question in evidence.study.questions for name in question.factors)
+    if VARIANT in named:  # a comparison of variants judges every treatment
+        return []
     return [
         PHRASES(
             "averaged",
