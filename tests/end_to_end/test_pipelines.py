@@ -28,7 +28,7 @@ from tests.end_to_end.random_kills import (
 from wattwire.catalog import Catalog, home
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
 from wattwire.model.study import parse_study
-from wattwire.run import prepare
+from wattwire.run.resolve_cells import prepare
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from wattwire.cli.verbs import plan
 from wattwire.design import make_plan
 from wattwire.model.errors import WattwireError
 from wattwire.model.study import apply_preset, parse_study
-from wattwire.run import prepare
+from wattwire.run.resolve_cells import prepare
 from wattwire.run.node_specs import node_plans
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from wattwire.cli.wrap import wrapped
 from wattwire.model.errors import UsageError, nearest
 from wattwire.model.words import count, number, plural
@@ -62,13 +60,13 @@ def run_lines(campaign: ImportedCampaign, run: str | None, width: int) -> list[s
     Raises UsageError for an unknown run.
     """
     document = campaign.run(_known_run(campaign, run))
-    row = campaign.summary().filter(pl.col("run") == document["run"]).row(0, named=True)
+    row = campaign.summary().filter(run=document["run"]).row(0, named=True)
     levels = ", ".join(f"{name} {level}" for name, level in document["treatment"].items())
     reasons = [str(reason["detail"]) for reason in document["reasons"]]
     reason_words = f": {'; '.join(reasons)}" if reasons else ""
     lines = [f"{document['run']}: {document['verdict']}{reason_words}", f"  {levels}", ""]
     facts = campaign.columns
-    provenance = campaign.provenance().filter(pl.col("run") == document["run"])
+    provenance = campaign.provenance().filter(run=document["run"])
     for entry in provenance.iter_rows(named=True):
         value, unit = row.get(entry["column"]), facts.get(entry["column"], {}).get("unit", "")
         lines.append(f"  {entry['column']} = {number(value, 5)} {unit}".rstrip())

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -15,7 +15,9 @@ from rich.text import Text
 
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.words import plural
-from wattwire.run import Progress
+
+if TYPE_CHECKING:
+    from wattwire.run.progress import Progress
 
 BUILD_LINE_EVERY_S = 30.0
 """Interval between the repeated lines of a long build step in a log, in seconds."""

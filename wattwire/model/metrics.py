@@ -27,6 +27,8 @@ harness.
 """
 ENERGY = "an energy counter"
 SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"
+SYSTEM_CALLS_COUNTED = "syscall_calls"
+"""Quantity of a meter that counts system calls."""
 NUMERIC_KINDS = ("measured", "estimate")
 
 

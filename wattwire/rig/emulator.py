@@ -10,15 +10,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from wattwire.model.errors import WattwireError
 from wattwire.model.links.profile import DIRECTIONS, Course, Direction, Link
 from wattwire.rig.children import START_TIMEOUT_S, first_line, kill, last_words
-from wattwire.rig.emulator_log import FRAME, read_log
 from wattwire.rig.programs import find_program
+
+if TYPE_CHECKING:
+    import numpy as np
 
 NS_PER_S = 1e9
 NS_PER_MS = 1e6
@@ -100,6 +100,10 @@ def apply_law(link: Link, seed: int, ports: Sequence[Port], frames: np.ndarray) 
     `frames` has the type FRAME, and its times do not fall. Each frame has one receiver, so the log
     has one record for each, whose mark is the frame's position.
     """
+    import numpy as np  # noqa: PLC0415 - slow to import
+
+    from wattwire.rig.emulator_log import FRAME, read_log  # noqa: PLC0415
+
     with tempfile.TemporaryDirectory(prefix="wattwire-link-") as name:
         profile, log = Path(name) / "profile.json", Path(name) / "frames.log"
         profile.write_text(json.dumps(profile_document(link, seed, ports)), encoding="utf-8")

@@ -25,7 +25,6 @@ from wattwire.model.hosts.bridging import (
     bridge_ends,
     bridged,
 )
-from wattwire.model.records import MESSAGE_RECORD
 from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.study import Plan
 from wattwire.model.treatment import Level, Treatment
@@ -36,6 +35,8 @@ SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
 CALL, RESULT = "call", "result"
 """Kinds of the records with the result of a call and of an action's goal (C-25)."""
+MESSAGE_RECORD_BYTES = 40
+"""Size of a record of `model/records.py`, which needs numpy."""
 CAPACITY_MARGIN = 1.5
 """Factor by which room for records exceeds the scheduled messages: duplicates and feedback."""
 BEYOND_FACTOR = 4
@@ -343,7 +344,7 @@ def nodes_record_bytes(treatment: Treatment, plan: Plan, control: str = "") -> i
         messages_max = scheduled + calls_beyond(part, scheduled)
         records += senders * _capacity(part, messages_max, 1)
         records += others * _capacity(part, messages_max, senders)
-    return records * MESSAGE_RECORD.itemsize
+    return records * MESSAGE_RECORD_BYTES
 
 
 def records_of_run(treatment: Treatment, plan: Plan, control: str = "") -> int:

@@ -14,6 +14,7 @@ from wattwire.model.errors import MissingError, UsageError, unknown
 from wattwire.model.flows import FlowPart, flow_parts
 from wattwire.model.hosts.bridging import FACTOR as FACTOR_BRIDGE
 from wattwire.model.hosts.bridging import bridge_of
+from wattwire.model.metrics import SYSTEM_CALLS_COUNTED
 from wattwire.model.study import DEFAULT_COUNTS, DEFAULT_LEVELS, Study
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.variants import FACTOR
@@ -30,7 +31,6 @@ from wattwire.run.placing import (
     placing_gap,
     used_hosts,
 )
-from wattwire.run.results.syscalls import CALLS
 
 SEQ_BYTES = 8
 SERVER_LANGUAGE, SERVER_CELL = "server_language", "server_cell"
@@ -121,7 +121,7 @@ def counts_system_calls(catalog: Catalog, meter: str) -> bool:
     """Return whether a meter counts system calls and is therefore read only in separate runs."""
     path = catalog.meters[meter] / "meter.toml"
     quantities = read_toml(path).get("quantity", []) if path.exists() else []
-    return any(quantity.get("name") == CALLS for quantity in quantities)
+    return any(quantity.get("name") == SYSTEM_CALLS_COUNTED for quantity in quantities)
 
 
 def _awaited_gap(treatment: Treatment, study: Study, catalog: Catalog) -> str | None:

@@ -9,11 +9,10 @@ import shutil
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.lazy import LazyModule
 from wattwire.model.paths import is_plain_name
 from wattwire.model.stored_study import StoredStudy, stored_study
 from wattwire.model.verdict import OLD_VERDICTS, current_verdict
@@ -35,6 +34,11 @@ from wattwire.store.files import (
 )
 from wattwire.store.journal import Attempt, Journal
 from wattwire.store.messages import Messages
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = LazyModule("polars")
 
 FORMAT_VERSION = 1
 JOURNAL_FILES = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm")

@@ -11,13 +11,16 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, cast
-
-import polars as pl
-from polars.io.plugins import register_io_source
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from wattwire.model.errors import UsageError
+from wattwire.model.lazy import LazyModule
 from wattwire.model.paths import spreadsheet_safe
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = LazyModule("polars")
 
 RESTORE = (
     "Restore it from a copy; the other files are intact. For a file in runs/ without a copy, "
@@ -190,6 +193,8 @@ def write_batches(batches: Iterable[pl.DataFrame], schema: pl.Schema, path: Path
 
     Raise OSError if the disk is full or fails, and any error of the batches.
     """
+    from polars.io.plugins import register_io_source  # noqa: PLC0415 - slow to import
+
     discard(path)
 
     def source(*_: Any) -> Iterator[pl.DataFrame]:

@@ -10,11 +10,10 @@ import shutil
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.lazy import LazyModule
 from wattwire.model.paths import spreadsheet_safe
 from wattwire.model.stored_study import StoredStudy, stored_study
 from wattwire.store.campaign import Campaign, table_with_current_verdicts
@@ -27,6 +26,11 @@ from wattwire.store.files import (
     sync_tree,
 )
 from wattwire.store.messages import Messages
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = LazyModule("polars")
 
 FORMAT_VERSION = 1
 DOCUMENT = "import.json"

@@ -10,12 +10,17 @@ import copy
 import functools
 from collections.abc import Iterator
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from wattwire.model.hosts.clocks import ONE_CLOCK, NodeClocks
+from wattwire.model.lazy import LazyModule
 from wattwire.model.sample_codes import KINDS
 from wattwire.store.files import readable_table, scan_table
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = LazyModule("polars")
 
 PART_RECORDS = 1 << 19
 """Approximate records per part; in use, a part takes ten times the memory of its columns."""

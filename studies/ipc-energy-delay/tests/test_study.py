@@ -10,7 +10,7 @@ from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.main import main
 from wattwire.model.study import apply_preset, parse_study
-from wattwire.run import prepare
+from wattwire.run.resolve_cells import prepare
 
 FOLDER = Path(__file__).resolve().parents[1]
 

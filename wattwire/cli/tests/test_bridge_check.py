@@ -11,7 +11,7 @@ from wattwire.cli.main import main
 from wattwire.model.deployment import Deployment, Node, Process
 from wattwire.model.errors import EXIT_USAGE
 from wattwire.model.study import parse_study
-from wattwire.run import prepare
+from wattwire.run.resolve_cells import prepare
 
 CATALOG = Catalog([home()])
 

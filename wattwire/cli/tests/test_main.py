@@ -7,6 +7,7 @@ import pytest
 
 from wattwire.cli.main import main, outline, parser
 from wattwire.cli.verbs import VERBS, verb_named
+from wattwire.report.tests.synthetic import Shape, write_campaign
 
 
 def verbs_of(grammar):
@@ -106,3 +107,35 @@ def test_ls_lists_what_list_lists(capsys):
     listed = capsys.readouterr().out
     assert main(["list", "meters"]) == 0
     assert capsys.readouterr().out == listed
+
+
+HEAVY = (
+    *("polars", "numpy", "scipy", "jinja2", "wattwire.run.campaign"),
+    *("wattwire.hosts.host", "wattwire.analysis", "wattwire.stats", "wattwire.report"),
+)
+"""Modules that take long to import, by their beginnings."""
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("--help", 0),
+        ("list", 0),
+        ("list studies", 0),
+        ("run --help", 0),
+        ("plan --help", 0),
+        ("status CAMPAIGN", 0),
+    ],
+)
+def test_a_quick_command_imports_nothing_that_it_does_not_use(tmp_path, line, code):
+    campaign = write_campaign(tmp_path / "c", Shape(blocks=2))
+    words = [str(campaign) if word == "CAMPAIGN" else word for word in line.split()]
+    program = (
+        f"import sys; from wattwire.cli.main import main\ncode = 0\n"
+        f"try: code = main({words!r})\n"
+        "except SystemExit as ended: code = ended.code\n"
+        f"print(code, sorted(n for n in sys.modules if n.startswith({HEAVY!r})))"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == f"{code} []", done.stdout[-2000:] + done.stderr

@@ -9,7 +9,7 @@ from wattwire.catalog.manifest import read_toml
 from wattwire.cli.main import main
 from wattwire.design import make_plan
 from wattwire.model.study import apply_preset, parse_study
-from wattwire.run import prepare
+from wattwire.run.resolve_cells import prepare
 
 
 @pytest.mark.parametrize("preset", [None, "quick"])

@@ -18,7 +18,6 @@ from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
 from wattwire.rig.observed import ObservedRun, note_build, note_run
-from wattwire.run import prepare
 from wattwire.run.forecast import (
     START_S,
     expectations,
@@ -30,6 +29,7 @@ from wattwire.run.forecast import (
     unreached_rates,
     window_words,
 )
+from wattwire.run.resolve_cells import prepare
 
 
 def study(duration_s=10.0, blocks=5, warm_up=None, **fixed):

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wattwire import imports
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies, variants
@@ -40,7 +39,6 @@ from wattwire.model.warm_up import (
 )
 from wattwire.model.words import as_typed, plural
 from wattwire.rig import AgentClient, Builder, host
-from wattwire.run import prepare
 from wattwire.run.forecast import (
     Expected,
     Forecast,
@@ -54,6 +52,7 @@ from wattwire.run.forecast import (
     unreached_rates,
     window_words,
 )
+from wattwire.run.resolve_cells import prepare
 from wattwire.store import Campaign
 from wattwire.store.imported import open_campaign
 
@@ -151,7 +150,9 @@ def plan(options: argparse.Namespace) -> int:
 
 def _import_hint(name: str, path: Path) -> str:
     """Return the hint to import the paper's data, or "" if the study has no reader."""
-    if not (path.parent / imports.FILE).is_file():
+    from wattwire.imports import FILE  # noqa: PLC0415 - imports tables, which are slow to import
+
+    if not (path.parent / FILE).is_file():
         return ""
     return f". The data of its paper can be read: wattwire import {name} DIR"
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattwire.cli import answer_table, exit_status
+from wattwire.cli import exit_status
 from wattwire.cli.studies import change
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.wrap import columns, wrapped
@@ -65,6 +65,8 @@ def numbers_of(page: Path) -> dict[str, Any]:
 
 def tell_answers(lines: Sequence[str], document: Mapping[str, Any], stamps: str) -> None:
     """Print the headline, the table of answers and the notice on validity limits."""
+    from wattwire.cli import answer_table  # noqa: PLC0415 - words of the page are slow to import
+
     width = columns(sys.stdout)
     for line in lines:
         print(wrapped(line, width, hanging=""))

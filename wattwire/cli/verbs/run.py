@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status, imported_text, studies, variants
@@ -25,10 +25,13 @@ from wattwire.model.verdict import ended_unsent
 from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import plural
 from wattwire.rig import host
-from wattwire.run import CampaignRunner, Options, prepare
 from wattwire.run.forecast import Expected, expectations, forecast
+from wattwire.run.resolve_cells import prepare
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.campaign import used_attempt
+
+if TYPE_CHECKING:
+    from wattwire.run.campaign import CampaignRunner, Options
 
 AGAIN = (
     "Next: measure again when the machine is quiet. For exploration only, this command accepts the "
@@ -115,6 +118,8 @@ def execute(
 
 
 def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
+    from wattwire.run.campaign import Options  # noqa: PLC0415 - slow to import
+
     study = _loaded(options, catalog, options.preset)
     parsed = parse_study(study[0], study[2], str(study[1]))
     choose = studies.chooser(parsed, options.only, catalog)
@@ -143,6 +148,8 @@ def begin(
 
     A failure leaves no campaign folder.
     """
+    from wattwire.run.campaign import CampaignRunner, Options  # noqa: PLC0415 - slow to import
+
     runner = CampaignRunner(Campaign.create(directory), catalog, progress)
     try:
         runner.begin(*study, options or Options())
@@ -177,6 +184,8 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
 
 
 def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
+    from wattwire.run.campaign import CampaignRunner, Options  # noqa: PLC0415 - slow to import
+
     if options.campaign:
         raise UsageError("--resume DIR already names the campaign; leave out --campaign")
     document = None
@@ -184,9 +193,14 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
         _, _, document = _loaded(options, catalog, options.preset)
     elif any((options.preset, options.changes, options.only, options.warmup, options.variants,
               options.confirm, options.look, options.rig)):  # fmt: skip
+        look = (
+            ". Resume without --look; this command then accepts the stored runs: wattwire report "
+            f"{shlex.quote(options.resume)} --validity look=true"
+        )
         raise UsageError(
             "--resume uses the frozen study: --preset, --set, --rig, --only, --warmup, --variant, "
             "--confirm and --look are allowed only for a new campaign"
+            + (look if options.look else "")
         )
     runner = CampaignRunner(Campaign(Path(options.resume)), catalog, progress)
     try:

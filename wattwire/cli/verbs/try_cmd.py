@@ -38,8 +38,8 @@ from wattwire.model.validity import VALIDITY
 from wattwire.model.warm_up import AUTO_WORD
 from wattwire.model.words import listed, plural
 from wattwire.rig import host
-from wattwire.run import Prepared, prepare
 from wattwire.run.forecast import expectations, forecast, unreached_rates
+from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.store import Campaign
 
 NAME = "try"

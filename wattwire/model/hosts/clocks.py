@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from wattwire.model.deployment import Deployment, Flow, deployment_of_run
+from wattwire.model.lazy import LazyModule
 from wattwire.model.verdict import Reason, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = LazyModule("polars")
 
 BAND_ALLOWANCE_NS = 50_000
 """Part of a band for what the round trip does not show: the change of the clocks' rate in a run."""

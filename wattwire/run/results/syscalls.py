@@ -14,10 +14,11 @@ from typing import Any
 
 import polars as pl
 
+from wattwire.model.metrics import SYSTEM_CALLS_COUNTED
 from wattwire.model.records import SampleFileError, read_regular
 from wattwire.run.results.resources import column
 
-CALLS, TIME, ERRORS = "syscall_calls", "syscall_time", "syscall_errors"
+CALLS, TIME, ERRORS = SYSTEM_CALLS_COUNTED, "syscall_time", "syscall_errors"
 UNCOUNTED, KERNEL, USER = "syscalls_uncounted", "cpu_time_kernel", "cpu_time_user"
 KERNEL_PROGRAM, TRACER = "ebpf", "strace"
 TABLE = "syscalls.txt"

@@ -12,9 +12,9 @@ from wattwire.design import expand
 from wattwire.model.deployment import BRIDGE
 from wattwire.model.errors import UsageError
 from wattwire.model.study import Plan, Study, parse_study
-from wattwire.run import prepare
 from wattwire.run.node_specs import check_spec, node_plans, services_of
 from wattwire.run.placing import bridge_gap
+from wattwire.run.resolve_cells import prepare
 
 CATALOG = Catalog([home()])
 RIG = load_rig(home() / "rigs" / "three.toml", CATALOG)

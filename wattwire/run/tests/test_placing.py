@@ -13,8 +13,8 @@ from wattwire.model.deployment import HOST, Link, deployment_of
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.rig import ONE_HOST, read_rig
 from wattwire.model.study import Plan, Study, parse_study
-from wattwire.run import prepare
 from wattwire.run.node_specs import check_spec, node_plans
+from wattwire.run.resolve_cells import prepare
 
 CATALOG = Catalog([home()])
 RIG = load_rig(home() / "rigs" / "three.toml", CATALOG)

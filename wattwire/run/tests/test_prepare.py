@@ -8,7 +8,7 @@ from wattwire.catalog import Catalog
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.study import parse_study
 from wattwire.rig.builds import NotBuiltError
-from wattwire.run import prepare
+from wattwire.run.resolve_cells import prepare
 
 LANGUAGE = 'title = "L"\n[build]\ncommands = []\n[run]\nargv = ["x"]\n'
 NODE = """patterns = ["service"]

@@ -13,9 +13,9 @@ from wattwire.hosts.hosts import here
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.study import parse_study
 from wattwire.rig import AgentClient
-from wattwire.run import prepare
 from wattwire.run.network import HOST_ADDRESS
 from wattwire.run.processes import NodeEndedError, RunProcesses
+from wattwire.run.resolve_cells import prepare
 from wattwire.run.services import (
     AFTER,
     BEFORE,
