@@ -108,8 +108,17 @@ def test_a_round_trip_over_a_relay_passes_a_router_on_a_third_host(measured, tmp
     assert processes["router"] == "cloud"
 
 
-def test_a_broker_counts_every_message_of_the_run(measured):
-    factors = '"settings.broker_tcp_nodelay" = [false, true]'
+QUESTION = """
+[[question]]
+id = "drops"
+text = "Does the broker drop messages?"
+factors = ["settings.broker_tcp_nodelay"]
+responses = ["service_counter.broker.messages_dropped"]
+"""
+
+
+def test_a_broker_counts_every_message_of_a_run_whose_study_uses_a_counter(measured):
+    factors = f'"settings.broker_tcp_nodelay" = [false, true]\n{QUESTION}'
     result, rows, documents = measured("mqtt/python", factors, "--set", "fixed.pattern=topic")
     assert result.code == 0, result.out + result.err
     for row, document in zip(rows, documents, strict=True):

@@ -18,8 +18,8 @@ from wattwire.cli.verbs import plan
 from wattwire.design import make_plan
 from wattwire.model.errors import WattwireError
 from wattwire.model.study import apply_preset, parse_study
-from wattwire.run.resolve_cells import prepare
 from wattwire.run.node_specs import node_plans
+from wattwire.run.resolve_cells import prepare
 
 ROOT = Path(__file__).resolve().parents[2]
 SHAPES = (5, "x", True, [], [5], [{}], {}, {"a": 5}, {"a": {"b": [1]}}, 1.5, "../x", "/etc/passwd")

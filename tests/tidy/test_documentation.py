@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from tests.tidy.tree import is_fixture, texts
+from tests.tidy.tree import ROOT, is_fixture, texts
 from wattwire.cli.main import parser
 
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
@@ -45,6 +45,15 @@ def test_pages_name_commands_that_exist() -> None:
         if path.suffix == ".md" and not is_fixture(path):
             problems += command_problems(str(path), text, verbs)
     assert not problems, "\n" + "\n".join(problems)
+
+
+def test_the_page_of_studies_links_every_study() -> None:
+    linked = set(re.findall(r"\(\.\./studies/([\w-]+)/README\.md\)", _read("docs/studies.md")))
+    assert linked == {path.parent.name for path in ROOT.glob("studies/*/study.toml")}
+
+
+def _read(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
 
 
 def test_a_command_that_does_not_exist_is_found() -> None:

@@ -26,7 +26,7 @@ from wattwire.catalog.home import home
 from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
 from wattwire.catalog.only import check_only
 from wattwire.catalog.services import check_services
-from wattwire.model.errors import UsageError, unknown
+from wattwire.model.errors import UsageError, nearest, unknown
 from wattwire.model.setting_purposes import SETTING_PURPOSES, SWITCH
 from wattwire.model.study import merge
 from wattwire.model.treatment import Level
@@ -157,11 +157,27 @@ class Catalog:
             for name, mw in self.middleware.items()
         }
 
+    def _unknown_cell(self, name: str) -> UsageError:
+        """Return the error for a cell that is not included: the cells of its middleware, or all
+        middleware.
+        """
+        middleware = name.partition("/")[0]
+        cells = [path for path in self._cell_paths if path.partition("/")[0] == middleware]
+        if cells:
+            error = unknown("cell", "cell", name, cells)
+        else:
+            known = ", ".join(sorted(self.middleware))
+            error = UsageError(
+                f'cell: unknown cell "{name}", because {middleware} is not included; known '
+                f"middleware: {known}.{nearest(middleware, self.middleware)}"
+            )
+        return UsageError(f"{error} To add a cell, see docs/howto/add-a-cell.md.")
+
     def cell(self, name: str) -> Cell:
         """Return the cell `name` with merged manifests. Raises UsageError for an unknown name."""
         path = self._cell_paths.get(name)
         if path is None:
-            raise unknown("cell", "cell", name, self._cell_paths)
+            raise self._unknown_cell(name)
         node_document = manifest.read_toml(path)
         manifest.check_keys(node_document, manifest.NODE_KEYS, str(path))
         parent = path.parent.parent.name

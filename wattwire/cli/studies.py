@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from wattwire import __version__
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.catalog.rigs import load_rig
@@ -23,6 +25,7 @@ from wattwire.model.study import (
     LEVEL_TYPES,
     RIG,
     TOP_KEYS,
+    VERSION_MIN,
     Plan,
     Study,
     apply_preset,
@@ -143,6 +146,24 @@ def loaded(
     return name, path, document
 
 
+def check_version(document: Mapping[str, Any], where: str, version: str = __version__) -> None:
+    """Raise UsageError if the study requires a later version of wattwire."""
+    minimum = document.get(VERSION_MIN, version)
+    if not isinstance(minimum, str) or not re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,2}", minimum):
+        raise UsageError(
+            f'{where}: {VERSION_MIN}: found {minimum!r}; allowed: a version such as "{version}"'
+        )
+    if _parts(minimum) > _parts(version):
+        raise UsageError(
+            f"{where}: {VERSION_MIN}: this study requires wattwire {minimum} or later; this is "
+            f"wattwire {version}. Update wattwire."
+        )
+
+
+def _parts(version: str) -> list[int]:
+    return [int(part) for part in (version.split(".") + ["0", "0"])[:3]]
+
+
 def load(
     catalog: Catalog, name: str | None, preset: str | None, changes: list[str]
 ) -> tuple[str, Path, dict[str, Any]]:
@@ -154,6 +175,7 @@ def load(
         raise UsageError(f"STUDY is missing; known studies: {', '.join(sorted(catalog.studies))}")
     study_name, path = catalog.study(name)
     full_document = with_current_names(read_toml(path), str(path))
+    check_version(full_document, str(path))
     if EXEC in full_document:
         raise UsageError(
             f"{path}: {EXEC}: a study measures cells; use `wattwire exec -- COMMAND` instead"

@@ -84,10 +84,12 @@ DEFAULT_COUNTS: dict[str, Level] = {"nodes": 3}
 DEFAULT_RATE_HZ = 10.0
 """Default rate of a study without a rate or an interval."""
 
+VERSION_MIN = "wattwire_min"
+"""Key of a study with the smallest version of wattwire that can run it, e.g. "0.2"."""
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
      "validity", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
-     "awaits", "table", "figure", "ranking", BREAK_EVEN, FLOW, CLAIM}
+     "awaits", VERSION_MIN, "table", "figure", "ranking", BREAK_EVEN, FLOW, CLAIM}
 )  # fmt: skip
 RIG = "rig"
 """Key of the document of the rig, which `wattwire run --rig` adds to the study."""
@@ -436,7 +438,7 @@ def _check_shapes(document: Mapping[str, Any], where: str) -> None:
     for key, value in lists.items():
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
             raise UsageError(f"{where}: {key}: found {value!r}; allowed: a list of tables")
-    for key in ("title", "published", "source"):
+    for key in ("title", "published", "source", VERSION_MIN):
         if not isinstance(document.get(key, ""), str):
             raise UsageError(f"{where}: {key}: found {document[key]!r}; allowed: a string")
     published = document.get("published", "")

@@ -46,7 +46,14 @@ from wattwire.run.progress import Progress
 from wattwire.run.record import HostRecord, RunNetwork, RunRecord
 from wattwire.run.results import syscalls
 from wattwire.run.results.resources import SENT_BYTES
-from wattwire.run.services import AFTER, BEFORE, endpoint_words, read_counters, start_service
+from wattwire.run.services import (
+    AFTER,
+    BEFORE,
+    endpoint_words,
+    read_counters,
+    start_service,
+    uses_counters,
+)
 from wattwire.run.shared_connections import SharedConnections
 
 GO_LEAD_NS = 50_000_000
@@ -406,7 +413,9 @@ class OneRun:
         return given if bridge is None else bridge.inner_settings(given)
 
     def _read_counters(self, reading: str) -> None:
-        """Read the counters of all services, outside the window and the baselines."""
+        """Read the counters that the study uses, outside the window and the baselines."""
+        if not uses_counters(self._study.document):
+            return
         if any(service.counters for service in self.record.services.values()):
             self._enter(f"counters {reading}")
         for process, service in self.record.services.items():

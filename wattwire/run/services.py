@@ -23,6 +23,8 @@ READY_COMMAND_S = 5.0
 COUNTERS_S = 10.0
 """Longest duration of a command that reads the counters of a service."""
 COUNTER_NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+COUNTER_METRIC = "service_counter"
+"""Metric of the growth of a counter: service_counter.SERVICE.NAME."""
 BEFORE, AFTER = "before", "after"
 """Readings of counters: when the nodes are ready, and when they have ended."""
 
@@ -176,6 +178,19 @@ def _tail(processes: RunProcesses, process: str) -> str:
     for text in processes.logs_of(process):
         lines += text.strip().splitlines()[-2:]
     return f" — end of its logs: {' / '.join(lines)}" if lines else ""
+
+
+def uses_counters(part: Any) -> bool:
+    """Return whether any text of a study's document names a counter of a service.
+
+    A reading can take a second, so only studies whose questions, limits, tables or figures use a
+    counter read it.
+    """
+    if isinstance(part, str):
+        return part.startswith(f"{COUNTER_METRIC}.")
+    if isinstance(part, Mapping):
+        return any(map(uses_counters, part.values()))
+    return isinstance(part, list | tuple) and any(map(uses_counters, part))
 
 
 def read_counters(host: Host, service: Service, reading: str) -> None:

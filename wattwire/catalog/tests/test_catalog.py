@@ -144,6 +144,14 @@ def test_an_unknown_cell_is_answered_with_the_known_ones(root):
         Catalog([root]).cell("mmm/lung")
 
 
+def test_a_cell_of_a_middleware_that_is_not_included_is_answered_with_how_to_add_it(root):
+    with pytest.raises(UsageError) as caught:
+        Catalog([root]).cell("nats/go")
+    assert 'unknown cell "nats/go", because nats is not included' in str(caught.value)
+    assert "docs/howto/add-a-cell.md" in str(caught.value)
+    assert "mmm/lang" not in str(caught.value)
+
+
 def test_invalid_toml_is_refused_with_its_place(root):
     (root / "middleware/mmm/middleware.toml").write_text("title = ")
     with pytest.raises(UsageError, match="not valid TOML"):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from wattwire import __version__
 from wattwire.catalog import Catalog
 from wattwire.cli.studies import change, chooser, load
 from wattwire.design import expand
@@ -251,3 +252,19 @@ def test_a_share_of_one_or_more_is_said_to_open_its_limit() -> None:
         "other_load_max=50 disables this limit (50 % is written 0.5 or 50%; 50 is 5,000 %), so it "
         "excludes no run."
     )
+
+
+@pytest.mark.parametrize("minimum", ["999", "0.999", "0.1.999999"])
+def test_a_study_that_requires_a_later_version_is_refused_before_its_keys(tmp_path, minimum):
+    text = f'wattwire_min = "{minimum}"\ntelemetry = 1\n{GOOD}'
+    assert f"FILE: wattwire_min: this study requires wattwire {minimum}" in refused(tmp_path, text)
+
+
+def test_a_study_may_require_this_version_or_an_earlier_one(tmp_path):
+    for minimum in ("0", "0.1", __version__):
+        path = tmp_path / "mine.toml"
+        path.write_text(f'wattwire_min = "{minimum}"\n{GOOD}')
+        name, _, document = load(Catalog([]), str(path), None, [])
+        assert parse_study(name, document, "").factors == {"clients": (1, 2)}
+    for wrong in ("1", '"new"', '">=1"'):
+        assert "found" in refused(tmp_path, f"wattwire_min = {wrong}\n{GOOD}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -21,10 +20,15 @@ HEADER_BYTES = 14
 OPPORTUNITY_BYTES = 1500
 """Bytes that one line of a delivery trace can carry (Mahimahi)."""
 TIME_MS_MAX = 60_000.0
-RATE_MBIT_S_MAX = 1e6
+RATE_MBIT_S_MIN, RATE_MBIT_S_MAX = 1e-3, 1e6
+QUEUE_BYTES_MAX = 10**9
+AT_S_MIN, AT_S_MAX = 1e-3, 86_400.0
+TRACE_MS_MAX = 86_400_000
+"""Limits of a profile, within which the emulator's integers in ns and bytes cannot overflow."""
 _PLACES = ("both", *DIRECTIONS)
 _SHARE = "a probability, 0 to 1"
 _POSITIVE_SHARE = "a probability above 0, up to 1"
+_AT = f"{AT_S_MIN:g} to {AT_S_MAX:g} s"
 _TIME = f"0 to {TIME_MS_MAX:g} ms"
 
 
@@ -61,9 +65,13 @@ class Direction:
     loss: float = number(_SHARE, _is_share, 0.0)
     bursts: Bursts | None = given("a table", None, kind=dict)
     rate_mbit_s: float | None = number(
-        f"above 0, up to {RATE_MBIT_S_MAX:g} Mbit/s", lambda rate: 0 < rate <= RATE_MBIT_S_MAX
+        f"{RATE_MBIT_S_MIN:g} to {RATE_MBIT_S_MAX:g} Mbit/s",
+        lambda rate: RATE_MBIT_S_MIN <= rate <= RATE_MBIT_S_MAX,
     )
-    queue_bytes: int = given("an integer, 0 or more", 0, allows=lambda size: size >= 0)
+    queue_bytes: int = given(
+        f"an integer from 0 to {QUEUE_BYTES_MAX}", 0,
+        allows=lambda size: 0 <= size <= QUEUE_BYTES_MAX,
+    )  # fmt: skip
     overhead_bytes: int = given(
         f"an integer from {-HEADER_BYTES} to 100000", 0,
         allows=lambda size: -HEADER_BYTES <= size <= 100_000,
@@ -121,7 +129,7 @@ class _Head:
 
 @dataclass(frozen=True)
 class _Moment:
-    at_s: float = number("above 0, in s", lambda at: 0 < at < math.inf, 0.0)
+    at_s: float = number(_AT, lambda at: AT_S_MIN <= at <= AT_S_MAX, 0.0)
     direction: str = given(", ".join(_PLACES), "both", allows=_PLACES.__contains__)
 
 
@@ -177,7 +185,7 @@ def _read_course(
             _Moment, {k: v for k, v in change.items() if k in ("at_s", "direction")}, where
         )
         if not moment.at_s:
-            raise UsageError(f"{where}: at_s: found nothing; allowed: above 0, in s")
+            raise UsageError(f"{where}: at_s: found nothing; allowed: {_AT}")
         if moment.direction not in ("both", name):
             continue
         values = {k: v for k, v in change.items() if k not in ("at_s", "direction")}
@@ -247,9 +255,13 @@ def read_trace(text: str, place: str) -> tuple[int, ...]:
     times: list[int] = []
     for line_number, line in enumerate(text.splitlines(), 1):
         where = f"{place}:{line_number}"
-        if not line.strip().isascii() or not line.strip().isdigit():
-            raise UsageError(f"{where}: found {line[:40]!r}; allowed: an integer, in ms")
-        time_ms = int(line)
+        digits = line.strip().lstrip("0") or "0"
+        is_time = line.strip().isascii() and line.strip().isdigit()
+        if not is_time or len(digits) > len(str(TRACE_MS_MAX)) or int(digits) > TRACE_MS_MAX:
+            raise UsageError(
+                f"{where}: found {line[:40]!r}; allowed: an integer from 0 to {TRACE_MS_MAX}, in ms"
+            )
+        time_ms = int(digits)
         if times and time_ms < times[-1]:
             raise UsageError(
                 f"{where}: found {time_ms}; allowed: {times[-1]} or more, because times do not fall"

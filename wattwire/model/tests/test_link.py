@@ -57,7 +57,9 @@ CASES = {
     "loss_bad": ({"up": {"bursts": {**BURSTS, "loss_bad": 2}}}, "up.bursts.loss_bad: found 2;"),
     "bursts key": ({"up": {"bursts": {**BURSTS, "exit": 1}}}, 'up.bursts: unknown key "exit"'),
     "bursts 5": ({"up": {"bursts": 5}}, "up.bursts: found 5; allowed: a table"),
-    "rate 0": ({"up": {**RATE, "rate_mbit_s": 0}}, "up.rate_mbit_s: found 0; allowed: above 0"),
+    "rate 0": ({"up": {**RATE, "rate_mbit_s": 0}}, "up.rate_mbit_s: found 0; allowed: 0.001 to"),
+    "rate 1e-9": ({"up": {**RATE, "rate_mbit_s": 1e-9}}, "up.rate_mbit_s: found 1e-09; allowed"),
+    "large queue": ({"up": {**RATE, "queue_bytes": 10**30}}, "queue_bytes: found 1000000000000000"),
     "small queue": (
         {"up": {**RATE, "queue_bytes": 1000}}, "up.queue_bytes: found 1000; allowed: 1514 or more",
     ),
@@ -73,8 +75,10 @@ CASES = {
     "direction's key": ({"up": {"dellay_ms": 1}}, 'up: unknown key "dellay_ms"; known: bursts'),
     "direction": ({"up": 5}, "up: found 5; allowed: a table"),
     "change": ({"change": 5}, "change: found 5; allowed: [[change]] tables"),
-    "no time": ({"change": [{"loss": 1}]}, "change 1: at_s: found nothing; allowed: above 0"),
-    "early": ({"change": [{"at_s": -1}]}, "change 1: at_s: found -1; allowed: above 0, in s"),
+    "no time": ({"change": [{"loss": 1}]}, "change 1: at_s: found nothing; allowed: 0.001"),
+    "soon": ({"change": [{"at_s": 1e-12}]}, "change 1: at_s: found 1e-12; allowed: 0.001 to"),
+    "never": ({"change": [{"at_s": 1e300}]}, "change 1: at_s: found 1e+300; allowed: 0.001 to"),
+    "early": ({"change": [{"at_s": -1}]}, "change 1: at_s: found -1; allowed: 0.001 to 86400 s"),
     "times fall": (
         {"change": [{"at_s": 5}, {"at_s": 4}]}, "change 2: at_s: found 4; allowed: above 5",
     ),
@@ -100,8 +104,10 @@ def test_an_invalid_profile_names_file_key_value_and_what_is_allowed(case: str) 
 
 TRACES = {
     "3\n2\n": "t.txt:2: found 2; allowed: 3 or more, because times do not fall",
-    "3\nx\n": "t.txt:2: found 'x'; allowed: an integer, in ms",
-    "-1\n": "t.txt:1: found '-1'; allowed: an integer, in ms",
+    "3\nx\n": "t.txt:2: found 'x'; allowed: an integer from 0 to 86400000, in ms",
+    "9" * 5000 + "\n": "t.txt:1: found '9999",
+    "1" + "0" * 30 + "\n": "allowed: an integer from 0 to 86400000, in ms",
+    "-1\n": "t.txt:1: found '-1'; allowed: an integer from 0",
     "": "t.txt: found no time above 0",
     "0\n0\n": "t.txt: found no time above 0",
 }

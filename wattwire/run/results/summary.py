@@ -34,6 +34,7 @@ from wattwire.run.results.flows import FlowFacts, FlowTallies
 from wattwire.run.results.saturation import Drain, Schedule, backlog_growth
 from wattwire.run.results.throughput import throughput
 from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
+from wattwire.run.services import COUNTER_METRIC
 from wattwire.store import Messages
 from wattwire.store.files import discard, write_batches, write_new, write_table
 
@@ -271,7 +272,7 @@ class Collected:
             int(s.lines["SENT"]["skipped"]) for s in states if s and "SENT" in s.lines
         )
         row |= {
-            f"service_counter.{service_of(process)}.{name}": grown
+            f"{COUNTER_METRIC}.{service_of(process)}.{name}": grown
             for process, service in record.services.items()
             for name, grown in service.counted.items()
         } | _instructions(ready)

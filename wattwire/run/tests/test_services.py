@@ -24,6 +24,7 @@ from wattwire.run.services import (
     parse_counters,
     read_counters,
     start_service,
+    uses_counters,
 )
 
 BROKER = """
@@ -169,3 +170,10 @@ def test_the_growth_of_a_counter_needs_both_readings_and_no_reset():
 def test_output_that_is_no_counter_is_refused_with_the_entry(output, problem):
     with pytest.raises(ValueError, match=problem):
         parse_counters(output)
+
+
+def test_only_a_study_that_names_a_counter_uses_counters():
+    named = "service_counter.broker.messages_dropped"
+    assert uses_counters({"question": [{"responses": ["lost", named]}]})
+    assert uses_counters({"limit": [{"response": named, "max": 0}]})
+    assert not uses_counters({"question": [{"responses": ["lost"]}], "title": "service_counter"})
