@@ -71,7 +71,9 @@ def execute(options: argparse.Namespace) -> int:
     name = _name(request)
     folder = Path(options.out or f"campaigns/{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     study = _study(request, options.repeat)
-    runner = campaigns.begin(folder, Catalog(), _Progress(options.repeat), (name, None, study))
+    runner = campaigns.begin(
+        folder, Catalog(), _Progress(options.repeat, request), (name, None, study)
+    )
     interrupted = False
     try:
         campaigns.execute(runner)
@@ -171,13 +173,18 @@ def _study(request: Request, repeats: int) -> dict[str, Any]:
 class _Progress:
     """Prints progress to standard error, because standard output is for the result."""
 
-    def __init__(self, repeats: int) -> None:
-        self._repeats = repeats
+    def __init__(self, repeats: int, request: Request) -> None:
+        self._repeats, self._request = repeats, request
         self._notes: set[str] = set()
 
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "run" and self._repeats > 1:
             print(f"wattwire: repeat {fields['block']} of {self._repeats}", file=sys.stderr)
+        elif kind == "phase" and fields["phase"] == "window":
+            length_s = self._request.for_s
+            length = f" (window: {length_s:g} s)" if length_s else ""
+            subject = "the command starts now" if self._request.command else "the window begins now"
+            print(f"wattwire: {subject}{length}", file=sys.stderr)
         elif kind == "note" and fields["text"] not in self._notes:
             self._notes.add(fields["text"])
             print(f"wattwire: {fields['text']}", file=sys.stderr)
@@ -206,9 +213,9 @@ def _failures(executed: Executed) -> list[str]:
 
 
 def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, color_system=None)
     if not console.is_terminal:
-        console = Console(highlight=False, width=PIPE_WIDTH)
+        console = Console(highlight=False, color_system=None, width=PIPE_WIDTH)
     console.print(str(headline(executed)), soft_wrap=True)
     measured = any(row.figures.get("energy_j") for row in executed.rows)
     energy = MEASURED if measured else ESTIMATED if estimate else ""

@@ -21,7 +21,7 @@ from typing import Any
 from wattwire import __version__
 from wattwire.cli import damaged
 from wattwire.cli.verbs import VERBS, add_verb, verb_named
-from wattwire.cli.wrap import searchable
+from wattwire.cli.wrap import printable_streams, searchable
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError, nearest
 
 DISK_ERRORS = {
@@ -99,6 +99,11 @@ def open_standard_files() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    with printable_streams():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     typed = sys.argv[1:] if arguments is None else list(map(str, arguments))
     open_standard_files()
     try:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from wattwire.cli.wrap import columns, wrapped
+from wattwire.cli.wrap import columns, printable, unfiltered, wrapped
 from wattwire.model.words import plural
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class ScreenProgress:
     """Shows a live line on a terminal. The results of finished runs scroll above it."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console()
+        self._console = console or Console(file=unfiltered(sys.stdout))
         self._tally = Tally()
         self._label = self._phase = ""
         self._build: Mapping[str, Any] | None = None
@@ -165,12 +165,15 @@ class ScreenProgress:
             text = " · ".join(filter(None, (self._tally.words(), self._label, self._phase)))
         else:
             text = self._phase
-        return Text(text, no_wrap=True, overflow="ellipsis")
+        return Text(printable(text), no_wrap=True, overflow="ellipsis")
+
+    def _say(self, text: str, style: str | None = None) -> None:
+        self._console.print(printable(text), style=style, highlight=False, markup=False)
 
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "campaign":
             self._tally.campaign(fields["runs"], fields.get("left", fields["runs"]))
-            self._console.print(f"campaign {fields['path']}", highlight=False)
+            self._say(f"campaign {fields['path']}")
         elif kind == "building":
             self._build = None if fields["done"] else fields
             self._build_began_s = time.monotonic() - float(fields["elapsed_s"])
@@ -182,9 +185,9 @@ class ScreenProgress:
             self._phase = fields["phase"]
         elif kind == "done":
             self._tally.done(fields["verdict"], fields["last"])
-            self._console.print(f"{self._label}: {attempt_text(fields)}", highlight=False)
+            self._say(f"{self._label}: {attempt_text(fields)}")
         elif kind == "note":
-            self._console.print(f"note: {fields['text']}", style="yellow", highlight=False)
+            self._say(f"note: {fields['text']}", style="yellow")
         self._live.refresh()
 
     def close(self) -> None:

@@ -1,12 +1,18 @@
-"""Wrap text to the width of the terminal."""
+"""Write text to the terminal: wrapped, and without control characters of others."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import sys
 import textwrap
-from typing import TextIO
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
 
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Characters that move the cursor, change the terminal or the direction of text."""
 LOG_COLUMNS = 100
 COLUMNS_MIN = 40
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -49,3 +55,56 @@ def searchable(text: str, stream: TextIO, indent: str = "", hanging: str = "  ")
     if stream.isatty():
         return wrapped(text, columns(stream), indent, hanging)
     return indent + text
+
+
+def printable(text: str) -> str:
+    """Return the text with control characters escaped, except line breaks and tabs."""
+    return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+class PrintableStream:
+    """A text stream that escapes control characters.
+
+    A text can come from a study, a table, a host or a node, and a terminal would execute its escape
+    sequences. `unfiltered` is the stream for rich, which writes sequences of its own.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.unfiltered = stream
+
+    def write(self, text: str) -> int:
+        self.unfiltered.write(printable(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unfiltered, name)
+
+
+def unfiltered(stream: Any) -> Any:
+    """Return the stream of the terminal, for rich. Its texts must be `printable`."""
+    return getattr(stream, "unfiltered", stream)
+
+
+@contextlib.contextmanager
+def printable_streams() -> Iterator[None]:
+    """Escape control characters in standard output and standard error.
+
+    A character that the encoding lacks is also escaped. A closed stream becomes the null device.
+    """
+    before = sys.stdout, sys.stderr
+    streams = []
+    for stream in before:
+        # The caller closed a stream that is None.
+        opened = stream or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+        if hasattr(opened, "reconfigure"):
+            opened.reconfigure(errors="backslashreplace")
+        streams.append(PrintableStream(unfiltered(opened)))
+    sys.stdout, sys.stderr = streams
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wattwire.model import LazyModule
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.model.lazy import LazyModule
 from wattwire.model.paths import is_plain_name
 from wattwire.model.stored_study import StoredStudy, stored_study
 from wattwire.model.verdict import OLD_VERDICTS, current_verdict

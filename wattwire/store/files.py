@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from wattwire.model import LazyModule
 from wattwire.model.errors import UsageError
-from wattwire.model.lazy import LazyModule
 from wattwire.model.paths import spreadsheet_safe
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wattwire.model import LazyModule
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.model.lazy import LazyModule
 from wattwire.model.paths import spreadsheet_safe
 from wattwire.model.stored_study import StoredStudy, stored_study
 from wattwire.store.campaign import Campaign, table_with_current_verdicts

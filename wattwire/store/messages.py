@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wattwire.model import LazyModule
 from wattwire.model.hosts.clocks import ONE_CLOCK, NodeClocks
-from wattwire.model.lazy import LazyModule
 from wattwire.model.sample_codes import KINDS
 from wattwire.store.files import readable_table, scan_table
 

@@ -18,7 +18,7 @@ from wattwire.catalog.catalog import default_roots
 from wattwire.cli import imported_text
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs.report import answer_of, numbers_of, tell_answers, write_report
-from wattwire.cli.wrap import columns, wrapped
+from wattwire.cli.wrap import columns, unfiltered, wrapped
 from wattwire.imports import progress, table
 from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.store.imported import refuse_used
@@ -167,7 +167,7 @@ def _folder_name(name: str) -> str:
 @contextlib.contextmanager
 def _step_line() -> Iterator[progress.Listener]:
     """Yield a listener that shows the current step on a terminal and clears it at the end."""
-    console = Console(stderr=True)
+    console = Console(file=unfiltered(sys.stderr))
     if not console.is_terminal:
         yield lambda text: None
         return

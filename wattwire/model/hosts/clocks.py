@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from wattwire.model import LazyModule
 from wattwire.model.deployment import Deployment, Flow, deployment_of_run
-from wattwire.model.lazy import LazyModule
 from wattwire.model.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
