@@ -729,7 +729,8 @@ class OneRun:
         if path.parts[0] == "out":
             return len(path.parts) > 2 and path.parts[1] in names
         logs = [PurePosixPath("logs", f"{name}.{end}") for name in names for end in ("out", "err")]
-        return path in (*logs, PurePosixPath(self.record.hosts[host.name].readings))
+        readings = self.record.hosts[host.name].readings
+        return path in (*logs, PurePosixPath(readings), PurePosixPath(f"{readings}.json"))
 
     def _end_processes(self) -> None:
         """Stop the services, then kill all remaining processes."""
