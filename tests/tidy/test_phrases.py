@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cache
 from pathlib import Path
 
@@ -108,3 +109,16 @@ def test_keys_that_tests_assert_are_found() -> None:
     )
     found = sorted(key for _, key in asserted_keys(source, frozenset("x")))
     assert found == ["x.a", "x.b", "x.c", "x.d", "x.e", "x.g"]
+
+
+def test_no_phrase_has_a_backtick_which_the_page_would_show() -> None:
+    quoted = [
+        f"{path}:{node.lineno}"
+        for path, text in SOURCES
+        if path.parts[1] == "report" and "Phrases(" in text
+        for call in ast.walk(ast.parse(text))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Phrases"
+        for node in ast.walk(call)
+        if isinstance(node, ast.Constant) and "`" in str(node.value)
+    ]
+    assert not quoted, quoted

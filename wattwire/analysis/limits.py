@@ -93,7 +93,7 @@ def _base_variant(evidence: Evidence, limit: Limit) -> str | None:
     The result is None without variants, or if the limit names variants.
     """
     variants = [str(level) for level in evidence.factors.get(FACTOR, ())]
-    if len(variants) < 2 or FACTOR in limit.where:
+    if evidence.imported or len(variants) < 2 or FACTOR in limit.where:
         return None
     named = evidence.study.answers.baseline.get(FACTOR)
     return str(named) if named is not None else variants[0]

@@ -18,6 +18,8 @@ from wattwire.model.paths import spreadsheet_safe
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 
 TEXT_MAX, SHORT_MAX, WORD_MAX = 240, 28, 10
+WIDE_LETTERS = 90
+"""Largest number of letters in a row that fits the page in the usual font."""
 KINDS = ("text", "measured", "estimate", "bound", "published")
 
 
@@ -131,6 +133,13 @@ class Table:
         return headings
 
     @property
+    def is_wide(self) -> bool:
+        """Return whether the page uses a small font and breaks cells before their intervals."""
+        texts = [[self.text(column, row) for column in self.columns] for row in self.rows[:20]]
+        longest = (max(map(len, cells)) for cells in zip(*texts, strict=True))
+        return len(self.columns) > 10 or sum(longest) > WIDE_LETTERS
+
+    @property
     def headed(self) -> bool:
         """Return whether any column has a heading."""
         return any(column.title for column in self.columns)
@@ -220,7 +229,7 @@ def shown(value: Any, digits: int = 3) -> str:
         return "yes" if value else "no"
     if isinstance(value, Interval):
         estimate, low, high = words.limits(value.estimate, value.low, value.high, digits)
-        return f"{estimate} [{low}, {high}]"
+        return f"{estimate} [{low},\u00a0{high}]"
     if isinstance(value, Band):
         return f"{words.number(value.low, digits)} – {words.number(value.high, digits)}"
     if isinstance(value, int):

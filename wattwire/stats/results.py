@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wattwire.model import words
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -42,15 +44,15 @@ class TooFew:
     def __str__(self) -> str:
         noun, space, rest = self.what.partition(" ")
         singular = noun.removesuffix("s") + space + rest
-        needed = f"and at least {self.needed:,.0f} are needed"
+        needed = f"and at least {words.count(self.needed)} are needed"
         if self.count == 1:
             return f"there is only 1 {singular}, {needed}"
-        return f"there are only {self.count:,.0f} {self.what}, {needed}"
+        return f"there are only {words.count(self.count)} {self.what}, {needed}"
 
     @property
     def brief(self) -> str:
         """Return a short text for a table cell, with the available and the required number."""
-        return f"too few ({self.count:,.0f} of {self.needed:,.0f})"
+        return f"too few ({words.count(self.count)} of {words.count(self.needed)})"
 
 
 @dataclass(frozen=True)

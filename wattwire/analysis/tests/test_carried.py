@@ -57,7 +57,7 @@ def test_answers_limits_and_medians_leave_it_out_and_say_why(evidence: Evidence)
     answers = answer_all(evidence)
     p50, p90, p99 = (item.result for item in answers.items)
     assert isinstance(p50, stats.Ratio) and isinstance(p90, stats.Ratio)
-    assert "there are only 200 messages in a run, and at least 1,000 are needed" in str(p99)
+    assert "there are only 200 messages in a run, and at least 1\u202f000 are needed" in str(p99)
     assert [one.verdict for one in check_limits(evidence)][-2:] == [UNCLEAR, UNCLEAR]
     assert "there are only 200 messages in a run" in str(check_limits(evidence)[-1].estimate)
     for treatment in document(evidence, answers)["treatments"]:

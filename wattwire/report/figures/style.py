@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wattwire.model import words
 from wattwire.report.figures.fitting import fit
 from wattwire.report.figures.letters import drawable
 
@@ -156,13 +157,20 @@ def axis_title(title: str, unit: str, scale: str = "linear") -> str:
 
 
 def plain_number(of: str) -> str:
-    """Return a Vega expression that formats a number, with SI prefixes from 1000 on."""
-    return f"abs({of}) < 1000 ? format({of}, '~g') : format({of}, '~s')"
+    """Return a Vega expression that formats a number as on the page, with spaces in thousands.
+
+    SI prefixes begin at a million.
+    """
+    return f"abs({of}) < 1e6 ? {_spaced(of, ',~g')} : format({of}, '~s')"
 
 
 def short_number(of: str) -> str:
     """Return a Vega expression that formats a number to three digits."""
-    return f"abs({of}) < 1000 ? format({of}, '.3r') : format({of}, '.3s')"
+    return f"abs({of}) < 1e6 ? {_spaced(of, ',.3r')} : format({of}, '.3s')"
+
+
+def _spaced(of: str, form: str) -> str:
+    return f"replace(format({of}, '{form}'), /,/g, '{words.NARROW_SPACE}')"
 
 
 def hint(field: str, title: str | None = None, form: str | None = ",.4~r") -> Spec:

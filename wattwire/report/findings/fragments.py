@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wattwire.analysis.dataset import Evidence, all_levels
-from wattwire.analysis.findings.fragments import Unassembled, unassembled
+from wattwire.analysis.findings.fragments import Unassembled, frames_dropped, unassembled
 from wattwire.report.findings.finding import Detector, Finding, Searched, Silence
 from wattwire.report.parts import Column, Table
 from wattwire.report.tables.factor_columns import factor_columns
@@ -37,7 +37,15 @@ PHRASES = Phrases(
             "Losses in reassembly were not tested, because no run has the counter of the meter "
             "net_stack."
         ),
-        "silent": "No datagram was discarded during reassembly ({counted:plural run}).",
+        "silent": (
+            "The kernel discarded no datagram during reassembly before the runs ended "
+            "({counted:plural run}).{frames}"
+        ),
+        "frames": (
+            " It keeps an incomplete datagram for ipfrag_time, so datagrams that lost a fragment "
+            "may not be counted: the links' queues dropped {queue:percent} of all frames (queue "
+            "full), and the links lost {lost:percent} at random."
+        ),
     },
 )
 
@@ -48,7 +56,9 @@ def find(evidence: Evidence) -> Finding | Silence:
     if discarded is None:
         return Silence(PHRASES("not_counted"))
     if not discarded.runs:
-        return Silence(PHRASES("silent", counted=discarded.counted))
+        shares = frames_dropped(evidence)
+        frames = PHRASES("frames", queue=shares[0], lost=shares[1]) if shares else ""
+        return Silence(PHRASES("silent", counted=discarded.counted, frames=frames))
     summary = PHRASES(
         "summary",
         runs=len(discarded.runs),

@@ -26,7 +26,7 @@ from wattwire.model import words
 from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.report import figures
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
-from wattwire.report.parts import Column, Figure, Section, Table, Text
+from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables import differences, sensitivity, short_answers
 from wattwire.report.tables.best_alternative import table as alternatives_table
 from wattwire.report.words import (
@@ -68,6 +68,7 @@ PHRASES = Phrases(
             "No question names {factor}, so every answer is an average over "
             "{levels:plural level}: {names:listed 6}."
         ),
+        "as_sentences": "The answers of the table in {sentences:plural sentence}",
         "level": "{claim}: {outcome}.",
         "other_levels": (
             "For the other {levels:plural level} of {factor}, the {response} is {lowest:number} to "
@@ -135,6 +136,8 @@ PHRASES = Phrases(
 RANK_BLOCKS_MIN = 6
 CHANGES_MAX = 6
 """Maximum number of interactions with a sentence. The table lists all interactions."""
+OPEN_SENTENCES_MAX = 4
+"""With more sentences, a question has them folded, because they repeat the summary of answers."""
 SENTENCES_MAX, LOWEST_LISTED, HIGHEST_LISTED = 8, 3, 2
 """With more than SENTENCES_MAX answers for a factor, only the lowest and the highest answers have
 sentences. LOWEST_LISTED and HIGHEST_LISTED are their numbers.
@@ -252,7 +255,7 @@ def _substituted_baselines(evidence: Evidence, answers: Answers) -> list[Phrase]
 
 def _question_words(
     evidence: Evidence, question_answers: Sequence[Answer], answers: Answers
-) -> list[Text]:
+) -> list[Text | Fold]:
     if not question_answers:
         return [Text(PHRASES("not_answered"))]
     numbers = [answer for answer in question_answers if isinstance(answer.result, NUMBER)]
@@ -268,8 +271,10 @@ def _question_words(
     groups: dict[tuple[Response, str], list[Answer]] = {}
     for answer in numbers:
         groups.setdefault((answer.response, answer.factor), []).append(answer)
-    for group in groups.values():
-        sentences += _level_sentences(evidence, group, answers)
+    levels = [text for group in groups.values()
+              for text in _level_sentences(evidence, group, answers)]  # fmt: skip
+    folded = len(levels) > OPEN_SENTENCES_MAX
+    sentences += [] if folded else levels
     # Answers whose numbers are missing for the same reason share a sentence.
     reasons = dict.fromkeys((answer.response.title, str(answer.result)) for answer in uncomputed)
     reason_sentences = [
@@ -283,7 +288,9 @@ def _question_words(
         sentences += filter(
             None, (sentence_of_all(evidence, answer, answers) for answer in uncomputed)
         )
-    return [Text(text, "item") for text in sentences]
+    items = [Text(text, "item") for text in levels] if folded else []
+    fold = [Fold(PHRASES("as_sentences", sentences=len(items)), items)] if items else []
+    return [*(Text(text, "item") for text in sentences), *fold]
 
 
 def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answers) -> list[Phrase]:

@@ -44,7 +44,7 @@ PHRASES = Phrases(
             "“Expected”: one delivery for each subscriber of each message, or one for each call. "
             "“Received”: deliveries that arrived at least once. “Failed”: calls that ended with an "
             "error before their timeout. “Undelivered”: messages that were still in the queue of a "
-            "saturated hop when the receivers' patience (`linger_ms`) ended. Received + failed + "
+            "saturated hop when the receivers' patience (linger_ms) ended. Received + failed + "
             "lost + undelivered = expected; duplicates are counted separately.{warm_up}"
         ),
         "note_warm_up": " These counts include the warm-up; latency and costs do not.",

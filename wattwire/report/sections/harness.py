@@ -29,8 +29,8 @@ PHRASES = Phrases(
             "The latencies of the campaign include the cost that this comparison shows."
         ),
         "not_measured": (
-            "The harness cost per round trip was not measured here{which}. Use `wattwire "
-            "check CELL --cost` to measure it for cells with a bare client."
+            "The harness cost per round trip was not measured here{which}. Use “wattwire "
+            "check CELL --cost” to measure it for cells with a bare client."
         ),
         "none": "No run recorded the cost of the harness.",
     },

@@ -16,25 +16,26 @@ PHRASES = Phrases(
         "table": "Costs of the processes of the measured trees",
         "note": (
             "A row of several processes contains the sums of their CPU time, switches and energy, "
-            "and the memory and threads of one process (mean and maximum). An interval is the "
-            "mean over the runs with its 95 % confidence interval. A process that started and "
-            "ended between two scans has no name."
+            "and the memory and threads of one process (mean and maximum). Values are means over "
+            "the runs; CPU time and energy have their 95 % confidence intervals. A process that "
+            "started and ended between two scans has no name."
         ),
     },
 )
 COLUMNS = (
     Column("cpu_s", "CPU time", "measured", "s"),
-    Column("cpu_user_s", "in user space", "measured", "s"),
-    Column("cpu_system_s", "in the kernel", "measured", "s"),
+    Column("cpu_user_s", "user", "measured", "s"),
+    Column("cpu_system_s", "kernel", "measured", "s"),
     Column("cpu_share", "cores used", "measured"),
-    Column("memory_mean_kib", "memory, mean", "measured", "KiB"),
-    Column("memory_peak_kib", "memory, highest", "measured", "KiB"),
-    Column("pss_mean_kib", "proportional memory, mean", "measured", "KiB"),
+    Column("memory_mean_kib", "mean", "measured", "KiB", group="memory"),
+    Column("memory_peak_kib", "highest", "measured", "KiB", group="memory"),
+    Column("pss_mean_kib", "proportional", "measured", "KiB", group="memory"),
     Column("threads_max", "threads, highest", "measured"),
-    Column("voluntary_switches", "voluntary switches", "measured"),
-    Column("involuntary_switches", "involuntary switches", "measured"),
+    Column("voluntary_switches", "voluntary", "measured", group="switches"),
+    Column("involuntary_switches", "involuntary", "measured", group="switches"),
     Column("energy_j", "energy", "measured", "J"),
 )
+WITH_INTERVAL = ("cpu_s", "energy_j")
 ESTIMATE = Column("energy_estimate", "energy, modelled", "estimate", "J")
 
 
@@ -58,7 +59,13 @@ def section(evidence: Evidence) -> Section | None:
 def _cells(row: Row, columns: list[Column]) -> dict[str, Value | Band | str]:
     low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
     estimate = None if low is None or high is None else Band(low, high)
-    values = {column.key: row.interval(column.key) for column in columns}
+    # Intervals in all columns would need twice the width of the page.
+    values = {
+        column.key: row.interval(column.key)
+        if column.key in WITH_INTERVAL
+        else row.mean(column.key)
+        for column in columns
+    }
     return {"process": row.name, "count": row.count, **values, ESTIMATE.key: estimate}
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from wattwire.analysis.dataset import Evidence, all_levels
-from wattwire.report.page_parts import PagePart
+from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.tables.nested_tables import flat
-from wattwire.report.words.phrases import Phrases
+from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(
     "node_settings",
@@ -33,35 +33,45 @@ PHRASES = Phrases(
 VALUES_MAX = 3
 
 
+def _ready_nodes(
+    evidence: Evidence,
+) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """Yield the key of a row and the READY line of each node that became ready."""
+    for run in evidence.runs.values():
+        for node in run.get("nodes", []):
+            if ready := node.get("ready"):
+                yield _row_key(evidence, node, all_levels(run)), ready
+
+
+def unequal_guarantees(evidence: Evidence) -> list[Phrase]:
+    """Return a sentence per pattern whose nodes have different guarantees.
+
+    The line is below the title of the page, because it limits the answer.
+    """
+    guarantees: dict[str, set[str]] = {}
+    for key, _ in _ready_nodes(evidence):
+        guarantees.setdefault(key[1], set()).add(key[4])
+    return [
+        PHRASES(
+            "guarantees",
+            pattern=pattern or PHRASES("any_pattern"),
+            kinds=len(kinds),
+            guarantees="; ".join(sorted(kinds)),
+        )
+        for pattern, kinds in guarantees.items()
+        if len(kinds) > 1
+    ]
+
+
 def section(evidence: Evidence) -> Section:
     """Return the section on effective settings, which the libraries report."""
     part = Section("settings", PHRASES("title"))
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    guarantees: dict[str, set[str]] = {}
-    for run in evidence.runs.values():
-        for node in run.get("nodes", []):
-            ready = node.get("ready")
-            if not ready:
-                continue
-            key = _row_key(evidence, node, all_levels(run))
-            guarantees.setdefault(key[1], set()).add(key[4])
-            groups.setdefault(key, []).append(ready.get("effective") or {})
+    for key, ready in _ready_nodes(evidence):
+        groups.setdefault(key, []).append(ready.get("effective") or {})
     if not groups:
         part.parts.append(Text(PHRASES("none"), "warning"))
         return part
-    for pattern, kinds in guarantees.items():
-        if len(kinds) > 1:
-            part.parts.append(
-                Text(
-                    PHRASES(
-                        "guarantees",
-                        pattern=pattern or PHRASES("any_pattern"),
-                        kinds=len(kinds),
-                        guarantees="; ".join(sorted(kinds)),
-                    ),
-                    "warning",
-                )
-            )
     rows = [
         dict(zip(("cell", "pattern", "role", "library", "guarantee", "varied"), key, strict=True))
         | {"effective": merged(node_settings), "nodes": len(node_settings)}
@@ -124,4 +134,10 @@ def merged(node_settings: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(entries)
 
 
-PART = PagePart(160, lambda data: [section(data.evidence)], measured_only=True, of_messages=True)
+PART = PagePart(
+    160,
+    lambda data: [section(data.evidence)],
+    lambda data: [HeadLine(2, text) for text in unequal_guarantees(data.evidence)],
+    measured_only=True,
+    of_messages=True,
+)

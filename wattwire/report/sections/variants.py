@@ -31,7 +31,7 @@ PHRASES = Phrases(
 
 def section(evidence: Evidence) -> Section | None:
     """Return the section with every treatment's verdict, or None for a study without variants."""
-    if len(evidence.factors.get(FACTOR, ())) < 2:
+    if not _has_variants(evidence):
         return None
     part = Section("variants", PHRASES("title"))
     try:
@@ -48,12 +48,17 @@ def section(evidence: Evidence) -> Section | None:
     return part
 
 
+def _has_variants(evidence: Evidence) -> bool:
+    """Return whether the study has variants. An imported column may have the factor's name."""
+    return not evidence.imported and len(evidence.factors.get(FACTOR, ())) > 1
+
+
 def headline(evidence: Evidence) -> str:
     """Return sentences on variants with more losses or failures than their base.
 
     The result is "" if there are no such variants.
     """
-    if len(evidence.factors.get(FACTOR, ())) < 2:
+    if not _has_variants(evidence):
         return ""
     try:
         return " ".join(comparing.undelivered(compare_inside(evidence, Wanted())))

@@ -24,7 +24,7 @@ PHRASES = Phrases(
             "the send call; their medians do not. The losses of all hops add up to the messages "
             "that did not reach the sink. If a relay left no records, the losses of its two hops "
             "are one number, in the row of the later hop. Undelivered messages were still in the "
-            "queue of a saturated hop when the receivers' patience (`linger_ms`) ended; they are "
+            "queue of a saturated hop when the receivers' patience (linger_ms) ended; they are "
             "not lost."
         ),
     },

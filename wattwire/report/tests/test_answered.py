@@ -12,7 +12,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.imports import table
 from wattwire.imports.tests.test_writing import ABOUT
-from wattwire.report.parts import Section, Text, tables_of
+from wattwire.report.parts import Fold, Section, Text, tables_of
 from wattwire.report.sections import answers as answered
 from wattwire.report.tests.phrase_search import phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
@@ -36,7 +36,10 @@ def section(folder: Path, levels: int) -> Section:
 
 
 def sentences(part: Section) -> list[Phrase]:
-    return [one.words for one in part.parts if isinstance(one, Text) and one.tone == "item"]
+    parts = [
+        inner for one in part.parts for inner in (one.parts if isinstance(one, Fold) else [one])
+    ]
+    return [one.words for one in parts if isinstance(one, Text) and one.tone == "item"]
 
 
 def test_many_levels_have_sentences_for_their_ends_and_one_for_the_rest(tmp_path) -> None:

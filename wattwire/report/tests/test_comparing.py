@@ -732,5 +732,5 @@ def test_a_percentile_of_few_messages_is_refused_for_its_messages_not_for_its_bl
     apart = two(*(made(tmp_path / name, 1) for name in ("a", "b")), "latency_p99_us")
     for judged_ in (inside, apart):
         told = " ".join(comparison.text_lines(judged_))
-        assert "messages in a run, and at least 1,000 are needed" in told, told
+        assert "messages in a run, and at least 1\u202f000 are needed" in told, told
         assert "0 blocks" not in told

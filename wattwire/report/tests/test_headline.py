@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.planted import planted
-from wattwire.report.words.answers import headline
+from wattwire.report.words.answers import claim, headline
 
 CPU, WIRE = "cpu_us_per_message", "wire_bytes_per_message"
 LOSS, RATE = "loss_share", "rate_hz_delivered"
@@ -177,3 +178,13 @@ def test_a_pipeline_names_its_extremes_the_slope_per_node_and_the_payload(tmp_pa
     assert slope["slope"].low < 125 < slope["slope"].high
     payload = only(text, "headline.other_factor").values
     assert payload["level"] == "4096 B" and payload["ratio"] == pytest.approx(4, rel=0.05)
+
+
+def test_percentage_points_of_an_imported_percentage_are_not_percent(tmp_path) -> None:
+    evidence, answers = measured(tmp_path, {LOSS: {"cpp": 0.2, "python": 0.1}})
+    first = next(item for item in answers.items if item.response.column == "latency_p50_us")
+    percent = replace(first.response, column="lost_pct", title="lost pct", unit="%")
+    interval = stats.Interval(1.47, 0.5, 2.4, 0.95, 5, "t")
+    difference = stats.Difference("language", "python", "cpp", interval, 1, 10, 5, "pair means")
+    text = claim(evidence, replace(first, response=percent, result=difference), 1)
+    assert only(text, "answer.difference").values["unit"].key == "answer.percentage_points"

@@ -180,7 +180,7 @@ def test_a_goal_without_a_result_is_lost_and_feedback_is_no_result() -> None:
 
 def test_cells_say_interval_band_and_reason(tmp_path) -> None:
     interval = stats.Interval(2.0, 1.5, 2.5, 0.95, 3, "t")
-    assert shown(interval) == "2.00 [1.50, 2.50]"
+    assert shown(interval) == "2.00 [1.50,\u00a02.50]"
     assert shown(Band(1.0, 4.0)) == "1.00 – 4.00"
     columns = [Column("a", "a", "measured"), Column("b", "b", "estimate")]
     rows = [{"a": interval, "b": Band(1.0, 4.0)}, {"a": stats.TooFew(2, 10, "runs")}]

@@ -17,6 +17,7 @@ from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.interactions import by_level, changes
 from wattwire.model import words
 from wattwire.model.derived import column
+from wattwire.model.flows import COLUMN
 from wattwire.model.verdict import ended_unsent
 from wattwire.report.words import (
     best_alternative,
@@ -46,6 +47,10 @@ PHRASES = Phrases(
         # A single answer with levels, ratio or difference, interval, runs and blocks.
         "ratio": (
             "{level} {verb} {interval:estimate} times the {response} of {baseline} "
+            "({name} {interval:limits}, {basis}{means})"
+        ),
+        "ratio_of_flow": (
+            "The {response} with {level} was {interval:estimate} times that with {baseline} "
             "({name} {interval:limits}, {basis}{means})"
         ),
         "side_means": ", {level_mean:number} against {baseline_mean:number}{unit}",
@@ -172,6 +177,17 @@ def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
             "no_number", level=level, baseline=baseline, response=response, reason=str(result)
         )
     interval = _above_one(result.interval)
+    if COLUMN.fullmatch(answer.response.column):  # "of a flow of a level" would be ambiguous
+        return PHRASES(
+            "ratio_of_flow",
+            response=response,
+            level=level,
+            interval=interval,
+            baseline=baseline,
+            name=_interval_name(interval, family),
+            basis=_basis(result),
+            means=_side_means(evidence, answer, interval),
+        )
     return PHRASES(
         "ratio",
         level=level,
@@ -245,6 +261,8 @@ def _difference_claim(
 ) -> Phrase:
     interval, means = result.interval, ""
     unit: Phrase | str = f" {answer.response.unit}" if answer.response.unit else ""
+    if answer.response.unit == "%":
+        unit = PHRASES("percentage_points")
     if answer.response.unit == "%":
         unit = PHRASES("percentage_points")
     if answer.response.share:

@@ -96,8 +96,8 @@ PHRASES = Phrases(
             "simultaneously for {responses:listed} at {confidence:confidence} (multiple "
             "comparisons with the best, Hsu 1984: one-sided t limits of each alternative against "
             "all others, Bonferroni). “Equivalent”: the upper limit of the ratio to the truly "
-            "lowest alternative is within the margin. “Not significantly higher”: the alternative "
-            "may be the lowest."
+            "best alternative is within the margin. “Not significantly worse”: the alternative "
+            "may be the best."
         ),
         "without_run": "Without a valid run: {titles:listed}.",
     },

@@ -95,7 +95,7 @@ PHRASES = Phrases(
             "proven.{advice}"
         ),
         "side_by_side_advice": (
-            " Use `wattwire run STUDY --variant base=… --variant head=…` to measure both side by "
+            " Use “wattwire run STUDY --variant base=… --variant head=…” to measure both side by "
             "side."
         ),
         "boot_unknown": "two occasions (possibly of different boots)",

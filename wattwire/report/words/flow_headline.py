@@ -24,10 +24,10 @@ PHRASES = Phrases(
         "at": " at {conditions:listed}",
         "in_some": " in {lossy} of {treatments:plural treatment}",
         "everywhere": (
-            "{leader} had the {extreme} {response} in each of {conditions:plural condition} "
-            "({lowest:number} to {highest:number}{unit})."
+            "{leader} had the {extreme} observed {response} in each of "
+            "{conditions:plural condition} ({lowest:number} to {highest:number}{unit})."
         ),
-        "by_condition": "{extreme:capital} {response}: {leaders:listed}{more}.",
+        "by_condition": "{extreme:capital} observed {response}: {leaders:listed}{more}.",
         "leader": "{leader} at {condition} ({value:number}{unit})",
         "more": "; {more:plural more condition}",
         "growth": "{growth:capital}.",

@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 
 from wattwire.analysis.contrasts import Answers
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.model.derived import column
+from wattwire.model.flows import has_flow_of
 from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(
@@ -30,7 +31,12 @@ def sentences(evidence: Evidence, answers: Answers) -> list[Phrase]:
         runs = frame.filter(pl.col("outcome") == outcome).height
         texts.append(PHRASES("runs_ended", runs=runs, outcome=outcome.replace("_", " ")))
     for response in dict.fromkeys(answer.response for answer in answers.items):
-        missing = int(np.isnan(column(frame, response.column)).sum())
+        # A run without a flow has no values of this flow, and lacks none.
+        sends = [has_flow_of(response.column, all_levels(evidence.runs[run]))
+                 if run in evidence.runs else True for run in frame["run"].to_list()]  # fmt: skip
+        missing = int(
+            (np.isnan(column(frame, response.column)) & np.array(sends, dtype=bool)).sum()
+        )
         if 0 < missing < frame.height:
             texts.append(PHRASES("runs_without", runs=missing, response=response.title))
     return texts

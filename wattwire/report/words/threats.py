@@ -125,6 +125,7 @@ PHRASES = Phrases(
             "The settling runs of {cells:listed} have too few answered calls to determine a "
             "warm-up."
         ),
+        "start_included": "The window of a command includes its start.",
         "no_warm_up": (
             "No warm-up was discarded, so the results include the first messages of each run."
         ),
@@ -282,6 +283,9 @@ def _construct(evidence: Evidence) -> Iterator[Phrase]:
     if failed:
         yield PHRASES("failed_calls", failed=failed, share_max=FAILED_MAX)
     yield from _short_windows(evidence)
+    # A command need not have nodes or messages, so nothing is known of its network.
+    if evidence.study.request is not None:
+        return
     if not any(len(run.get("hosts", {})) > 1 for run in evidence.runs.values()):
         yield PHRASES("one_host")
     if "wire_bytes_per_message" in evidence.usable.columns:
@@ -420,6 +424,8 @@ def _warm_up(evidence: Evidence) -> Iterator[Phrase]:
             yield PHRASES("unsettled", cells=unsettled_cells)
         if unknown_cells := settling.unknown(evidence.warm_up):
             yield PHRASES("settling_unknown", cells=unknown_cells)
+    elif evidence.study.request is not None:
+        yield PHRASES("start_included")
     elif not evidence.study.plan.warmup_s:
         yield PHRASES("no_warm_up")
 

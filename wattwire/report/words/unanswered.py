@@ -75,6 +75,8 @@ IN_WORDS = {
 """Codes of exclusion reasons → text."""
 IMPORTED = "imported"
 """Code of each exclusion reason of imported data. Its detail states the reason."""
+WITH_DATA = ("", "completed", "imported")
+"""Outcomes that are no reason for a missing number."""
 PAIR = ("middleware", "language")
 """The two factors that together identify a cell."""
 ADVICE = re.compile("; install (it|them) and try again$")
@@ -194,7 +196,7 @@ def _causes(evidence: Evidence, runs: Sequence[str]) -> Phrase:
         outcome = str(document.get("outcome", "")).replace("_", " ")
         counts.update(
             [IN_WORDS.get(code, code.replace("_", " ")) for code in codes]
-            or [outcome or "no number"]
+            or ["no number" if outcome in WITH_DATA else outcome]
         )
     causes = [
         PHRASES("cause", cause=cause, runs=count, tried=len(runs))

@@ -13,7 +13,7 @@ PHRASES = Phrases(
     "warm_up",
     {
         "ruled": (
-            "Settling runs before the first block ({cells:plural cell}, {calls_max:,} calls or "
+            "Settling runs before the first block ({cells:plural cell}, {calls_max:count} calls or "
             "{seconds_max:g} s each; excluded from all answers) determined for each cell the "
             "number of calls after which its median latency stays within {percent:g} % of the "
             "median over the run's last quarter. The largest of these numbers, "

@@ -14,7 +14,7 @@ from wattwire.catalog import Bridge
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED
 from wattwire.model.validity import LINK_LATE, ValidityLimits, broken_limits
 from wattwire.model.verdict import Reason, Verdict
-from wattwire.rig.emulator_log import Fate, read_log
+from wattwire.rig.emulator_log import LOST, Fate, read_log
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.record import RunNetwork, RunRecord
 from wattwire.run.results.node_checks import message_bytes
@@ -37,6 +37,7 @@ BASELINE_MIN_NS = SECOND_NS // 2
 LATE_QUANTILE = 0.99
 END_NS = 2**62
 EMULATOR_CPU = "emulator_cpu_share"
+QUEUE_FULL_SHARE, LOST_SHARE = "link_queue_full_share", "link_lost_share"
 INNER_FRAMES = "inner_frames"
 NOT_CARRIED, OTHER_INTERFACE, LEAKED = "not_carried", "other_interface", "leaked"
 OTHER_WAYS = frozenset({NOT_CARRIED, OTHER_INTERFACE, LEAKED})
@@ -78,6 +79,7 @@ def judge(
     records = None if network.log is None else read_log(network.log)
     if records is not None:
         figures[LINK_LATE] = late_ms(records, record, readings)
+        figures |= fate_shares(records)
         window_s = (record.window["end_ns"] - record.window["start_ns"]) / SECOND_NS
         cpu_ns = network.emulator_cpu_ns
         figures[EMULATOR_CPU] = None if cpu_ns is None else cpu_ns / SECOND_NS / window_s
@@ -289,6 +291,21 @@ def leak_reasons(
 
 
 # -- the emulator --------------------------------------------------------------------------------
+
+
+def fate_shares(records: np.ndarray) -> dict[str, float | None]:
+    """Return the shares of all frames that the link's queue dropped, and that it lost at random.
+
+    The log has the fate of every frame at once. The kernel counts a datagram with a missing
+    fragment only after `ipfrag_time`, which is longer than most runs.
+    """
+    frames = len(records)
+    dropped = np.count_nonzero(records["fate"] == Fate.QUEUE_FULL)
+    lost = np.count_nonzero(np.isin(records["fate"], LOST))
+    return {
+        QUEUE_FULL_SHARE: dropped / frames if frames else None,
+        LOST_SHARE: lost / frames if frames else None,
+    }
 
 
 def late_ms(records: np.ndarray, record: RunRecord, readings: HostReadings) -> float | None:

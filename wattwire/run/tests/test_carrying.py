@@ -21,6 +21,7 @@ from wattwire.run.results.carrying import (
     carrying_reasons,
     delivered_to_hosts,
     elsewhere_reasons,
+    fate_shares,
     inner_frames,
     late_ms,
     leak_reasons,
@@ -251,3 +252,13 @@ def test_lateness_is_that_of_the_window_without_stalls_of_the_machine(planned, o
     readings = {"a": stalled((1000, 0), (1200, 0), (1300, 20), (1400, 20))}
     late = late_ms(frames((planned, out, 0, Fate.DELIVERED)), record, readings)
     assert late == expected
+
+
+def test_the_log_tells_how_many_frames_the_queue_dropped_and_the_link_lost():
+    fates = (Fate.DELIVERED, Fate.QUEUE_FULL, Fate.QUEUE_FULL, Fate.RANDOM_LOSS, Fate.BURST_LOSS)
+    shares = fate_shares(frames(*((0, 0, 0, fate) for fate in fates)))
+    assert shares == {"link_queue_full_share": 0.4, "link_lost_share": 0.4}
+    assert fate_shares(np.zeros(0, RECORD)) == {
+        "link_queue_full_share": None,
+        "link_lost_share": None,
+    }

@@ -56,7 +56,7 @@ def test_ranks_of_a_percentile_are_the_quantiles_of_the_binomial(count, share, c
 def test_a_tail_percentile_of_too_few_messages_is_refused_with_what_it_takes() -> None:
     found = stats.percentile(np.random.default_rng(1).random(367), 0.99)
     assert found == stats.TooFew(367, 1_000, "messages")
-    assert str(found) == "there are only 367 messages, and at least 1,000 are needed"
+    assert str(found) == "there are only 367 messages, and at least 1\u202f000 are needed"
 
 
 def test_few_clusters_above_are_refused_even_with_enough_messages() -> None:

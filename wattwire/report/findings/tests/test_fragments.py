@@ -30,6 +30,13 @@ def test_runs_that_discarded_datagrams_are_found_with_their_losses() -> None:
 def test_without_a_discarded_datagram_or_a_counter_there_is_no_finding() -> None:
     silent = finding_of(datagrams_unassembled=[0, 0, None, 0])
     assert isinstance(silent, Silence)
-    assert only(silent, "fragments.silent").values == {"counted": 3}
+    assert only(silent, "fragments.silent").values == {"counted": 3, "frames": ""}
+    # Frames that a full queue dropped left incomplete datagrams, which no counter shows yet.
+    saturated = finding_of(
+        datagrams_unassembled=[0, 0, 0, 0], link_queue_full_share=[0.5, 0.6, 0.6, 0.5],
+        link_lost_share=[0.0, 0.0, 0.0, 0.0],
+    )  # fmt: skip
+    shares = only(saturated, "fragments.frames").values
+    assert shares["queue"] == 0.55 and shares["lost"] == 0
     absent = finding_of(lost=[0, 0, 1, 0])
     assert isinstance(absent, Silence) and absent.words.key == "fragments.not_counted"
