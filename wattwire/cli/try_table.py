@@ -49,11 +49,12 @@ NUMBERS_FROM = 2
 class Line:
     """Results of a treatment, as medians over its runs and the ratio to the baseline.
 
-    `level` is its level of the compared factor, and `others` are its levels of the other varied
+    `level` is its level of the compared `factor`, and `others` are its levels of the other varied
     factors. `title` is the name of `level`.
     """
 
     title: str
+    factor: str
     level: Any
     others: tuple[tuple[str, Any], ...]
     cell: str
@@ -216,9 +217,11 @@ def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
         return " ".join(filter(None, (page_answer, next(filter(None, sentences), None))))
     if FACTOR in evidence.varied or all_ended(evidence):
         return page_answer
-    titles = [rows[0].title, *(evidence.title(*pair) for pair in rows[0].others)]
+    baseline = baseline_in(evidence, rows[0].factor, LATENCY_P50)
+    row = next((row for row in rows if same_level(row.level, baseline)), rows[0])
+    titles = [row.title, *(evidence.title(*pair) for pair in row.others)]
     at = f" at {', '.join(titles)}" if len(rows) > 1 else ""
-    median_words = f"{rows[0].cell}{at}: median latency {_centre(rows[0])}."
+    median_words = f"{row.cell}{at}: median latency {_centre(row)}."
     return f"{median_words} {page_answer}" if answers.computed() else median_words
 
 
@@ -244,6 +247,7 @@ def _line(
     interval = too_few or (stats.geometric_mean(known, CONFIDENCE) if len(known) else PENDING)
     return Line(
         evidence.title(factor, level),
+        factor,
         level,
         others,
         str(levels.get(FACTOR, evidence.factors[FACTOR][0])),

@@ -249,6 +249,8 @@ def test_one_cell_alone_has_its_median_and_no_ratio():
     several = compare(Made({("a", 64): 10.0, ("a", 1024): 20.0}))
     assert several.answer.startswith("a at 64 B: median latency 10.0 µs (")
     assert "1024 B had 2.00 times the median latency of 64 B" in several.answer
+    faster = compare(Made({("a", 64): 20.0, ("a", 1024): 10.0}))
+    assert faster.answer.startswith("a at 64 B: median latency 20.0 µs ("), "the baseline"
 
 
 def test_no_finished_run_is_said_in_words():
