@@ -19,7 +19,7 @@ import polars as pl
 from wattwire import stats
 from wattwire.analysis import not_compared
 from wattwire.analysis.carried import saturated
-from wattwire.analysis.contrasts import CONFIDENCE, Answers, fit_of, usable_fit
+from wattwire.analysis.contrasts import Answers, fit_of, interval_confidence, usable_fit
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
@@ -72,7 +72,7 @@ def choices(evidence: Evidence, answers: Answers) -> list[Choice]:
     """
     factors = factors_of(evidence)
     responses = _responses(evidence, factors) if factors and evidence.usable.height else []
-    confidence = stats.bonferroni(CONFIDENCE, max(1, len(responses)))
+    confidence = stats.bonferroni(interval_confidence(evidence), max(1, len(responses)))
     return [_choice(evidence, answers, factors, response, confidence) for response in responses]
 
 

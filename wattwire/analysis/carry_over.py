@@ -1,16 +1,19 @@
-"""Estimate carry-over effects: the position of a run in its block, and the preceding run."""
+"""Estimate drift over the campaign, and effects of a run's position and of the preceding run."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.contrasts import fit_of
+from wattwire.analysis import not_compared
+from wattwire.analysis.contrasts import CONFIDENCE, fit_of
+from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, levels_of
 from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured
-from wattwire.model.derived import column
+from wattwire.model.derived import FloatArray, column
 from wattwire.stats import Effect, Interval, NotComputable, TooFew
 
 POSITIONS = 10
@@ -47,6 +50,49 @@ def carry_over(evidence: Evidence) -> CarryOver:
     if not isinstance(slope, Interval):
         return CarryOver(response, slope, None)
     return CarryOver(response, slope, _predecessor(evidence, response))
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The factor by which a response changes from the first to the last run of the campaign."""
+
+    response: Response
+    change: Interval | TooFew | NotComputable
+
+    @property
+    def is_detected(self) -> bool:
+        """Whether the interval of the factor excludes 1."""
+        return isinstance(self.change, Interval) and self.change.excludes(1.0)
+
+
+def drifts(evidence: Evidence) -> list[Drift]:
+    """Return the drift of each measured response of the questions.
+
+    The intervals are simultaneous, so that 5 % of campaigns without drift have a false alarm.
+    """
+    responses = [r for r in question_responses(evidence) if measured(evidence.usable, r)]
+    level = stats.bonferroni(CONFIDENCE, max(1, len(responses)))
+    place_of = {entry["run"]: place for place, entry in enumerate(evidence.planned)}
+    places = np.array([place_of.get(run, 0) for run in evidence.usable["run"].to_list()], float)
+    levels = [levels_of(evidence.usable, name) for name in evidence.varied]
+    treatments = [str(treatment) for treatment in zip(*levels, strict=True)] or [""] * places.size
+    return [
+        Drift(response, _drift(evidence, response, treatments, places, level))
+        for response in responses
+    ]
+
+
+def _drift(
+    evidence: Evidence,
+    response: Response,
+    treatments: list[str],
+    places: FloatArray,
+    level: float,
+) -> Interval | TooFew | NotComputable:
+    known = not_compared.compared(evidence, evidence.usable, response)
+    labels = list(itertools.compress(treatments, known))
+    values = column(evidence.usable, response.column)[known]
+    return stats.drift(values, labels, places[known], level)
 
 
 def _predecessor(evidence: Evidence, response: Response) -> Effect | TooFew | NotComputable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,8 @@ from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 
 CONFIDENCE = 0.95
+CHANGE_MIN = 1.25
+"""Minimum quotient of a ratio's values at two levels that counts as a change."""
 Result = stats.Ratio | stats.Difference | stats.TooFew | stats.NotComputable
 NUMBER = (stats.Ratio, stats.Difference)
 
@@ -39,6 +42,11 @@ class Answer:
     result: Result
     with_all: Result
     by_ranks: stats.Interval | stats.TooFew | stats.NotComputable | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The column of the response, the factor and the level as text."""
+        return self.response.column, self.factor, str(self.level)
 
     @property
     def interval(self) -> stats.Interval:
@@ -66,28 +74,31 @@ class Answers:
     plain_noise: dict[str, float] = field(default_factory=dict)
     """Noise floor as a |difference| in the response's unit."""
 
+    dependent: frozenset[tuple[str, str, str]] = frozenset()
+    """Keys of the answers whose conclusions disagree between levels of another factor."""
+
     def outcome(self, answer: Answer) -> str:
-        """Return "different", "equivalent", "undecided" or "within noise".
+        """Return "different", "equivalent", "undecided", "within noise" or "depends".
 
         "Within noise" means that identical A/A labels may differ by as much as the levels do.
+        "Depends" means that levels of another factor contradict each other, so that no conclusion
+        over all of them holds.
         """
+        return "depends" if answer.key in self.dependent else self.conclusion(answer)
+
+    def conclusion(self, answer: Answer) -> str:
+        """Return the outcome of the result alone, without regard to the levels of other factors.
+
+        A difference is never "equivalent", because the margin is a share.
+        """
+        interval, column = answer.interval, answer.response.column
         if isinstance(answer.result, stats.Difference):
-            return self._difference_outcome(answer)
-        conclusion = stats.conclusion(answer.interval, self.margin)
-        effect = abs(math.log(answer.interval.estimate))
-        if conclusion == "different" and effect <= self.noise.get(answer.response.column, 0.0):
-            return "within noise"
-        return conclusion
-
-    def _difference_outcome(self, answer: Answer) -> str:
-        """Return the outcome of a difference in the response's unit.
-
-        The outcome is never "equivalent", because the margin is a share.
-        """
-        if not answer.interval.excludes(0.0):
-            return "undecided"
-        noise = self.plain_noise.get(answer.response.column, 0.0)
-        return "within noise" if abs(answer.interval.estimate) <= noise else "different"
+            conclusion = "different" if interval.excludes(0.0) else "undecided"
+            effect, noise = abs(interval.estimate), self.plain_noise.get(column, 0.0)
+        else:
+            conclusion = stats.conclusion(interval, self.margin)
+            effect, noise = abs(math.log(interval.estimate)), self.noise.get(column, 0.0)
+        return "within noise" if conclusion == "different" and effect <= noise else conclusion
 
     def computed(self) -> list[Answer]:
         """Return the answers that are ratios."""
@@ -171,10 +182,52 @@ def answer_all(evidence: Evidence) -> Answers:
         )
     blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
     margin = evidence.study.answers.margin
-    return Answers(
+    answers = Answers(
         tuple(items), family, level, margin, blocks, family_of_all,
         noise(evidence), noise(evidence, "plain"),
     )  # fmt: skip
+    numbers = [*answers.computed(), *answers.differences()]
+    dependent = {item.key for item in numbers if _strata_disagree(evidence, answers, item)}
+    return replace(answers, dependent=frozenset(dependent))
+
+
+def _strata_disagree(evidence: Evidence, answers: Answers, answer: Answer) -> bool:
+    """Return whether levels of another varied factor contradict each other or the answer.
+
+    Levels contradict each other if one is higher and another lower than the baseline, or if one is
+    equivalent and another differs, with ratios at least CHANGE_MIN apart. A level contradicts an
+    equivalent answer if its whole interval is beyond the margin.
+    """
+    for other in evidence.varied:
+        results = [
+            contrast(evidence, evidence.usable, answer, CONFIDENCE, (other, level))
+            for level in (evidence.factors[other] if other != answer.factor else ())
+        ]
+        numbers = [result for result in results if isinstance(result, NUMBER)]
+        strata = [replace(answer, result=result) for result in numbers]
+        different = [item for item in strata if answers.conclusion(item) == "different"]
+        no_effect = 1.0 if isinstance(answer.result, stats.Ratio) else 0.0
+        if len({item.interval.estimate > no_effect for item in different}) > 1:
+            return True
+        if isinstance(answer.result, stats.Ratio) and answers.margin is not None:
+            equivalent = [item for item in strata if answers.conclusion(item) == "equivalent"]
+            if any(_far_apart(*pair) for pair in itertools.product(equivalent, different)):
+                return True
+            if answers.conclusion(answer) == "equivalent" and any(
+                item.interval.low > 1 + answers.margin
+                or item.interval.high < 1 / (1 + answers.margin)
+                for item in different
+            ):
+                return True
+    return False
+
+
+def _far_apart(first: Answer, second: Answer) -> bool:
+    """Return whether two ratios are at least CHANGE_MIN apart and their intervals are disjoint."""
+    one, other = first.interval, second.interval
+    distance = abs(math.log(one.estimate / other.estimate))
+    is_disjoint = one.high < other.low or other.high < one.low
+    return is_disjoint and distance >= math.log(CHANGE_MIN)
 
 
 def interval_confidence(evidence: Evidence) -> float:

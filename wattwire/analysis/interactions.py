@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from wattwire import stats
-from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers, Result, contrast, without_value
+from wattwire.analysis.contrasts import (
+    CHANGE_MIN,
+    CONFIDENCE,
+    Answer,
+    Answers,
+    Result,
+    contrast,
+    without_value,
+)
 from wattwire.analysis.dataset import Evidence
-
-CHANGE_MIN = 1.25
-"""Minimum reported quotient of a ratio's largest and smallest value over levels."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +43,9 @@ class Change:
 def by_level(
     evidence: Evidence, answers: Answers, only: Sequence[Answer] | None = None
 ) -> list[AtLevel]:
-    """Return the contrasts of questions about several factors, at each level of the others.
+    """Return the contrasts at each level of every other varied factor.
 
-    `only` restricts the result to these answers.
+    The other factors of the question come first. `only` restricts the result to these answers.
     """
     factors_of = {question.id: question.factors for question in evidence.study.questions}
     all_answers = [
@@ -52,7 +57,7 @@ def by_level(
     return [
         AtLevel(item, other, level, _contrast_at(evidence, item, other, level))
         for item in items
-        for other in factors_of.get(item.question, ())
+        for other in dict.fromkeys((*factors_of.get(item.question, ()), *evidence.varied))
         if other != item.factor
         for level in evidence.factors.get(other, ())
     ]
@@ -72,9 +77,9 @@ def changes(rows: Sequence[AtLevel]) -> list[Change]:
     """Return the ratios that differ between levels of another factor, largest change first.
 
     What it detects: two levels whose 95 % intervals do not overlap and whose ratios differ by at
-    least CHANGE_MIN.
-    What it misses: changes that are smaller than the intervals, and factors that the question does
-    not name. The analysis is exploratory: the intervals are not corrected for their number.
+    least CHANGE_MIN, or are on different sides of 1.
+    What it misses: changes that are smaller than the intervals. The analysis is exploratory: the
+    intervals are not corrected for their number.
     """
     all_changes = list(_changes(rows))
     return sorted(all_changes, key=lambda change: -_extent(change))
@@ -87,7 +92,8 @@ def _changes(rows: Sequence[AtLevel]) -> Iterator[Change]:
         )
         change = Change(answer, other, levels)
         are_disjoint = any(a.high < b.low for _, a in levels for _, b in levels)
-        if are_disjoint and _extent(change) >= math.log(CHANGE_MIN):
+        are_opposite = any(a.high < 1 < b.low for _, a in levels for _, b in levels)
+        if are_opposite or (are_disjoint and _extent(change) >= math.log(CHANGE_MIN)):
             yield change
 
 

@@ -161,6 +161,7 @@ OUTCOMES = {
     "equivalent": "equivalent",
     "within noise": "not larger than the A/A noise",
     "undecided": "no difference detected",
+    "depends": "no common answer: it depends on another factor",
 }
 """Outcome of a contrast → its text, in the order of the tables."""
 

@@ -16,7 +16,7 @@ from wattwire.stats.blocked import (
     treatment_ratio,
 )
 from wattwire.stats.bootstrap import bootstrap_interval
-from wattwire.stats.carry_over import predecessor_effect
+from wattwire.stats.carry_over import drift, predecessor_effect
 from wattwire.stats.changepoint_by_size import SIZES_MIN, loss_excess, step_logs
 from wattwire.stats.diagnostics import (
     RUNS_MAX,
@@ -90,6 +90,7 @@ __all__ = [
     "clusters_above",
     "consensus",
     "difference",
+    "drift",
     "ecdf",
     "effective_size",
     "far_out",

@@ -37,7 +37,9 @@ def growths(evidence: Evidence, answers: Answers) -> list[Growth]:
         added = tuple(name for name in after if name not in before)
         if not added or not {*before, of_flow["flow"]} <= {*after}:
             continue
-        others = by_level(evidence, answers, [answer])
+        factors = next(q.factors for q in evidence.study.questions if q.id == answer.question)
+        rows = by_level(evidence, answers, [answer])
+        others = [row for row in rows if row.other in factors]
         first = [row for row in others if row.other == others[0].other]
         growth = Growth(answer, of_flow["flow"], added, tuple(first))
         found.setdefault((of_flow["flow"], str(answer.level)), growth)

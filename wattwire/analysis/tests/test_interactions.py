@@ -28,6 +28,11 @@ def campaign(folder: Path, factor: float) -> Evidence:
     """Return a campaign with the CPU time of FAST with two clients multiplied by `factor`."""
     shape = Shape(blocks=6, patterns=("topic",), intervals_s=(0.05,), duration_s=2.0,
                   study={"question": [QUESTION]})  # fmt: skip
+    return multiplied(folder, shape, factor)
+
+
+def multiplied(folder: Path, shape: Shape, factor: float) -> Evidence:
+    """Return a campaign of this shape with the CPU time of FAST with two clients multiplied."""
     write_campaign(folder, shape)
     cost = pl.col("cpu_us_per_message")
     changed = (pl.col("factor.language") == FAST) & (pl.col("factor.clients") == 2)
@@ -83,3 +88,24 @@ def narrow(row: AtLevel, centre: float) -> AtLevel:
         row.result.interval, estimate=centre, low=0.999 * centre, high=1.001 * centre
     )
     return replace(row, result=replace(row.result, interval=interval))
+
+
+@pytest.mark.parametrize(("factor", "outcome"), [(1.0, "different"), (12.0, "depends")])
+def test_no_conclusion_holds_over_levels_of_a_factor_of_another_question_that_disagree(
+    tmp_path: Path, factor: float, outcome: str
+) -> None:
+    # FAST has 0.3 times the CPU time with one client; 12 times that is 3.6 times with two clients.
+    questions = [{**QUESTION, "factors": ["language"]}]
+    shape = Shape(blocks=6, patterns=("topic",), intervals_s=(0.05,), study={"question": questions})
+    evidence = multiplied(tmp_path / "c", shape, factor)
+    answers = answer_all(evidence)
+    (answer,) = answers.items
+    assert answers.outcome(answer) == outcome
+    entry = document(evidence, answers)["contrasts"][0]
+    assert entry["outcome"] == outcome
+    named = phrases_in(headline(evidence, answers), "answer.depends")
+    assert [phrase.values["other"] for phrase in named] == (
+        ["clients"] if outcome == "depends" else []
+    )
+    without_answer = phrases_in(headline(evidence, answers), "answer.no_common_answer")
+    assert len(without_answer) == (outcome == "depends")

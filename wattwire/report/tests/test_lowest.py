@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
+from wattwire import stats
 from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
@@ -139,3 +142,23 @@ def test_alternatives_without_a_usable_run_are_named(tmp_path: Path) -> None:
     evidence.usable = evidence.usable.filter(kept)
     notes = best_alternative_words.notes(evidence, lowest.choices(evidence, answer_all(evidence)))
     assert only(notes, "best.without_run").values["titles"] == ["Python action"]
+
+
+def test_a_campaign_that_stops_by_width_ranks_at_the_level_of_its_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evidence, answers = gathered(tmp_path / "c")
+    levels: list[float] = []
+
+    def recorded(fit: stats.Fit, factors: tuple[str, ...], level: float) -> stats.Ranking:
+        levels.append(level)
+        return ranked(fit, factors, level)
+
+    ranked = stats.lowest_of
+    monkeypatch.setattr(lowest.stats, "lowest_of", recorded)
+    for width, level in ((0.0, 0.95), (0.05, stats.sequential.INNER_CONFIDENCE)):
+        plan = replace(evidence.study.plan, stop_width=width)
+        study = replace(evidence.study, plan=plan)
+        lowest.choices(replace(evidence, study=study), answers)
+        assert levels == [pytest.approx(stats.bonferroni(level, len(levels)))] * len(levels)
+        levels.clear()

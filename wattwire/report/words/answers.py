@@ -88,6 +88,10 @@ PHRASES = Phrases(
             "The effect is not larger than the A/A noise, so no difference is claimed."
         ),
         "no_difference": ("No difference was detected, because the interval includes {no_effect}."),
+        "no_common_answer": (
+            "No common answer for the {response} of {level} and {baseline}: it depends on another "
+            "factor."
+        ),
         "depends": (
             "The result depends on {other}: {lowest:number} at {lowest_level} and "
             "{highest:number} at {highest_level}."
@@ -400,17 +404,28 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     if not candidates:
         return joined([*texts, _without_contrast(evidence, answers)])
     first = extreme_answer(evidence, answers, candidates[0])
-    shares = exact_shares(answers, first)
-    answer = sentence(evidence, first, answers.family)
-    answer = joined([winner_sentence(evidence, answers, first), *shares, answer])
-    texts.append(PHRASES("one_block", answer=answer) if answers.block_count == 1 else answer)
     outcome = answers.outcome(first)
+    if outcome == "depends":
+        answer = PHRASES(
+            "no_common_answer",
+            response=first.response.title,
+            level=evidence.title(first.factor, first.level),
+            baseline=evidence.title(first.factor, first.baseline),
+        )
+    else:
+        shares = exact_shares(answers, first)
+        answer = sentence(evidence, first, answers.family)
+        answer = joined([winner_sentence(evidence, answers, first), *shares, answer])
+    texts.append(PHRASES("one_block", answer=answer) if answers.block_count == 1 else answer)
     if outcome == "within noise":
         texts.append(PHRASES("within_noise"))
     elif outcome == "undecided":
         no_effect = 1 if isinstance(first.result, stats.Ratio) else 0
         texts.append(PHRASES("no_difference", no_effect=no_effect))
-    texts += along_factor(evidence, answers, first) or _dependences(evidence, answers, first)
+    if outcome == "depends":
+        texts += _dependences(evidence, answers, first)
+    else:
+        texts += along_factor(evidence, answers, first) or _dependences(evidence, answers, first)
     degrees = first.interval.degrees or 0
     if 0 < degrees <= FEW_DEGREES:
         texts.append(PHRASES("too_few_runs", degrees=round(degrees)))

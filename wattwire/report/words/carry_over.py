@@ -1,8 +1,8 @@
-"""Sentences on carry-over effects between the runs of a block."""
+"""Sentences on drift over the campaign, and on carry-over effects between runs."""
 
 from __future__ import annotations
 
-from wattwire.analysis.carry_over import CarryOver, carry_over
+from wattwire.analysis.carry_over import CarryOver, carry_over, drifts
 from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
 from wattwire.report.words.phrases import Phrase, Phrases
@@ -11,6 +11,11 @@ from wattwire.stats import Effect, Interval
 PHRASES = Phrases(
     "carry_over",
     {
+        "drift": (
+            "Drift: from the first to the last run, the {response} changed by a factor of "
+            "{change:number 3} (interval {low:number 3} to {high:number 3}). Random order balances "
+            "the drift between treatments."
+        ),
         "position_unknown": (
             "Carry-over: the effect of the position in a block cannot be estimated ({reason})."
         ),
@@ -35,15 +40,31 @@ PHRASES = Phrases(
 def sentences(evidence: Evidence) -> list[Phrase]:
     """Return sentences on the effects of a run's position and of the previous run."""
     effects = carry_over(evidence)
-    return [_position(effects), *_previous(evidence, effects)]
+    return [*_drifts(evidence), _position(effects), *_previous(evidence, effects)]
 
 
 def warnings(evidence: Evidence) -> list[Phrase]:
     """Return sentences on the effects that influence the response."""
     effects = carry_over(evidence)
     return [
+        *_drifts(evidence),
         *([_position(effects)] if effects.position_matters else []),
         *(_previous(evidence, effects) if effects.previous_matters else []),
+    ]
+
+
+def _drifts(evidence: Evidence) -> list[Phrase]:
+    """Return a sentence per response that drifts over the campaign."""
+    return [
+        PHRASES(
+            "drift",
+            response=drift.response.title,
+            change=drift.change.estimate,
+            low=drift.change.low,
+            high=drift.change.high,
+        )
+        for drift in drifts(evidence)
+        if isinstance(drift.change, Interval) and drift.is_detected
     ]
 
 
