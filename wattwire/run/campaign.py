@@ -121,11 +121,12 @@ class CampaignRunner:
         machine = self._machine()
         campaign.write_json("machine.json", {**machine, "harness_costs": costs})
         campaign.freeze("plan.json", self._plan_document(plan, prepared))
-        campaign.journal.set("identity", self._identity(document, prepared))
-        campaign.journal.write_plan(
-            (run.run, run.block, run.position, run.treatment.key) for run in plan
-        )
         campaign.journal.add_segment(identity_of(machine), [], _now())
+        # Last and at once: without an identity, --resume knows that nothing was measured.
+        campaign.journal.write_plan(
+            ((run.run, run.block, run.position, run.treatment.key) for run in plan),
+            identity=self._identity(document, prepared),
+        )
         self._study, self._prepared, self._plan = study, prepared, plan
         self._progress.event(
             "campaign", path=str(campaign.path), runs=len(plan), skipped=len(prepared.skipped)
