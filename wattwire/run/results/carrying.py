@@ -29,9 +29,10 @@ PLAIN = ("bytes", "text")
 """Encodings whose payloads are on the wire as they are. Those of records can be shorter."""
 SHORTEST_SHARE = 0.5
 """Share of the nominal payload that another encoding has on the wire, at least."""
-CONTROL_FACTOR = 4.0
-"""Bytes on the wire for a byte of the agents' protocol, at most: its lines have about 100 bytes,
-and ssh, TCP, IP and acknowledgements add up to 300."""
+CONTROL_FACTOR = 1.0
+"""Bytes on the wire that a host sends for a byte of the agents' protocol in both directions: about
+a third of these bytes leave the host, and ssh, TCP, IP and acknowledgements add twice as many. A
+larger factor would hide the payload of short runs."""
 BASELINE_MIN_NS = SECOND_NS // 2
 """Length of a baseline that shows a rate. In a shorter one, a single frame would count as many."""
 LATE_QUANTILE = 0.99
