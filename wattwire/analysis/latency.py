@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,15 @@ from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.model.deliveries import announced, deliveries, infinite
 from wattwire.model.deployment import deployment_of_run
 from wattwire.model.derived import FloatArray, column
-from wattwire.model.hosts.clocks import clocks_of_run
+from wattwire.model.hosts.clocks import ONE_CLOCK, clocks_of_run
 from wattwire.model.validity import CONDITION_CODES
 from wattwire.store import Messages
+from wattwire.store.messages import together
+
+SHORT_BYTES, BATCH_BYTES = 1 << 16, 1 << 21
+"""Largest file of a run that is read together with others, and size of such a batch, in bytes."""
+RUN_COUNTERS = 1 << 40
+"""Range of counters of one run of a batch."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ def all_series(evidence: Evidence) -> dict[str, Series]:
     """
     if evidence.imported or not evidence.usable.height:
         return {}
-    return dict(_series(evidence, evidence.usable))
+    return _series(evidence, evidence.usable)
 
 
 def excluded_series(evidence: Evidence) -> dict[str, Series]:
@@ -142,12 +149,96 @@ def excluded_series(evidence: Evidence) -> dict[str, Series]:
             for run in frame["run"].to_list()
         )
     ]
-    return dict(_series(evidence, frame.filter(pl.Series(is_sound, dtype=pl.Boolean))))
+    return _series(evidence, frame.filter(pl.Series(is_sound, dtype=pl.Boolean)))
 
 
-def _series(evidence: Evidence, frame: pl.DataFrame) -> Iterator[tuple[str, Series]]:
+def _series(evidence: Evidence, frame: pl.DataFrame) -> dict[str, Series]:
     frame = frame.filter(pl.Series(~is_emulated(frame), dtype=pl.Boolean))
+    runs = frame["run"].to_list()
     unsent = np.nan_to_num(column(frame, "unsent_after_warmup")).astype(int).tolist()
-    for run, lost, never in zip(frame["run"].to_list(), unanswered(frame), unsent, strict=True):
-        messages, document = evidence.reader.recorded(run), evidence.runs[run]
-        yield run, series_of(messages, document, float(lost), unsent=never)
+    numbers = zip(map(float, unanswered(frame)), unsent, strict=True)
+    missing = dict(zip(runs, numbers, strict=True))
+    series: dict[str, Series] = {}
+    for batch in _batches(evidence, runs):
+        series |= _series_together(evidence, batch, missing)
+    return {run: series[run] for run in runs}
+
+
+def _batches(evidence: Evidence, runs: Sequence[str]) -> Iterator[dict[str, Path]]:
+    """Yield the runs with the paths of their records.
+
+    Short runs with the same flows and one clock form a batch. Every other run is alone.
+    """
+    batches: dict[Any, tuple[dict[str, Path], list[int]]] = {}
+    for run in runs:
+        document, path = evidence.runs[run], evidence.reader.records_path(run)
+        size = path.stat().st_size if path.is_file() else 0
+        if not 0 < size <= SHORT_BYTES or clocks_of_run(document) is not ONE_CLOCK:
+            yield {run: path}
+            continue
+        flows = deployment_of_run(document).flows
+        paths, sizes = batches.setdefault(flows, ({}, []))
+        paths[run] = path
+        sizes.append(size)
+        if sum(sizes) >= BATCH_BYTES:
+            yield batches.pop(flows)[0]
+    yield from (paths for paths, _ in batches.values())
+
+
+def _series_together(
+    evidence: Evidence, batch: Mapping[str, Path], missing: Mapping[str, tuple[float, int]]
+) -> dict[str, Series]:
+    """Return the series of the runs of a batch; see `series_of`.
+
+    `missing` has the numbers of lost and of unsent deliveries of each run.
+
+    The counters of each run get a range of their own, so that all runs are one run of `deliveries`.
+    """
+    runs = list(batch)
+    records = together(list(batch.values())) if len(batch) > 1 else None
+    if records is None or not records["counter"].is_between(0, RUN_COUNTERS - 1).all():
+        return {
+            run: series_of(evidence.reader.recorded(run), evidence.runs[run], lost, unsent=unsent)
+            for run, (lost, unsent) in ((run, missing[run]) for run in runs)
+        }
+    flows = deployment_of_run(evidence.runs[runs[0]]).flows
+    origins: dict[int, set[tuple[int, int, str]]] = {index: set() for index in range(len(runs))}
+    for file, *origin in records.select("file", "node", "sender", "kind").unique().iter_rows():
+        origins[file].add((origin[0], origin[1], origin[2]))
+    files_of: dict[frozenset[int], list[int]] = {}
+    for file, its_origins in origins.items():
+        files_of.setdefault(announced(its_origins, flows), []).append(file)
+    counter = pl.col("counter").cast(pl.Int64) + pl.col("file") * RUN_COUNTERS
+    series: dict[str, Series] = {}
+    for known_senders, files in files_of.items():
+        part = records.filter(pl.col("file").is_in(files)).with_columns(counter)
+        expected = deliveries(part, flows, known_senders)
+        file_of = expected["counter"].to_numpy() // RUN_COUNTERS
+        order = np.argsort(file_of, kind="stable")
+        bounds = np.searchsorted(file_of[order], [*files, len(runs)])
+        ordered = expected[order]
+        for file, (begin, end) in zip(files, itertools.pairwise(bounds), strict=True):
+            of_run = ordered.slice(begin, end - begin)
+            columns = (
+                of_run[name].to_numpy() for name in ("latency_us", "since_send_us", "warm_up")
+            )
+            series[runs[file]] = _series_from(*columns, *missing[runs[file]])
+    return series
+
+
+def _series_from(
+    latency_us: FloatArray,
+    since_send_us: FloatArray,
+    warm_up: NDArray[np.bool_],
+    lost: float,
+    unsent: int,
+) -> Series:
+    """Return the series of one run from its deliveries by due time; unknown latencies are NaN."""
+    recorded_lost = int(np.count_nonzero(np.isinf(latency_us)))
+    loose = unsent + (max(0, round(lost) - recorded_lost) if math.isfinite(lost) else 0)
+    known, unanswered_us = ~np.isnan(latency_us), np.full(loose, math.inf)
+    values, since_send = (
+        np.concatenate([times[known & ~warm_up], unanswered_us])
+        for times in (latency_us, since_send_us)
+    )
+    return Series(values, loose, latency_us[known & warm_up], since_send, unsent)

@@ -120,6 +120,9 @@ class Rejudged:
     def recorded(self, run: str) -> Messages:
         return self._campaign.recorded(self._attempt_name(run))
 
+    def records_path(self, run: str) -> Path:
+        return self._campaign.records_path(self._attempt_name(run))
+
     def quantities(self, run: str) -> pl.DataFrame:
         return self._campaign.quantities(self._attempt_name(run))
 

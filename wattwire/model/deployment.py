@@ -634,6 +634,21 @@ def flows_of(nodes: Iterable[Node], pattern: Pattern, name: str = "") -> tuple[F
     )
 
 
+_PARSED_MAX = 256
+_parsed_by_id: dict[int, tuple[Mapping[str, Any], Deployment]] = {}
+
+
+def _parsed(document: Mapping[str, Any]) -> Deployment:
+    """Return the deployment of a document, which the runs of a treatment share."""
+    known = _parsed_by_id.get(id(document))
+    if known is None or known[0] is not document:
+        if len(_parsed_by_id) >= _PARSED_MAX:
+            _parsed_by_id.clear()
+        # The document is kept, so that no other object gets its id.
+        known = _parsed_by_id[id(document)] = (document, Deployment.from_json(document))
+    return known[1]
+
+
 def deployment_of_run(run: Mapping[str, Any]) -> Deployment:
     """Return the deployment in the document of a run.
 
@@ -641,7 +656,7 @@ def deployment_of_run(run: Mapping[str, Any]) -> Deployment:
     pattern is then the first one that has all roles of the run.
     """
     if "deployment" in run:
-        return Deployment.from_json(run["deployment"])
+        return _parsed(run["deployment"])
     entries = run.get("nodes", [])
     roles = {entry["role"] for entry in entries}
     patterns = [pattern for pattern in PATTERNS.values() if roles and roles <= {*pattern.roles}]

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +54,23 @@ RUN_KEYS = ("attempt", "cells", "levels", "nodes", "outcome", "run")
 DEPLOYMENT_KEYS = ("flows", "hosts", "links", "nodes", "processes")
 SUMMARY_KEYS = ("attempt", "run", "verdict")
 
+SHARED_KEYS = frozenset(
+    (
+        "series",
+        "absent",
+        "deployment",
+        "environments",
+        "levels",
+        "cells",
+        "treatment",
+        "library",
+        "effective",
+        "guarantee",
+    )
+)
+"""Keys of the document of a run whose values few runs differ in."""
+SHARED_MAX = 256
+
 
 class Campaign:
     """The directory with all results of a campaign. Reading does not need the lock."""
@@ -69,6 +87,7 @@ class Campaign:
                 "`wattwire run` printed"
             )
         self._lock: int | None = None
+        self._shared: dict[str, list[Any]] = {}
         self.journal = Journal(self.path / "journal.sqlite")
 
     @classmethod
@@ -275,7 +294,24 @@ class Campaign:
         path = folder / "deployment.json"
         if path.exists():
             document["deployment"] = read_json(path, DEPLOYMENT_KEYS)
-        return document
+        return {key: self._shared_value(key, value) for key, value in document.items()}
+
+    def _shared_value(self, key: str, value: Any) -> Any:
+        """Return the value, or an equal object of an earlier run, so that 10⁴ runs fit in memory.
+
+        The list of series alone is half of each document, and the same in all runs of a cell.
+        """
+        if key in SHARED_KEYS:
+            values = self._shared.setdefault(key, [])
+            equal = next((earlier for earlier in values if earlier == value), None)
+            if equal is None and len(values) < SHARED_MAX:
+                values.append(value)
+            return value if equal is None else equal
+        if isinstance(value, dict):
+            return {sys.intern(k): self._shared_value(k, v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self._shared_value("", item) for item in value]
+        return sys.intern(value) if isinstance(value, str) else value
 
     def row(self, folder: str) -> dict[str, Any]:
         """Return the summary row of the attempt in this folder."""
@@ -283,11 +319,15 @@ class Campaign:
         return {**row, "verdict": current_verdict(row["verdict"])}
 
     def messages(self, run: str) -> pl.DataFrame:
-        return read_table(self.folder(run) / "messages.parquet")
+        return read_table(self.records_path(run))
 
     def recorded(self, run: str) -> Messages:
         """Return the messages of a run, to be read in parts because they may not fit in memory."""
-        return Messages.at(self.folder(run) / "messages.parquet")
+        return Messages.at(self.records_path(run))
+
+    def records_path(self, run: str) -> Path:
+        """Return the path of the records of a run."""
+        return self.folder(run) / "messages.parquet"
 
     def quantities(self, run: str) -> pl.DataFrame:
         return read_table(self.folder(run) / "quantities.parquet")
@@ -300,17 +340,22 @@ class Campaign:
         `used` is true for the valid attempts that answers use.
         """
         rows: list[dict[str, Any]] = []
-        for run in self.journal.runs():
-            done = [vars(a) for a in self.journal.attempts(run) if a.state == "done"]
-            if not done:
-                continue
-            used_number = used_attempt(done)["attempt"]
+        for done in self.finished().values():
+            used_number = used_attempt([vars(attempt) for attempt in done])["attempt"]
             for attempt in done:
-                row = self.row(attempt["folder"])
-                usable = row["verdict"] == "valid" and attempt["attempt"] == used_number
+                row = self.row(str(attempt.folder))
+                usable = row["verdict"] == "valid" and attempt.attempt == used_number
                 usable = usable and not row.get("control")
                 rows.append({**row, "used": usable})
         return rows
+
+    def finished(self) -> dict[str, list[Attempt]]:
+        """Return the finished attempts of each run that has any, in the order of the plan."""
+        done: dict[str, list[Attempt]] = {}
+        for attempt in self.journal.attempts():
+            if attempt.state == "done":
+                done.setdefault(attempt.run, []).append(attempt)
+        return {run: done[run] for run in self.journal.runs() if run in done}
 
     def write_summary(self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> None:
         """Write summary.parquet, summary.csv and columns.json, with one row per attempt."""

@@ -132,6 +132,10 @@ class ImportedCampaign:
         """Return empty `Messages`, because imported data have no individual messages."""
         return Messages.of(self.messages(run_id))
 
+    def records_path(self, run_id: str) -> Path:
+        """Return a path without a file, because imported data have no individual messages."""
+        return self.path / "messages.parquet"
+
     @cached_property
     def _checks(self) -> list[dict[str, Any]]:
         checks = read_json(self.path / "checks.json")

@@ -289,11 +289,9 @@ def _invalid_lines(campaign: Campaign) -> Iterator[str]:
 
     Earlier attempts are only counted.
     """
-    for run in campaign.journal.runs():
-        attempts = [
-            vars(attempt) for attempt in campaign.journal.attempts(run) if attempt.state == "done"
-        ]
-        if not attempts or (used := used_attempt(attempts))["verdict"] == "valid":
+    for run, done in campaign.finished().items():
+        attempts = [vars(attempt) for attempt in done]
+        if (used := used_attempt(attempts))["verdict"] == "valid":
             continue
         document = campaign.run(used["folder"])
         reasons = [reason["detail"] for reason in document.get("reasons", [])]
@@ -342,7 +340,7 @@ def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
     settling = set(planned) - set(counted)
     if settling:
         yield f"Done: {len(settling & done)} of {plural(len(settling), 'settling run')}."
-    rows = [row for row in _measured(campaign.rows()) if row["run"] not in settling]
+    rows = [row for row in _progress_rows(campaign) if row["run"] not in settling]
     sides = _usable_by_side(rows)
     usable = sum(sum(side.values()) for side in sides)
     done_count = len(done - settling)
@@ -350,6 +348,26 @@ def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
     has_study = (campaign.path / "study.json").exists()
     if has_study and campaign.study.validity.look:
         yield "The state of the machine excludes no run, because validity.look is set."
+
+
+def _progress_rows(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return the run, verdict, control and use of every finished attempt; see `Campaign.rows`.
+
+    They come from the journal and the plan, because reading thousands of summaries takes seconds.
+    """
+    has_plan = (campaign.path / "plan.json").exists()
+    controls = {e["run"]: e.get("control") for e in campaign.plan} if has_plan else {}
+    rows = []
+    for run, done in campaign.finished().items():
+        used_number = used_attempt([vars(attempt) for attempt in done])["attempt"]
+        for attempt in done:
+            is_used = attempt.verdict == "valid" and attempt.attempt == used_number
+            row = {"run": run, "folder": attempt.folder, "verdict": attempt.verdict}
+            control = controls.get(run) or ""
+            rows.append({**row, "control": control, "used": is_used and not control})
+    if all(ended_unsent(campaign.row(str(row["folder"]))) for row in rows if row["used"]):
+        return [{**row, "used": False} for row in rows]
+    return rows
 
 
 def status(options: argparse.Namespace) -> int:

@@ -48,17 +48,19 @@ def ticks_of(runs: Sequence[FloatArray], period: float) -> Ticks | None:
     """
     if not period > 0:
         raise ValueError(f"period: found {period}; allowed: > 0")
-    multiples = [_multiples(series, period) for series in runs if series.size]
-    total = sum(series.size for series in multiples)
+    sizes = np.array([series.size for series in runs if series.size], dtype=np.int64)
+    total = int(sizes.sum())
     if total < VALUES_MIN:
         return None
-    inside = sum(int(np.count_nonzero(series)) for series in multiples)
-    runs_hit = sum(np.count_nonzero(series) >= SHARE_MIN * series.size for series in multiples)
-    if inside < SHARE_MIN * total or 2 * runs_hit < len(multiples):
+    multiples = _multiples(np.concatenate(runs), period)
+    inside_by_run = np.add.reduceat(multiples > 0, np.cumsum(sizes) - sizes, dtype=np.int64)
+    inside = int(inside_by_run.sum())
+    runs_hit = np.count_nonzero(inside_by_run >= SHARE_MIN * sizes)
+    if inside < SHARE_MIN * total or 2 * runs_hit < sizes.size:
         return None
-    values, counts = np.unique(np.concatenate(multiples), return_counts=True)
+    values, counts = np.unique(multiples, return_counts=True)
     pairs = tuple((int(k), int(n)) for k, n in zip(values, counts, strict=True) if k > 0)
-    return Ticks(period, inside, int(total), pairs, len(multiples))
+    return Ticks(period, inside, total, pairs, sizes.size)
 
 
 def _multiples(series: FloatArray, period: float) -> NDArray[np.int64]:
