@@ -21,13 +21,14 @@ class InvalidStream(Exception):
 
 
 class MessageStream:
-    """The bytes that have arrived. No byte of JSON is examined twice."""
+    """The bytes that have arrived. No byte is examined twice."""
 
     def __init__(self, message_bytes_max: int) -> None:
         self._bytes_max = message_bytes_max
         self._buffer = bytearray()
         self._at = self._depth = 0
         self._is_in_string = False
+        self._item: CborItem | None = None
 
     def messages(self, arrived: bytes) -> Iterator[bytes]:
         """Add bytes, and yield the messages that are complete.
@@ -40,6 +41,7 @@ class MessageStream:
             message = bytes(self._buffer[:end])
             del self._buffer[:end]
             self._at = self._depth = 0
+            self._item = None
             yield message
         if len(self._buffer) > self._bytes_max:
             raise InvalidStream(f"a message of more than {self._bytes_max} bytes")
@@ -47,7 +49,8 @@ class MessageStream:
     def _end(self) -> int:
         """Return the end of the first message, or 0 if it is incomplete."""
         if self._buffer[0] >> 5 == MAP:
-            return cbor_end(self._buffer)
+            self._item = self._item or CborItem()
+            return self._item.end(self._buffer)
         while token := self._token():
             if token == b'"':
                 self._is_in_string = not self._is_in_string
@@ -67,24 +70,34 @@ class MessageStream:
         return b""
 
 
-def cbor_end(data: bytes | bytearray) -> int:
-    """Return the end of the first item of CBOR in `data`, or 0 if it is incomplete.
+class CborItem:
+    """An item of CBOR at the begin of a growing buffer, of which no byte is examined twice."""
 
-    Raise InvalidStream for an item without a length, which encoders of the protocol do not write.
-    """
-    at, items = 0, 1
-    while items and at < len(data):
-        major, info = data[at] >> 5, data[at] & 0x1F
-        argument_bytes = ARGUMENT_BYTES.get(info, 0)
-        if info == INDEFINITE:
-            raise InvalidStream(f"an item of CBOR of indefinite length at byte {at}")
-        argument = info
-        if argument_bytes:
-            argument = int.from_bytes(data[at + 1 : at + 1 + argument_bytes], "big")
-        at += 1 + argument_bytes
-        items -= 1
-        if major in (BYTES, TEXT):
-            at += argument
-        elif major in (ARRAY, MAP, TAG):
-            items += {ARRAY: argument, MAP: 2 * argument, TAG: 1}[major]
-    return at if not items and at <= len(data) else 0
+    def __init__(self) -> None:
+        self._at, self._items = 0, 1
+
+    def end(self, data: bytes | bytearray) -> int:
+        """Return the end of the item in `data`, or 0 if it is incomplete.
+
+        Raise InvalidStream for an item without a length, which encoders of the protocol do not
+        write.
+        """
+        at, items = self._at, self._items
+        while items and at < len(data):
+            major, info = data[at] >> 5, data[at] & 0x1F
+            if info == INDEFINITE:
+                raise InvalidStream(f"an item of CBOR of indefinite length at byte {at}")
+            argument, begin = info, at + 1
+            if argument_bytes := ARGUMENT_BYTES.get(info, 0):
+                begin += argument_bytes
+                if begin > len(data):
+                    break
+                argument = int.from_bytes(data[at + 1 : begin], "big")
+            at = begin
+            items -= 1
+            if major in (BYTES, TEXT):
+                at += argument
+            elif major in (ARRAY, MAP, TAG):
+                items += {ARRAY: argument, MAP: 2 * argument, TAG: 1}[major]
+        self._at, self._items = at, items
+        return at if not items and at <= len(data) else 0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from typing import Any
 
 import pytest
 
 from middleware.rosbridge.tests.conftest import Services
-from middleware.rosbridge.tests.websocket_peer import WebSocketPeer, frame
+from middleware.rosbridge.tests.websocket_peer import HANDSHAKE, HANG_S, WebSocketPeer, frame
 
+TOPICS_MAX = 256
 BYTES = "std_msgs/UInt8MultiArray"
 
 
@@ -63,6 +65,10 @@ def test_a_message_passes_the_bridge_unchanged(
         ('{"op": "unsubscribe", "topic": "/t"}', ["found '/t'", "not subscribed"]),
         ('{"op": "subscribe", "topic": "/t", "type": "std_msgs/Bool", "throttle_rate": 5}',
          ["throttle_rate: found 5", "supports only 0"]),
+        ('{"op": "subscribe", "topic": "/t", "type": "std_msgs/Bool", "compression": ["cbor"]}',
+         ["compression: found ['cbor']", "allowed: none"]),
+        ('{"op": "subscribe", "topic": "/t", "type": "std_msgs/Bool", "compression": {}}',
+         ["compression: found {}"]),
         ('{"op": "advertise", "topic": "/b", "type": "std_msgs/Bool"}',
          ["type: found 'std_msgs/Bool'", f"allowed for /b: '{BYTES}'"]),
         ('{"op": "publish", "topic": "/b", "msg": {"date": ""}}',
@@ -180,3 +186,21 @@ def test_a_client_that_does_not_read_loses_the_oldest_messages_and_delays_no_oth
             numbers.append(int(idle.receive()["msg"]["data"].split()[0]))
         assert numbers == sorted(numbers)
         assert len(numbers) < count
+
+
+def test_a_page_of_the_web_cannot_connect(services: Services) -> None:
+    host, _, port = services.websocket.rpartition(":")
+    request = HANDSHAKE.replace("Host: bridge", "Host: bridge\r\nOrigin: http://example.org")
+    with socket.create_connection((host, int(port)), timeout=HANG_S) as connection:
+        connection.sendall(request.encode())
+        assert connection.recv(64).startswith(b"HTTP/1.1 403 ")
+
+
+def test_topics_of_a_bridge_are_bounded(services: Services) -> None:
+    """This is the last test of the module, because a topic stays for seconds."""
+    with contextlib.closing(WebSocketPeer(services.websocket)) as peer:
+        peer.send(op="set_level", level="error")
+        for number in range(TOPICS_MAX + 1):
+            peer.send(op="advertise", topic=f"/many/t{number}", type="std_msgs/Bool")
+        status = peer.receive()
+        assert status["level"] == "error" and f"allowed: {TOPICS_MAX}" in status["msg"]

@@ -15,7 +15,7 @@ import pytest
 from contract.conformance.cell import CellUnderTest
 from contract.conformance.process import NodeProcess
 from contract.conformance.spec import base_spec, new_token
-from middleware.rosbridge.environment.streams import InvalidStream, MessageStream
+from middleware.rosbridge.environment.streams import CborItem, InvalidStream, MessageStream
 from middleware.rosbridge.tests.conftest import Services
 from middleware.rosbridge.tests.websocket_peer import HANG_S, WebSocketPeer
 
@@ -120,6 +120,24 @@ def test_a_stream_is_split_into_objects_and_maps(parts: list[bytes], messages: l
     stream = MessageStream(1000)
     one_by_one = [m for at in range(len(whole)) for m in stream.messages(whole[at : at + 1])]
     assert one_by_one == messages
+
+
+class Counted(bytes):
+    """Bytes that count how many single bytes of them are read."""
+
+    reads = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        Counted.reads += isinstance(index, int)
+        return super().__getitem__(index)
+
+
+def test_no_byte_of_a_growing_map_is_examined_twice() -> None:
+    whole = b"\xb9\x03\xe8" + b"\x01\x02" * 1000
+    item, Counted.reads = CborItem(), 0
+    ends = [item.end(Counted(whole[:size])) for size in range(1, len(whole) + 1)]
+    assert ends == [0] * (len(whole) - 1) + [len(whole)]
+    assert Counted.reads <= 3 * len(whole)
 
 
 def test_a_stream_refuses_a_message_without_an_end() -> None:

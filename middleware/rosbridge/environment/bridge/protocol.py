@@ -123,7 +123,7 @@ class Client:
                 value = fields[option]
                 raise Refused(f"{option}: found {value!r}; this bridge supports only {supported!r}")
         compression = fields.get("compression", "none")
-        if compression not in COMPRESSIONS:
+        if not isinstance(compression, str) or compression not in COMPRESSIONS:
             allowed = ", ".join(COMPRESSIONS)
             raise Refused(f"compression: found {compression!r:.80}; allowed: {allowed}")
         self._subscriptions[topic] = subscription = await asyncio.to_thread(

@@ -37,7 +37,10 @@ class Servers:
         async def on_connection(connection: ServerConnection) -> None:
             await self.converse(connection, connection.send)
 
-        return await serve(on_connection, host, port, compression=None, max_size=MESSAGE_BYTES_MAX)
+        # Browsers send an Origin, so no page of the web can connect to a bridge of this machine.
+        return await serve(
+            on_connection, host, port, compression=None, max_size=MESSAGE_BYTES_MAX, origins=[None]
+        )
 
     async def tcp(self, host: str, port: int) -> asyncio.Server:
         """Return a server that accepts connections. Messages follow each other on a connection."""

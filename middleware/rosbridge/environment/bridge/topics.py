@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 import rosgraph
@@ -19,6 +19,8 @@ Receivers = dict[object, tuple[str, Send]]
 RETIRE_S = 10.0
 """Time for which a topic stays advertised without clients. rospy's queues are then empty, and a
 client that connects again finds its subscribers. rosbridge_suite uses the same time."""
+TOPICS_MAX = 256
+"""Maximum number of topics in each direction, of all clients together. Each has threads."""
 
 
 class Publication:
@@ -92,6 +94,7 @@ class Topics:
         with self._lock:
             publication = self._publications.get(name)
             if publication is None:
+                _check_room(self._publications)
                 self.mismatches.forget(name)
                 publication = Publication(kind, self._publisher(name, kind, is_latched))
                 self._publications[name] = publication
@@ -128,6 +131,7 @@ class Topics:
         with self._lock:
             subscription = self._subscriptions.get(name)
             if subscription is None:
+                _check_room(self._subscriptions)
                 self.mismatches.forget(name)
                 # A latched message may arrive at once, so the first client is added before.
                 subscription = Subscription(
@@ -151,6 +155,14 @@ def _check_master() -> None:
     """Raise Refused unless the master answers, because rospy registers topics without end."""
     if not rosgraph.is_master_online():
         raise Refused(f"no master at {rosgraph.get_master_uri()}; is rosmaster running?")
+
+
+def _check_room(topics: Sized) -> None:
+    if len(topics) >= TOPICS_MAX:
+        raise Refused(
+            f"topic: this bridge has {len(topics)} topics; allowed: {TOPICS_MAX}. Those without "
+            f"clients end after {RETIRE_S:g} s"
+        )
 
 
 def _check_kind(name: str, kind: str, present_kind: str) -> None:
