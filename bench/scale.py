@@ -16,10 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.campaigns import run_study
+from bench.many_runs import multiplied
 from wattwire.report.tests.browser import PROGRAM, Browser
+from wattwire.store import Campaign
 
 MEBIBYTE = 1024.0 * 1024.0
-PAGE_ROWS, IMPORT_ROWS, MESSAGES = 100_000, 1_000_000, 10_000_000
+PAGE_ROWS, IMPORT_ROWS, MESSAGES, MANY_BLOCKS = 100_000, 1_000_000, 10_000_000, 2_500
 LANGUAGES, SIZES = "abcd", (64, 1024, 4096, 16384, 65536)
 BLOCK_ROWS = len(LANGUAGES) * len(SIZES)
 STUDY = """
@@ -44,6 +47,30 @@ missed_ticks_max = 1.0
 stall_max_ms = 60000.0
 """
 
+SHORT_RUNS = """
+title = "Many short runs"
+[[question]]
+id = "Q1"
+text = "Which cell is faster?"
+factors = ["cell"]
+responses = ["latency_p50_us", "cpu_us_per_message"]
+[factors]
+payload_bytes = [64, 1024]
+cell = ["loopback/python", "loopback/cpp"]
+[fixed]
+pattern = "pingpong"
+loop = "closed"
+count = 50
+[plan]
+blocks = 1
+primary = "cell"
+warmup_calls = 0
+controls = false
+baseline_s = 0.02
+retries = 0
+quiet_wait_s = 0.0
+"""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -55,7 +82,7 @@ class Row:
     promised: float
 
 
-def rows(page_rows: int, import_rows: int, messages: int) -> Iterator[Row]:
+def rows(page_rows: int, import_rows: int, messages: int, many_blocks: int) -> Iterator[Row]:
     """Yield one measurement for each promise.
 
     This takes several minutes, mostly for the messages.
@@ -66,10 +93,26 @@ def rows(page_rows: int, import_rows: int, messages: int) -> Iterator[Row]:
         table = _table(folder / "large.csv", import_rows)
         seconds, _ = _run([*_import(table, folder / "large"), "--no-report"])
         yield Row(f"import csv of {import_rows:,} rows", "s", seconds, 60.0)
+        yield from _many_runs(folder, many_blocks)
         (folder / "study.toml").write_text(STUDY.format(messages=messages))
         campaign = ["--campaign", str(folder / "messages"), "--plain"]
         _, mebibytes = _run(["run", str(folder / "study.toml"), *campaign])
         yield Row(f"controller's memory, a run of {messages:,} calls", "MiB", mebibytes, 1024.0)
+
+
+def _many_runs(folder: Path, blocks: int) -> Iterator[Row]:
+    """Yield measurements of the verbs that read a campaign of many short runs."""
+    seed_folder = folder / "seed"
+    seed_folder.mkdir()
+    seed = Campaign(run_study(seed_folder, SHORT_RUNS))
+    campaign = multiplied(seed, folder / "many", blocks)
+    seed.close()
+    runs = f"a campaign of {4 * blocks:,} runs of 50 messages"
+    seconds, _ = _run(["status", str(campaign)])
+    yield Row(f"status of {runs}", "s", seconds, 1.0)
+    seconds, mebibytes = _run(["report", str(campaign)])
+    yield Row(f"report of {runs}", "s", seconds, 20.0)
+    yield Row("its memory", "MiB", mebibytes, 500.0)
 
 
 def _table_to_page(folder: Path, row_count: int) -> Iterator[Row]:
