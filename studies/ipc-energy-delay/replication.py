@@ -11,13 +11,13 @@ from wattwire.model.errors import UsageError
 from . import checks, described, layout, printed, remarks, sheets, table
 from .known import Known
 from .observed import Collected
-from .runs import AUTHORS, RIGHT, tabulate
+from .runs import tabulate
 
 RECIPES = {
-    RIGHT: "energy of a run = sum of its samples − idle power × that run's own client time, where "
-    "the samples cover that time; what can't be told stays missing",
-    AUTHORS: "energy of a run = sum of its samples − idle power × the time that the tables print "
-    "(mostly that of the first run alone); failed runs and sums of one sample count",
+    "right": "energy of a run = sum of its samples − idle power × that run's own client time, "
+    "where the samples cover that time; what can't be told stays missing",
+    "authors": "energy of a run = sum of its samples − idle power × the time that the tables "
+    "print (mostly that of the first run alone); failed runs and sums of one sample count",
 }
 
 

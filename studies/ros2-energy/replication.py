@@ -18,10 +18,10 @@ from . import layout, oddities, per_recording, printed, printed_tests, values
 from .material import PATTERNS, RUN_S, TREATMENT, Material
 
 RECIPES = {
-    values.RIGHT: "the earliest recording of full length of each run and node that began with the "
+    "default": "the earliest recording of full length of each run and node that began with the "
     "other node's, its rows of the run's 180 s; energy is power times the time it stands for; "
     "missing stays missing",
-    values.AUTHORS: "the authors' choices: the file their script took where that is known, else "
+    "authors": "the authors' choices: the file their script took where that is known, else "
     "the earliest, with all its rows; energy a sum of power, power without samples of 3 W and "
     "more; memory that a run lacks is 0",
 }

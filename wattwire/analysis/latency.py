@@ -219,21 +219,15 @@ def _series_together(
         ordered = expected[order]
         for file, (begin, end) in zip(files, itertools.pairwise(bounds), strict=True):
             of_run = ordered.slice(begin, end - begin)
-            columns = (
-                of_run[name].to_numpy() for name in ("latency_us", "since_send_us", "warm_up")
-            )
-            series[runs[file]] = _series_from(*columns, *missing[runs[file]])
+            series[runs[file]] = _series_from(of_run, *missing[runs[file]])
     return series
 
 
-def _series_from(
-    latency_us: FloatArray,
-    since_send_us: FloatArray,
-    warm_up: NDArray[np.bool_],
-    lost: float,
-    unsent: int,
-) -> Series:
-    """Return the series of one run from its deliveries by due time; unknown latencies are NaN."""
+def _series_from(expected: pl.DataFrame, lost: float, unsent: int) -> Series:
+    """Return the series of one run from its deliveries by due time."""
+    latency_us, since_send_us, warm_up = (
+        expected[name].to_numpy() for name in ("latency_us", "since_send_us", "warm_up")
+    )
     recorded_lost = int(np.count_nonzero(np.isinf(latency_us)))
     loose = unsent + (max(0, round(lost) - recorded_lost) if math.isfinite(lost) else 0)
     known, unanswered_us = ~np.isnan(latency_us), np.full(loose, math.inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ MARKS = {OK: "+", MISSING: "-", NOTE: "~"}
 def doctor(path: Path, catalog: Catalog, as_json: bool) -> int:
     """Start the hosts of a rig and each network in turn, and print the findings."""
     rig = load_rig(path, catalog)
+    if rig.executed:
+        print(rig.executed, file=sys.stderr)
     languages = {
         name: read_toml(manifest).get("requires", [])
         for name, manifest in catalog.languages.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import sys
@@ -50,7 +51,12 @@ class Reader:
 
 
 def find(name: str, roots: Sequence[Path]) -> Reader:
-    """Return the reader of a study, given by its name or its folder.
+    """Load the reader of a study, which executes its file; see `folder_of`."""
+    return load(folder_of(name, roots))
+
+
+def folder_of(name: str, roots: Sequence[Path]) -> Path:
+    """Return the folder of a study with a reader, given by its name or its folder.
 
     Raise UsageError if the study does not exist or has no reader.
     """
@@ -67,7 +73,26 @@ def find(name: str, roots: Sequence[Path]) -> Reader:
             f"{folder}: this study has no {FILE}, so the data of its paper cannot be read; "
             "`wattwire import csv FILE` reads a plain table"
         )
-    return load(folder)
+    return folder
+
+
+def listed_recipes(folder: Path) -> dict[str, str]:
+    """Return the recipes of the reader in `folder` without executing it.
+
+    The result is empty if RECIPES is not a dict of texts in the file.
+    """
+    try:
+        tree = ast.parse((folder / FILE).read_text("utf-8"))
+        values = [
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            and [ast.unparse(t) for t in node.targets] == ["RECIPES"]
+        ]
+    except (OSError, ValueError, SyntaxError, TypeError, RecursionError):
+        return {}
+    recipes = values[-1] if values else {}
+    return {str(k): str(v) for k, v in recipes.items()} if isinstance(recipes, dict) else {}
 
 
 def readers(roots: Sequence[Path]) -> dict[str, Path]:

@@ -203,6 +203,8 @@ class CampaignRunner:
         self._builder = Builder(
             agent, lambda step: self._progress.event("building", **asdict(step))
         )
+        for text in foreign_code(study):
+            self._progress.event("note", text=text)
         cells_by_treatment = prepare(study, self.catalog, None, choose).cells.values()
         self._builder.unbuilt(
             {
@@ -664,6 +666,13 @@ class CampaignRunner:
             for treatment, reason in prepared.skipped
         ]
         return [*runs, *skipped_rows]
+
+
+def foreign_code(study: Study) -> list[str]:
+    """Return a sentence for each folder and file that the study names and whose code will run."""
+    folders = [(name, variant.root) for name, variant in study.variants.items() if variant.root]
+    texts = [f"Variant {name} builds and runs the cells in {root}" for name, root in folders]
+    return texts + ([study.rig.executed] if study.rig.executed else [])
 
 
 def _now() -> str:

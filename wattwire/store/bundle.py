@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import itertools
 import json
 import os
 import re
 import sqlite3
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,7 +25,7 @@ from wattwire.store.files import ROW_GROUP_ROWS, regular, scan_table
 from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
 from wattwire.store.imported import open_campaign
 from wattwire.store.journal import connected_to_read
-from wattwire.store.redact import NOTE, Redactor
+from wattwire.store.redact import NOTE, SECRET_NAME, Redactor
 
 LEFT_OUT_FOLDERS = frozenset({"report", "agent"})
 """Omitted. The report can be rebuilt from the data; the agent's folder has its state and log."""
@@ -299,10 +300,19 @@ def _replaced(table: pl.LazyFrame, replacements: Mapping[str, Mapping[str, str]]
 def _json(value: Any, redactor: Redactor) -> Any:
     """Return JSON without names in its keys and values, including escaped names."""
     if isinstance(value, dict):
+        _suspect(value.items(), redactor)
         return {redactor.text(key): _json(item, redactor) for key, item in value.items()}
     if isinstance(value, list):
+        _suspect(itertools.pairwise(value), redactor)
         return [_json(item, redactor) for item in value]
     return redactor.text(value) if isinstance(value, str) else value
+
+
+def _suspect(pairs: Iterable[tuple[Any, Any]], redactor: Redactor) -> None:
+    """Report the texts that follow the name of a secret: in an environment, or in a command."""
+    for name, text in pairs:
+        if isinstance(name, str) and isinstance(text, str) and SECRET_NAME.fullmatch(name):
+            redactor.suspect(name, redactor.text(text))
 
 
 def _parquet(frame: pl.DataFrame, redactor: Redactor) -> bytes:

@@ -35,6 +35,20 @@ _MAC_BYTES = re.compile(rb"(?<![0-9A-Fa-f:-])[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5
 _LINK_LOCAL = re.compile(r"(?i)\bfe80::[0-9a-f:]+(?:%[\w.-]+)?")
 _HOMES = re.compile(r"(?<![\w.])/(?:home|Users)/[^/\s\"'<>:,;)\]}]+")
 
+REDACTED = "[redacted]"
+_SECRET_WORD = r"(?:passw(?:or)?d|passphrase|secret|token|api[-_]?key|credential)"
+SECRET_NAME = re.compile(rf"-{{0,2}}[\w-]*{_SECRET_WORD}[\w-]*", re.IGNORECASE)
+"""Names of options and variables whose values are probably secrets."""
+_SECRETS = re.compile(
+    rf"(?P<name>[\w-]*{_SECRET_WORD}[\w-]*)=([^\s\"'&]{{4,}})|\w://[^/\s:@\"']+:([^/\s@\"']+)@"
+    r"|\bbearer\s+([\w.~+/-]{8,})"
+    r"|\b((?:AKIA[0-9A-Z]{12}|gh[pousr]_\w{16}|sk-[\w-]{16}|xox[abp]-[\w-]{10})[\w-]*)",
+    re.IGNORECASE,
+)
+_RUN_TOKEN = re.compile(r"ww[0-9a-f]{10}\w*")
+SHOWN = 3
+"""Number of characters of a suspected secret that a warning shows."""
+
 
 @dataclass(frozen=True)
 class Names:
@@ -135,6 +149,8 @@ class Redactor:
 
     names: Names
     replacements: dict[str, int] = field(default_factory=dict)
+    secrets: dict[str, int] = field(default_factory=dict)
+    """Texts that look like secrets, shortened, with their numbers. They are not replaced."""
 
     def __post_init__(self) -> None:
         rules: list[tuple[str, re.Pattern[str], str]] = []
@@ -144,7 +160,7 @@ class Redactor:
             rules.append((kind, _path(folder), word))  # a home may be inside a place or contain it
         rules += [("boot", re.compile(re.escape(b), re.I), _boot_word(b)) for b in self.names.boots]
         rules.append(("home", _HOMES, "~"))
-        rules += [("word", re.compile(re.escape(word)), "[redacted]") for word in self.names.words]
+        rules += [("word", re.compile(re.escape(word)), REDACTED) for word in self.names.words]
         rules += [
             ("host", _word(host), "[host]") for host in sorted(self.names.hosts, key=len)[::-1]
         ]
@@ -158,7 +174,16 @@ class Redactor:
             text, count = pattern.subn(replacement, text)
             if count:
                 self.replacements[kind] = self.replacements.get(kind, 0) + count
+        for match in _SECRETS.finditer(text):
+            self.suspect(match["name"] or "", next(filter(None, match.groups()[1:]), match[0]))
         return text
+
+    def suspect(self, name: str, value: str) -> None:
+        """Count a value that looks like a secret by its form or by its name, such as PASSWORD."""
+        is_run_token = _RUN_TOKEN.fullmatch(value) is not None
+        if value and value != REDACTED and not is_run_token:
+            shown = f"{name}={value[:SHOWN]}…" if name else f"{value[:SHOWN]}…"
+            self.secrets[shown] = self.secrets.get(shown, 0) + 1
 
     def is_in(self, data: bytes) -> bool:
         """Return whether binary data contain one of the names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +76,21 @@ def write_bundle(options: argparse.Namespace) -> int:
             "The data do not name the measuring machine, so only the names of this machine were "
             "redacted. Use --redact to redact others."
         )
+    for line in _secret_lines(redactor):
+        print(line)
     for note in [*warnings, *notes]:
         print(note)
     return EXIT_OK
+
+
+def _secret_lines(redactor: Redactor) -> Iterator[str]:
+    """Yield a warning of the texts in the archive that look like secrets."""
+    if redactor.secrets:
+        listed = "; ".join(f"{text} ({count}×)" for text, count in redactor.secrets.items())
+        yield (
+            f"Warning: the archive contains texts that look like secrets: {listed}. Command lines "
+            "and environments are data. Write the archive again with --redact SECRET for each."
+        )
 
 
 def _print_texts(

@@ -125,7 +125,10 @@ def _list() -> int:
     reader_folders = imports.readers(default_roots())
     for name, folder in sorted(reader_folders.items()):
         print(f"{name}")
-        for recipe, summary in imports.load(folder).recipes.items():
+        recipes = imports.listed_recipes(folder)
+        if not recipes:
+            print(f"  RECIPES in {folder / imports.FILE} is no dict of texts, so it is not listed")
+        for recipe, summary in recipes.items():
             print(wrapped(f"  {recipe}: {summary}", columns(sys.stdout)))
     print("csv\n  any table: import csv FILE --response COL:UNIT --factor COL")
     return EXIT_OK
@@ -140,7 +143,9 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
         raise UsageError(f"{', '.join(foreign)}: allowed only with `import csv FILE`")
     if options.campaign:
         refuse_used(Path(options.campaign))
-    reader = imports.find(options.study, default_roots())
+    folder = imports.folder_of(options.study, default_roots())
+    print(f"Executes {folder / imports.FILE}", file=sys.stderr)
+    reader = imports.load(folder)
     recipe = options.recipe or reader.default
     return reader.study, recipe, reader.read(source, recipe)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from wattwire import imports
+from wattwire.catalog import home
 from wattwire.model.errors import UsageError
 
 READER = """
@@ -109,3 +110,22 @@ def test_a_reader_that_hands_over_something_else_is_named(tmp_path) -> None:
     folder = study(tmp_path, reader="RECIPES = {'a': 'b'}\ndef read(a, b): return 5")
     with pytest.raises(UsageError, match=r"read\(\) must return an Imported object"):
         imports.load(folder).read(tmp_path)
+
+
+def test_listing_recipes_executes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "studies" / "tiny"
+    folder.mkdir(parents=True)
+    touched = tmp_path / "executed"
+    code = f"open({str(touched)!r}, 'w').close()\n"
+    (folder / imports.FILE).write_text(code + 'RECIPES = {"a": "one " "text", "b": "two"}\n')
+    assert imports.listed_recipes(folder) == {"a": "one text", "b": "two"}
+    (folder / imports.FILE).write_text(code + "RECIPES = dict(a=1)\n")
+    assert imports.listed_recipes(folder) == {}
+    assert not touched.exists()
+
+
+def test_the_studies_of_this_repository_list_their_recipes_without_execution() -> None:
+    listed = {name: imports.listed_recipes(folder)
+              for name, folder in imports.readers([home()]).items()}  # fmt: skip
+    assert len(listed) > 1
+    assert all(listed[name] == dict(imports.find(name, [home()]).recipes) for name in listed)

@@ -92,6 +92,13 @@ class Rig:
         """Return whether a file describes this rig. Only then it has networks and placements."""
         return bool(self.document)
 
+    @property
+    def executed(self) -> str:
+        """Return a sentence that names the rig's file whose commands ssh executes, or ""."""
+        if not self.ssh_config:
+            return ""
+        return f"ssh reads {self.ssh_config}, and executes its ProxyCommand and Match exec"
+
     def address(self, network: str, host: str) -> str:
         """Return the address of a host in a network; "" if the host's agent has to be asked."""
         spec = self.networks[network]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from wattwire.store.bundle import _json
 from wattwire.store.redact import Names, Redactor, names_here
 
 NAMES = Names(
@@ -55,3 +56,25 @@ def test_the_names_of_this_machine_leave_out_what_names_nobody(monkeypatch):
     names = names_here(["x"])
     assert "root" not in names.users and "mara" in names.users
     assert "/srv/people/mara" in names.homes and names.words == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("document", "shown"),
+    [
+        (["curl", "--password", "hunter2"], ["--password=hun…"]),
+        (["x", "--api-key=abcdef"], ["api-key=abc…"]),
+        ({"MY_TOKEN": "abcdef"}, ["MY_TOKEN=abc…"]),
+        ("http://ann:geheim@example.org/", ["geh…"]),
+        ("Authorization: Bearer abcdefghijk", ["abc…"]),
+        ("AKIAABCDEFGHIJKLMNOP", ["AKI…"]),
+        ({"token": "ww0123456789"}, []),
+        (["--token", "ww0123456789"], []),
+        ({"secret_word": 3, "a": "b"}, []),
+        ("http://example.org:80/a@b tokens per second", []),
+        (["--password", "Swift"], []),
+    ],
+)
+def test_texts_that_look_like_secrets_are_reported_and_not_shown(document, shown) -> None:
+    redactor = Redactor(Names(words=("Swift",)))
+    _json(document, redactor)
+    assert [text.lstrip("-") for text in redactor.secrets] == [text.lstrip("-") for text in shown]

@@ -55,6 +55,9 @@ class Reader:
     def recorded(self, run_id: str) -> Messages:
         raise KeyError(run_id)
 
+    def records_path(self, run_id: str) -> Path:
+        raise KeyError(run_id)
+
 
 def evidence_of(factors: Mapping[str, Sequence[Any]]) -> Evidence:
     """Return the evidence of a campaign with these factors and no runs."""
