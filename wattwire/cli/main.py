@@ -1,6 +1,7 @@
 """Parse the command line and run a command.
 
-Exit codes: 0 success, 1 bad result, 2 usage error, 3 environment error, 4 no valid run, 5 cannot tell.
+Exit codes: 0 success, 1 bad result, 2 usage error, 3 environment error, 4 no valid run, 5 the
+comparison cannot tell.
 """
 
 from __future__ import annotations
