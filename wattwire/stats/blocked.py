@@ -484,6 +484,9 @@ def contrast_error(fit: Fit, weights: FloatArray) -> tuple[float, float]:
         variance = fit.variance * float(weights @ fit.covariance_base @ weights)
         return float(np.sqrt(variance)), float(fit.degrees)
     influence = fit.design @ (fit.covariance_base @ weights)
+    # Runs without influence must not add their variance or degrees of freedom by rounding errors.
+    rounding = RELATIVE_ZERO * float(np.max(np.abs(influence), initial=0.0))
+    influence = np.where(np.abs(influence) <= rounding, 0.0, influence)
     if fit.order == GROUPED and fit.block_count > 1:
         variance, degrees = of_blocks(influence, fit.residuals, fit.block_of_run)
     else:
