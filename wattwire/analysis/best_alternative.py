@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,6 +45,19 @@ class Placed:
 
 
 @dataclass(frozen=True)
+class Reversal:
+    """Level of another factor at which the best alternative is significantly worse than `title`.
+
+    `ratio` is at least 1, and is that of the best alternative over all levels to `title`.
+    """
+
+    factor: str
+    level: Any
+    title: str
+    ratio: float
+
+
+@dataclass(frozen=True)
 class Choice:
     """The alternatives of a response, best first, or the reason why they are not ranked."""
 
@@ -53,6 +66,7 @@ class Choice:
     why_not: str = ""
     without: Mapping[str, str] = field(default_factory=dict)
     """Alternative without a rank → reason; one of its runs has no value."""
+    reversals: tuple[Reversal, ...] = ()
 
     def titles(self, group: str) -> list[str]:
         """Return the names of the alternatives of one group, best first."""
@@ -107,7 +121,7 @@ def _choice(
     if isinstance(fit, stats.Fit) and response.more_is_better:
         fit = replace(fit, coefficients=-fit.coefficients)  # the lowest reciprocal is the best
     ranking = stats.lowest_of(fit, factors, level) if isinstance(fit, stats.Fit) else fit
-    if not isinstance(ranking, stats.Ranking):
+    if not (isinstance(ranking, stats.Ranking) and isinstance(fit, stats.Fit)):
         return Choice(response, (), str(ranking), without)
     noise = math.exp(answers.noise.get(response.column, 0.0))
     typical = _geometric_means(evidence, frame, ranking.factors, response)
@@ -122,7 +136,7 @@ def _choice(
             "lowest" if rank == 0 else "equal" if is_equal else "higher" if is_higher else "open"
         )
         at_levels = {**single_levels, **dict(zip(ranking.factors, alternative.levels, strict=True))}
-        title = " ".join(map(evidence.title, at_levels, at_levels.values()))
+        title = _title(evidence, at_levels)
         level_words = tuple(map(evidence.word, ranking.factors, alternative.levels))
         placed.append(
             Placed(
@@ -135,7 +149,39 @@ def _choice(
                 treatments[level_words],
             )
         )
-    return Choice(response, tuple(placed), without=without)
+    reversals = [
+        Reversal(name, at_level, _title(evidence, {**single_levels, **levels}), ratio)
+        for name, at_level, levels, ratio in _lower_at_levels(fit, ranking)
+        if ratio > noise
+    ]
+    return Choice(response, tuple(placed), without=without, reversals=tuple(reversals))
+
+
+def _lower_at_levels(
+    fit: stats.Fit, ranking: stats.Ranking
+) -> Iterator[tuple[str, Any, dict[str, Any], float]]:
+    """Yield each level of another factor at which the lowest alternative is not the lowest.
+
+    It comes with the levels of the lowest alternative there, and with the ratio to it. The
+    confidence level of the ranking is Bonferroni-corrected over all these levels.
+    """
+    others = [
+        (name, level)
+        for name, levels in fit.factors.items()
+        if name not in ranking.factors
+        for level in levels
+    ]
+    confidence = stats.bonferroni(ranking.level, max(1, len(others)))
+    best = ranking.alternatives[0].levels
+    for name, level in others:
+        lower = stats.lower_at(fit, ranking.factors, best, (name, level), confidence)
+        if lower:
+            levels, ratio = lower[0]
+            yield name, level, dict(zip(ranking.factors, levels, strict=True)), ratio
+
+
+def _title(evidence: Evidence, levels: Mapping[str, Any]) -> str:
+    return " ".join(map(evidence.title, levels, levels.values()))
 
 
 def _excluded_alternatives(

@@ -34,7 +34,7 @@ from wattwire.model.verdict import Outcome
 
 WHAT = "messages in a run"
 LATENCY = re.compile(r"(latency|since_send|delay_variation)_(p\d+|max|mean)_us(\..+)?")
-COST = re.compile(r"(?!time_us).*_per_message(\..+)?")
+COST = re.compile(r"(?!time_us).*_per_message(_above_silent)?(\..+)?")
 """Costs per message; `time_us_per_message` is a rate."""
 OF_FLOW = ("undelivered", "unsent_after_warmup", "backlog_growth")
 """Counts of a flow that are above 0 if the flow is saturated."""

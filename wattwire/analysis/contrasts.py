@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -74,8 +74,8 @@ class Answers:
     plain_noise: dict[str, float] = field(default_factory=dict)
     """Noise floor as a |difference| in the response's unit."""
 
-    dependent: frozenset[tuple[str, str, str]] = frozenset()
-    """Keys of the answers whose conclusions disagree between levels of another factor."""
+    dependent: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """Key of an answer → the other factor between whose levels its conclusions disagree."""
 
     def outcome(self, answer: Answer) -> str:
         """Return "different", "equivalent", "undecided", "within noise" or "depends".
@@ -187,17 +187,13 @@ def answer_all(evidence: Evidence) -> Answers:
         noise(evidence), noise(evidence, "plain"),
     )  # fmt: skip
     numbers = [*answers.computed(), *answers.differences()]
-    dependent = {item.key for item in numbers if _strata_disagree(evidence, answers, item)}
-    return replace(answers, dependent=frozenset(dependent))
+    others = {item.key: _disagreeing(evidence, answers, item) for item in numbers}
+    return replace(answers, dependent={key: other for key, other in others.items() if other})
 
 
-def _strata_disagree(evidence: Evidence, answers: Answers, answer: Answer) -> bool:
-    """Return whether levels of another varied factor contradict each other or the answer.
-
-    Levels contradict each other if one is higher and another lower than the baseline, or if one is
-    equivalent and another differs, with ratios at least CHANGE_MIN apart. A level contradicts an
-    equivalent answer if its whole interval is beyond the margin.
-    """
+def _disagreeing(evidence: Evidence, answers: Answers, answer: Answer) -> str:
+    """Return the first other varied factor whose levels contradict each other or the answer."""
+    is_ratio = isinstance(answer.result, stats.Ratio)
     for other in evidence.varied:
         results = [
             contrast(evidence, evidence.usable, answer, CONFIDENCE, (other, level))
@@ -205,26 +201,41 @@ def _strata_disagree(evidence: Evidence, answers: Answers, answer: Answer) -> bo
         ]
         numbers = [result for result in results if isinstance(result, NUMBER)]
         strata = [replace(answer, result=result) for result in numbers]
-        different = [item for item in strata if answers.conclusion(item) == "different"]
-        no_effect = 1.0 if isinstance(answer.result, stats.Ratio) else 0.0
-        if len({item.interval.estimate > no_effect for item in different}) > 1:
-            return True
-        if isinstance(answer.result, stats.Ratio) and answers.margin is not None:
-            equivalent = [item for item in strata if answers.conclusion(item) == "equivalent"]
-            if any(_far_apart(*pair) for pair in itertools.product(equivalent, different)):
-                return True
-            if answers.conclusion(answer) == "equivalent" and any(
-                item.interval.low > 1 + answers.margin
-                or item.interval.high < 1 / (1 + answers.margin)
-                for item in different
-            ):
-                return True
-    return False
+        conclusions = [(answers.conclusion(item), item.interval) for item in strata]
+        margin = answers.margin if is_ratio else None
+        if contradict(conclusions, answers.conclusion(answer), margin, 1.0 if is_ratio else 0.0):
+            return other
+    return ""
 
 
-def _far_apart(first: Answer, second: Answer) -> bool:
+def contradict(
+    levels: Sequence[tuple[str, stats.Interval]],
+    pooled: str,
+    margin: float | None,
+    no_effect: float = 1.0,
+) -> bool:
+    """Return whether the conclusions at `levels` contradict each other or the `pooled` conclusion.
+
+    Levels contradict each other if one is higher and another lower than the baseline, or if one is
+    equivalent and another differs, with ratios at least CHANGE_MIN apart. A level contradicts an
+    equivalent conclusion if its whole interval is beyond the margin. Without a margin, as for
+    differences, no conclusion is "equivalent".
+    """
+    different = [interval for conclusion, interval in levels if conclusion == "different"]
+    if len({interval.estimate > no_effect for interval in different}) > 1:
+        return True
+    if margin is None:
+        return False
+    equivalent = [interval for conclusion, interval in levels if conclusion == "equivalent"]
+    if any(_far_apart(*pair) for pair in itertools.product(equivalent, different)):
+        return True
+    return pooled == "equivalent" and any(
+        interval.low > 1 + margin or interval.high < 1 / (1 + margin) for interval in different
+    )
+
+
+def _far_apart(one: stats.Interval, other: stats.Interval) -> bool:
     """Return whether two ratios are at least CHANGE_MIN apart and their intervals are disjoint."""
-    one, other = first.interval, second.interval
     distance = abs(math.log(one.estimate / other.estimate))
     is_disjoint = one.high < other.low or other.high < one.low
     return is_disjoint and distance >= math.log(CHANGE_MIN)

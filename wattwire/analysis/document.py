@@ -211,6 +211,15 @@ def _choice(choice: Choice) -> dict[str, Any]:
             for placed in choice.placed
         ],
         "excluded": dict(choice.without),
+        "reversals": [
+            {
+                "factor": reversal.factor,
+                "level": reversal.level,
+                "title": reversal.title,
+                "ratio": reversal.ratio,
+            }
+            for reversal in choice.reversals
+        ],
     }
 
 

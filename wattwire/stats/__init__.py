@@ -31,7 +31,7 @@ from wattwire.stats.diagnostics import (
 from wattwire.stats.differences import Difference, difference
 from wattwire.stats.energy import additivity, joules_per_message
 from wattwire.stats.linear import LackOfFit, LinearFit, linear_fit
-from wattwire.stats.mcb import Alternative, Ranking, lowest_of
+from wattwire.stats.mcb import Alternative, Ranking, lower_at, lowest_of
 from wattwire.stats.paired import block_intervals, sign_p
 from wattwire.stats.proportions import alarm_rate, same_share_p, share_interval
 from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks
@@ -102,6 +102,7 @@ __all__ = [
     "joules_per_message",
     "linear_fit",
     "loss_excess",
+    "lower_at",
     "lowest_of",
     "main_effect",
     "mean_interval",

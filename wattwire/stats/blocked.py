@@ -419,7 +419,7 @@ def contrast_weights(
     column_of = {treatment: column for column, treatment in enumerate(fit.treatments)}
     pairs = []
     for treatment, column in column_of.items():
-        if treatment[factor_index] != level or not _is_within(fit, treatment, within):
+        if treatment[factor_index] != level or not is_within(fit, treatment, within):
             continue
         partner = (*treatment[:factor_index], baseline, *treatment[factor_index + 1 :])
         if partner in column_of:
@@ -430,7 +430,8 @@ def contrast_weights(
     return weights, len(pairs)
 
 
-def _is_within(fit: Fit, treatment: tuple[Level, ...], within: tuple[str, Level] | None) -> bool:
+def is_within(fit: Fit, treatment: tuple[Level, ...], within: tuple[str, Level] | None) -> bool:
+    """Return whether a treatment has the level of `within`, a factor and its level."""
     if within is None or within[0] not in fit.factors:
         return True
     return treatment[list(fit.factors).index(within[0])] == within[1]
@@ -481,9 +482,11 @@ def contrast_error(fit: Fit, weights: FloatArray) -> tuple[float, float]:
     if fit.degrees < 1:
         return float("nan"), 0.0
     if fit.kind == "main effects" and len(fit.factors) > 1:
-        variance = fit.variance * float(weights @ fit.covariance_base @ weights)
-        return float(np.sqrt(variance)), float(fit.degrees)
+        return pooled_error(fit, weights)
     influence = fit.design @ (fit.covariance_base @ weights)
+    # Runs without influence must not add their variance or degrees of freedom by rounding errors.
+    rounding = RELATIVE_ZERO * float(np.max(np.abs(influence), initial=0.0))
+    influence = np.where(np.abs(influence) <= rounding, 0.0, influence)
     if fit.order == GROUPED and fit.block_count > 1:
         variance, degrees = of_blocks(influence, fit.residuals, fit.block_of_run)
     else:
@@ -491,6 +494,12 @@ def contrast_error(fit: Fit, weights: FloatArray) -> tuple[float, float]:
             influence, fit.residuals, fit.residual_shares, fit.treatment_of_run
         )
     return float(np.sqrt(variance)), degrees
+
+
+def pooled_error(fit: Fit, weights: FloatArray) -> tuple[float, float]:
+    """Return the standard error of a contrast from the pooled variance, and its degrees."""
+    variance = fit.variance * float(weights @ fit.covariance_base @ weights)
+    return float(np.sqrt(variance)), float(fit.degrees)
 
 
 def _exponential_interval(fit: Fit, weights: FloatArray, confidence: float) -> Interval:

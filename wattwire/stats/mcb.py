@@ -33,6 +33,8 @@ from wattwire.stats.blocked import (
     contrast_error,
     contrast_weights,
     is_estimable,
+    is_within,
+    pooled_error,
 )
 from wattwire.stats.results import NotComputable, TooFew
 
@@ -116,6 +118,34 @@ def lowest_of(fit: Fit, factors: Sequence[str], confidence: float = 0.95) -> Ran
     )
 
 
+def lower_at(
+    fit: Fit,
+    factors: Sequence[str],
+    levels: tuple[Level, ...],
+    within: tuple[str, Level],
+    confidence: float = 0.95,
+) -> list[tuple[tuple[Level, ...], float]]:
+    """Return the alternatives that are significantly lower than `levels` at one level of a factor.
+
+    `within` is the other factor and its level. The comparisons are those of `lowest_of`. Each
+    alternative has the ratio of `levels` to it, largest first. The result is empty with one block.
+    """
+    if fit.kind != "treatments":
+        return []
+    others = [other for other in _combinations(fit, factors) if other != levels]
+    lower = []
+    for other in others:
+        weights, strata = _weights(fit, factors, levels, other, within)
+        if not strata or not is_estimable(fit, weights):
+            continue
+        error, degrees = _error(fit, weights)
+        margin = float(special.stdtrit(degrees, 1.0 - (1.0 - confidence) / len(others))) * error
+        log_difference = float(weights @ fit.coefficients)
+        if log_difference > margin:
+            lower.append((other, math.exp(log_difference)))
+    return sorted(lower, key=lambda pair: -pair[1])
+
+
 def _farthest(
     index: int, differences: FloatArray, margins: FloatArray, may_be_lowest: NDArray[np.bool_]
 ) -> float:
@@ -148,25 +178,40 @@ def _differences(
             return NotComputable(f"no block and no combination links {sides[0]} and {sides[1]}")
         log_difference = float(weights @ fit.coefficients)
         differences[row, column], differences[column, row] = log_difference, -log_difference
-        error, degrees = contrast_error(fit, weights)
+        error, degrees = _error(fit, weights)
         if not error >= 0:
             return NotComputable("too few blocks for the error of a difference")
         margins[row, column] = margins[column, row] = special.stdtrit(degrees, share) * error
     return differences, margins
 
 
+def _error(fit: Fit, weights: FloatArray) -> tuple[float, float]:
+    """Return the error of a difference and its degrees of freedom.
+
+    The error is pooled if neither side scatters: no scatter in a few runs is no certainty.
+    """
+    error, degrees = contrast_error(fit, weights)
+    return pooled_error(fit, weights) if error == 0 else (error, degrees)
+
+
 def _weights(
-    fit: Fit, factors: Sequence[str], upper: tuple[Level, ...], lower: tuple[Level, ...]
+    fit: Fit,
+    factors: Sequence[str],
+    upper: tuple[Level, ...],
+    lower: tuple[Level, ...],
+    within: tuple[str, Level] | None = None,
 ) -> tuple[FloatArray, int]:
     """Return the weights on the fit's coefficients, and the number of strata with both sides.
 
     A stratum is a combination of levels of the other factors.
     """
     if len(factors) == 1:
-        return contrast_weights(fit, factors[0], upper[0], lower[0], None)
+        return contrast_weights(fit, factors[0], upper[0], lower[0], within)
     places = [list(fit.factors).index(name) for name in factors]
     sides: list[dict[tuple[Level, ...], int]] = [{}, {}]
     for treatment_index, treatment in enumerate(fit.treatments):
+        if not is_within(fit, treatment, within):
+            continue
         own_levels = tuple(treatment[place] for place in places)
         other_levels = tuple(level for place, level in enumerate(treatment) if place not in places)
         for side, side_levels in zip(sides, (upper, lower), strict=True):

@@ -13,7 +13,13 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.contrasts import CONFIDENCE, Answers, fit_of, interval_confidence
+from wattwire.analysis.contrasts import (
+    CONFIDENCE,
+    Answers,
+    contradict,
+    fit_of,
+    interval_confidence,
+)
 from wattwire.analysis.dataset import (
     Evidence,
     all_levels,
@@ -40,8 +46,9 @@ FitResult = stats.Fit | stats.TooFew | stats.NotComputable
 class Comparison:
     """The ratio of `left` to `right`, including the claim's multiples, at the levels `at`.
 
-    `outcome` is "lower", "higher", "equivalent", "within noise" or "undecided", or "" without a
-    ratio. `decision` is SHOWN, REFUTED, UNDECIDED or NOT_ANSWERABLE.
+    `outcome` is "lower", "higher", "equivalent", "within noise", "undecided" or "depends", or ""
+    without a ratio. "Depends" means that levels of a factor that the claim does not name contradict
+    each other. `decision` is SHOWN, REFUTED, UNDECIDED or NOT_ANSWERABLE.
     """
 
     left: Levels
@@ -114,8 +121,8 @@ def decide_claims(evidence: Evidence, answers: Answers) -> DecidedClaims:
             for item, fit in zip(comparisons, fits, strict=True)
         ]
         decided = tuple(
-            _decided(answers, claim, item, ratio)
-            for item, ratio in zip(comparisons, ratios, strict=True)
+            _decided(answers, claim, item, ratio, fit)
+            for item, ratio, fit in zip(comparisons, ratios, fits, strict=True)
         )
         reason = "" if decided else claim.unanswerable or _why_not_designed(evidence, claim)
         items.append(DecidedClaim(claim, decided, reason))
@@ -223,26 +230,63 @@ def _rest(claim: Claim) -> dict[str, tuple[Any, ...]]:
     return {factor: levels for factor, levels in claim.where.items() if factor not in claim.by}
 
 
-def _decided(answers: Answers, claim: Claim, item: Comparison, result: Result) -> Comparison:
+def _decided(
+    answers: Answers, claim: Claim, item: Comparison, result: Result, fit: FitResult | None
+) -> Comparison:
     """Return the comparison with its ratio, the ratio's outcome and the decision on the claim."""
     if not isinstance(result, stats.Interval):
         return replace(item, result=result)
     outcome = _outcome(answers, claim, result)
+    if _levels_disagree(answers, claim, item, fit, outcome):
+        outcome = "depends"
     return replace(item, result=result, outcome=outcome, decision=_decision(claim, outcome))
 
 
 def _outcome(answers: Answers, claim: Claim, interval: stats.Interval) -> str:
     """Return the conclusion of an answer, with the direction of a difference."""
-    conclusion = stats.conclusion(interval, answers.margin)
+    conclusion = _conclusion(answers, claim, interval)
     if conclusion != "different":
         return conclusion
-    if abs(math.log(interval.estimate)) <= answers.noise.get(claim.response, 0.0):
-        return "within noise"
     return "lower" if interval.estimate < 1 else "higher"
 
 
+def _conclusion(answers: Answers, claim: Claim, interval: stats.Interval) -> str:
+    conclusion = stats.conclusion(interval, answers.margin)
+    is_noise = abs(math.log(interval.estimate)) <= answers.noise.get(claim.response, 0.0)
+    return "within noise" if conclusion == "different" and is_noise else conclusion
+
+
+def _levels_disagree(
+    answers: Answers, claim: Claim, item: Comparison, fit: FitResult | None, pooled: str
+) -> bool:
+    """Return whether levels of a factor that the claim does not name contradict each other.
+
+    The rule and the confidence level are those of the answers.
+    """
+    if not isinstance(fit, stats.Fit) or fit.kind != "treatments":
+        return False
+    pairs = list(_pairs(fit, claim, item))
+    for index in range(len(fit.factors)):
+        groups: dict[Any, list[tuple[tuple[Any, ...], tuple[Any, ...]]]] = {}
+        for left, right in pairs:
+            if left[index] == right[index]:
+                groups.setdefault(left[index], []).append((left, right))
+        results = [
+            stats.treatment_ratio(fit, group, CONFIDENCE, claim.left_times / claim.right_times)
+            for group in groups.values()
+        ]
+        conclusions = [
+            (_conclusion(answers, claim, result), result)
+            for result in results
+            if isinstance(result, stats.Interval)
+        ]
+        if len(groups) > 1 and contradict(conclusions, pooled, answers.margin):
+            return True
+    return False
+
+
 def _decision(claim: Claim, outcome: str) -> str:
-    if outcome in ("undecided", "within noise"):
+    if outcome in ("undecided", "within noise", "depends"):
         return UNDECIDED
     return SHOWN if outcome in SHOWS[claim.relation] else REFUTED
 

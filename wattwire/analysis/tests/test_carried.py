@@ -53,6 +53,17 @@ def test_messages_are_counted_in_each_run() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "is_void"),
+    [("latency_p99_us", True), ("since_send_max_us", True), ("cpu_us_per_message", True),
+     ("cpu_us_per_message_above_silent", True), ("wire_bytes_per_message", True),
+     ("time_us_per_message", False), ("rate_hz_delivered", False), ("memory_kib", False)],
+)  # fmt: skip
+def test_saturation_makes_latencies_and_costs_per_message_void(name: str, is_void: bool) -> None:
+    frame = pl.DataFrame({"outcome": ["completed", "saturated", None], name: [1.0] * 3})
+    assert carried.void(frame, name).tolist() == [False, is_void, False]
+
+
 def test_answers_limits_and_medians_leave_it_out_and_say_why(evidence: Evidence) -> None:
     answers = answer_all(evidence)
     p50, p90, p99 = (item.result for item in answers.items)

@@ -396,7 +396,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
                 "outcome": words.OUTCOMES[answers.outcome(answer)],
                 "level_exact": words.confidence(result.interval.level),
                 "model": result.kind,
-                "degrees": int(result.interval.degrees or 0),
+                "degrees": round(result.interval.degrees or 0),
                 "runs": result.run_count,
                 "blocks": result.block_count,
             }

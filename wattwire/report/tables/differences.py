@@ -136,7 +136,7 @@ def _row(
         "how": _how(result),
         "level_exact": words.confidence(result.interval.level),
         "of_means": means.interval if isinstance(means, stats.Difference) else means,
-        "degrees": int(means.interval.degrees or 0)
+        "degrees": round(means.interval.degrees or 0)
         if isinstance(means, stats.Difference)
         else None,
         "runs": result.run_count,

@@ -123,6 +123,17 @@ def test_a_claim_that_only_some_sizes_show_is_shown_in_part_and_answers_its_ques
     assert not phrases_in(page, "claims.estimate")
 
 
+def test_a_claim_over_sizes_that_contradict_each_other_is_undecided(tmp_path):
+    # UDP is faster than TCP at 512 B, and slower at 4096 B.
+    over_sizes = {**TRANSPORT, "by": []}
+    same_sign = {**over_sizes, "right": {"variant": "ros"}}
+    evidence, answers, decided = decide(tmp_path, [over_sizes, same_sign])
+    assert [item.verdict for item in decided.items] == ["undecided", "shown"]
+    assert [item.comparisons[0].outcome for item in decided.items] == ["depends", "lower"]
+    outcomes = [item["comparisons"][0]["outcome"] for item in document(evidence, answers)["claims"]]
+    assert outcomes == ["depends", "lower"]
+
+
 def test_equal_sides_are_shown_by_equivalence_and_a_list_requests_a_comparison_of_each(tmp_path):
     claim = {**TRANSPORT, "relation": "equal", "left": {"variant": ["tcp", "ros"]},
              "right": {"variant": "udp"}, "where": {"payload_bytes": 1024}}  # fmt: skip

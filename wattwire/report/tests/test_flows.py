@@ -129,15 +129,23 @@ def test_each_condition_has_its_own_best_alternative():
     assert only(sentence, "flow_headline.more").values == {"more": 1}
 
 
-def test_a_saturated_condition_is_in_no_mean():
+@pytest.mark.parametrize(
+    ("flow", "conditions", "highest_us"), [("command", 2, 150), ("image", 4, 400)]
+)
+def test_a_condition_in_which_the_flow_itself_is_saturated_is_in_no_mean(
+    flow, conditions, highest_us
+):
     found = evidence()
+    ranked = choices(found, answer_all(found))
     wifi = pl.col("factor.network") == "wifi"
     found.usable = found.usable.with_columns(
-        pl.when(wifi).then(pl.lit("saturated")).otherwise(pl.col("outcome")).alias("outcome")
+        pl.when(wifi).then(pl.lit("saturated")).otherwise(pl.col("outcome")).alias("outcome"),
+        pl.when(wifi).then(50).otherwise(0).alias(f"undelivered.flow.{flow}"),
     )
-    sentence = flow_headline.sentence(found, choices(found, answer_all(found)), Phrase())
-    for everywhere in phrases_in(sentence, "flow_headline.everywhere"):
-        assert everywhere.values["highest"] == pytest.approx(150, rel=0.02)
+    sentence = flow_headline.sentence(found, ranked, Phrase())
+    everywhere = only(sentence, "flow_headline.everywhere").values
+    assert everywhere["conditions"] == conditions
+    assert everywhere["highest"] == pytest.approx(highest_us, rel=0.02)
 
 
 def test_the_first_words_are_what_does_not_arrive():

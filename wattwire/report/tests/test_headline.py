@@ -81,6 +81,14 @@ def test_without_a_winner_in_all_responses_each_response_names_its_better_level(
     assert only(text, "headline.undecided").values["responses"] == ["bytes on the wire per message"]
 
 
+def test_a_response_that_depends_on_another_factor_is_named_as_such(tmp_path) -> None:
+    evidence, answers = measured(tmp_path, {CPU: {"cpp": 20.0, "python": 90.0}})
+    cpu = next(item for item in answers.items if item.response.column == CPU)
+    text = headline(evidence, replace(answers, dependent={cpu.key: "clients"}))
+    assert only(text, "headline.depends").values["responses"] == ["CPU time per message"]
+    assert phrases_in(text, "headline.undecided") == []
+
+
 def test_a_response_of_which_more_is_better_counts_for_the_higher_level(tmp_path) -> None:
     text = headline(*measured(tmp_path, {RATE: {"cpp": 100.0, "python": 300.0}}))
     better = phrases_in(text, "headline.better")

@@ -14,6 +14,7 @@ from wattwire import stats
 from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.document import document
 from wattwire.report.tables import best_alternative as best_alternative_table
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.planted import planted
@@ -162,3 +163,54 @@ def test_a_campaign_that_stops_by_width_ranks_at_the_level_of_its_answers(
         lowest.choices(replace(evidence, study=study), answers)
         assert levels == [pytest.approx(stats.bonferroni(level, len(levels)))] * len(levels)
         levels.clear()
+
+
+def by_payload(folder: Path, factor: float) -> tuple[Evidence, Answers]:
+    """Return alternatives whose fastest, cpp, is `factor` times as slow at the large payload."""
+    names, sizes = ("cpp", "go", "rust"), (64, 4096)
+    study = {
+        "factors": {"language": list(names), "payload_bytes": list(sizes)},
+        "answers": {"best_of": ["language"]},
+        "question": [
+            {"id": "Q", "text": "?", "factors": ["language"], "responses": ["latency_p50_us"]}
+        ],
+    }
+    planted_us = {"cpp": 10.0, "go": 50.0, "rust": 60.0}
+    evidence = planted(
+        folder / "c",
+        study,
+        [{"language": name, "payload_bytes": size} for name in names for size in sizes],
+        lambda at: (
+            planted_us[at["language"]]
+            * (factor if (at["language"], at["payload_bytes"]) == ("cpp", 4096) else 1.0)
+        ),
+    )
+    return evidence, answer_all(evidence)
+
+
+def test_the_best_alternative_names_each_level_at_which_another_is_better(tmp_path: Path) -> None:
+    # cpp has 10 µs and 80 µs, a geometric mean of 28 µs.
+    evidence, answers = by_payload(tmp_path, 8.0)
+    (choice,) = lowest.choices(evidence, answers)
+    assert choice.placed[0].title == "cpp"
+    (reversal,) = choice.reversals
+    assert (reversal.factor, reversal.level, reversal.title) == ("payload_bytes", 4096, "go")
+    assert reversal.ratio == pytest.approx(80 / 50, rel=0.05)
+    text = headline(evidence, answers)
+    assert len(phrases_in(text, "best.no_winner_at_all_levels")) == 1
+    named = only(text, "best.better_at").values
+    assert (named["title"], named["level"]) == ("go", "4096 B")
+    (entry,) = document(evidence, answers)["best_alternatives"]
+    assert entry["reversals"] == [
+        {"factor": "payload_bytes", "level": 4096, "title": "go", "ratio": reversal.ratio}
+    ]
+    question = evidence.study.questions[0]
+    below = best_alternative_words.sentences(evidence, question, [choice])
+    assert only(below, "best.better_at").values["title"] == "go"
+
+
+def test_an_alternative_that_is_the_best_at_every_level_is_the_winner(tmp_path: Path) -> None:
+    evidence, answers = by_payload(tmp_path, 3.0)
+    (choice,) = lowest.choices(evidence, answers)
+    assert choice.placed[0].title == "cpp" and choice.reversals == ()
+    assert phrases_in(headline(evidence, answers), "best.no_winner_at_all_levels") == []

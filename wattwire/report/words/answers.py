@@ -89,8 +89,7 @@ PHRASES = Phrases(
         ),
         "no_difference": ("No difference was detected, because the interval includes {no_effect}."),
         "no_common_answer": (
-            "No common answer for the {response} of {level} and {baseline}: it depends on another "
-            "factor."
+            "No common answer for the {response} of {level} and {baseline}: it depends on {other}."
         ),
         "depends": (
             "The result depends on {other}: {lowest:number} at {lowest_level} and "
@@ -267,8 +266,6 @@ def _difference_claim(
     unit: Phrase | str = f" {answer.response.unit}" if answer.response.unit else ""
     if answer.response.unit == "%":
         unit = PHRASES("percentage_points")
-    if answer.response.unit == "%":
-        unit = PHRASES("percentage_points")
     if answer.response.share:
         unit, means = PHRASES("percentage_points"), _mean_of_each_side(evidence, answer)
         low, centre, high = (
@@ -333,7 +330,7 @@ def few_degrees(answers: Answers) -> Phrase:
     ]
     if not few:
         return Phrase()
-    least = few[0]
+    least = min(few, key=lambda interval: interval.degrees or 0)
     few_limit, enough_limit = special.stdtrit(
         [least.degrees, ENOUGH_DEGREES], 0.5 + least.level / 2
     )
@@ -411,6 +408,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
             response=first.response.title,
             level=evidence.title(first.factor, first.level),
             baseline=evidence.title(first.factor, first.baseline),
+            other=words.factor_title(answers.dependent[first.key]),
         )
     else:
         shares = exact_shares(answers, first)

@@ -28,6 +28,7 @@ PHRASES = Phrases(
             "{conditions}of {alternatives:plural alternative}, {no_winner}{leaders:listed}{growth}."
         ),
         "no_winner": "none is the best in all {responses:plural response}: ",
+        "no_winner_at_all_levels": "none is the best at all levels of the other factors: ",
         "unranked_response": "no ranking by {response} ({reason})",
         "shares": (
             "the lowest mean {response} is {lowest:percent} ({titles:listed}) and the highest "
@@ -62,12 +63,17 @@ PHRASES = Phrases(
         "every_other": "all others: {worse} by a factor of {ratios}",
         "others_higher": "{alternatives} others: {worse} by a factor of {ratios}",
         "ratio": "{ratio:number}",
+        "not_best_at": "but {levels:listed}",
+        "better_at": "{title} is better at {level}, by a factor of {ratio:number}",
         "more": "{more} more",
         # Below a question.
-        "lowest": "{title} has the {extreme} {response}: {value} ({mean}){near}. {higher}",
+        "lowest": (
+            "{title} has the {extreme} {response}: {value} ({mean}){near}. {higher}{reversals}"
+        ),
         "mean": "geometric mean",
         "mean_of_treatments": "geometric mean over {treatments:plural treatment}",
         "near": "; not significantly {worse}: {titles:listed}",
+        "reversals": " But {levels:listed}.",
         "none_higher": "No other alternative is significantly {worse}.",
         "one_higher": (
             "One alternative is significantly {worse}, by a factor of {ratio:number} ({title})."
@@ -123,7 +129,7 @@ def sentences(evidence: Evidence, question: Question, choices: Sequence[Choice])
         if choice.response not in responses or len(medians) < 2:
             continue
         text = (
-            _ranked_sentence(choice)
+            _ranked_sentence(evidence, choice)
             if choice.placed
             else _medians_sentence(evidence, choice, factors, medians)
         )
@@ -157,7 +163,7 @@ def _worse(response: Response) -> Phrase:
     return PHRASES("lower" if response.more_is_better else "higher")
 
 
-def _ranked_sentence(choice: Choice) -> Phrase:
+def _ranked_sentence(evidence: Evidence, choice: Choice) -> Phrase:
     """Return a sentence on the best alternative, its equals, and the worse alternatives."""
     first, near = choice.placed[0], [*choice.titles("equal"), *choice.titles("open")]
     if len(near) > NAMED_MAX:
@@ -176,7 +182,25 @@ def _ranked_sentence(choice: Choice) -> Phrase:
             [placed for placed in choice.placed if placed.group == "higher"],
             _worse(choice.response),
         ),
+        reversals=PHRASES("reversals", levels=_reversals(evidence, choice))
+        if choice.reversals
+        else "",
     )
+
+
+def _reversals(evidence: Evidence, choice: Choice) -> list[Phrase]:
+    """Return the levels of other factors at which another alternative is better."""
+    phrases = [
+        PHRASES(
+            "better_at",
+            title=reversal.title,
+            level=evidence.title(reversal.factor, reversal.level),
+            ratio=reversal.ratio,
+        )
+        for reversal in choice.reversals[:NAMED_MAX]
+    ]
+    more = len(choice.reversals) - NAMED_MAX
+    return [*phrases, *([PHRASES("more", more=more)] if more > 0 else [])]
 
 
 def _higher(higher: Sequence[Placed], worse: Phrase) -> Phrase:
@@ -297,12 +321,16 @@ def headline(evidence: Evidence, choices: Sequence[Choice], growth: str = "") ->
     share_clauses = [clause for item in shares.items() if (clause := _shares_clause(*item))]
     clauses += share_clauses
     has_winner = len(choices) == len(compared) and _wins_all(compared, shares)
-    responses = len(choices) + len(share_clauses)
+    no_winner = Phrase()
+    if not has_winner:
+        no_winner = PHRASES("no_winner", responses=len(choices) + len(share_clauses))
+    elif any(choice.reversals for choice in compared):
+        no_winner = PHRASES("no_winner_at_all_levels")
     return PHRASES(
         "headline",
         conditions=_conditions(evidence),
         alternatives=len(compared[0].placed),
-        no_winner="" if has_winner else PHRASES("no_winner", responses=responses),
+        no_winner=no_winner,
         leaders=clauses,
         growth=PHRASES("and_growth", growth=growth) if growth else "",
     )
@@ -419,6 +447,8 @@ def _comparison_with_best(evidence: Evidence, choice: Choice, most: int) -> Phra
             if len(texts) == 1
             else PHRASES("others_higher", alternatives=len(ratios), ratios=extremes, worse=worse)
         )
+    if choice.reversals:
+        texts.append(PHRASES("not_best_at", levels=_reversals(evidence, choice)))
     return joined(texts, "; ")
 
 

@@ -142,7 +142,8 @@ def _means(evidence: Evidence, choice: Choice) -> dict[str, dict[str, float]]:
     means: dict[str, dict[str, float]] = {}
     for key, frame in by_treatment(evidence, evidence.usable).items():
         values = column(frame, choice.response.column)
-        if saturated(frame).any() or not (np.isfinite(values) & (values > 0)).all():
+        is_saturated = saturated(frame, choice.response.column).any()
+        if is_saturated or not (np.isfinite(values) & (values > 0)).all():
             continue
         titles: tuple[list[str], list[str]] = ([], [])
         for factor, level in zip(evidence.varied, key, strict=True):

@@ -33,6 +33,7 @@ PHRASES = Phrases(
         "better": "better by {responses:listed}: {title}",
         "equivalent": "equivalent: {responses:listed}",
         "undecided": "no difference detected: {responses:listed}",
+        "depends": "dependent on another factor: {responses:listed}",
         "unknown": "no result: {responses:listed}",
         "exact": "{response:capital}: {reason}.",
         # A numeric factor with several levels.
@@ -111,6 +112,8 @@ def _parts(groups: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> Ph
         parts.append(PHRASES("equivalent", responses=titles_of))
     if titles_of := groups.get("undecided"):
         parts.append(PHRASES("undecided", responses=titles_of))
+    if titles_of := groups.get("depends"):
+        parts.append(PHRASES("depends", responses=titles_of))
     if titles_of := groups.get("unknown"):
         parts.append(PHRASES("unknown", responses=titles_of))
     return PHRASES("parts", parts=joined(parts, "; "))
@@ -128,7 +131,7 @@ def _group(answers: Answers, item: Answer) -> str:
     else:
         outcome = answers.outcome(item)
         if outcome != "different":
-            return "equivalent" if outcome == "equivalent" else "undecided"
+            return outcome if outcome in ("equivalent", "depends") else "undecided"
         is_higher = result.interval.estimate > (1 if isinstance(result, stats.Ratio) else 0)
     return "level" if is_higher == item.response.more_is_better else "baseline"
 

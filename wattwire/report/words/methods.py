@@ -502,10 +502,11 @@ def _model(
     if computed:
         kinds = {item.result.kind for item in computed}  # type: ignore[union-attr]
         are_treatments = kinds == {"treatments"}
-        error = PHRASES("error_pooled")
-        if are_treatments:
-            is_grouped = order_of(evidence) == GROUPED
-            error = PHRASES("error_blocks" if is_grouped else "error_treatments")
+        error = PHRASES("error_treatments")
+        if are_treatments and order_of(evidence) == GROUPED:
+            error = PHRASES("error_blocks")
+        elif not are_treatments and len(evidence.varied) > 1:
+            error = PHRASES("error_pooled")
         yield PHRASES(
             "model",
             responses=list(dict.fromkeys(item.response.title for item in computed)),

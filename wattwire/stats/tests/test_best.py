@@ -129,3 +129,16 @@ def test_what_cannot_be_ranked_says_why() -> None:
     assert isinstance(plain, Fit)
     with pytest.raises(ValueError, match="log scale"):
         stats.lowest_of(plain, ["cell"])
+
+
+def test_alternatives_that_differ_without_scatter_have_the_pooled_error() -> None:
+    # In one block, each alternative has its own variance, and that of two of them is 0.
+    values, cells = [10.0] * 3 + [12.0] * 3 + [30.0, 40.0, 50.0], list("aaabbbccc")
+    fit = stats.fit_log(values, [1] * 9, {"cell": cells})
+    assert isinstance(fit, stats.Fit)
+    found = stats.lowest_of(fit, ["cell"])
+    assert isinstance(found, stats.Ranking)
+    half = scipy_stats.t.ppf(1 - 0.05 / 2, 6) * math.sqrt(fit.variance * 2 / 3)
+    second = found.alternatives[1]
+    assert second.levels == ("b",) and second.may_be_lowest
+    assert second.at_most == pytest.approx(1.2 * math.exp(half))

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from wattwire import stats
+from wattwire.stats.blocked import GROUPED
 
 BEFORE = np.array([-0.4, 1.1, 0.7, 2.0, 0.2, 1.6])
 AFTER = np.array([0.3, 1.9, 1.2, 3.1, 0.6, 2.2])
@@ -80,3 +81,16 @@ def test_a_shift_by_ranks_takes_negative_values_and_a_ratio_is_one_of_logs() -> 
     )
     refused = stats.paired_ratio_by_ranks(AFTER, BEFORE)
     assert str(refused) == "a value is zero or negative in a block"
+
+
+def test_a_block_that_has_neither_level_adds_no_degree_of_freedom_to_an_order_of_groups() -> None:
+    # Both levels are in blocks 1 to 6 only; blocks 7 and 8 have only the third level.
+    runs = [(block, level, size) for block in range(1, 7) for level in "abc" for size in (1, 2)]
+    runs += [(block, "c", size) for block in (7, 8) for size in (1, 2)]
+    values = np.random.default_rng(1).normal(10.0, 1.0, len(runs))
+    columns = {"level": [level for _, level, _ in runs], "size": [size for _, _, size in runs]}
+    fit = stats.fit_plain(values, [block for block, _, _ in runs], columns, order=GROUPED)
+    assert isinstance(fit, stats.Fit)
+    found = stats.difference(fit, "level", "b", "a")
+    assert isinstance(found, stats.Difference)
+    assert found.interval.degrees == 5
