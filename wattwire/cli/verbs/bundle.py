@@ -26,7 +26,8 @@ def add_to(verbs: Any) -> None:
         description="Writes a ZIP archive of a campaign's data, study, machine and logs with "
         "checksums and a guide. It removes host names, users, home folders and "
         "hardware addresses of this machine and of the measuring machine, and omits "
-        "private keys. --redact removes further words.",
+        "private keys. --redact removes further words. It warns of texts that look like secrets, "
+        "and lists the stored command lines next to this warning.",
     )
     verb.add_argument("campaign", metavar="DIR", help="a campaign")
     verb.add_argument("-o", "--out", metavar="FILE", help="the archive (default: DIR.zip)")
