@@ -78,14 +78,14 @@ def write_bundle(options: argparse.Namespace) -> int:
             "The data do not name the measuring machine, so only the names of this machine were "
             "redacted. Use --redact to redact others."
         )
-    for line in _secret_lines(redactor, folder):
+    for line in secret_lines(redactor, folder):
         print(line)
     for note in [*warnings, *notes]:
         print(note)
     return EXIT_OK
 
 
-def _secret_lines(redactor: Redactor, folder: Path) -> Iterator[str]:
+def secret_lines(redactor: Redactor, folder: Path) -> Iterator[str]:
     """Yield a warning of the texts in the archive that look like secrets."""
     if redactor.secrets:
         listed = "; ".join(f"{text} ({count}×)" for text, count in redactor.secrets.items())
