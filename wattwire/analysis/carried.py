@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from wattwire import stats
 from wattwire.model import words
+from wattwire.model.answerable import share_of
 from wattwire.model.derived import (
-    QUANTILE,
     FloatArray,
     column,
     due_after_warmup,
@@ -38,13 +38,6 @@ COST = re.compile(r"(?!time_us).*_per_message(_above_silent)?(\..+)?")
 """Costs per message; `time_us_per_message` is a rate."""
 OF_FLOW = ("undelivered", "unsent_after_warmup", "backlog_growth")
 """Counts of a flow that are above 0 if the flow is saturated."""
-
-
-def share_of(name: str) -> float | None:
-    """Return the quantile of a percentile column (0.99 for latency_p99_us); None for others."""
-    quantile = QUANTILE.fullmatch(name.removesuffix(flow_suffix(name)))
-    digits = quantile["digits"] if quantile else None
-    return int(digits) / 10 ** len(digits) if digits else None
 
 
 def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:

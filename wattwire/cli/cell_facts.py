@@ -12,6 +12,7 @@ from wattwire.catalog.pins import pins_of
 from wattwire.cli.verbs.doctor import cell_item
 from wattwire.model.deployment import PATTERNS
 from wattwire.model.errors import UsageError, WattwireError
+from wattwire.model.words import count
 from wattwire.rig import AgentClient
 from wattwire.rig.observed import observed
 
@@ -58,7 +59,7 @@ def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
     for key, bound in (("payload_bytes_min", "at least"), ("payload_bytes_max", "at most"),
                        ("record_bytes_max", "as a record at most")):  # fmt: skip
         if key in cell.document:
-            yield "payload", f"{bound} {cell.document[key]:,} bytes"
+            yield "payload", f"{bound} {count(cell.document[key])} bytes"
     if cell.emulated:
         yield "emulated device", f"{cell.emulated['device']}; its times are not compared"
     if cell.middleware.reach == "host":

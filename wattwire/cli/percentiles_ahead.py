@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from wattwire.model.answerable import carried_size, share_of
 from wattwire.model.flows import COLUMN, flow_parts
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
+from wattwire.model.words import count
 from wattwire.run.node_specs import scheduled_per_sender
 
 PERCENTILES = (0.5, 0.9, 0.99, 0.999)
@@ -28,20 +30,18 @@ def latencies_of_a_run(study: Study, treatment: Treatment) -> int:
 
 def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
     """Return a line on the percentiles of every run and the requirements for the others."""
-    from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415 - slow to import
-
     parts = [part.treatment for treatment in treatments for part in flow_parts(treatment)]
     counts = {latencies_of_a_run(study, treatment): treatment for treatment in parts}
     fewest, most = min(counts), max(counts)
     carried = [_percentile_name(share) for share in PERCENTILES if carried_size(share) <= fewest]
     lacking = [share for share in PERCENTILES if carried_size(share) > fewest]
-    sentence = f"percentiles: a run has {fewest:,}"
-    sentence += f" to {most:,} latencies" if most > fewest else " latencies"
+    sentence = f"percentiles: a run has {count(fewest)}"
+    sentence += f" to {count(most)} latencies" if most > fewest else " latencies"
     sentence += f", enough for {', '.join(carried)}" if carried else ", too few for any percentile"
     if not lacking:
         return sentence
     needed = ", ".join(
-        f"{_percentile_name(share)} needs {carried_size(share):,}" for share in lacking
+        f"{_percentile_name(share)} needs {count(carried_size(share))}" for share in lacking
     )
     return (
         f"{sentence}; {needed} independent latencies ({_remedy(study, counts[fewest], lacking[0])})"
@@ -50,9 +50,6 @@ def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
 
 def too_few_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
     """Return lines on the questions and limits whose percentile needs more latencies per run."""
-    from wattwire.analysis.carried import share_of  # noqa: PLC0415 - slow to import
-    from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415
-
     parts = [part for treatment in treatments for part in flow_parts(treatment)]
     wanted = [
         (f"no answer to question {question.id or number} in {name}", name)
@@ -73,16 +70,14 @@ def too_few_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
         latencies = latencies_of_a_run(study, fewest)
         if latencies < carried_size(share):
             lines.append(
-                f"{what}: {name} needs {carried_size(share):,} latencies in each run, and some "
-                f"runs have {latencies:,} ({_remedy(study, fewest, share)})"
+                f"{what}: {name} needs {count(carried_size(share))} latencies in each run, and "
+                f"some runs have {count(latencies)} ({_remedy(study, fewest, share)})"
             )
     return lines
 
 
 def _remedy(study: Study, treatment: Treatment, share: float) -> str:
     """Describe the option that makes a treatment's runs long enough for a percentile."""
-    from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415
-
     if treatment["loop"] == "closed":
         calls = math.ceil(carried_size(share) / int(treatment["clients"]))
         return f"{_percentile_name(share)}: --set count={calls}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from wattwire.model.deployment import PATTERNS, sender_count, sender_rate_hz
 from wattwire.model.flows import flow_parts
 from wattwire.model.treatment import Treatment
+from wattwire.model.words import count
 
 
 def rate_lines(treatments: Sequence[Treatment]) -> list[str]:
@@ -32,4 +33,8 @@ def rate_lines(treatments: Sequence[Treatment]) -> list[str]:
 
 def _range(values: set[float] | set[int]) -> str:
     """Return the lowest and the highest value."""
-    return " to ".join(dict.fromkeys(f"{value:,.6g}" for value in (min(values), max(values))))
+    return " to ".join(dict.fromkeys(map(_number, (min(values), max(values)))))
+
+
+def _number(value: float) -> str:
+    return count(value) if value == round(value) else f"{value:.6g}"

@@ -43,8 +43,8 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--confirm", action="store_true",
         help=(
-            "measure each worse result again in the same number of blocks, and report only "
-            "confirmed results as worse"
+            "measure each worse or undecided result again in the same number of blocks, and "
+            "report only confirmed results as worse"
         ),
     )  # fmt: skip
     compare.add_options(verb)

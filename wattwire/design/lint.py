@@ -9,7 +9,7 @@ from wattwire.model.flows import flow_parts
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
 from wattwire.model.variants import FACTOR as VARIANT
-from wattwire.model.words import listed
+from wattwire.model.words import count, listed
 
 CALL_US_MIN = 20.0
 """Shortest typical duration (µs) of a call between two processes on one machine."""
@@ -67,7 +67,7 @@ def _many_processes(treatments: Sequence[Treatment]) -> list[str]:
     if most <= PROCESSES_MANY:
         return []
     return [
-        f"a run starts {most:,} processes, which compete for the cores and the memory of this "
+        f"a run starts {count(most)} processes, which compete for the cores and the memory of this "
         "machine; the results describe this competition"
     ]
 
@@ -83,7 +83,7 @@ def _impossible_rates(treatments: Sequence[Treatment]) -> list[str]:
             key = (action, limit_us, pattern.sender)
             highest[key] = max(rate_hz, highest.get(key, 0.0))
     return [
-        f"rate_hz = {rate_hz:,.0f} per {sender} leaves {1e6 / rate_hz:.3g} µs, but {action} "
+        f"rate_hz = {count(rate_hz)} per {sender} leaves {1e6 / rate_hz:.3g} µs, but {action} "
         f"usually takes {limit_us:g} µs or more, so the {sender} will be late; use a lower rate"
         for (action, limit_us, sender), rate_hz in highest.items()
     ]
@@ -98,7 +98,7 @@ def _ends_in_warm_up(study: Study, treatments: Sequence[Treatment]) -> list[str]
     if call_us <= CALL_US_MIN:
         return []
     return [
-        f"in closed loop, {fewest:,} calls of less than {call_us:,.0f} µs each end within "
+        f"in closed loop, {count(fewest)} calls of less than {count(call_us)} µs each end within "
         f"the discarded warm-up (plan.warmup_s = {warmup_s:g} s); increase count or reduce "
         "plan.warmup_s"
     ]

@@ -86,13 +86,18 @@ def listed_recipes(folder: Path) -> dict[str, str]:
         values = [
             ast.literal_eval(node.value)
             for node in tree.body
-            if isinstance(node, ast.Assign)
-            and [ast.unparse(t) for t in node.targets] == ["RECIPES"]
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            and node.value is not None
+            and [ast.unparse(t) for t in _targets(node)] == ["RECIPES"]
         ]
     except (OSError, ValueError, SyntaxError, TypeError, RecursionError):
         return {}
     recipes = values[-1] if values else {}
     return {str(k): str(v) for k, v in recipes.items()} if isinstance(recipes, dict) else {}
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def readers(roots: Sequence[Path]) -> dict[str, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -105,11 +106,12 @@ def status_remarks(
             continue
         if named or any(value.lower() in STATUS_VALUES for value in counts):
             values = [f'"{value}" in {plural(n, "row")}' for value, n in counts.most_common()]
+            successful = next((v for v in counts if v.lower() in STATUS_VALUES), "VALUE")
             yield Remark(
                 f"Column {name} may mark failed rows",
                 f"{path.name} has {name} {listed_first(values, VALUES_MAX)}, and all of these rows "
                 "count. A failed request has no valid time. To import only successful rows, add "
-                f"--where '{name}={counts.most_common(1)[0][0]}'.",
+                f"--where {shlex.quote(f'{name}={successful}')}.",
             )
 
 

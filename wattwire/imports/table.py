@@ -19,12 +19,14 @@ from wattwire.model.errors import UsageError, unknown
 from wattwire.model.metrics import METRICS
 from wattwire.model.study import LEVEL_TYPES
 from wattwire.model.treatment import is_setting
-from wattwire.model.words import COLUMN
+from wattwire.model.words import COLUMN, listed_first
 
 UNBOUNDED = ("inf", "infinity", "nan", "∞")
 RUN_COLUMN = "row"
 KEPT_APART = "column_"
 """Prefix of a response whose name is a column of the store."""
+VALUES_LISTED = 20
+"""Maximum number of values of a column that a message lists completely."""
 SUMMARY_COLUMN = re.compile(
     r"(mean|average|avg|median|p50|std|sd|stddev|std_dev|stdev|sem|ci|variance|n|samples|count)",
     re.IGNORECASE,
@@ -147,7 +149,12 @@ def _where(
         present = {row[name] for _, row in rows}
         for value in values:
             if value not in present:
-                raise unknown(f"{path}: --where {name}", "value", value, present)
+                if len(present) <= VALUES_LISTED:
+                    raise unknown(f"{path}: --where {name}", "value", value, present)
+                raise UsageError(
+                    f'{path}: --where {name}: no row has the value "{value}"; the column has '
+                    f"{listed_first(sorted(present), row_checks.VALUES_MAX)}"
+                )
         reason = f"{name} is not {' or '.join(values)} (--where)"
         set_aside += [
             SetAside(f"{path.name}, line {line}", 1, reason)

@@ -6,19 +6,17 @@ The summary contains these metrics. For summaries of earlier versions, they are 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wattwire.model.answerable import QUANTILE
 from wattwire.model.deployment import role_of_column
 from wattwire.model.flows import COLUMN
 
 FloatArray = NDArray[np.float64]
-QUANTILE = re.compile(r"(latency|since_send|delay_variation)_(p(?P<digits>\d+)|max)_us")
-"""Columns of quantiles: infinite if they fall on messages without arrival."""
 
 
 def column(frame: pl.DataFrame, name: str) -> FloatArray:

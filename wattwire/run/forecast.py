@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from wattwire.model.rig import NETNS
 from wattwire.model.study import Plan, Study
 from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import AUTO, SETTLING, SETTLING_CALLS, SETTLING_S
+from wattwire.model.words import count
 from wattwire.rig.observed import observed
 from wattwire.run.node_specs import (
     SECOND_NS,
@@ -147,8 +148,8 @@ def unreached_rates(
             offered[name] = max(offered.get(name, 0.0), sender_rate_hz(part) or 0.0)
     reached = {name: observed(name).reached_hz() for name in offered}
     return [
-        f"{name}: rate_hz = {offered[name]:,.0f} per sender, but in earlier runs here its senders "
-        f"reached at most {rate_hz:,.0f} Hz; they will be late. Use a lower rate"
+        f"{name}: rate_hz = {count(offered[name])} per sender, but in earlier runs here its "
+        f"senders reached at most {count(rate_hz)} Hz; they will be late. Use a lower rate"
         for name, rate_hz in reached.items()
         if rate_hz is not None and offered[name] > rate_hz
     ]
@@ -213,7 +214,7 @@ def window_words(
     if closed:
         expected_by_key = expected or {}
         estimates = [expected_by_key.get(t.key, GUESS) for t in closed]
-        calls = _range((int(t["count"]) for t in closed), "{:,.0f}")
+        calls = _range((int(t["count"]) for t in closed), count)
         seconds = _range(
             (e.call_s * int(t["count"]) for t, e in zip(closed, estimates, strict=True))
         )
@@ -227,10 +228,10 @@ def _closed(treatment: Treatment) -> bool:
     return treatment["loop"] == "closed"
 
 
-def _range(values: Iterable[float], form: str = "{:.3g}") -> str:
+def _range(values: Iterable[float], formatted: Callable[[float], str] = "{:.3g}".format) -> str:
     """Return a text with the lowest and the highest value, or with one value if they are equal."""
     ordered = sorted(values)
-    return " to ".join(dict.fromkeys(form.format(end) for end in (ordered[0], ordered[-1])))
+    return " to ".join(dict.fromkeys(map(formatted, (ordered[0], ordered[-1]))))
 
 
 def _basis_words(from_runs: Iterable[bool]) -> str:
@@ -254,9 +255,11 @@ def _basis(study: Study, planned: Iterable[PlannedRun], expected: Mapping[str, E
     if any(map(_closed, treatments)) and plan.warmup_calls:
         calls = expected_warm_up_calls(study)
         guess = " (a guess, until settling runs determine it)"
-        phrases.append(f"a warm-up of {calls:,} calls{guess if plan.warmup_calls == AUTO else ''}")
+        phrases.append(
+            f"a warm-up of {count(calls)} calls{guess if plan.warmup_calls == AUTO else ''}"
+        )
     phrases += [f"cool-down {plan.cooldown_s:g} s"] if plan.cooldown_s else []
-    start = f"{_range((e.start_s for e in estimates), '{:.2g}')} s for starting and ending"
+    start = f"{_range((e.start_s for e in estimates), '{:.2g}'.format)} s for starting and ending"
     return f"{', '.join(phrases)}, and {start} ({_basis_words(e.observed[0] for e in estimates)})"
 
 

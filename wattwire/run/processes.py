@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,12 @@ class BrokenContractError(NodeEndedError):
 
 class GuardLostError(WattwireError):
     """Error for a guard that died. The harness failed, so the run is not valid."""
+
+
+def port_hint(text: str) -> str:
+    """Return how to identify the other user of a port, if `text` states that a port is in use."""
+    in_use = re.search(r"address (is )?already in use|EADDRINUSE", text, re.IGNORECASE)
+    return "; on its host, ss -tulpn lists the processes that use ports" if in_use else ""
 
 
 @dataclass
@@ -244,7 +251,7 @@ class RunProcesses:
             else (f"ended with code {exit_status.get('code')}")
         )
         reason = printable(state.lines.get("ERROR", {}).get("reason") or "")
-        return f"{how} ({reason})" if reason else how
+        return f"{how} ({reason}{port_hint(reason)})" if reason else how
 
     def end_all(self) -> list[str]:
         """Kill all remaining processes of this run and return their names."""

@@ -15,7 +15,7 @@ from wattwire.model.deployment import process_of, service_of
 from wattwire.rig.agent import AgentError
 from wattwire.rig.builds import substitute
 from wattwire.run.lines import printable
-from wattwire.run.processes import NodeEndedError, RunProcesses
+from wattwire.run.processes import NodeEndedError, RunProcesses, port_hint
 
 SERVICE_TRIES = 3
 READY_COMMAND_S = 5.0
@@ -117,6 +117,7 @@ def start_service(
             facts = _wait_ready(processes, process, table.get("ready", {}), words, timeout_s)
         except NodeEndedError as error:
             problem = f"{error}{_tail(processes, process)}"
+            problem += f" (its ports: {', '.join(map(str, ports))})" if ports else ""
             timed_out = error.timed_out
             if timed_out:
                 break
@@ -177,7 +178,8 @@ def _tail(processes: RunProcesses, process: str) -> str:
     lines: list[str] = []
     for text in processes.logs_of(process):
         lines += text.strip().splitlines()[-2:]
-    return f" — end of its logs: {' / '.join(lines)}" if lines else ""
+    text = " / ".join(lines)
+    return f" — end of its logs: {text}{port_hint(text)}" if lines else ""
 
 
 def uses_counters(part: Any) -> bool:

@@ -15,6 +15,7 @@ from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
 from wattwire.analysis.limits import BROKEN, UNCLEAR, check_limits
+from wattwire.model.answerable import share_of
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
@@ -37,10 +38,10 @@ def evidence(tmp_path_factory: Any) -> Evidence:
 
 
 def test_sizes_are_those_of_the_rule() -> None:
-    sizes = [stats.carried_size(carried.share_of(name) or 0.0) for name in ASKED]
+    sizes = [stats.carried_size(share_of(name) or 0.0) for name in ASKED]
     assert sizes == [6, 100, 1_000]
-    assert carried.share_of("latency_p999_us") == 0.999
-    assert carried.share_of("schedule_late_p99_us") is None
+    assert share_of("latency_p999_us") == 0.999
+    assert share_of("schedule_late_p99_us") is None
 
 
 def test_messages_are_counted_in_each_run() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import zipfile
+from pathlib import Path
 
 from wattwire.cli.main import main
+from wattwire.cli.verbs.bundle import secret_lines
 from wattwire.store.bundle import bundle
 from wattwire.store.redact import Names, Redactor
 
@@ -25,6 +27,14 @@ def imported(folder, monkeypatch, limit=None):
     if limit is not None:
         study = json.loads((folder / "c/study.json").read_text())
         (folder / "c/study.json").write_text(json.dumps({**study, "limit": [limit]}))
+
+
+def test_the_warning_of_secrets_names_the_command_that_prints_command_lines():
+    redactor = Redactor(Names())
+    assert list(secret_lines(redactor, Path("c d"))) == []
+    redactor.text("API_TOKEN=abcdefgh")
+    (line,) = secret_lines(redactor, Path("c d"))
+    assert "API_TOKEN=abc… (1×)" in line and "wattwire show 'c d' RUN --commands" in line
 
 
 def test_an_imported_campaign_is_bundled_with_its_provenance(tmp_path, monkeypatch, capsys):

@@ -130,6 +130,7 @@ HEAVY = (
         ("list studies", 0),
         ("run --help", 0),
         ("plan --help", 0),
+        ("plan first-look", 0),
         ("status CAMPAIGN", 0),
     ],
 )

@@ -67,9 +67,9 @@ def test_a_closed_loop_lasts_its_calls_and_says_so_instead_of_seconds():
     seconds = run_seconds(one, runs_of(one)[0].treatment)
     assert seconds == pytest.approx(1.0 + 2.0 + 2 * 1.0 + 0.1 + 1.5)
     basis = forecast(one, runs_of(one)).basis
-    assert "a window of 2,000 calls in sequence (2 s at 1 ms per call, a guess)," in basis
+    assert "a window of 2\u202f000 calls in sequence (2 s at 1 ms per call, a guess)," in basis
     assert "7 s" not in basis
-    assert "a warm-up of 1,000 calls (a guess, until settling runs determine it)" in basis
+    assert "a warm-up of 1\u202f000 calls (a guess, until settling runs determine it)" in basis
 
 
 def test_settling_runs_and_the_warm_up_are_in_a_plans_time():
@@ -89,7 +89,7 @@ def test_a_plan_says_what_comes_before_the_calls_that_count():
         one = study(loop=loop, warm_up=warm_up)
         return " ".join(plan._warm_up_lines(one, [run.treatment for run in runs_of(one)]))
 
-    assert "3 settling runs per cell (1 cell; 8,000 calls or 10 s per run)" in warm_up_text()
+    assert "3 settling runs per cell (1 cell; 8\u202f000 calls or 10 s per run)" in warm_up_text()
     assert "500 calls of each client" in warm_up_text(warmup_calls=500)
     assert warm_up_text(warmup_calls=0).endswith("none")
     assert "first 0.5 s" in warm_up_text(warmup_s=0.5)
@@ -190,7 +190,7 @@ def test_a_short_plan_is_not_asked_about(monkeypatch):
 def test_a_run_of_many_processes_is_asked_about_however_short(monkeypatch, capsys):
     one = study(pattern="service", clients=1000)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    with pytest.raises(UsageError, match=r"1,001 processes\..* --yes"):
+    with pytest.raises(UsageError, match=r"1\u202f001 processes\..* --yes"):
         plan.confirm_long(one, runs_of(one), {})
 
 
@@ -200,7 +200,8 @@ def test_a_rate_that_earlier_runs_here_did_not_reach_is_named(empty_cache):
     assert unreached_rates(prepared.treatments, prepared.cells) == []
     note_run("udp/python", ObservedRun(2, 1.0, None, 41_000.0), {})
     (sentence,) = unreached_rates(prepared.treatments, prepared.cells)
-    assert sentence.startswith("udp/python: rate_hz = 100,000") and "41,000 Hz" in sentence
+    assert sentence.startswith("udp/python: rate_hz = 100\u202f000")
+    assert "41\u202f000 Hz" in sentence
 
 
 def test_a_thousand_clients_are_forecast_to_start_longer_than_two(empty_cache):
@@ -230,7 +231,7 @@ def test_the_wait_for_lost_fragments_is_in_the_plan_of_hosts_in_namespaces():
 def test_rates_are_stated_per_client_and_in_total():
     one = study(pattern="service", rate_hz=400.0, clients=8)
     assert rate_lines([run.treatment for run in runs_of(one)]) == [
-        "rate: 400 Hz per client × 8 = 3,200 Hz in total"
+        "rate: 400 Hz per client × 8 = 3\u202f200 Hz in total"
     ]
     topic = study(pattern="topic", rate_hz=400.0, clients=8)
     (line,) = rate_lines([run.treatment for run in runs_of(topic)])
@@ -377,16 +378,16 @@ def test_what_is_not_built_yet_is_counted_before_the_runs(empty_cache, tmp_path,
     ("fixed", "words"),
     [
         ({"loop": "closed", "count": 200, "clients": 2},
-         "percentiles: a run has 400 latencies, enough for p50, p90; p99 needs 1,000, p99.9 needs "
-         "10,000 independent latencies (p99: --set count=500)"),
+         "percentiles: a run has 400 latencies, enough for p50, p90; p99 needs 1\u202f000, "
+         "p99.9 needs 10\u202f000 independent latencies (p99: --set count=500)"),
         ({"rate_hz": 100.0, "clients": 1},
-         "percentiles: a run has 1,000 latencies, enough for p50, p90, p99; p99.9 needs 10,000 "
-         "independent latencies (p99.9: --set plan.duration_s=100)"),
+         "percentiles: a run has 1\u202f000 latencies, enough for p50, p90, p99; "
+         "p99.9 needs 10\u202f000 independent latencies (p99.9: --set plan.duration_s=100)"),
         ({"rate_hz": 1000.0, "clients": 1},
-         "percentiles: a run has 10,000 latencies, enough for p50, p90, p99, p99.9"),
+         "percentiles: a run has 10\u202f000 latencies, enough for p50, p90, p99, p99.9"),
         ({"rate_hz": 0.5, "clients": 1}, "percentiles: a run has 5 latencies, too few for "
-         "any percentile; p50 needs 6, p90 needs 100, p99 needs 1,000, p99.9 needs 10,000 "
-         "independent latencies (p50: --set plan.duration_s=12)"),
+         "any percentile; p50 needs 6, p90 needs 100, p99 needs 1\u202f000, "
+         "p99.9 needs 10\u202f000 independent latencies (p50: --set plan.duration_s=12)"),
     ],
 )  # fmt: skip
 def test_a_plan_tells_which_percentiles_its_windows_carry(fixed, words):

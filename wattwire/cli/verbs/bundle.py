@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ def add_to(verbs: Any) -> None:
         description="Writes a ZIP archive of a campaign's data, study, machine and logs with "
         "checksums and a guide. It removes host names, users, home folders and "
         "hardware addresses of this machine and of the measuring machine, and omits "
-        "private keys. --redact removes further words.",
+        "private keys. --redact removes further words. It warns of texts that look like "
+        "secrets, but does not remove them.",
     )
     verb.add_argument("campaign", metavar="DIR", help="a campaign")
     verb.add_argument("-o", "--out", metavar="FILE", help="the archive (default: DIR.zip)")
@@ -76,20 +78,21 @@ def write_bundle(options: argparse.Namespace) -> int:
             "The data do not name the measuring machine, so only the names of this machine were "
             "redacted. Use --redact to redact others."
         )
-    for line in _secret_lines(redactor):
+    for line in secret_lines(redactor, folder):
         print(line)
     for note in [*warnings, *notes]:
         print(note)
     return EXIT_OK
 
 
-def _secret_lines(redactor: Redactor) -> Iterator[str]:
+def secret_lines(redactor: Redactor, folder: Path) -> Iterator[str]:
     """Yield a warning of the texts in the archive that look like secrets."""
     if redactor.secrets:
         listed = "; ".join(f"{text} ({count}×)" for text, count in redactor.secrets.items())
         yield (
             f"Warning: the archive contains texts that look like secrets: {listed}. Command lines "
-            "and environments are data. Write the archive again with --redact SECRET for each."
+            f"and environments are data: wattwire show {shlex.quote(str(folder))} RUN --commands "
+            "prints those of a run. Write the archive again with --redact SECRET for each."
         )
 
 

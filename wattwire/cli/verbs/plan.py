@@ -37,7 +37,7 @@ from wattwire.model.warm_up import (
     SETTLING_S,
     STEPS,
 )
-from wattwire.model.words import as_typed, plural
+from wattwire.model.words import as_typed, count, plural
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.run.forecast import (
     Expected,
@@ -199,10 +199,10 @@ def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
     cells = len(piloted(treatments, plan))
     return [
         f"warm-up in closed loop: {SETTLING_RUNS} settling runs per cell ({plural(cells, 'cell')}; "
-        f"{SETTLING_CALLS:,} calls or {SETTLING_S:g} s per run) determine the number of calls that "
-        f"each cell needs. wattwire discards the largest number ({STEPS[0]} to {STEPS[-1]:,}; at "
-        f"most {duration_words(plan.warmup_max_s)} per run) from every treatment. To skip the "
-        "settling runs, use --warmup none."
+        f"{count(SETTLING_CALLS)} calls or {SETTLING_S:g} s per run) determine the number of calls "
+        f"that each cell needs. wattwire discards the largest number ({STEPS[0]} to "
+        f"{count(STEPS[-1])}; at most {duration_words(plan.warmup_max_s)} per run) from every "
+        "treatment. To skip the settling runs, use --warmup none."
     ]
 
 
@@ -395,7 +395,7 @@ def confirm_long(
     text = f"{study.heading}: {len(runs)} runs take about {duration_words(estimate.seconds)}."
     processes = max(node_count(run.treatment) for run in runs)
     if processes > PROCESSES_MANY:
-        text += f" A run starts {processes:,} processes."
+        text += f" A run starts {count(processes)} processes."
     shorter = sorted((s, p) for p, s in presets.items() if s < estimate.seconds)
     if shorter:
         listed = ", ".join(f"{preset} {duration_words(seconds)}" for seconds, preset in shorter)

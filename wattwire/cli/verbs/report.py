@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 def add_to(verbs: Any) -> None:
     """Register the command."""
-    verb = add_verb(verbs, "report")
+    verb = add_verb(
+        verbs,
+        "report",
+        description="Writes the page of a finished or unfinished campaign, and prints its answers.",
+        epilog="Exit codes: 0 success; 1 a limit of the study is broken; 2 usage; 3 this machine "
+        "lacks a requirement; 5 a limit is undecided.",
+    )
     verb.add_argument("campaign", metavar="DIR")
     verb.add_argument(
         "--validity",

@@ -55,8 +55,9 @@ def add_to(verbs: Any) -> None:
     )
     studies.add_look(verb)
     verb.add_argument(
-        "--yes", action="store_true", help=("do not ask for confirmation of a long plan")
-    )
+        "--yes", action="store_true",
+        help="do not ask for confirmation of a long plan or of many processes",
+    )  # fmt: skip
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
     verb.add_argument(
         "--plain", action="store_true", help="print progress as plain lines, for logs"

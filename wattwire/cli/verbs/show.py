@@ -15,6 +15,7 @@ from wattwire.catalog import Catalog
 from wattwire.cli import cell_facts, imported_text
 from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
+from wattwire.model.answerable import carried_size, share_of
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.metrics import EVIDENCE, FIGURES, METRICS, metrics_in
 from wattwire.model.validity import conditions_before, due_ticks
@@ -188,9 +189,6 @@ def _treatment(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _figures(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    from wattwire.analysis.carried import share_of  # noqa: PLC0415 - statistics are slow to import
-    from wattwire.stats import carried_size  # noqa: PLC0415
-
     for name in metrics_in(FIGURES):
         metric, value = METRICS[name], row.get(name)
         if value is None and name == "sent" and name in row:

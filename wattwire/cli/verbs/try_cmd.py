@@ -97,8 +97,9 @@ def add_to(verbs: Any) -> None:
     add_warm_up(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the data")
     verb.add_argument(
-        "--yes", action="store_true", help=("do not ask for confirmation of a long trial")
-    )
+        "--yes", action="store_true",
+        help="do not ask for confirmation of a long trial or of many processes",
+    )  # fmt: skip
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
     verb.add_argument(
         "--plain", action="store_true", help="print progress as plain lines, for logs"
@@ -267,7 +268,7 @@ def _levels(options: argparse.Namespace) -> dict[str, list[Any]]:
 
 
 def _words(text: str) -> list[str]:
-    return text.split(",")
+    return [word.strip() for word in text.split(",")]
 
 
 def _number(word: str, kind: type[int] | type[float], option: str) -> Any:

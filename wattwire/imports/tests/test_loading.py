@@ -119,6 +119,8 @@ def test_listing_recipes_executes_nothing(tmp_path: Path) -> None:
     code = f"open({str(touched)!r}, 'w').close()\n"
     (folder / imports.FILE).write_text(code + 'RECIPES = {"a": "one " "text", "b": "two"}\n')
     assert imports.listed_recipes(folder) == {"a": "one text", "b": "two"}
+    (folder / imports.FILE).write_text(code + 'RECIPES: dict[str, str] = {"a": "one"}\n')
+    assert imports.listed_recipes(folder) == {"a": "one"}
     (folder / imports.FILE).write_text(code + "RECIPES = dict(a=1)\n")
     assert imports.listed_recipes(folder) == {}
     assert not touched.exists()

@@ -202,13 +202,27 @@ FAILING = "lang,status,power\nc,OK,1\nc,OK,2\npy,OK,4\npy,OK,4\npy,Failed,0.1\np
 def test_a_column_that_marks_failed_rows_is_named_and_selects_rows(tmp_path) -> None:
     (remark,) = read(tmp_path, FAILING).remarks
     assert remark.title == "Column status may mark failed rows"
-    assert "--where 'status=OK'" in remark.text
+    assert "--where status=OK." in remark.text
     imported = read(tmp_path, FAILING, replace(request(), where=(("status", "OK"),)))
     assert imported.runs["power"].to_list() == [1.0, 2.0, 4.0, 4.0]
     assert [item.path for item in imported.set_aside] == ["mine.csv, line 6", "mine.csv, line 7"]
     assert not imported.remarks
     either = replace(request(), where=(("status", "OK"), ("status", "Failed")))
     assert read(tmp_path, FAILING, either).runs.height == 5
+
+
+def test_the_most_frequent_status_is_not_taken_for_success(tmp_path) -> None:
+    mostly_failed = FAILING.replace("py,OK", "py,Failed").replace("c,OK,1", "c,Timeout,1")
+    (remark,) = read(tmp_path, mostly_failed).remarks
+    assert "--where status=OK." in remark.text
+    (remark,) = read(tmp_path, mostly_failed.replace("OK", "200")).remarks
+    assert "--where status=VALUE." in remark.text
+
+
+def test_a_condition_on_a_column_of_numbers_lists_few_values(tmp_path) -> None:
+    with pytest.raises(UsageError) as refused:
+        read(tmp_path, samples(0.0, 300), replace(request(), where=(("power", "x"),)))
+    assert len(str(refused.value)) < 300
 
 
 @pytest.mark.parametrize(

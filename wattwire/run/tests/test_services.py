@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import socket
 import sys
 
 import pytest
@@ -14,7 +16,7 @@ from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.study import parse_study
 from wattwire.rig import AgentClient
 from wattwire.run.network import HOST_ADDRESS
-from wattwire.run.processes import NodeEndedError, RunProcesses
+from wattwire.run.processes import NodeEndedError, RunProcesses, port_hint
 from wattwire.run.resolve_cells import prepare
 from wattwire.run.services import (
     AFTER,
@@ -117,6 +119,21 @@ def test_a_service_gets_the_endpoint_of_an_earlier_service(processes):
     }
     facts = start_service(processes, "reader", table, HOST_ADDRESS, "wwt0", 30.0, words).facts
     assert facts == {"endpoint": earlier.endpoints[0]}
+
+
+TAKES = "import socket, sys; socket.socket().bind((sys.argv[1], int(sys.argv[2])))"
+
+
+def test_a_port_in_use_is_named_with_the_way_to_its_holder(processes):
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        argv = [sys.executable, "-c", TAKES, "127.0.0.1", str(holder.getsockname()[1])]
+        table = {"argv": argv, "ports": 2, "ready": {"line": "never"}}
+        with pytest.raises(NodeEndedError) as ended:
+            start_service(processes, "broker", table, HOST_ADDRESS, "wwt0", 30.0)
+    assert "ss -tulpn" in str(ended.value)
+    assert re.search(r"its ports: \d+, \d+", str(ended.value))
+    assert port_hint("listen tcp: bind: address already in use") != ""
+    assert port_hint("no route to host") == ""
 
 
 COUNTING = "import sys; print('{\"taken\": %s}' % sys.argv[1])"

@@ -22,15 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from wattwire.model.answerable import CLUSTERS_MIN, Z_TWO_SIDED, carried_size, two_sided_size
 from wattwire.stats.results import Interval, TooFew
 from wattwire.stats.series.dependence import clusters_above, effective_size
 
 FloatArray = NDArray[np.float64]
 
-# The thresholds were defined with this quantile; 1.959964 would change two of them by one.
-Z_TWO_SIDED = 1.96
 TAIL_COUNT_PRECISION = 0.25
-CLUSTERS_MIN = 10
 
 
 @dataclass(frozen=True)
@@ -44,25 +42,9 @@ class Percentile:
     stable: bool
 
 
-def two_sided_size(share: float) -> int:
-    """Return the smallest effective size at which both limits of `share` exist at 95 %."""
-    tail = float(special.ndtr(-Z_TWO_SIDED))
-    outer = max(share, 1.0 - share)
-    return math.ceil(math.log(tail) / math.log(outer))
-
-
 def stable_size(share: float) -> int:
     """Return the effective size at which the count above `share` is known to ± 25 % at 95 %."""
     return math.ceil((Z_TWO_SIDED / TAIL_COUNT_PRECISION) ** 2 * _odds(share))
-
-
-def carried_size(share: float) -> int:
-    """Return the smallest number of independent messages for which `percentile` has a result.
-
-    Both limits must exist. A percentile above the median also needs CLUSTERS_MIN messages above it.
-    """
-    tail_size = math.ceil(round(CLUSTERS_MIN / (1.0 - share), 6)) if share > 0.5 else 0
-    return max(two_sided_size(share), tail_size)
 
 
 def _odds(share: float) -> float:
