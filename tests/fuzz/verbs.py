@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wattwire.cli.main import main
 
-DOCUMENTED = (0, 1, 2, 3, 4)
+DOCUMENTED = (0, 1, 2, 3, 4, 5)
 
 
 @dataclass
