@@ -46,7 +46,8 @@ look = true
 def test_a_run_with_two_flows_has_processes_counts_and_a_row_of_each(cli, tmp_path):
     (tmp_path / "flows.toml").write_text(STUDY, encoding="utf-8")
     done = cli("run", "flows.toml", "--campaign", "campaign")
-    assert done.code in (0, 1), done.out + done.err
+    # Two runs decide no limit, unless one of them is saturated.
+    assert done.code in (1, 5), done.out + done.err
     campaign = tmp_path / "campaign"
     rows = pl.read_parquet(campaign / "summary.parquet", glob=False)
     assert rows["verdict"].to_list() == ["valid"] * 4, done.out + done.err

@@ -158,13 +158,11 @@ def bounds_us(planted: dict, hops: list[dict]) -> tuple[float, float]:
 
 
 def interval_us(first: dict, second: dict) -> tuple[float, float]:
-    """Return the 95 % t interval of the paired differences of mean latency, first − second (µs)."""
-    differences = np.array(
-        [
-            a["since_send_mean_us"] - b["latency_mean_us"]
-            for a, b in zip(first["rows"], second["rows"], strict=True)
-        ]
+    """Return the 95 % t interval of the paired differences of means, first − second (µs)."""
+    means = (
+        np.array([row["since_send_mean_us"] for row in leg["rows"]]) for leg in (first, second)
     )
+    differences = np.subtract(*means)
     half = stats.t.ppf(0.975, BLOCKS - 1) * differences.std(ddof=1) / np.sqrt(BLOCKS)
     return differences.mean() - half, differences.mean() + half
 

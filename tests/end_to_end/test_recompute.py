@@ -22,7 +22,7 @@ payload_bytes = [64, 1024]
 cell = ["loopback/python", "loopback/cpp"]
 pattern = ["topic", "pingpong"]
 [fixed]
-rate_hz = 200.0
+rate_hz = 50.0
 [plan]
 blocks = 3
 primary = "cell"

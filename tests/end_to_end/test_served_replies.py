@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from wattwire.model.sample_codes import FLAG_TIMEOUT
 from wattwire.store import Campaign
 
 pytestmark = pytest.mark.slow
@@ -31,12 +30,12 @@ title = "Refused replies"
 cell = ["CELL"]
 [fixed]
 pattern = "service"
-rate_hz = 20
+rate_hz = 10
 timeout_ms = 100
 [plan]
 blocks = 1
 controls = false
-duration_s = 1.0
+duration_s = 2.0
 baseline_s = 0.05
 retries = 0
 quiet_wait_s = 0.0
@@ -64,8 +63,7 @@ def test_a_reply_that_the_middleware_refused_is_not_recorded_as_handed_over(
         messages = campaign.messages(row["run"])
     finally:
         campaign.close()
-    is_reply = pl.col("flags") & FLAG_TIMEOUT == 0
-    replied = messages.filter(pl.col("node") == pl.col("sender"), is_reply)
+    calls = messages.filter(pl.col("node") == pl.col("sender"))
     served = messages.filter(pl.col("node") != pl.col("sender"))
-    assert row["outcome"] == "completed" and 5 <= replied.height <= 15
-    assert served.height == replied.height
+    # A slow machine sends fewer calls or misses a reply, but every second reply is refused.
+    assert calls.height >= 2 and served.height == (calls.height + 1) // 2

@@ -100,13 +100,13 @@ def open_standard_files() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    open_standard_files()
     with printable_streams():
         return _main(arguments)
 
 
 def _main(arguments: Sequence[str] | None) -> int:
     typed = sys.argv[1:] if arguments is None else list(map(str, arguments))
-    open_standard_files()
     try:
         with ended_by_sigterm(), seldom_collected():
             options = parsed(typed)

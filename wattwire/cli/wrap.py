@@ -8,7 +8,6 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, TextIO
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -93,16 +92,14 @@ def unfiltered(stream: Any) -> Any:
 def printable_streams() -> Iterator[None]:
     """Escape control characters in standard output and standard error.
 
-    A character that the encoding lacks is also escaped. A closed stream becomes the null device.
+    A character that the encoding lacks is also escaped.
     """
     before = sys.stdout, sys.stderr
     streams = []
     for stream in before:
-        # The caller closed a stream that is None.
-        opened = stream or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-        if hasattr(opened, "reconfigure"):
-            opened.reconfigure(errors="backslashreplace")
-        streams.append(PrintableStream(unfiltered(opened)))
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+        streams.append(PrintableStream(unfiltered(stream)))
     sys.stdout, sys.stderr = streams
     try:
         yield

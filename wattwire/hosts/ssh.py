@@ -93,7 +93,7 @@ say machine $(uname -sm 2>&1);
 say address $SSH_CONNECTION;
 say cache "$cache";
 if [ -e "$cache" ] && { [ ! -O "$cache" ] ||
-    [ -n "$(find "$cache" -prune -perm -002 2>/dev/null)" ]; }; then say other; exit 1; fi;
+    [ -n "$(find -H "$cache" -prune -perm -002 2>/dev/null)" ]; }; then say other; exit 1; fi;
 if [ -z "$cache" ]; then say none; exit 1; fi;
 trap "exit 1" HUP INT TERM;
 trap 'if [ -n "$part" ]; then rm -rf "$part"; fi' EXIT;

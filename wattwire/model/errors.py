@@ -15,8 +15,9 @@ EXIT_BAD_RESULT = 1
 EXIT_USAGE = 2
 EXIT_ENVIRONMENT = 3
 EXIT_NOTHING_USABLE = 4
-EXIT_CANNOT_TELL = 5
 """Exit code if no run is valid, so that no question has an answer."""
+EXIT_CANNOT_TELL = 5
+"""Exit code if a comparison or a limit is undecided."""
 
 
 class WattwireError(Exception):

@@ -124,10 +124,14 @@ class AgentPipe:
             yield line
 
     def messages(self) -> list[str]:
-        """Return the lines that this process has written to its standard error."""
+        """Return the lines that this process has written to its standard error.
+
+        There are none if the log has been removed, such as with the folder of a campaign.
+        """
         if self._process.poll() is not None:
             self._await_log()
-        with open(self._log_path, "rb") as log:
+        text = ""
+        with contextlib.suppress(FileNotFoundError), open(self._log_path, "rb") as log:
             log.seek(self._log_begin)
             text = log.read(LOG_BYTES_MAX).decode(errors="replace")
         return [line.strip() for line in text.splitlines() if line.strip()]

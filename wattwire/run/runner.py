@@ -34,6 +34,7 @@ from wattwire.rig.host import TICK_NS
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.dependencies import BEFORE_GO, DRAIN, WINDOW, fails, require
+from wattwire.run.failed_attempt import HARNESS_CODE
 from wattwire.run.lines import printable
 from wattwire.run.node_specs import SECOND_NS, NodePlan, check_spec, outer_services
 from wattwire.run.processes import (
@@ -664,7 +665,7 @@ class OneRun:
         for process, kind in ended.items():
             if fails(kind, self._point, states[process].exit or {}, out_of_memory):
                 text = f"the {kind} {process} {record.processes.describe_exit(process)}"
-                record.reasons.append(Reason(Verdict.FAILED, "harness", text))
+                record.reasons.append(Reason(Verdict.FAILED, HARNESS_CODE, text))
 
     def _note_refusals(self) -> None:
         """Record each node that refused its spec or a late GO as a failure of the harness."""

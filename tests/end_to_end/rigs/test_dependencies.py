@@ -74,7 +74,7 @@ def assert_end_is_seen(kind: str, point: str, setting: RigSetting | None, folder
         assert crash_once(crash, setting, folder) == []
     documents = [json.loads(p.read_text()) for p in folder.glob("c/runs/*/run.json")]
     failed = [document for document in documents if document["verdict"] == "failed"]
-    told = [r["detail"] for document in failed for r in document["reasons"]]
+    details = [r["detail"] for document in failed for r in document["reasons"]]
     end = DEPENDENCIES[kind].end_at(point)
     if end is End.RESUMED:
         assert failed == []
@@ -82,7 +82,7 @@ def assert_end_is_seen(kind: str, point: str, setting: RigSetting | None, folder
         assert failed == []
         assert any(NAMED[kind] in document["outcome_detail"] for document in documents)
     else:
-        assert len(failed) == 1 and any(NAMED.get(kind, kind) in text for text in told), told
+        assert len(failed) == 1 and any(NAMED.get(kind, kind) in text for text in details), details
 
 
 @pytest.mark.parametrize(("setting", "kind", "point"), cases([*QUICK]), indirect=["setting"])

@@ -28,7 +28,8 @@ pytestmark = [pytest.mark.quiet, pytest.mark.slow]
 LINK, DELAY_US = "lossless-20ms", 20_000
 OTHER_DEVICE = sshd_rig.DEVICE
 USAGE_ERROR = 2
-MESSAGES, PAYLOAD_BYTES = 25, 256
+RATE_HZ, MESSAGES, PAYLOAD_BYTES = 100, 100, 256
+"""Headers of fewer messages are fewer bytes than those of the agents, which are subtracted."""
 CELLS = (
     "ros2/python", "cyclonedds/python", "zenoh/python", "mqtt/python", "udp/python", "tcp/python",
 )  # fmt: skip
@@ -49,7 +50,7 @@ cell = CELLS
 pattern = "topic"
 network = "{LINK}"
 placement = "apart"
-rate_hz = 25
+rate_hz = {RATE_HZ}
 payload_bytes = {PAYLOAD_BYTES}
 SETTINGS
 [plan]

@@ -336,6 +336,17 @@ def test_a_cache_that_others_can_write_to_is_refused_before_its_agent_runs(tmp_p
     assert not (tmp_path / "executed").exists()
 
 
+def test_a_cache_behind_a_link_is_used(tmp_path):
+    """The mode of a symbolic link is always 777."""
+    cache, disk = tmp_path / "sshd" / "cache", tmp_path / "disk"
+    cache.parent.mkdir()
+    disk.mkdir(mode=0o755)
+    cache.symlink_to(disk)
+    with server_of(tmp_path) as server:
+        Hosts(server.rig(), tmp_path / "a").close()
+    assert [*disk.rglob("wattwire-agent")]
+
+
 def test_a_full_disk_is_named_and_no_part_remains(tmp_path):
     cache = tmp_path / "sshd" / "cache"
     cache.mkdir(parents=True)

@@ -134,6 +134,14 @@ def test_a_deadline_of_a_line_holds_while_bytes_arrive(tmp_path):
     pipe.close(0.0)
 
 
+def test_a_removed_log_has_no_messages(tmp_path):
+    pipe = AgentPipe(["true"], tmp_path / "log")
+    (tmp_path / "log").unlink()
+    assert pipe.wait(HANG_S) == 0
+    assert pipe.messages() == []
+    pipe.close(0.0)
+
+
 @pytest.mark.parametrize(
     "message",
     [HELLO, {"id": None, "ok": False, "error": {"kind": "usage", "message": "x"}},
@@ -149,8 +157,8 @@ from pathlib import Path
 import polars
 from wattwire.rig.agent_pipe import AgentPipe
 pipe = AgentPipe(["sleep", "1000"], Path(sys.argv[1]))
-threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     pipe.read_line()
 except KeyboardInterrupt:
     print("interrupted")

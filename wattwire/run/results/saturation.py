@@ -19,7 +19,9 @@ import polars as pl
 
 Mask = npt.NDArray[np.bool_]
 GROWTH = "latency_growth_us_per_s"
-GROWTH_SHARE_MAX, GROWTH_MIN = 0.02, 3
+GROWTH_SHARE_MAX, GROWTH_MIN, GROWTH_MIN_NS = 0.02, 3, 50_000_000
+"""Growth of the backlog that shorter stalls of a busy machine reach: a share of the messages that
+are due, a number of messages, and the time (ns) in which so many messages are due."""
 GAPS = 3
 """Arrivals on a saturated link come in bursts, so a gap can be longer than their mean."""
 
@@ -161,14 +163,16 @@ class BacklogTally:
     def growing(self) -> dict[int, tuple[int, ...]]:
         """Return sender → the backlogs of a stream that grew between all checkpoints.
 
-        Between two checkpoints, a quarter of the messages is due. The backlog must grow by more
-        than GROWTH_SHARE_MAX of them, and by at least GROWTH_MIN messages. A single stall therefore
-        does not saturate a run.
+        Between two checkpoints, a quarter of the messages is due. The backlog must grow by at least
+        GROWTH_SHARE_MAX of them, GROWTH_MIN messages, and those that are due in GROWTH_MIN_NS. A
+        single stall, or two short ones, therefore do not saturate a run.
         """
         growing = {}
         for (sender, _), backlogs in self._backlogs.items():
-            due = self._schedules[sender].after_warmup / 4
-            if (np.diff(backlogs) >= max(GROWTH_MIN, GROWTH_SHARE_MAX * due)).all():
+            schedule = self._schedules[sender]
+            due_share = GROWTH_SHARE_MAX * schedule.after_warmup / 4
+            least = max(GROWTH_MIN, due_share, GROWTH_MIN_NS / schedule.period_ns)
+            if (np.diff(backlogs) >= least).all():
                 growing[sender] = tuple(int(backlog) for backlog in backlogs)
         return growing
 

@@ -140,7 +140,7 @@ def flows_on(*hosts: str, service: str = "") -> SimpleNamespace:
 
 
 def test_the_smallest_flow_between_hosts_counts_as_it_was_sent(tmp_path):
-    """Images that are all lost leave no arrivals, and commands are small in comparison."""
+    """Images that are all lost leave no arrivals, and the commands of the other flow are small."""
     path = tmp_path / "messages.parquet"
     columns = ["node", "sender", "kind", "bytes", "flags"]
     rows = [(0, 0, "message", 64, 0)] * 10 + [(0, 0, "message", 64, 2)] * 5

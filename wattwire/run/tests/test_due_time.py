@@ -153,6 +153,8 @@ def test_a_backlog_that_grows_until_the_end_is_saturation(pattern, rows):
         ("topic", messages(lambda n: MS, lost=range(0, COUNT, 3))),
         ("topic", messages(lambda n: 5 * MS + n * MS // 100)),  # 1 % slower per message
         ("topic", messages(lambda n: 200 * MS * (n > COUNT - 21))),  # a stall at the end
+        # Stalls of 40 ms at three quarters, and of 80 ms at the end.
+        ("topic", messages(lambda n: MS + 40 * MS * (n >= 150) + 40 * MS * (n >= 185))),
     ],
 )
 def test_a_load_below_the_capacity_is_not_saturation(pattern, rows):

@@ -21,6 +21,7 @@ from wattwire.model.sample_codes import (
     UNKNOWN_NS,
     UNKNOWN_PEER,
 )
+from wattwire.run.node_specs import MESSAGE_RECORD_BYTES
 from wattwire.run.processes import ProcessState
 from wattwire.run.results import node_checks
 
@@ -184,6 +185,10 @@ def test_an_arrival_before_its_send_is_a_fault_on_clocks_that_drift(drift_ppm: f
     )
     begins, ends = late
     assert "10 records with begin_ns outside" in begins and "11 records with end_ns" in ends
+
+
+def test_forecasts_of_memory_use_the_size_of_a_record() -> None:
+    assert MESSAGE_RECORD.itemsize == MESSAGE_RECORD_BYTES
 
 
 def test_an_arrival_that_nobody_sent_and_a_message_sent_twice_are_faults() -> None:
