@@ -36,6 +36,14 @@ linger_ms = 400
 retries = 0
 quiet_wait_s = 0.0
 """
+COUNTED = """
+[[question]]
+id = "counters"
+text = "What does the service count?"
+factors = ["pattern"]
+responses = ["service_counter.{}"]
+"""
+"""wattwire reads the counters of services only for studies that name one."""
 
 
 @pytest.fixture
@@ -56,7 +64,7 @@ def measured(cli, tmp_path):
 
 
 def test_all_patterns_pass_a_router_and_the_run_names_its_program(measured):
-    factors = 'pattern = ["topic", "service"]'
+    factors = f'pattern = ["topic", "service"]\n{COUNTED.format("router.sessions")}'
     options = ("--set", "fixed.settings.via=router")
     result, rows, documents = measured("zenoh/python", factors, *options)
     assert result.code == 0, result.out + result.err
@@ -136,7 +144,8 @@ def test_a_run_whose_service_dies_in_the_window_names_it(
     measured, nothing_left, cell, service, via
 ):
     setting = f'"settings.via" = ["{via}"]' if via else ""
-    factors = f'pattern = ["topic"]\n{setting}'
+    counted = COUNTED.format(f"{service}.messages_received")
+    factors = f'pattern = ["topic"]\n{setting}\n{counted}'
     _, (row,), (document,) = measured(cell, factors, WATTWIRE_CRASH=f"{service}@window")
     assert document["outcome"] == "died"
     assert document["outcome_detail"].startswith(f"the service {service} was killed by signal 9")

@@ -215,10 +215,10 @@ class Once(argparse._StoreAction):
         option_string: str | None = None,
     ) -> None:
         earlier = getattr(namespace, GIVEN, {})
-        if option_string and earlier.setdefault(self.dest, values) != values:
+        first = earlier.setdefault(self.dest, values) if option_string else values
+        if first is not values and first != values:  # a nan differs from itself
             parser.error(
-                f"argument {option_string}: found {earlier[self.dest]} and {values}; allowed: "
-                "one value"
+                f"argument {option_string}: found {first} and {values}; allowed: one value"
             )
         setattr(namespace, GIVEN, earlier)
         super().__call__(parser, namespace, values, option_string)
