@@ -40,7 +40,7 @@ COUNTED = """
 [[question]]
 id = "counters"
 text = "What does the service count?"
-factors = ["pattern"]
+factors = ["{}"]
 responses = ["service_counter.{}"]
 """
 """wattwire reads the counters of services only for studies that name one."""
@@ -64,7 +64,7 @@ def measured(cli, tmp_path):
 
 
 def test_all_patterns_pass_a_router_and_the_run_names_its_program(measured):
-    factors = f'pattern = ["topic", "service"]\n{COUNTED.format("router.sessions")}'
+    factors = f'pattern = ["topic", "service"]\n{COUNTED.format("pattern", "router.sessions")}'
     options = ("--set", "fixed.settings.via=router")
     result, rows, documents = measured("zenoh/python", factors, *options)
     assert result.code == 0, result.out + result.err
@@ -116,17 +116,10 @@ def test_a_round_trip_over_a_relay_passes_a_router_on_a_third_host(measured, tmp
     assert processes["router"] == "cloud"
 
 
-QUESTION = """
-[[question]]
-id = "drops"
-text = "Does the broker drop messages?"
-factors = ["settings.broker_tcp_nodelay"]
-responses = ["service_counter.broker.messages_dropped"]
-"""
-
-
 def test_a_broker_counts_every_message_of_a_run_whose_study_uses_a_counter(measured):
-    factors = f'"settings.broker_tcp_nodelay" = [false, true]\n{QUESTION}'
+    factor = "settings.broker_tcp_nodelay"
+    counted = COUNTED.format(factor, "broker.messages_dropped")
+    factors = f'"{factor}" = [false, true]\n{counted}'
     result, rows, documents = measured("mqtt/python", factors, "--set", "fixed.pattern=topic")
     assert result.code == 0, result.out + result.err
     for row, document in zip(rows, documents, strict=True):
@@ -144,7 +137,7 @@ def test_a_run_whose_service_dies_in_the_window_names_it(
     measured, nothing_left, cell, service, via
 ):
     setting = f'"settings.via" = ["{via}"]' if via else ""
-    counted = COUNTED.format(f"{service}.messages_received")
+    counted = COUNTED.format("pattern", f"{service}.messages_received")
     factors = f'pattern = ["topic"]\n{setting}\n{counted}'
     _, (row,), (document,) = measured(cell, factors, WATTWIRE_CRASH=f"{service}@window")
     assert document["outcome"] == "died"

@@ -201,7 +201,7 @@ def parser(modules: Iterable[str] | None = None) -> argparse.ArgumentParser:
     return top
 
 
-class Once(argparse._StoreAction):
+class StoreOnce(argparse._StoreAction):
     """Store the value of an option, and refuse a second, different value.
 
     argparse alone would keep the last value without a word.
@@ -224,17 +224,17 @@ class Once(argparse._StoreAction):
         super().__call__(parser, namespace, values, option_string)
 
 
-class Grammar(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser, also of each command, whose options have one value unless they are repeatable."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         for name in (None, "store"):
-            self.register("action", name, Once)
+            self.register("action", name, StoreOnce)
 
 
 def _top() -> tuple[argparse.ArgumentParser, Any]:
-    top = Grammar(
+    top = CommandParser(
         prog="wattwire",
         description="Measure what a message costs: latency, loss, CPU, memory, energy.",
     )
