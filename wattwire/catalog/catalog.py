@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,6 +69,12 @@ def _check_purpose(where: str, table: dict[str, Any]) -> None:
         )
 
 
+@functools.cache
+def _defaults() -> dict[str, Any]:
+    """Return the manifest that every cell inherits. `merge` copies it."""
+    return manifest.read_toml(Path(__file__).with_name("defaults.toml"))
+
+
 class Catalog:
     """All members of the open folders under `roots`.
 
@@ -77,6 +84,8 @@ class Catalog:
     def __init__(self, roots: Sequence[Path] | None = None, variant: str = "") -> None:
         self.roots = list(roots) if roots is not None else default_roots()
         self.variant = variant
+        self._language_documents: dict[Path, dict[str, Any]] = {}
+        self._cells: dict[str, Cell] = {}
         self.languages = {p.parent.name: p for p in self._glob("languages/*/language.toml")}
         self.meters = {p.parent.name: p.parent for p in self._glob("meters/*/meter.toml")}
         self.studies = {p.parent.name: p.parent for p in self._glob("studies/*/study.toml")}
@@ -96,11 +105,12 @@ class Catalog:
         for root in reversed(self.roots):
             yield from sorted(root.glob(pattern))
 
-    @staticmethod
-    def _language(path: Path) -> dict[str, Any]:
-        document = manifest.read_toml(path)
-        manifest.check_keys(document, manifest.LANGUAGE_KEYS, str(path))
-        return document
+    def _language(self, path: Path) -> dict[str, Any]:
+        if path not in self._language_documents:
+            document = manifest.read_toml(path)
+            manifest.check_keys(document, manifest.LANGUAGE_KEYS, str(path))
+            self._language_documents[path] = document
+        return self._language_documents[path]
 
     def _middleware(self, path: Path) -> Middleware:
         document = manifest.read_toml(path)
@@ -175,6 +185,11 @@ class Catalog:
 
     def cell(self, name: str) -> Cell:
         """Return the cell `name` with merged manifests. Raises UsageError for an unknown name."""
+        if name not in self._cells:
+            self._cells[name] = self._read_cell(name)
+        return self._cells[name]
+
+    def _read_cell(self, name: str) -> Cell:
         path = self._cell_paths.get(name)
         if path is None:
             raise self._unknown_cell(name)
@@ -189,7 +204,7 @@ class Catalog:
             raise unknown(str(path), "language", language, self.languages)
         language_path = self.languages[language]
         language_document = self._language(language_path)
-        document = manifest.read_toml(Path(__file__).with_name("defaults.toml"))
+        document = _defaults()
         inherited = ("build", "run", "payload_bytes_max", "record_bytes_max")
         shared = {k: v for k, v in middleware.document.items() if k in inherited}
         for layer in (language_document, shared, node_document):
@@ -232,7 +247,7 @@ class Catalog:
         language = own["language"]
         if language not in self.languages:
             raise unknown(str(path), "language", language, self.languages)
-        document = manifest.read_toml(Path(__file__).with_name("defaults.toml"))
+        document = _defaults()
         language_path = self.languages[language]
         language_document = self._language(language_path)
         document = merge(document, language_document)

@@ -7,12 +7,16 @@ import json
 import math
 import re
 from collections.abc import Collection
-from typing import Any
-
-from jsonschema import Draft202012Validator
+from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import home
+from wattwire.model import LazyModule
 from wattwire.model.errors import WattwireError
+
+if TYPE_CHECKING:
+    import jsonschema
+else:
+    jsonschema = LazyModule("jsonschema")
 
 LINE = re.compile(r"(LISTENING|READY|COUNTED|SENT|DONE|ERROR) (\{.*\})", re.DOTALL)
 LINE_ORDER = ("LISTENING", "READY", "COUNTED", "SENT", "DONE", "ERROR")
@@ -119,9 +123,9 @@ def _problem_in(value: Any, depth: int) -> str:
 
 
 @functools.cache
-def _validator(keyword: str) -> Draft202012Validator:
+def _validator(keyword: str) -> jsonschema.Draft202012Validator:
     path = home() / "contract" / "schemas" / f"{keyword.lower()}.schema.json"
-    return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
+    return jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
 
 
 def _schema_problem(keyword: str, fields: dict[str, Any]) -> str:

@@ -8,11 +8,10 @@ import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-from jsonschema import Draft202012Validator
+from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import Bridge, Cell, Middleware, home
+from wattwire.model import LazyModule
 from wattwire.model.deployment import PATTERNS, ROLES, Deployment, Node, Pattern, deployment_of
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import FlowPart, flow_parts
@@ -30,6 +29,11 @@ from wattwire.model.study import Plan
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.warm_up import SETTLING, SETTLING_CALLS
 from wattwire.run.network import HOST_ADDRESS, HOST_INTERFACE
+
+if TYPE_CHECKING:
+    import jsonschema
+else:
+    jsonschema = LazyModule("jsonschema")
 
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
@@ -273,9 +277,9 @@ def _network_keys(
 
 
 @functools.cache
-def _validator() -> Draft202012Validator:
+def _validator() -> jsonschema.Draft202012Validator:
     path = home() / "contract" / "schemas" / "spec.schema.json"
-    return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
+    return jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
 
 
 def check_spec(spec: dict[str, Any]) -> None:

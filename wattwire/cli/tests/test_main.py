@@ -116,7 +116,7 @@ def test_a_look_at_a_resumed_campaign_is_refused_with_the_way_that_works(tmp_pat
 
 
 HEAVY = (
-    *("polars", "numpy", "scipy", "jinja2", "wattwire.run.campaign"),
+    *("polars", "numpy", "scipy", "jinja2", "jsonschema", "wattwire.run.campaign"),
     *("wattwire.analysis", "wattwire.stats", "wattwire.report"),
 )
 """Modules that take long to import, by their beginnings."""

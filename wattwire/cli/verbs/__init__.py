@@ -21,7 +21,7 @@ VERBS = {
     "build": Verb("catalog", "build the named cells, or all cells"),
     "check": Verb("catalog", "run the conformance suite on cells, or check the emulation of links"),
     "run": Verb("run", "run a study, or continue a campaign"),
-    "status": Verb("run", "show the progress of a campaign"),
+    "status": Verb("status", "show the progress of a campaign"),
     "report": Verb("report", "write a campaign's page"),
     "doctor": Verb("doctor", "check what can be measured here, and how to add what is missing"),
     "try": Verb("try_cmd", "compare cells now, without a study"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.catalog.links import load_link
+from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.pairing import Pairs
 from wattwire.cli.screen import make_progress
@@ -104,7 +104,7 @@ def list_things(options: argparse.Namespace) -> int:
         "studies": (catalog.studies, lambda n: _field(catalog.studies[n] / "study.toml", "title")),
         "cells": (catalog.cells, lambda n: ", ".join(catalog.cell(n).document["patterns"])),
         "meters": (catalog.meters, lambda n: _field(catalog.meters[n] / "meter.toml", "summary")),
-        "links": (catalog.links, lambda n: load_link(catalog.links[n]).summary),
+        "links": (catalog.links, lambda n: _field(catalog.links[n] / LINK_MANIFEST, "summary")),
         "bridges": (catalog.bridges, lambda n: _field(catalog.bridges[n], "summary")),
     }
     for kind, (names, text_of) in kinds.items():

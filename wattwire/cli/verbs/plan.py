@@ -101,12 +101,12 @@ def plan(options: argparse.Namespace) -> int:
             prepared = prepare(study, catalog, builder, chooser)
         except MissingError as error:
             raise MissingError(f"{error}{_import_hint(name, path)}") from error
+        builds = builds_ahead(prepared.cells, builder)
         present_meters = meters_here(agent)
     kept = prepared.treatments
     runs = make_plan(kept, study.plan)
     expected = expectations(kept, prepared.cells, host.cores())
     estimate = forecast(study, runs, expected)
-    builds = builds_ahead(prepared.cells)
     for line in _headline(study, len(kept), runs, estimate, builds):
         print(line)
     if prepared.unselected:

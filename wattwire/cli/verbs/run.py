@@ -1,4 +1,4 @@
-"""Implement `run` and `status`, which execute a campaign and show its progress."""
+"""Implement `run`, which executes a campaign."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ import datetime
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli import exit_status, imported_text, studies, variants
+from wattwire.cli import exit_status, studies, variants
 from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs import add_verb, compare, plan
 from wattwire.cli.verbs.report import answer_of, numbers_of, stamps_of, tell_answers, write_report
+from wattwire.cli.verbs.status import usable_by_side
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
-from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, WattwireError
-from wattwire.model.study import TRACED, Study, parse_study
+from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError, WattwireError
+from wattwire.model.study import Study, parse_study
 from wattwire.model.verdict import ended_unsent
-from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import plural
 from wattwire.rig import host
 from wattwire.run.forecast import Expected, expectations, forecast
 from wattwire.run.resolve_cells import prepare
-from wattwire.store import Campaign, ImportedCampaign, open_campaign
-from wattwire.store.campaign import used_attempt
+from wattwire.store import Campaign
 
 if TYPE_CHECKING:
     from wattwire.run.campaign import CampaignRunner, Options
@@ -66,10 +65,6 @@ def add_to(verbs: Any) -> None:
         "--json", action="store_true", help="print progress as JSON lines, for programs"
     )
     verb.set_defaults(call=run)
-
-    verb = add_verb(verbs, "status")
-    verb.add_argument("campaign", metavar="DIR")
-    verb.set_defaults(call=status)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -254,7 +249,7 @@ def _print_outcome(
 
 def _mostly_excluded(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the machine's state invalidated more than half of the design's runs."""
-    design, *_ = _usable_by_side(rows)
+    design, *_ = usable_by_side(rows)
     unknown = {row["run"] for row in rows if row["verdict"] == "invalid"}
     return bool(unknown) and 2 * sum(design.values()) < len(design)
 
@@ -285,30 +280,9 @@ def _answered(campaign: Campaign) -> tuple[Sequence[str], dict[str, Any]]:
     return lines, document(evidence, answers)
 
 
-def _invalid_lines(campaign: Campaign) -> Iterator[str]:
-    """Yield a line per run without a valid attempt, with its verdict and the reasons.
-
-    Earlier attempts are only counted.
-    """
-    for run, done in campaign.finished().items():
-        attempts = [vars(attempt) for attempt in done]
-        if (used := used_attempt(attempts))["verdict"] == "valid":
-            continue
-        document = campaign.run(used["folder"])
-        reasons = [reason["detail"] for reason in document.get("reasons", [])]
-        if document["outcome"] != "completed":
-            outcome = document["outcome"].replace("_", " ")
-            detail = document.get("outcome_detail")
-            reasons.insert(0, f"{outcome}: {detail}" if detail else outcome)
-        reason_text = "; ".join(dict.fromkeys(reasons)) or "no reason is stored"
-        attempt_words = f" (the last of {len(attempts)} attempts)" if len(attempts) > 1 else ""
-        cells = " and ".join(dict.fromkeys(document["cells"].values()))
-        yield f"{run}, {cells}: {used['verdict']}, {reason_text}{attempt_words}"
-
-
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
     """Describe the numbers of valid design runs, control runs and traced runs."""
-    design, controls, traced = _usable_by_side(rows)
+    design, controls, traced = usable_by_side(rows)
     text = f"{sum(design.values())} of {plural(len(design), 'design run')}"
     if controls:
         text += f" and {sum(controls.values())} of {plural(len(controls), 'control run')}"
@@ -317,88 +291,3 @@ def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
         text += f" and {sum(traced.values())} of {runs} that count system calls"
     alone = len(design) == 1 and not controls and not traced
     return f"{text} {'is' if alone else 'are'} valid"
-
-
-def _usable_by_side(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool], ...]:
-    """Return the mappings (run → is valid) of design runs, control runs and traced runs."""
-    sides: dict[str, dict[str, bool]] = {"": {}, "control": {}, TRACED: {}}
-    for row in rows:
-        control = row.get("control") or ""
-        if control == SETTLING:  # not a run of the design
-            continue
-        side = control if control in sides else "control"
-        usable = row["verdict"] == "valid" if control else bool(row["used"])
-        sides[side][row["run"]] = sides[side].get(row["run"], False) or usable
-    return tuple(sides.values())
-
-
-def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
-    """Yield lines on the numbers of finished and valid runs.
-
-    Settling runs have a separate line, because no answer uses them.
-    """
-    planned, counted = campaign.journal.runs(), campaign.journal.runs(first_block=1)
-    settling = set(planned) - set(counted)
-    if settling:
-        yield f"Done: {len(settling & done)} of {plural(len(settling), 'settling run')}."
-    rows = [row for row in _progress_rows(campaign) if row["run"] not in settling]
-    sides = _usable_by_side(rows)
-    usable = sum(sum(side.values()) for side in sides)
-    done_count = len(done - settling)
-    yield f"Done: {done_count} of {plural(len(counted), 'run')}; valid: {usable}."
-    has_study = (campaign.path / "study.json").exists()
-    if has_study and campaign.study.validity.look:
-        yield "The state of the machine excludes no run, because validity.look is set."
-
-
-def _progress_rows(campaign: Campaign) -> list[dict[str, Any]]:
-    """Return the run, verdict, control and use of every finished attempt; see `Campaign.rows`.
-
-    They come from the journal and the plan, because reading thousands of summaries takes seconds.
-    """
-    has_plan = (campaign.path / "plan.json").exists()
-    controls = {e["run"]: e.get("control") for e in campaign.plan} if has_plan else {}
-    rows = []
-    for run, done in campaign.finished().items():
-        used_number = used_attempt([vars(attempt) for attempt in done])["attempt"]
-        for attempt in done:
-            is_used = attempt.verdict == "valid" and attempt.attempt == used_number
-            row = {"run": run, "folder": attempt.folder, "verdict": attempt.verdict}
-            control = controls.get(run) or ""
-            rows.append({**row, "control": control, "used": is_used and not control})
-    if all(ended_unsent(campaign.row(str(row["folder"]))) for row in rows if row["used"]):
-        return [{**row, "used": False} for row in rows]
-    return rows
-
-
-def status(options: argparse.Namespace) -> int:
-    """Print the progress and the excluded runs of a campaign."""
-    campaign = open_campaign(Path(options.campaign))
-    if isinstance(campaign, ImportedCampaign):
-        print("\n".join(imported_text.summary_lines(campaign, columns(sys.stdout))))
-        print(f"Next: wattwire report {shlex.quote(options.campaign)}")
-        return EXIT_OK
-    planned = campaign.journal.runs()
-    attempts = campaign.journal.attempts()
-    done = {attempt.run for attempt in attempts if attempt.state == "done"}
-    in_flight = [attempt.run for attempt in attempts if attempt.state == "begun"]
-    print("\n".join(_progress_lines(campaign, done)))
-    if in_flight:
-        text = f"Running or interrupted: {', '.join(in_flight)}"
-        print(wrapped(text, columns(sys.stdout)))
-    for line in _invalid_lines(campaign):
-        print(wrapped(line, columns(sys.stdout), "  "))
-    holder, directory = campaign.holder(), shlex.quote(options.campaign)
-    if holder is not None:
-        print(f"It is running now (process {holder}).")
-    elif (campaign.stopping or {}).get("reached"):
-        print("It stopped by the width of its primary interval; the remaining runs are skipped.")
-        print(f"Next: wattwire report {directory}")
-    elif len(done) < len(planned):
-        print(f"Next: wattwire run --resume {directory}")
-        if done:
-            print(f"Or, for the page of the runs so far: wattwire report {directory}")
-    else:
-        print(f"Next: wattwire report {directory}")
-    campaign.close()
-    return EXIT_OK

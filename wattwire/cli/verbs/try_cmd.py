@@ -26,7 +26,7 @@ from wattwire.cli.studies import (
 )
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs import run as campaigns
-from wattwire.cli.verbs.plan import confirm_long
+from wattwire.cli.verbs.plan import agent_here, confirm_long
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.design import PlannedRun, cautions, make_plan
 from wattwire.model.deployment import PATTERNS
@@ -37,7 +37,7 @@ from wattwire.model.treatment import SETTING
 from wattwire.model.validity import VALIDITY
 from wattwire.model.warm_up import AUTO_WORD
 from wattwire.model.words import listed, plural
-from wattwire.rig import host
+from wattwire.rig import Builder, host
 from wattwire.run.forecast import expectations, forecast, unreached_rates
 from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.store import Campaign
@@ -133,7 +133,8 @@ def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared
         f"{study.heading}: {plural(len(runs), 'run')} in {plural(study.plan.blocks, 'block')}, "
         f"about {duration_words(seconds)}."
     )
-    builds = builds_ahead(prepared.cells)
+    with agent_here() as agent:
+        builds = builds_ahead(prepared.cells, Builder(agent) if agent else None)
     headline += f" {build_words(builds)}." if builds else ""
     skipped = prepared.skipped
     reasons = (f"Skipped: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
