@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -53,6 +53,7 @@ class CampaignReader(Protocol):
     def machine(self) -> dict[str, Any]: ...
     def summary(self) -> pl.DataFrame: ...
     def run(self, run_id: str) -> dict[str, Any]: ...
+    def documents(self, run_ids: Iterable[str]) -> Iterator[dict[str, Any]]: ...
     def recorded(self, run_id: str) -> Messages: ...
     def records_path(self, run_id: str) -> Path: ...
 
@@ -262,8 +263,8 @@ def gather(reader: CampaignReader) -> Evidence:
         warm_up=getattr(reader, "warm_up", None),
         reread=reread,
     )  # fmt: skip
-    for run in one_per_run["run"].to_list():
-        evidence.runs[run] = reader.run(run)
+    runs = one_per_run["run"].to_list()
+    evidence.runs.update(zip(runs, reader.documents(runs), strict=True))
     return evidence
 
 

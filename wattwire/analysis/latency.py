@@ -171,7 +171,8 @@ def _batches(evidence: Evidence, runs: Sequence[str]) -> Iterator[dict[str, Path
     """
     batches: dict[Any, tuple[dict[str, Path], list[int]]] = {}
     for run in runs:
-        document, path = evidence.runs[run], evidence.reader.records_path(run)
+        document = evidence.runs[run]
+        path = evidence.reader.records_path(f"{run}-{document['attempt']}")
         size = path.stat().st_size if path.is_file() else 0
         if not 0 < size <= SHORT_BYTES or clocks_of_run(document) is not ONE_CLOCK:
             yield {run: path}

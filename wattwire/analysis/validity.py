@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -71,8 +71,9 @@ class Rejudged:
         """Each run's attempts in order, with their numbers, new verdicts and reasons."""
         judged: dict[str, list[dict[str, Any]]] = {}
         rows = self._campaign.summary().sort("attempt")
-        for row in rows.iter_rows(named=True):
-            document = self._campaign.run(f"{row['run']}-{row['attempt']}")
+        names = rows.select(pl.format("{}-{}", "run", "attempt")).to_series()
+        documents = self._campaign.documents(names)
+        for row, document in zip(rows.iter_rows(named=True), documents, strict=True):
             kept = [
                 Reason(Verdict(reason["verdict"]), reason["code"], reason["detail"])
                 for reason in document.get("reasons", [])
@@ -113,9 +114,15 @@ class Rejudged:
         return self._campaign.summary()
 
     def run(self, run: str) -> dict[str, Any]:
-        judged = self._judged_attempt(run)
-        new = {"verdict": judged["verdict"], "reasons": judged["reasons"]}
-        return {**self._campaign.run(self._attempt_name(run)), **new}
+        return next(self.documents([run]))
+
+    def documents(self, runs: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield the documents of many runs, with the new verdicts and reasons."""
+        runs = list(runs)
+        documents = self._campaign.documents(map(self._attempt_name, runs))
+        for run, document in zip(runs, documents, strict=True):
+            judged = self._judged_attempt(run)
+            yield {**document, "verdict": judged["verdict"], "reasons": judged["reasons"]}
 
     def recorded(self, run: str) -> Messages:
         return self._campaign.recorded(self._attempt_name(run))

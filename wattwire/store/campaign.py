@@ -6,8 +6,7 @@ import fcntl
 import json
 import os
 import shutil
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +34,7 @@ from wattwire.store.files import (
 )
 from wattwire.store.journal import Attempt, Journal
 from wattwire.store.messages import Messages
+from wattwire.store.run_documents import RunDocuments
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,26 +50,7 @@ WARM_UP = "warm_up"
 # Keys that every reader needs. Campaigns of all versions of wattwire have them.
 STUDY_KEYS = ("name",)
 MACHINE_KEYS = ("hosts",)
-RUN_KEYS = ("attempt", "cells", "levels", "nodes", "outcome", "run")
-DEPLOYMENT_KEYS = ("flows", "hosts", "links", "nodes", "processes")
 SUMMARY_KEYS = ("attempt", "run", "verdict")
-
-SHARED_KEYS = frozenset(
-    (
-        "series",
-        "absent",
-        "deployment",
-        "environments",
-        "levels",
-        "cells",
-        "treatment",
-        "library",
-        "effective",
-        "guarantee",
-    )
-)
-"""Keys of the document of a run whose values few runs differ in."""
-SHARED_MAX = 256
 
 
 class Campaign:
@@ -87,7 +68,7 @@ class Campaign:
                 "`wattwire run` printed"
             )
         self._lock: int | None = None
-        self._shared: dict[str, list[Any]] = {}
+        self._run_documents = RunDocuments()
         self.journal = Journal(self.path / "journal.sqlite")
 
     @classmethod
@@ -289,29 +270,11 @@ class Campaign:
 
     def run(self, run: str) -> dict[str, Any]:
         """Return run.json with the content of deployment.json, which older campaigns lack."""
-        folder = self.folder(run)
-        document = _with_current_verdicts(read_json(folder / "run.json", RUN_KEYS))
-        path = folder / "deployment.json"
-        if path.exists():
-            document["deployment"] = read_json(path, DEPLOYMENT_KEYS)
-        return {key: self._shared_value(key, value) for key, value in document.items()}
+        return next(self.documents([run]))
 
-    def _shared_value(self, key: str, value: Any) -> Any:
-        """Return the value, or an equal object of an earlier run, so that 10⁴ runs fit in memory.
-
-        The list of series alone is half of each document, and the same in all runs of a cell.
-        """
-        if key in SHARED_KEYS:
-            values = self._shared.setdefault(key, [])
-            equal = next((earlier for earlier in values if earlier == value), None)
-            if equal is None and len(values) < SHARED_MAX:
-                values.append(value)
-            return value if equal is None else equal
-        if isinstance(value, dict):
-            return {sys.intern(k): self._shared_value(k, v) for k, v in value.items()}
-        if isinstance(value, list):
-            return [self._shared_value("", item) for item in value]
-        return sys.intern(value) if isinstance(value, str) else value
+    def documents(self, runs: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield the documents of many runs; see `run`. Their equal parts are the same object."""
+        yield from self._run_documents.read([self.folder(run) for run in runs])
 
     def row(self, folder: str) -> dict[str, Any]:
         """Return the summary row of the attempt in this folder."""
@@ -394,16 +357,6 @@ def table_with_current_verdicts(path: Path) -> pl.DataFrame:
     if frame.schema.get("verdict") != pl.String:
         return frame
     return frame.with_columns(pl.col("verdict").replace(OLD_VERDICTS))
-
-
-def _with_current_verdicts(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document of a run, with older verdicts in their current spelling."""
-    if isinstance(document.get("verdict"), str):
-        document["verdict"] = current_verdict(document["verdict"])
-    for reason in document.get("reasons") or []:
-        if isinstance(reason, dict) and isinstance(reason.get("verdict"), str):
-            reason["verdict"] = current_verdict(reason["verdict"])
-    return document
 
 
 def used_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -225,15 +225,24 @@ def regular(path: Path) -> Path:
     return path
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a JSON document. Raise UsageError if it is missing or no UTF-8."""
+    try:
+        return regular(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"{path}: this file of the campaign is missing. {RESTORE}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: damaged, not valid JSON ({error}). {RESTORE}") from error
+
+
 def read_json(path: Path, keys: Collection[str] = ()) -> Any:
     """Return a JSON document of a campaign. With `keys`, it must be an object with these keys.
 
     Raise UsageError if the document is damaged or missing.
     """
+    text = read_text(path)
     try:
-        document = json.loads(regular(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"{path}: this file of the campaign is missing. {RESTORE}") from None
+        document = json.loads(text)
     except ValueError as error:
         raise UsageError(f"{path}: damaged, not valid JSON ({error}). {RESTORE}") from error
     lacking = sorted(set(keys) - set(document if isinstance(document, dict) else ()))

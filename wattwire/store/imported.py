@@ -7,7 +7,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,6 +124,10 @@ class ImportedCampaign:
             raise UsageError(f'{self.path}: no run "{run_id}"; see summary.csv')
         return facts
 
+    def documents(self, run_ids: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield the facts of many runs; see `run`."""
+        return map(self.run, run_ids)
+
     def messages(self, run_id: str) -> pl.DataFrame:
         """Return an empty frame, because imported data have no individual messages."""
         return pl.DataFrame()
@@ -170,8 +174,8 @@ def write_imported(
     """Write the folder of an imported campaign atomically.
 
     `documents` maps import, study, plan, machine, columns, checks and remarks to the content of
-    NAME.json. The rows of `set_aside` are (path, rows, why). Raise UsageError if `path` is not
-    empty.
+    NAME.json, a table or the entries of a list. The rows of `set_aside` are (path, rows, why).
+    Raise UsageError if `path` is not empty.
     """
     path = Path(path)
     refuse_used(path)
@@ -184,7 +188,8 @@ def write_imported(
             content = (
                 {"format_version": FORMAT_VERSION, **import_document} if name == "import" else value
             )
-            (partial / f"{name}.json").write_text(_lines(content), "utf-8")
+            with (partial / f"{name}.json").open("w", encoding="utf-8") as file:
+                file.writelines(_lines(content))
         summary.write_parquet(partial / "summary.parquet")
         for_spreadsheets(summary).write_csv(partial / "summary.csv")
         provenance.write_parquet(partial / "provenance.parquet")
@@ -206,16 +211,23 @@ def write_imported(
     return ImportedCampaign(path)
 
 
-def _lines(document: Any) -> str:
-    """Return JSON with one line per entry of the document.
+def _lines(document: Any) -> Iterator[str]:
+    """Yield JSON with one line per entry of the document, which may be an iterator.
 
     Indenting the whole document takes ten times as long, because json's compiled encoder does not
     indent.
     """
-    if isinstance(document, Mapping):
-        inner = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
-        return "{\n" + ",\n".join(inner) + "\n}\n"
-    return "[\n" + ",\n".join(map(json.dumps, document)) + "\n]\n"
+    is_object = isinstance(document, Mapping)
+    entries = (
+        (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
+        if is_object
+        else map(json.dumps, document)
+    )
+    begin = "{\n" if is_object else "[\n"
+    for entry in entries:
+        yield begin + entry
+        begin = ",\n"
+    yield ("" if begin == ",\n" else begin) + ("\n}\n" if is_object else "\n]\n")
 
 
 def refuse_used(path: Path) -> None:

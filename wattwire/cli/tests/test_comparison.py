@@ -63,7 +63,7 @@ class Made:
         }
         self.study = stored_study(document, "made up")
         self.machine = {}
-        self.rows, self.documents, self.plan = [], {}, list(self.skipped)
+        self.rows, self.facts_by_run, self.plan = [], {}, list(self.skipped)
         for block in range(self.blocks):
             for at, ((cell, payload), latency) in enumerate(self.latency_us.items()):
                 # Without scatter, the residual variance is zero, and a ratio has no interval.
@@ -84,7 +84,7 @@ class Made:
         )  # fmt: skip
         ready = {"guarantee": {"delivery": self.delivery.get(cell, "reliable")}}
         busy = {"code": "other_load", "detail": "a busy machine"}
-        self.documents[run] = {
+        self.facts_by_run[run] = {
             "levels": levels, "treatment": levels, "nodes": [{"ready": ready}],
             "outcome": self.outcome, "outcome_detail": "why", "reasons": [busy],
         }  # fmt: skip
@@ -93,7 +93,10 @@ class Made:
         return pl.DataFrame(self.rows)
 
     def run(self, run):
-        return self.documents[run]
+        return self.facts_by_run[run]
+
+    def documents(self, runs):
+        return map(self.run, runs)
 
 
 def test_the_ratio_of_a_planted_factor_is_found_inside_the_blocks():
@@ -179,7 +182,7 @@ def test_each_level_of_a_factor_has_a_row_and_its_ratio_whatever_the_factor(fact
 
 def test_different_promises_of_the_levels_of_a_setting_are_named():
     made = Made({("a", 0): 10.0, ("a", 1): 20.0}, other="settings.qos")
-    for document in made.documents.values():
+    for document in made.facts_by_run.values():
         delivery = "at_least_once" if document["levels"]["settings.qos"] else "at_most_once"
         document["nodes"] = [{"ready": {"guarantee": {"delivery": delivery}}}]
     text = " ".join(" ".join(compare(made).lines()).split())
@@ -298,7 +301,7 @@ def test_a_trial_whose_nodes_all_died_before_ready_has_no_usable_run():
     made = Made({("a/x", 64): 100.0}, outcome="died")
     for row in made.rows:
         row["sent"] = 0
-    for document in made.documents.values():
+    for document in made.facts_by_run.values():
         document["nodes"] = [{"ready": None}]
     compared = compare(made)
     assert compared.usable == 0

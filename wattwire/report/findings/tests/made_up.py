@@ -7,7 +7,7 @@ on a level.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,9 @@ class Reader:
 
     def run(self, run_id: str) -> dict[str, Any]:
         raise KeyError(run_id)
+
+    def documents(self, run_ids: Iterable[str]) -> Iterator[dict[str, Any]]:
+        return map(self.run, run_ids)
 
     def recorded(self, run_id: str) -> Messages:
         raise KeyError(run_id)
