@@ -7,8 +7,11 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
+
+import polars as pl
 
 from wattwire.model.errors import UsageError
 
@@ -21,52 +24,88 @@ _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 """First line by which Excel declares the delimiter."""
 _ALIGNED = re.compile(r"\S {2,}\S")
 
-Row = tuple[int, dict[str, str]]
+LINE = " line"
+"""Column of the line numbers. No column of a file has this name, because names are stripped."""
+HEAD_CHARACTERS = 100_000
+CHUNK_ROWS = 1 << 16
+"""Rows that are in memory as Python objects, which take ten times the memory of columns."""
 
 
-def read_rows(path: Path) -> tuple[list[str], list[Row]]:
-    """Return the header, and each row with its line number in the file.
+def read_table(path: Path) -> pl.DataFrame:
+    """Return the cells as texts, in columns named by the header, and the line of each row in LINE.
 
     Raise UsageError with the line and the probable cause of an error.
     """
-    text = _text(path)
-    first, _, rest = text.partition("\n")
+    head = _head(path)
+    first, _, rest = head.partition("\n")
     declared = _SEPARATOR_LINE.fullmatch(first)
-    body, lines_before = (rest, 1) if declared else (text, 0)
+    body = rest if declared else head
     _check_format(path, body)
     delimiter = declared[1] if declared else _delimiter(body)
-    reader = csv.reader(io.StringIO(body, newline=""), delimiter=delimiter)
-    lines: list[tuple[int, list[str]]] = []
+    with path.open(encoding="utf-8-sig") as file:
+        try:
+            lines = _lines(path, file, delimiter, 1 if declared else 0)
+            sample = list(itertools.islice(lines, SAMPLE_LINES))
+            header = _header(path, sample, delimiter)
+            rows = itertools.chain(sample[1:], lines)
+            frames = []
+            while chunk := list(itertools.islice(rows, CHUNK_ROWS)):
+                for line, cells in chunk:
+                    if len(cells) != len(header):
+                        raise UsageError(
+                            f"{path}: line {line}: found {len(cells)} cells; the header has "
+                            f"{len(header)}." + _cause(sample, delimiter, cells)
+                        )
+                frames.append(_frame(header, chunk))
+        except UnicodeDecodeError as error:
+            raise _not_utf8(path, error) from error
+    return pl.concat(frames)
+
+
+def _frame(header: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> pl.DataFrame:
+    columns = zip(*(cells for _, cells in rows), strict=True)
+    return pl.DataFrame(
+        [
+            pl.Series(LINE, [line for line, _ in rows], dtype=pl.Int64),
+            *(pl.Series(*named, dtype=pl.String) for named in zip(header, columns, strict=True)),
+        ]
+    )
+
+
+def _lines(
+    path: Path, file: TextIO, delimiter: str, lines_before: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the stripped cells of the first line and of each filled line."""
+    for _ in range(lines_before):
+        file.readline()
+    reader = csv.reader(file, delimiter=delimiter)
+    is_first = True
     try:
         for cells in reader:
-            if any(cell.strip() for cell in cells) or not lines:
-                lines.append((lines_before + reader.line_num, [cell.strip() for cell in cells]))
+            stripped = [cell.strip() for cell in cells]
+            if is_first or any(stripped):
+                yield lines_before + reader.line_num, stripped
+                is_first = False
     except csv.Error as error:
         line = lines_before + reader.line_num
         raise UsageError(f"{path}: line {line}: cannot be read as CSV ({error})") from error
-    header = _header(path, lines, delimiter)
-    rows = []
-    for line, cells in lines[1:]:
-        if len(cells) != len(header):
-            raise UsageError(
-                f"{path}: line {line}: found {len(cells)} cells; the header has {len(header)}."
-                + _cause(lines, delimiter, cells)
-            )
-        rows.append((line, dict(zip(header, cells, strict=True))))
-    return header, rows
 
 
-def _text(path: Path) -> str:
+def _head(path: Path) -> str:
+    """Return the beginning of the file, from which its format is determined."""
     if path.is_dir():
         raise UsageError(f"{path}: this is a folder; name a CSV file with a header line")
     if not path.is_file():
         raise UsageError(f"{path}: this file does not exist; name a CSV file with a header line")
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            return file.read(HEAD_CHARACTERS)
     except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{path}: not UTF-8 text ({error.reason}); save it as CSV in UTF-8"
-        ) from error
+        raise _not_utf8(path, error) from error
+
+
+def _not_utf8(path: Path, error: UnicodeDecodeError) -> UsageError:
+    return UsageError(f"{path}: not UTF-8 text ({error.reason}); save it as CSV in UTF-8")
 
 
 def _check_format(path: Path, text: str) -> None:
@@ -101,7 +140,7 @@ def _delimiter(text: str) -> str:
 
 
 def _sampled(text: str, delimiter: str) -> list[list[str]]:
-    reader = csv.reader(io.StringIO(text[:100_000], newline=""), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         return list(itertools.islice(reader, SAMPLE_LINES))
     except csv.Error:

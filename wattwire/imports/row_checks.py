@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
-from wattwire.imports.csv_text import NUMBER, Row
+from wattwire.imports.csv_text import LINE, NUMBER
 from wattwire.imports.imported import Remark
 from wattwire.model.errors import UsageError
 from wattwire.model.words import listed, listed_first, number, plural
@@ -31,60 +29,71 @@ STATUS_COLUMNS = frozenset(
 STATUS_VALUES = frozenset({"ok", "success", "succeeded", "successful", "passed", "completed"})
 VALUES_MAX = 6
 """Maximum number of listed values, and of distinct values of a status column."""
+_ROWS = " rows"
+"""Column of a number of rows, which is no column of a file."""
 LINES_MAX = 5
 """Maximum number of line numbers in a message."""
 
 
-def is_absent(text: str) -> bool:
-    return text.lower() in MISSING
+def is_absent(name: str) -> pl.Expr:
+    """Return whether the texts of a column are a missing value."""
+    return pl.col(name).str.to_lowercase().is_in(list(MISSING))
 
 
 def check_independent(
-    path: Path, groups: Sequence[Sequence[Row]], responses: Sequence[str]
+    path: Path, rows: pl.DataFrame, keys: Sequence[str], responses: Sequence[str]
 ) -> None:
     """Raise UsageError if rows that count as runs are samples of a series.
 
-    `groups` contains the rows of each treatment and block, in the order of the file. Samples within
-    a run follow each other closely, so that neighbours are similar; as runs, they would make
-    intervals too narrow.
+    `keys` are the columns of treatment and block. Samples within a run follow each other closely,
+    so that neighbours in the file are similar; as runs, they would make intervals too narrow.
     """
     for name in responses:
-        rows, correlation = _serial_correlation([[row[name] for _, row in g] for g in groups])
-        if rows >= CORRELATED_ROWS_MIN and correlation > CORRELATION_MAX:
+        compared, correlation = _serial_correlation(rows.select(*keys, name), keys, name)
+        if compared >= CORRELATED_ROWS_MIN and correlation > CORRELATION_MAX:
             raise UsageError(
                 f"{path}: {name}: consecutive rows are correlated ({number(correlation, 2)} in "
-                f"{plural(rows, 'row')}), so the rows are samples or messages within runs and not "
-                "independent runs. Name the column of the run with --run COL; wattwire then "
+                f"{plural(compared, 'row')}), so the rows are samples or messages within runs and "
+                "not independent runs. Name the column of the run with --run COL; wattwire then "
                 "averages its rows. If each row is a run, add --rows-are-runs."
             )
 
 
-def _serial_correlation(groups: Sequence[Sequence[str]]) -> tuple[int, float]:
-    """Return the number of rows, and the lag-one correlation of the ranks within the groups."""
-    products = squares = 0.0
-    rows = 0
-    for texts in groups:
-        values = np.array([float(text) for text in texts if NUMBER.fullmatch(text)])
-        if len(values) > 2:
-            ranks = _centred_ranks(values)
-            products += float(ranks[1:] @ ranks[:-1])
-            squares += float(ranks @ ranks)
-            rows += len(values)
-    return rows, products / squares if squares else 0.0
+def _serial_correlation(rows: pl.DataFrame, keys: Sequence[str], name: str) -> tuple[int, float]:
+    """Return the number of rows, and the lag-one correlation of the ranks within the groups.
+
+    Equal values have the same rank. Groups of one or two rows have no correlation.
+    """
+    group = pl.col(_ROWS).first().over(keys)
+    values = rows.filter(is_number(name)).with_row_index(_ROWS)
+    values = values.select(group=group, value=as_number(name))
+    values = values.filter(pl.len().over("group") > 2)
+    ranks = values.with_columns(rank=pl.col("value").rank("average").over("group"))
+    ranks = ranks.with_columns(rank=pl.col("rank") - pl.col("rank").mean().over("group"))
+    products = ranks.select(
+        (pl.col("rank") * pl.col("rank").shift(1).over("group")).sum().alias("products"),
+        (pl.col("rank") ** 2).sum().alias("squares"),
+    )
+    product_sum, squares = products.row(0)
+    return values.height, product_sum / squares if squares else 0.0
 
 
-def _centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the ranks minus their mean. Equal values have the same rank."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts + 1) / 2)[inverse]
-    centred: NDArray[np.float64] = ranks - ranks.mean()
-    return centred
+def is_number(name: str) -> pl.Expr:
+    """Return whether the texts of a column are numbers, possibly too large for a float."""
+    return pl.col(name).str.contains(f"^(?:{NUMBER.pattern})$")
 
 
-def many_rows(groups: Sequence[Sequence[Row]]) -> Iterator[Remark]:
-    """Yield a remark if so many rows count as runs that they may be samples."""
-    most = max(map(len, groups))
-    if most > ROWS_MAX:
+def as_number(name: str) -> pl.Expr:
+    """Return the numbers of a column of texts, or null."""
+    return pl.col(name).str.strip_prefix("+").cast(pl.Float64, strict=False)
+
+
+def many_rows(rows: pl.DataFrame, keys: Sequence[str]) -> Iterator[Remark]:
+    """Yield a remark if so many rows of a treatment and block count as runs that they may be
+    samples.
+    """
+    most = rows.group_by(keys).len()["len"].max()
+    if isinstance(most, int) and most > ROWS_MAX:
         yield Remark(
             "Each row counts as a run",
             f"A treatment has up to {plural(most, 'row')} per block, and the intervals treat them "
@@ -94,19 +103,23 @@ def many_rows(groups: Sequence[Sequence[Row]]) -> Iterator[Remark]:
 
 
 def status_remarks(
-    path: Path, header: Sequence[str], rows: Sequence[Row], with_role: Collection[str | None]
+    path: Path, header: Sequence[str], rows: pl.DataFrame, with_role: Collection[str | None]
 ) -> Iterator[Remark]:
     """Yield a remark for each column that may mark failed rows and has no role."""
     for name in header:
         if name in with_role:
             continue
-        counts = Counter(row[name] for _, row in rows)
         named = name.lower().replace(" ", "_").replace("-", "_") in STATUS_COLUMNS
-        if not 1 < len(counts) <= (len(rows) / 2 if named else VALUES_MAX):
+        distinct = rows[name].n_unique()
+        if not 1 < distinct <= (rows.height / 2 if named else VALUES_MAX):
             continue
+        frequencies = rows.group_by(name, maintain_order=True).len()
+        frequencies = frequencies.sort("len", descending=True, maintain_order=True)
+        counts: dict[str, int] = dict(frequencies.iter_rows())
         if named or any(value.lower() in STATUS_VALUES for value in counts):
-            values = [f'"{value}" in {plural(n, "row")}' for value, n in counts.most_common()]
-            successful = next((v for v in counts if v.lower() in STATUS_VALUES), "VALUE")
+            values = [f'"{value}" in {plural(n, "row")}' for value, n in counts.items()]
+            in_file_order = rows[name].unique(maintain_order=True)
+            successful = next((v for v in in_file_order if v.lower() in STATUS_VALUES), "VALUE")
             yield Remark(
                 f"Column {name} may mark failed rows",
                 f"{path.name} has {name} {listed_first(values, VALUES_MAX)}, and all of these rows "
@@ -115,49 +128,44 @@ def status_remarks(
             )
 
 
-def value_remarks(path: Path, rows: Sequence[Row], responses: Sequence[str]) -> Iterator[Remark]:
+def value_remarks(path: Path, rows: pl.DataFrame, responses: Sequence[str]) -> Iterator[Remark]:
     """Yield remarks on rows that lack some responses, and on negative responses.
 
     Rows without any response are excluded, and each is listed with its line.
     """
-    with_response = [
-        (line, row) for line, row in rows if not all(is_absent(row[name]) for name in responses)
-    ]
+    with_response = rows.filter(~pl.all_horizontal(*map(is_absent, responses)))
     for name in responses:
-        missing = [line for line, row in with_response if is_absent(row[name])]
-        if missing:
+        missing = with_response.filter(is_absent(name))[LINE]
+        if len(missing):
             yield Remark(
                 f"Rows without {name}",
                 f"{path.name} has no number for {name} in {len(missing)} of "
-                f"{plural(len(rows), 'row')} ({lines_words(missing)}). Answers about {name} "
+                f"{plural(rows.height, 'row')} ({lines_words(missing)}). Answers about {name} "
                 "exclude such rows.",
             )
-        negative = [line for line, row in rows if _is_negative(row[name])]
-        if negative:
+        negative = rows.filter(is_number(name) & (as_number(name) < 0.0))[LINE]
+        if len(negative):
             yield Remark(
                 f"Negative values of {name}",
                 f"{path.name} has a negative {name} in {len(negative)} of "
-                f"{plural(len(rows), 'row')} ({lines_words(negative)}). Ratios are undefined, "
+                f"{plural(rows.height, 'row')} ({lines_words(negative)}). Ratios are undefined, "
                 "so answers are differences.",
             )
 
 
 def unequal_remarks(
-    rows_by_treatment: dict[tuple[str, ...], list[Row]], responses: Sequence[str]
+    rows: pl.DataFrame, factors: Sequence[str], responses: Sequence[str]
 ) -> Iterator[Remark]:
     """Yield a remark for each response that treatments lack in different shares of their rows."""
     for name in responses:
-        missing = {
-            treatment: sum(is_absent(row[name]) for _, row in rows)
-            for treatment, rows in rows_by_treatment.items()
-        }
-        shares = {missing[treatment] / len(rows) for treatment, rows in rows_by_treatment.items()}
-        if len(shares) > 1:
+        treatments = rows.group_by(factors, maintain_order=True).agg(
+            is_absent(name).sum().alias(LINE), pl.len().alias(_ROWS)
+        )
+        if (treatments[LINE] / treatments[_ROWS]).n_unique() > 1:
             places = [
-                f"{count} of {plural(len(rows_by_treatment[treatment]), 'row')} of "
-                f"{listed(list(treatment))}"
-                for treatment, count in missing.items()
-                if count
+                f"{missing} of {plural(count, 'row')} of {listed(list(levels))}"
+                for *levels, missing, count in treatments.iter_rows()
+                if missing
             ]
             yield Remark(
                 f"Unequal missing values of {name}",
@@ -168,14 +176,10 @@ def unequal_remarks(
             )
 
 
-def _is_negative(text: str) -> bool:
-    return NUMBER.fullmatch(text) is not None and float(text) < 0.0
-
-
-def lines_words(numbers: Sequence[int]) -> str:
+def lines_words(numbers: pl.Series) -> str:
     """Return the first line numbers as words."""
     unlisted = len(numbers) - LINES_MAX
-    words = ", ".join(map(str, numbers[:LINES_MAX])) + (
+    words = ", ".join(map(str, numbers.head(LINES_MAX))) + (
         f" and {unlisted} more" if unlisted > 0 else ""
     )
     return f"line {words}" if len(numbers) == 1 else f"lines {words}"

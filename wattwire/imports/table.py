@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from wattwire.imports import row_checks
-from wattwire.imports.csv_text import NUMBER, Row, read_rows
+from wattwire.imports.csv_text import LINE, NUMBER, read_table
 from wattwire.imports.imported import PROVENANCE, Imported, Remark, SetAside
-from wattwire.imports.row_checks import is_absent
+from wattwire.imports.row_checks import as_number, is_absent, is_number
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.metrics import METRICS
 from wattwire.model.study import LEVEL_TYPES
@@ -25,6 +24,12 @@ UNBOUNDED = ("inf", "infinity", "nan", "∞")
 RUN_COLUMN = "row"
 KEPT_APART = "column_"
 """Prefix of a response whose name is a column of the store."""
+ROW, LAST_LINE = " row", " last line"
+"""Auxiliary columns, which are no columns of a file, because its names are stripped."""
+SORTED_RUNS = 1 << 16
+"""Runs whose provenance is sorted at once, because sorting doubles its memory."""
+ROWS_LISTED = 1000
+"""Maximum number of excluded rows that are listed by line, per reason."""
 VALUES_LISTED = 20
 """Maximum number of values of a column that a message lists completely."""
 SUMMARY_COLUMN = re.compile(
@@ -75,26 +80,20 @@ def read(path: Path, request: TableRequest) -> Imported:
     is their mean. Missing responses remain missing. Raise UsageError with the column and line of an
     error.
     """
-    header, all_rows = read_rows(path)
+    all_rows = read_table(path)
+    header = [name for name in all_rows.columns if name != LINE]
     request = _with_columns_of(header, request)
     _check_roles(path, header, request)
     rows, set_aside = _where(path, all_rows, request)
-    rows_by_run = _by_run(path, rows, request)
-    records, provenance = [], []
-    for run, members in rows_by_run.items():
-        record, sources = _record(path, run, members, request)
-        records.append(record)
-        provenance += sources
-    _check_repeated(path, header, records, request)
-    rows_by_treatment = _grouped(rows, request.factors)
-    groups = list(_grouped(rows, [*request.factors, *filter(None, [request.block])]).values())
+    del all_rows
+    _check_runs(path, rows, request)
+    runs, provenance = run_tables(path, rows, request)
+    _check_repeated(path, header, runs, request)
+    keys = [*request.factors, *filter(None, [request.block])]
     if request.run is None and not request.rows_are_runs:
-        row_checks.check_independent(path, groups, request.response_columns)
-    set_aside += [
-        SetAside(f"{path.name}, line {line}", 1, "no response in this row")
-        for line, row in rows
-        if all(is_absent(row[name]) for name in request.response_columns)
-    ]
+        row_checks.check_independent(path, rows, keys, request.response_columns)
+    is_empty = pl.all_horizontal(*map(is_absent, request.response_columns))
+    set_aside += excluded_rows(path, rows.filter(is_empty)[LINE], "no response in this row")
     columns = {
         column(name): {
             "unit": unit,
@@ -104,24 +103,20 @@ def read(path: Path, request: TableRequest) -> Imported:
         }
         for name, unit in request.responses
     }
-    reasons = {
-        record["run"]: "no response in its rows"
-        for record in records
-        if record["verdict"] != "valid"
-    }
-    study = _study(path, records, request)
+    unusable = runs.filter(pl.col("verdict") != "valid")["run"]
+    reasons = dict.fromkeys(unusable, "no response in its rows")
+    study = _study(path, runs, request)
     if all(len(levels) == 1 for levels in study["factors"].values()):
         study["comparable"] = _comparable_columns(header, rows, request)
     remarks = (
-        *(row_checks.many_rows(groups) if request.run is None else ()),
+        *(row_checks.many_rows(rows, keys) if request.run is None else ()),
         *row_checks.status_remarks(path, header, rows, _with_role(request)),
-        *row_checks.unequal_remarks(rows_by_treatment, request.response_columns),
-        *_merged_levels(path, records, request),
+        *row_checks.unequal_remarks(rows, request.factors, request.response_columns),
+        *_merged_levels(path, runs, request),
         *row_checks.value_remarks(path, rows, request.response_columns),
     )
-    frame = pl.DataFrame(provenance, schema=PROVENANCE)
-    runs = _with_positions(records)
-    return Imported(study, runs, frame, tuple(set_aside), columns, reasons, remarks=remarks)
+    runs = _with_positions(runs)
+    return Imported(study, runs, provenance, tuple(set_aside), columns, reasons, remarks=remarks)
 
 
 def _with_columns_of(header: Sequence[str], request: TableRequest) -> TableRequest:
@@ -140,13 +135,13 @@ def _with_columns_of(header: Sequence[str], request: TableRequest) -> TableReque
 
 
 def _where(
-    path: Path, rows: Sequence[Row], request: TableRequest
-) -> tuple[Sequence[Row], list[SetAside]]:
-    """Return the rows that meet all conditions, and the numbers of the other rows."""
-    set_aside = []
+    path: Path, rows: pl.DataFrame, request: TableRequest
+) -> tuple[pl.DataFrame, list[SetAside]]:
+    """Return the rows that meet all conditions, and the other rows."""
+    set_aside: list[SetAside] = []
     for name in dict.fromkeys(name for name, _ in request.where):
         values = [value for key, value in request.where if key == name]
-        present = {row[name] for _, row in rows}
+        present = set(rows[name].unique())
         for value in values:
             if value not in present:
                 if len(present) <= VALUES_LISTED:
@@ -156,21 +151,20 @@ def _where(
                     f"{listed_first(sorted(present), row_checks.VALUES_MAX)}"
                 )
         reason = f"{name} is not {' or '.join(values)} (--where)"
-        set_aside += [
-            SetAside(f"{path.name}, line {line}", 1, reason)
-            for line, row in rows
-            if row[name] not in values
-        ]
-        rows = [(line, row) for line, row in rows if row[name] in values]
+        meets = rows[name].is_in(values)
+        set_aside += excluded_rows(path, rows.filter(~meets)[LINE], reason)
+        rows = rows.filter(meets)
     return rows, set_aside
 
 
-def _grouped(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[str, ...], list[Row]]:
-    """Return the rows by their cells in these columns."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for line, row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append((line, row))
-    return groups
+def excluded_rows(path: Path, lines: pl.Series, why: str) -> Iterator[SetAside]:
+    """Yield the excluded rows: the first ROWS_LISTED by line, and the number of the others."""
+    for line in lines.head(ROWS_LISTED):
+        yield SetAside(f"{path.name}, line {line}", 1, why)
+    others = lines[ROWS_LISTED:]
+    if len(others):
+        span = f"lines {others[0]} to {others[-1]}" if len(others) > 1 else f"line {others[0]}"
+        yield SetAside(f"{path.name}, {span}", len(others), why)
 
 
 def column(name: str) -> str:
@@ -230,80 +224,128 @@ def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> No
         )
 
 
-def _by_run(path: Path, rows: Sequence[Row], request: TableRequest) -> dict[str, list[Row]]:
-    """Return the rows by run.
-
-    Raise UsageError if a run, level or block is missing, or if a run has several levels or blocks.
-    """
-    rows_by_run: dict[str, list[Row]] = {}
+def _check_runs(path: Path, rows: pl.DataFrame, request: TableRequest) -> None:
+    """Raise UsageError if a run, level or block is missing, or if a run has several of them."""
     fixed_columns = [*request.factors, *([request.block] if request.block else [])]
-    for line, row in rows:
-        run = row[request.run] if request.run else f"{RUN_COLUMN}-{line}"
-        if is_absent(run):
-            raise UsageError(f"{path}: line {line}: {request.run}: found nothing; name the run")
-        members = rows_by_run.setdefault(run, [])
-        for column_name in fixed_columns:
-            if is_absent(row[column_name]):
-                raise UsageError(
-                    f"{path}: line {line}: {column_name}: found nothing; each row needs a level"
-                )
-            if members and members[0][1][column_name] != row[column_name]:
-                raise UsageError(
-                    f"{path}: line {line}: found {column_name} {row[column_name]} for run {run}; "
-                    f"line {members[0][0]} has {members[0][1][column_name]}. All rows of a run "
-                    "need the same value."
-                )
-        members.append((line, row))
-    return rows_by_run
-
-
-def _record(
-    path: Path, run: str, members: Sequence[Row], request: TableRequest
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the row of a run in the summary, and the provenance of its numbers."""
-    first = members[0][1]
-    record: dict[str, Any] = {"run": run, "block": first[request.block] if request.block else ""}
-    record |= {f"factor.{factor(name)}": first[name] for name in request.factors}
-    provenance = []
-    for name, _ in request.responses:
-        numbers = [_number(path, line, name, row[name]) for line, row in members]
-        values = [value for value in numbers if value is not None]
-        record[column(name)] = sum(values) / len(values) if values else None
-        lines = [line for line, _ in members]
-        span = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]} to {lines[-1]}"
-        provenance.append(
-            {
-                "run": run,
-                "column": column(name),
-                "files": [path.name],
-                "rows_used": len(values),
-                "rows_left_out": len(numbers) - len(values),
-                "how": f"{name}, {span}" + (", mean" if len(lines) > 1 else ""),
-            }
+    run = [request.run] if request.run else []
+    faults = [is_absent(name) for name in (*run, *fixed_columns)]
+    firsts = [pl.col(name).first().over(run) for name in (fixed_columns if run else [])]
+    faults += [pl.col(n) != first for n, first in zip(fixed_columns, firsts, strict=False)]
+    faulty = rows.with_row_index(ROW).filter(pl.any_horizontal(*faults)).head(1)
+    if faulty.is_empty():
+        return
+    ((line, index),) = faulty.select(LINE, ROW).iter_rows()
+    row = rows.row(index, named=True)
+    if request.run and _is_missing(row[request.run]):
+        raise UsageError(f"{path}: line {line}: {request.run}: found nothing; name the run")
+    for name in fixed_columns:
+        if _is_missing(row[name]):
+            raise UsageError(f"{path}: line {line}: {name}: found nothing; each row needs a level")
+        first = (
+            rows.filter(pl.col(request.run) == row[request.run]).row(0, named=True) if run else row
         )
-    has_response = any(record[column(name)] is not None for name, _ in request.responses)
-    record["verdict"] = "valid" if has_response else "invalid"
-    return record, provenance
+        if first[name] != row[name]:
+            raise UsageError(
+                f"{path}: line {line}: found {name} {row[name]} for run {row[request.run]}; "
+                f"line {first[LINE]} has {first[name]}. All rows of a run need the same value."
+            )
 
 
-def _number(path: Path, line: int, name: str, text: str) -> float | None:
-    if is_absent(text):
-        return None
+def _is_missing(text: str) -> bool:
+    return text.lower() in row_checks.MISSING
+
+
+def run_tables(
+    path: Path, rows: pl.DataFrame, request: TableRequest
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows of the runs in the summary, and the provenance of their numbers."""
+    run = pl.col(request.run) if request.run else pl.format(f"{RUN_COLUMN}-{{}}", LINE)
+    numbers = rows.select(
+        LINE,
+        run.alias("run"),
+        (pl.col(request.block) if request.block else pl.lit("")).alias("block"),
+        *(pl.col(name).alias(f"factor.{factor(name)}") for name in request.factors),
+        *(_numbers(path, rows, name).alias(column(name)) for name in request.response_columns),
+    )
+    responses = [column(name) for name in request.response_columns]
+    keys = [name for name in numbers.columns if name not in (LINE, "run", *responses)]
+    values = [pl.col(name).count().alias(f"{ROW}.{name}") for name in responses]
+    runs = (
+        numbers.group_by("run", maintain_order=True).agg(
+            *(pl.col(name).first() for name in keys),
+            *(pl.col(name).mean() for name in responses),
+            pl.len().alias(ROW),
+            pl.col(LINE).first(),
+            pl.col(LINE).last().alias(LAST_LINE),
+            *values,
+        )
+        if request.run
+        else numbers.with_columns(
+            pl.lit(1).alias(ROW),
+            pl.col(LINE).alias(LAST_LINE),
+            *(
+                pl.col(name).is_not_null().cast(pl.Int64).alias(f"{ROW}.{name}")
+                for name in responses
+            ),
+        )
+    )
+    provenance = _provenance(path, runs, request)
+    has_response = pl.any_horizontal(*(pl.col(name).is_not_null() for name in responses))
+    verdict = pl.when(has_response).then(pl.lit("valid")).otherwise(pl.lit("invalid"))
+    return runs.select("run", *keys, *responses, verdict.alias("verdict")), provenance
+
+
+def _provenance(path: Path, runs: pl.DataFrame, request: TableRequest) -> pl.DataFrame:
+    """Return the provenance of each response of each run, in the order of the runs."""
+    span = (
+        pl.when(pl.col(ROW) == 1)
+        .then(pl.format("line {}", LINE))
+        .otherwise(pl.format("lines {} to {}, mean", LINE, LAST_LINE))
+    )
+    return pl.concat(
+        pl.concat(
+            part.select(
+                "run",
+                pl.lit(column(name)).alias("column"),
+                pl.lit([path.name]).alias("files"),
+                pl.col(f"{ROW}.{column(name)}").cast(pl.Int64).alias("rows_used"),
+                (pl.col(ROW) - pl.col(f"{ROW}.{column(name)}"))
+                .cast(pl.Int64)
+                .alias("rows_left_out"),
+                pl.concat_str(pl.lit(f"{name}, "), span).alias("how"),
+                pl.int_range(pl.len()).alias(ROW),
+            )
+            for name in request.response_columns
+        )
+        .sort(ROW, maintain_order=True)
+        .select(list(PROVENANCE))
+        for part in runs.iter_slices(SORTED_RUNS)
+    )
+
+
+def _numbers(path: Path, rows: pl.DataFrame, name: str) -> pl.Series:
+    """Return the numbers of a column, null where they are absent. Raise UsageError for a text."""
+    numbers = rows.select(as_number(name)).to_series()
+    is_sound = rows.select(is_absent(name) | (is_number(name) & pl.lit(numbers.is_finite())))
+    faulty = rows.filter(~is_sound.to_series().fill_null(False)).head(1)
+    if faulty.height:
+        raise _no_number(path, faulty[LINE][0], name, faulty[name][0])
+    return numbers.set(rows.select(is_absent(name)).to_series(), None)
+
+
+def _no_number(path: Path, line: int, name: str, text: str) -> UsageError:
     where = f'{path}: line {line}: {name}: found "{text}"; allowed: '
     if text.lower().lstrip("+-") in UNBOUNDED:
-        raise UsageError(
+        return UsageError(
             f"{where}a finite number. A message that was lost has no latency: leave the cell "
             "empty, and import a column that counts the losses as a further response."
         )
     if not NUMBER.fullmatch(text):
-        raise UsageError(
+        return UsageError(
             f"{where}a number such as 1.5, or an empty cell for a missing value"
             + _cause_of_no_number(name, text)
         )
-    value = float(text)
-    if not math.isfinite(value):
-        raise UsageError(f"{where}a finite number")
-    return value
+    return UsageError(f"{where}a finite number")
 
 
 def _cause_of_no_number(name: str, text: str) -> str:
@@ -327,13 +369,11 @@ def _cause_of_no_number(name: str, text: str) -> str:
 def _check_repeated(
     path: Path,
     header: Sequence[str],
-    records: Sequence[dict[str, Any]],
+    runs: pl.DataFrame,
     request: TableRequest,
 ) -> None:
     """Raise UsageError if no treatment has replicates, which are needed to estimate errors."""
-    names = [f"factor.{factor(name)}" for name in request.factors]
-    treatments = [tuple(record[name] for name in names) for record in records]
-    if len(set(treatments)) < len(treatments):
+    if runs.select(f"factor.{factor(name)}" for name in request.factors).is_duplicated().any():
         return
     summaries = [name for name in header if SUMMARY_COLUMN.fullmatch(name.strip())]
     if len(summaries) > 1:
@@ -355,22 +395,19 @@ def _check_repeated(
     )
 
 
-def _with_positions(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
+def _with_positions(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the summary, with blocks numbered by first occurrence and positions within blocks."""
-    block_numbers: dict[str, int] = {}
-    runs_in_block: dict[int, int] = {}
-    rows = []
-    for record in records:
-        block = block_numbers.setdefault(record["block"], len(block_numbers) + 1)
-        runs_in_block[block] = runs_in_block.get(block, 0) + 1
-        usable = record["verdict"] == "valid"
-        run_order = {"block": block, "position": runs_in_block[block], "attempt": 1}
-        defaults = {"outcome": "completed", "used": usable, "control": ""}
-        rows.append({**record, **run_order, **defaults})
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    for name in [name for name in frame.columns if name.startswith("factor.")]:
-        frame = frame.with_columns(_levels(frame[name]))
-    return frame
+    blocks = runs.select(pl.col("block").unique(maintain_order=True)).with_row_index("number", 1)
+    numbered = runs.join(blocks, on="block", maintain_order="left")
+    return runs.with_columns(
+        numbered["number"].cast(pl.Int64).alias("block"),
+        *(_levels(runs[name]) for name in runs.columns if name.startswith("factor.")),
+        pl.int_range(1, pl.len() + 1).over("block").alias("position"),
+        attempt=pl.lit(1, pl.Int64),
+        outcome=pl.lit("completed"),
+        used=pl.col("verdict") == "valid",
+        control=pl.lit(""),
+    )
 
 
 def _levels(series: pl.Series) -> pl.Series:
@@ -382,17 +419,15 @@ def _levels(series: pl.Series) -> pl.Series:
     return series
 
 
-def _merged_levels(
-    path: Path, records: Sequence[dict[str, Any]], request: TableRequest
-) -> Iterator[Remark]:
+def _merged_levels(path: Path, runs: pl.DataFrame, request: TableRequest) -> Iterator[Remark]:
     """Yield a remark for each factor that has a number in several spellings, such as 1 and 1.0.
 
     These spellings become the same level.
     """
     for name in request.factors:
-        texts = list(dict.fromkeys(record[f"factor.{factor(name)}"] for record in records))
+        texts = runs[f"factor.{factor(name)}"].unique(maintain_order=True)
         spellings_by_level: dict[Any, list[str]] = {}
-        for text, level in zip(texts, _levels(pl.Series(texts)).to_list(), strict=True):
+        for text, level in zip(texts, _levels(texts).to_list(), strict=True):
             spellings_by_level.setdefault(level, []).append(text)
         merged = [spellings for spellings in spellings_by_level.values() if len(spellings) > 1]
         if merged:
@@ -412,23 +447,22 @@ def _with_role(request: TableRequest) -> set[str | None]:
 
 
 def _comparable_columns(
-    header: Sequence[str], rows: Sequence[Row], request: TableRequest
+    header: Sequence[str], rows: pl.DataFrame, request: TableRequest
 ) -> list[str]:
     """Return possible factors: columns without a role whose values differ and repeat."""
     with_role = _with_role(request)
     comparable = []
     for name in header:
-        values = {row[name] for _, row in rows if not is_absent(row[name])}
-        if name not in with_role and 1 < len(values) <= len(rows) / 2:
+        values = rows.filter(~is_absent(name))[name].n_unique()
+        if name not in with_role and 1 < values <= rows.height / 2:
             comparable.append(name)
     return comparable
 
 
-def _study(path: Path, records: Sequence[dict[str, Any]], request: TableRequest) -> dict[str, Any]:
+def _study(path: Path, runs: pl.DataFrame, request: TableRequest) -> dict[str, Any]:
     levels = {}
     for name in request.factors:
-        texts = pl.Series(name, [record[f"factor.{factor(name)}"] for record in records])
-        values = _levels(texts).unique(maintain_order=True)
+        values = _levels(runs[f"factor.{factor(name)}"]).unique(maintain_order=True)
         levels[factor(name)] = (values.sort() if values.dtype.is_numeric() else values).to_list()
     response_columns = [column(name) for name, _ in request.responses]
     verb = "does" if len(response_columns) == 1 else "do"
@@ -447,7 +481,7 @@ def _study(path: Path, records: Sequence[dict[str, Any]], request: TableRequest)
         "fixed": {},
         "plan": {
             "primary": factor(request.factors[0]),
-            "blocks": len({record["block"] for record in records}),
+            "blocks": runs["block"].n_unique(),
         },
         "answers": {},
     }

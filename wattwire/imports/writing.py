@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -65,8 +65,15 @@ def write(
 
 
 def counts(imported: Imported) -> dict[str, Any]:
-    """Return the numbers of runs, valid runs, values, files, checks by match and excluded items."""
-    files = imported.provenance.select("files").explode("files").drop_nulls()["files"].n_unique()
+    """Return the numbers of runs, valid runs, values, files, checks by match and exclusions.
+
+    `set_aside` has the number of excluded files and rows for each reason.
+    """
+    lists = imported.provenance.select(pl.col("files").unique())
+    files = lists.explode("files").drop_nulls()["files"].n_unique()
+    set_aside: Counter[str] = Counter()
+    for item in imported.set_aside:
+        set_aside[item.why] += max(1, item.rows)
     usable = imported.runs.filter(pl.col("verdict") == "valid").height
     return {
         "runs": imported.runs.height,
@@ -75,7 +82,7 @@ def counts(imported: Imported) -> dict[str, Any]:
         "files": files,
         "checks": dict(Counter(check.match.value for check in imported.checks)),
         "weak": sum(check.weak for check in imported.checks),
-        "set_aside": dict(Counter(item.why for item in imported.set_aside)),
+        "set_aside": dict(set_aside),
     }
 
 
@@ -110,22 +117,19 @@ def _check_provenance(imported: Imported, runs: pl.DataFrame) -> None:
     missing = [name for name in PROVENANCE if name not in table.columns]
     if missing:
         raise ReaderError(f"the study's reader: its provenance lacks {', '.join(missing)}")
-    unknown = set(table["run"].unique()) - set(runs["run"])
-    if unknown:
+    foreign = table.select("run").join(runs.select("run"), on="run", how="anti")
+    if foreign.height:
         raise ReaderError(
-            f"the study's reader: its provenance names run {min(unknown)}, which is not one of "
-            "its runs"
+            f"the study's reader: its provenance names run {foreign['run'].min()}, which is not "
+            "one of its runs"
         )
-    runs_by_column = {
-        name: set(rows["run"].to_list()) for (name,), rows in table.group_by("column")
-    }
     for name in responses(runs):
-        with_value = runs.filter(pl.col(name).is_not_null())["run"].to_list()
-        run_without = next(
-            (run for run in with_value if run not in runs_by_column.get(name, ())), None
-        )
-        if run_without is not None:
-            raise ReaderError(f"the study's reader: {name} of run {run_without} has no provenance")
+        with_value = runs.filter(pl.col(name).is_not_null()).select("run")
+        explained = table.filter(pl.col("column") == name).select("run")
+        unexplained = with_value.join(explained, on="run", how="anti", maintain_order="left")
+        if unexplained.height:
+            run = unexplained["run"][0]
+            raise ReaderError(f"the study's reader: {name} of run {run} has no provenance")
 
 
 def responses(runs: pl.DataFrame) -> list[str]:
@@ -137,15 +141,15 @@ def responses(runs: pl.DataFrame) -> list[str]:
     ]
 
 
-def _plan(runs: pl.DataFrame) -> list[dict[str, Any]]:
+def _plan(runs: pl.DataFrame) -> Iterator[dict[str, Any]]:
     factors = [name for name in runs.columns if name.startswith("factor.")]
-    plan = []
-    for row in runs.unique("run", keep="first", maintain_order=True).iter_rows(named=True):
+    keys = ("run", "block", "position", "control")
+    first = runs.unique("run", keep="first", maintain_order=True).select(*keys, *factors)
+    for row in first.iter_rows(named=True):
         levels = {name.removeprefix("factor."): row[name] for name in factors}
         levels = {name: level for name, level in levels.items() if level is not None}
-        keys = {name: row[name] for name in ("run", "block", "position", "control")}
-        plan.append({**keys, "treatment": levels, "levels": levels, "skipped": None})
-    return plan
+        run = {name: row[name] for name in keys}
+        yield {**run, "treatment": levels, "levels": levels, "skipped": None}
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wattwire.imports import table
+from wattwire.imports import csv_text, table
 from wattwire.model import words as model_words
 from wattwire.model.errors import UsageError
 
@@ -209,6 +209,43 @@ def test_a_column_that_marks_failed_rows_is_named_and_selects_rows(tmp_path) -> 
     assert not imported.remarks
     either = replace(request(), where=(("status", "OK"), ("status", "Failed")))
     assert read(tmp_path, FAILING, either).runs.height == 5
+
+
+def test_many_excluded_rows_are_counted_and_the_first_are_listed(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(table, "ROWS_LISTED", 2)
+    text = FAILING + "py,Timeout,9\npy,OK,\npy,OK,\npy,OK,\npy,OK,\n"
+    imported = read(tmp_path, text, replace(request(), where=(("status", "OK"),)))
+    assert [(item.path, item.rows, item.why) for item in imported.set_aside] == [
+        ("mine.csv, line 6", 1, "status is not OK (--where)"),
+        ("mine.csv, line 7", 1, "status is not OK (--where)"),
+        ("mine.csv, line 8", 1, "status is not OK (--where)"),
+        ("mine.csv, line 9", 1, "no response in this row"),
+        ("mine.csv, line 10", 1, "no response in this row"),
+        ("mine.csv, lines 11 to 12", 2, "no response in this row"),
+    ]
+
+
+@pytest.mark.parametrize("rows_in_memory", [1, 2, 3])
+def test_a_table_is_read_in_parts(tmp_path, monkeypatch, rows_in_memory: int) -> None:
+    monkeypatch.setattr(csv_text, "CHUNK_ROWS", rows_in_memory)
+    imported = read(tmp_path, PLAIN, request("lang", block="day"))
+    assert imported.runs["power"].to_list() == [1.5, 1.7, 2.5, None]
+    assert imported.runs["run"].to_list() == ["row-2", "row-3", "row-4", "row-5"]
+    with pytest.raises(UsageError, match="line 6: found 1 cells"):
+        read(tmp_path, PLAIN + "x\n")
+
+
+@pytest.mark.parametrize("sorted_runs", [1, 9])
+def test_responses_have_each_their_provenance(tmp_path, monkeypatch, sorted_runs: int) -> None:
+    monkeypatch.setattr(table, "SORTED_RUNS", sorted_runs)
+    text = "id,lang,power,t\na,c,1,\na,c,3,4\nb,c,,2\n"
+    imported = read(tmp_path, text, request("lang", responses="power t", run="id"))
+    columns = ("run", "column", "rows_used", "rows_left_out", "how")
+    assert list(imported.provenance.select(columns).iter_rows()) == [
+        ("a", "power", 2, 0, "power, lines 2 to 3, mean"),
+        ("a", "t", 1, 1, "t, lines 2 to 3, mean"),
+        ("b", "power", 0, 1, "power, line 4"), ("b", "t", 1, 0, "t, line 4"),
+    ]  # fmt: skip
 
 
 def test_the_most_frequent_status_is_not_taken_for_success(tmp_path) -> None:

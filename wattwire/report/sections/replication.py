@@ -61,7 +61,7 @@ PHRASES = Phrases(
         "ways_folded": "How the values were derived: {ways:plural recipe}",
         "excluded": "Excluded files and rows",
         "excluded_note": (
-            "set_aside.csv lists each exclusion. An empty row count means that the whole file "
+            "set_aside.csv lists the exclusions. An empty row count means that the whole file "
             "was excluded."
         ),
     },
@@ -73,6 +73,8 @@ MATCHES = (EXACT, BY_SEARCH, NEAR, DIFFERS, ABSENT)
 MARKS = {EXACT: "✓", BY_SEARCH: "✓ˢ", NEAR: "≈", DIFFERS: "✗", ABSENT: ""}
 WEAK = "(✓)"
 OPEN_ROWS = 12
+_LINES = re.compile(r", lines? \d+( to \d+)?$")
+"""End of the path of excluded rows, after the name of the file."""
 """Maximum number of rows of an expanded table."""
 LINES = r"\blines? \d+( to \d+)?"
 """Line numbers in a source file. Recipes that differ only in line numbers are treated as equal."""
@@ -458,14 +460,16 @@ def _ways(used: pl.DataFrame) -> Fold:
 
 
 def _excluded_table(reader: ImportedCampaign) -> Table:
-    file_counts: Counter[str] = Counter()
+    files: dict[str, set[str]] = {}
     row_counts: Counter[str] = Counter()
     for excluded in reader.set_aside():
-        file_counts[excluded["why"]] += 1
+        file = _LINES.sub("", excluded["path"])
+        files.setdefault(excluded["why"], set()).add(file)
         row_counts[excluded["why"]] += int(excluded["rows"])
+    most_first = sorted(files.items(), key=lambda item: -len(item[1]))
     table_rows = [
-        {"why": why, "places": count, "rows": row_counts[why] or None}
-        for why, count in file_counts.most_common()
+        {"why": why, "places": len(names), "rows": row_counts[why] or None}
+        for why, names in most_first
     ]
     columns = [
         Column("why", "reason"),
