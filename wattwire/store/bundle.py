@@ -187,6 +187,7 @@ def _fill(
     for path in _files(folder, with_messages):
         shown_path = str(path.relative_to(folder)).encode("ascii", "backslashreplace").decode()
         try:
+            redactor.place = path.name
             name = _archive_name(path.relative_to(folder), redactor)
             add(name, _without_names(path, redactor))
         except LeaveOut as reason:
@@ -194,6 +195,7 @@ def _fill(
     if not (folder / "summary.parquet").exists():
         add("summary.parquet", _parquet(_summary(folder), redactor))
     for name, text in texts.items():
+        redactor.place = name
         add(name, (text if name == CITATION else redactor.text(text)).encode())
     add("README.md", redactor.text(guide).encode())
     add("SHA256SUMS", ("\n".join(sums) + "\n").encode())

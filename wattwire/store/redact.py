@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from wattwire.model.errors import UsageError
 from wattwire.store.files import regular, write_atomically
@@ -36,12 +37,17 @@ _LINK_LOCAL = re.compile(r"(?i)\bfe80::[0-9a-f:]+(?:%[\w.-]+)?")
 _HOMES = re.compile(r"(?<![\w.])/(?:home|Users)/[^/\s\"'<>:,;)\]}]+")
 
 REDACTED = "[redacted]"
-_SECRET_WORD = r"(?:passw(?:or)?d|passphrase|secret|token|api[-_]?key|credential)"
+_SECRET_WORD = (
+    r"(?:passw(?:or)?d|passphrase|(?<![A-Za-z])pass(?![A-Za-z])|secret|token"
+    r"|(?:api|access|private)[-_]?key|credential)"
+)
 SECRET_NAME = re.compile(rf"-{{0,2}}[\w-]*{_SECRET_WORD}[\w-]*", re.IGNORECASE)
 """Names of options and variables whose values are probably secrets."""
 _SECRETS = re.compile(
     rf"(?P<name>[\w-]*{_SECRET_WORD}[\w-]*)=([^\s\"'&]{{4,}})|\w://[^/\s:@\"']+:([^/\s@\"']+)@"
-    r"|\bbearer\s+([\w.~+/-]{8,})"
+    r"|\b(?:bearer|authorization:\s*basic)\s+([\w.~+/=-]{8,})"
+    rf"|(?P<option>--?[\w-]*{_SECRET_WORD}[\w-]*)\s+([^\s\"'&-][^\s\"'&]{{3,}})"
+    r"|(?<!\S)(?:-u|--user)[\s=][^\s:\"']+:([^\s\"']+)"
     r"|\b((?:AKIA[0-9A-Z]{12}|gh[pousr]_\w{16}|sk-[\w-]{16}|xox[abp]-[\w-]{10})[\w-]*)",
     re.IGNORECASE,
 )
@@ -151,6 +157,10 @@ class Redactor:
     replacements: dict[str, int] = field(default_factory=dict)
     secrets: dict[str, int] = field(default_factory=dict)
     """Texts that look like secrets, shortened, with their numbers. They are not replaced."""
+    secret_places: dict[str, list[str]] = field(default_factory=dict)
+    """The names of the files with each of these texts."""
+    place: str = ""
+    """The name of the file whose texts are redacted now."""
 
     def __post_init__(self) -> None:
         rules: list[tuple[str, re.Pattern[str], str]] = []
@@ -160,7 +170,8 @@ class Redactor:
             rules.append((kind, _path(folder), word))  # a home may be inside a place or contain it
         rules += [("boot", re.compile(re.escape(b), re.I), _boot_word(b)) for b in self.names.boots]
         rules.append(("home", _HOMES, "~"))
-        rules += [("word", re.compile(re.escape(word)), REDACTED) for word in self.names.words]
+        words = dict.fromkeys(form for word in self.names.words for form in _forms(word))
+        rules += [("word", re.compile(re.escape(word)), REDACTED) for word in words]
         rules += [
             ("host", _word(host), "[host]") for host in sorted(self.names.hosts, key=len)[::-1]
         ]
@@ -175,7 +186,9 @@ class Redactor:
             if count:
                 self.replacements[kind] = self.replacements.get(kind, 0) + count
         for match in _SECRETS.finditer(text):
-            self.suspect(match["name"] or "", next(filter(None, match.groups()[1:]), match[0]))
+            name = match["name"] or match["option"] or ""
+            values = (value for value in match.groups() if value and value != name)
+            self.suspect(name, next(values, match[0]))
         return text
 
     def suspect(self, name: str, value: str) -> None:
@@ -184,6 +197,9 @@ class Redactor:
         if value and value != REDACTED and not is_run_token:
             shown = f"{name}={value[:SHOWN]}…" if name else f"{value[:SHOWN]}…"
             self.secrets[shown] = self.secrets.get(shown, 0) + 1
+            places = self.secret_places.setdefault(shown, [])
+            if self.place not in places:
+                places.append(self.place)
 
     def is_in(self, data: bytes) -> bool:
         """Return whether binary data contain one of the names."""
@@ -192,6 +208,16 @@ class Redactor:
         # Sequences of three letters occur by chance in compressed data.
         long = [name.encode() for name in names if len(name) > 3]
         return any(name in data for name in long) or _MAC_BYTES.search(data) is not None
+
+
+def _forms(word: str) -> list[str]:
+    """Return the word as it appears in plain text, JSON, TOML, a shell command or a URL.
+
+    The longest form comes first, because one form can be part of another.
+    """
+    quoted = {json.dumps(word, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
+    shell = word.replace("'", "'\"'\"'")
+    return sorted({word, shell, quote(word), quote(word, safe=""), *quoted}, key=len)[::-1]
 
 
 def _boot_word(boot: str) -> str:

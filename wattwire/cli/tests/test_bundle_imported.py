@@ -32,9 +32,10 @@ def imported(folder, monkeypatch, limit=None):
 def test_the_warning_of_secrets_names_the_command_that_prints_command_lines():
     redactor = Redactor(Names())
     assert list(secret_lines(redactor, Path("c d"))) == []
+    redactor.place = "run.json"
     redactor.text("API_TOKEN=abcdefgh")
     (line,) = secret_lines(redactor, Path("c d"))
-    assert "API_TOKEN=abc… (1×)" in line and "wattwire show 'c d' RUN --commands" in line
+    assert "API_TOKEN=abc… (1×, run.json)" in line and "wattwire show 'c d' RUN --commands" in line
 
 
 def test_an_imported_campaign_is_bundled_with_its_provenance(tmp_path, monkeypatch, capsys):

@@ -13,10 +13,14 @@ from wattwire.cli.quantities import size_words
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.model.errors import EXIT_OK, UsageError
+from wattwire.model.words import listed_first
 from wattwire.store import open_campaign
 from wattwire.store.bundle import bundle
 from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
 from wattwire.store.redact import Names, Redactor, names_here, names_noted
+
+PLACES_MAX = 4
+"""Maximum number of files that the warning names for each secret."""
 
 
 def add_to(verbs: Any) -> None:
@@ -65,7 +69,7 @@ def write_bundle(options: argparse.Namespace) -> int:
     target = Path(options.out) if options.out else default_target
     noted_names = names_noted(folder)
     redactor = Redactor(names_here(options.redact).and_those(noted_names or Names()))
-    texts, warnings, notes = _print_texts(folder, options.authors)
+    texts, warnings, notes = _print_texts(folder, options.authors, redactor)
     with_messages = not options.without_messages
     bundled = bundle(folder, target, redactor, __version__, with_messages, texts, warnings)
     print(f"{bundled.files} files in {size_words(bundled.bytes)}: {bundled.path}")
@@ -88,7 +92,10 @@ def write_bundle(options: argparse.Namespace) -> int:
 def secret_lines(redactor: Redactor, folder: Path) -> Iterator[str]:
     """Yield a warning of the texts in the archive that look like secrets."""
     if redactor.secrets:
-        listed = "; ".join(f"{text} ({count}×)" for text, count in redactor.secrets.items())
+        listed = "; ".join(
+            f"{text} ({count}×, {listed_first(redactor.secret_places[text], PLACES_MAX)})"
+            for text, count in redactor.secrets.items()
+        )
         yield (
             f"Warning: the archive contains texts that look like secrets: {listed}. Command lines "
             f"and environments are data: wattwire show {shlex.quote(str(folder))} RUN --commands "
@@ -97,7 +104,7 @@ def secret_lines(redactor: Redactor, folder: Path) -> Iterator[str]:
 
 
 def _print_texts(
-    folder: Path, authors: Sequence[str]
+    folder: Path, authors: Sequence[str], redactor: Redactor
 ) -> tuple[dict[str, str], list[str], list[str]]:
     """Return texts to archive with the data, warnings about the data, and notes."""
     from wattwire.model.words import edited_words  # noqa: PLC0415 - as above
@@ -111,7 +118,8 @@ def _print_texts(
     try:
         journal = getattr(campaign, "journal", None)
         identity = (journal.get("identity") or {}) if journal else {}
-        texts = publish.documents(campaign, authors, str(identity.get("study", "")))
+        study = str(identity.get("study", ""))
+        texts = publish.documents(campaign, authors, study, redactor.text)
         edited = edited_words(getattr(campaign, "edited", ()))
     finally:
         campaign.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
@@ -34,17 +34,23 @@ def parse_author(text: str) -> tuple[str, str]:
     return match["family"], match["given"]
 
 
-def documents(reader: CampaignReader, authors: Sequence[str], identity: str) -> dict[str, str]:
+def documents(
+    reader: CampaignReader,
+    authors: Sequence[str],
+    identity: str,
+    redacted: Callable[[str], str] = str,
+) -> dict[str, str]:
     """Return the documents that accompany the data (file name → text).
 
-    Without authors, CITATION.cff is omitted. `identity` is the digest of the study.
+    Without authors, CITATION.cff is omitted. `identity` is the digest of the study. `redacted`
+    removes words from a text. It runs before LaTeX is escaped, which changes words such as my_key.
     """
     evidence = gather(reader)
     answers = answer_all(evidence)
     abstract = headline(evidence, answers)
-    sentences = methods(evidence, answers)
+    sentences = list(map(redacted, methods(evidence, answers)))
     texts = {
-        "methods.tex": methods_tex(_title(evidence), sentences),
+        "methods.tex": methods_tex(redacted(_title(evidence)), sentences),
         "threats.md": threats_markdown(
             _title(evidence), [*threats(evidence, answers), *_observed_threats(evidence, answers)]
         ),

@@ -27,6 +27,7 @@ from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campai
 from wattwire.report.words.methods import methods
 from wattwire.report.words.threats import seen, threats
 from wattwire.store import Campaign
+from wattwire.store.redact import Names, Redactor
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0}
 NASTY = r"50 % of {A_1} & B\C #3 ~ $x^2$ <i> |y| – 3 × 10⁻² µs … ∞ \input{secret} 漢"
@@ -147,6 +148,13 @@ def test_the_methods_paragraph_is_latex_whatever_names_hold(tmp_path):
     assert not problems_in(tex), tex
     assert r"\textbackslash{}input\{secret\}" in tex and r"a\_b" in tex
     assert problems_in("50 % of {a_b") == ["%", "_", "{"], "the check itself sees faults"
+
+
+def test_words_are_redacted_before_they_are_escaped(tmp_path):
+    campaign = Campaign(write_campaign(tmp_path / "c", Shape(study={"title": "my_key 5²"})))
+    redactor = Redactor(Names(words=("my_key", "5²")))
+    tex = publish.documents(campaign, (), "", redactor.text)["methods.tex"]
+    assert "[redacted] [redacted]" in tex and r"my\_key" not in tex
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")

@@ -67,6 +67,12 @@ def test_the_names_of_this_machine_leave_out_what_names_nobody(monkeypatch):
         ("http://ann:geheim@example.org/", ["geh…"]),
         ("Authorization: Bearer abcdefghijk", ["abc…"]),
         ("AKIAABCDEFGHIJKLMNOP", ["AKI…"]),
+        ("Authorization: Basic YW5uOmdlaGVpbQ==", ["YW5…"]),
+        (["sh", "-c", "mysql --password hunter2 -h db"], ["--password=hun…"]),
+        (["sh", "-c", "curl -u ann:geheim http://db"], ["geh…"]),
+        ({"MYSQL_PASS": "abcdef"}, ["MYSQL_PASS=abc…"]),
+        ("ACCESS_KEY=abcdef", ["ACCESS_KEY=abc…"]),
+        ("--pass-through all --token --verbose; a basic configuration; bypass here", []),
         ({"token": "ww0123456789"}, []),
         (["--token", "ww0123456789"], []),
         ({"secret_word": 3, "a": "b"}, []),
@@ -78,3 +84,25 @@ def test_texts_that_look_like_secrets_are_reported_and_not_shown(document, shown
     redactor = Redactor(Names(words=("Swift",)))
     _json(document, redactor)
     assert [text.lstrip("-") for text in redactor.secrets] == [text.lstrip("-") for text in shown]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "a_b'c\"d ä",
+        "a_b'c\\\"d ä",
+        "a_b'c\\\"d \\u00e4",
+        "a_b'\"'\"'c\"d ä",
+        "a_b%27c%22d%20%C3%A4",
+    ],
+)
+def test_a_word_is_redacted_in_the_notation_of_each_file(written: str) -> None:
+    assert Redactor(Names(words=("a_b'c\"d ä",))).text(f"<{written}>") == "<[redacted]>"
+
+
+def test_a_secret_is_reported_with_its_files() -> None:
+    redactor = Redactor(Names())
+    for redactor.place in ("run.json", "methods.tex", "run.json"):
+        redactor.text("API_TOKEN=abcdefgh")
+    assert redactor.secrets == {"API_TOKEN=abc…": 3}
+    assert redactor.secret_places == {"API_TOKEN=abc…": ["run.json", "methods.tex"]}
