@@ -22,9 +22,11 @@ from typing import Any
 from bench.campaigns import run_study
 from wattwire.report.tests.browser import PROGRAM, Browser
 from wattwire.store import Campaign
+from wattwire.store.journal import Attempt
 
 MEBIBYTE = 1024.0 * 1024.0
 PAGE_ROWS, IMPORT_ROWS, MESSAGES, MANY_BLOCKS = 100_000, 1_000_000, 10_000_000, 2_500
+RESPONSES = 5
 LANGUAGES, SIZES = "abcd", (64, 1024, 4096, 16384, 65536)
 BLOCK_ROWS = len(LANGUAGES) * len(SIZES)
 STUDY = """
@@ -92,14 +94,32 @@ def rows(page_rows: int, import_rows: int, messages: int, many_blocks: int) -> I
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         folder = Path(name)
         yield from _table_to_page(folder, page_rows)
-        table = _table(folder / "large.csv", import_rows)
-        seconds, _ = _run([*_import(table, folder / "large"), "--no-report"])
-        yield Row(f"import csv of {import_rows:,} rows", "s", seconds, 60.0)
+        yield from _imports(folder, import_rows)
         yield from _many_runs(folder, many_blocks)
         (folder / "study.toml").write_text(STUDY.format(messages=messages))
         campaign = ["--campaign", str(folder / "messages"), "--plain"]
         _, mebibytes = _run(["run", str(folder / "study.toml"), *campaign])
         yield Row(f"controller's memory, a run of {messages:,} calls", "MiB", mebibytes, 1024.0)
+        _, mebibytes = _run(["bundle", campaign[1]])
+        yield Row("memory of its bundle", "MiB", mebibytes, 500.0)
+
+
+def _imports(folder: Path, row_count: int) -> Iterator[Row]:
+    """Yield measurements of imports of a table: one response, several, and a part of the rows."""
+    table = _table(folder / "large.csv", row_count, RESPONSES)
+    responses = [word for name in _responses(RESPONSES)[1:] for word in ("--response", name)]
+    imports = {
+        "": [],
+        f", {RESPONSES} responses": responses,
+        ", with --where": ["--where", "language=a", "--where", "language=b"],
+    }
+    for index, (words, options) in enumerate(imports.items()):
+        campaign = folder / f"large-{index}"
+        seconds, mebibytes = _run([*_import(table, campaign), *options, "--no-report"])
+        yield Row(f"import csv of {row_count:,} rows{words}", "s", seconds, 60.0)
+        yield Row("its memory", "MiB", mebibytes, 1430.0)
+        shutil.rmtree(campaign)
+    table.unlink()
 
 
 def _many_runs(folder: Path, blocks: int) -> Iterator[Row]:
@@ -142,19 +162,24 @@ def _import(table: Path, campaign: Path) -> list[str]:
     return ["import", "csv", str(table), *columns, "--block", "block", "--campaign", str(campaign)]
 
 
-def _table(path: Path, row_count: int) -> Path:
+def _responses(count: int) -> list[str]:
+    return ["latency", *(f"latency_{number}" for number in range(2, count + 1))]
+
+
+def _table(path: Path, row_count: int, responses: int = 1) -> Path:
     """Write a CSV file of simulated runs, and return its path.
 
     Each block has every combination of levels once. The seed is fixed.
     """
     draw = random.Random(1)
     with path.open("w", encoding="utf-8") as file:
-        file.write("block,language,size,latency\n")
+        file.write(f"block,language,size,{','.join(_responses(responses))}\n")
         for number in range(row_count):
             block, place = divmod(number, BLOCK_ROWS)
             language, size = place % len(LANGUAGES), place // len(LANGUAGES)
-            latency = 100 * (1 + 0.2 * language) * (1 + 0.1 * size) * (1 + 0.05 * draw.gauss(0, 1))
-            file.write(f"{block},{LANGUAGES[language]},{SIZES[size]},{latency:.3f}\n")
+            mean = 100 * (1 + 0.2 * language) * (1 + 0.1 * size)
+            cells = [f"{mean * (1 + 0.05 * draw.gauss(0, 1)):.3f}" for _ in range(responses)]
+            file.write(f"{block},{LANGUAGES[language]},{SIZES[size]},{','.join(cells)}\n")
     return path
 
 
@@ -221,7 +246,11 @@ def multiplied(seed: Campaign, folder: Path, blocks: int) -> Path:
         ((e["run"], e["block"], e["position"], e["treatment_key"]) for e in plan),
         identity=seed.journal.get("identity"),
     )
-    _finish(campaign, [entry["run"] for entry in plan])
+    names = [entry["run"] for entry in plan]
+    campaign.journal.add_finished(
+        (Attempt(n, 1, "done", "token", "valid", "completed", f"{n}-1") for n in names),
+        "2026-01-01T00:00:00",
+    )
     campaign.write_summary(summaries, seed.read_json("columns.json"))
     campaign.close()
     return folder
@@ -242,13 +271,3 @@ def _copy(old: Path, new: Path, changes: dict[str, dict[str, Any]]) -> None:
             (new / path.name).write_text(json.dumps(document), "utf-8")
         elif path.is_file():
             os.link(path, new / path.name)
-
-
-def _finish(campaign: Campaign, runs: list[str]) -> None:
-    """Record every run as done in one transaction, because each commit waits for the disk."""
-    at = "2026-01-01T00:00:00"
-    rows = [(run, 1, "done", "token", "valid", "completed", f"{run}-1", at, at) for run in runs]
-    database = campaign.journal._db
-    database.execute("BEGIN")
-    database.executemany("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?,?)", rows)
-    database.execute("COMMIT")

@@ -191,6 +191,18 @@ class Journal:
             (verdict, outcome, folder, now, run, attempt),
         )
 
+    def add_finished(self, attempts: Iterable[Attempt], now: str) -> None:
+        """Record attempts that are already finished, in one transaction.
+
+        A commit per attempt waits for the disk each time.
+        """
+        with self._transaction():
+            for a in attempts:
+                self._db.execute(
+                    "INSERT INTO attempt VALUES (?, ?, 'done', ?, ?, ?, ?, ?, ?)",
+                    (a.run, a.attempt, a.token, a.verdict, a.outcome, a.folder, now, now),
+                )
+
     def lose(self, run: str, attempt: int, now: str) -> None:
         """Mark an attempt as lost because it was interrupted."""
         self._db.execute(
