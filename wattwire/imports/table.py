@@ -236,18 +236,19 @@ def _check_runs(path: Path, rows: pl.DataFrame, request: TableRequest) -> None:
         return
     ((line, index),) = faulty.select(LINE, ROW).iter_rows()
     row = rows.row(index, named=True)
-    if request.run and _is_missing(row[request.run]):
-        raise UsageError(f"{path}: line {line}: {request.run}: found nothing; name the run")
+    first, of_run = row, ""
+    if request.run:
+        if _is_missing(row[request.run]):
+            raise UsageError(f"{path}: line {line}: {request.run}: found nothing; name the run")
+        first = rows.filter(pl.col(request.run) == row[request.run]).row(0, named=True)
+        of_run = f"run {row[request.run]}"
     for name in fixed_columns:
         if _is_missing(row[name]):
             raise UsageError(f"{path}: line {line}: {name}: found nothing; each row needs a level")
-        first = (
-            rows.filter(pl.col(request.run) == row[request.run]).row(0, named=True) if run else row
-        )
         if first[name] != row[name]:
             raise UsageError(
-                f"{path}: line {line}: found {name} {row[name]} for run {row[request.run]}; "
-                f"line {first[LINE]} has {first[name]}. All rows of a run need the same value."
+                f"{path}: line {line}: found {name} {row[name]} for {of_run}; line {first[LINE]} "
+                f"has {first[name]}. All rows of a run need the same value."
             )
 
 

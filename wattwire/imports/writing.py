@@ -120,8 +120,8 @@ def _check_provenance(imported: Imported, runs: pl.DataFrame) -> None:
     foreign = table.select("run").join(runs.select("run"), on="run", how="anti")
     if foreign.height:
         raise ReaderError(
-            f"the study's reader: its provenance names run {foreign['run'].min()}, which is not "
-            "one of its runs"
+            f"the study's reader: its provenance names run {foreign['run'].sort()[0]}, which is "
+            "not one of its runs"
         )
     for name in responses(runs):
         with_value = runs.filter(pl.col(name).is_not_null()).select("run")

@@ -58,8 +58,10 @@ class RunDocuments:
             documents = []
         is_whole = len(documents) == len(pending)  # a damaged file can close the array early
         for index, (folder, _) in enumerate(pending):
-            document, series = (documents[index], cut[index][1]) if is_whole else (None, None)
-            if not _accept(document, series):
+            document: dict[str, Any]
+            if is_whole and _accept(documents[index], cut[index][1]):
+                document = documents[index]
+            else:
                 document = read_json(folder / "run.json", RUN_KEYS)
             self._share(document)
             path = folder / "deployment.json"
