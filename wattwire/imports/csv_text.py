@@ -77,7 +77,7 @@ def _lines(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the line number and the stripped cells of the first line and of each filled line."""
     for _ in range(lines_before):
-        file.readline()
+        next(file, "")
     reader = csv.reader(file, delimiter=delimiter)
     is_first = True
     try:

@@ -66,7 +66,7 @@ def _serial_correlation(rows: pl.DataFrame, keys: Sequence[str], name: str) -> t
     """
     group = pl.col(_ROWS).first().over(keys)
     values = rows.filter(is_number(name)).with_row_index(_ROWS)
-    values = values.select(group=group, value=as_number(name))
+    values = values.select(group.alias("group"), as_number(name).alias("value"))
     values = values.filter(pl.len().over("group") > 2)
     ranks = values.with_columns(rank=pl.col("value").rank("average").over("group"))
     ranks = ranks.with_columns(rank=pl.col("rank") - pl.col("rank").mean().over("group"))
