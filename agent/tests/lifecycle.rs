@@ -4,7 +4,7 @@ mod common;
 
 use std::process::{Command, Stdio};
 
-use common::{kill, marked, scratch, token, wait_until, Agent};
+use common::{kill, marked, scratch, token, unowned_processes, wait_until, Agent};
 use serde_json::json;
 
 /// A process tree that tries to escape: a child in a separate session, and a double fork.
@@ -189,6 +189,7 @@ fn removed_segments(reply: &serde_json::Value) -> Vec<&str> {
 
 #[test]
 fn clean_kills_only_the_processes_of_its_run() {
+    let _lock = unowned_processes();
     let (folder, run) = scratch();
     let other = token();
     let leftover = |run: &str| {
@@ -215,6 +216,7 @@ fn clean_kills_only_the_processes_of_its_run() {
 
 #[test]
 fn clean_of_every_run_spares_the_processes_of_a_live_agent() {
+    let _lock = unowned_processes();
     let (folder, run) = scratch();
     let (other_folder, leftover_run) = scratch();
     let mut busy = Agent::start(&folder, "none");
@@ -299,8 +301,8 @@ fn an_agent_ends_its_processes_when_its_controller_is_silent() {
 fn blank_lines_and_incomplete_lines_keep_an_agent_alive() {
     let (folder, _) = scratch();
     let mut agent = Agent::start(&folder, "none");
-    agent.request("heartbeat", json!({"patience_s": 2.0}));
-    for text in ["", "  "].iter().cycle().take(30) {
+    agent.request("heartbeat", json!({"patience_s": 4.0}));
+    for text in ["", "  "].iter().cycle().take(50) {
         agent.send_raw(text);
         std::thread::sleep(std::time::Duration::from_millis(100));
     }

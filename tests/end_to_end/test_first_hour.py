@@ -127,6 +127,7 @@ def test_a_damaged_plan_is_named_and_nothing_is_run(cli, tried, tmp_path):
         assert f"{plan}: damaged, not valid JSON" in result.err and "Traceback" not in result.err
 
 
+@pytest.mark.quiet  # `clean` also ends what other tests leave for a moment
 def test_leftovers_are_listed_and_removed_after_a_yes_only(cli, tmp_path):
     token = f"wwclean{os.getpid()}"
     left = subprocess.Popen(["sleep", "1000"], env={**os.environ, "WATTWIRE_RUN": token})

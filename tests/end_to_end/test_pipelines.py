@@ -30,7 +30,7 @@ from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
 from wattwire.model.study import parse_study
 from wattwire.run.resolve_cells import prepare
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.quiet]
 
 HERE = Path(__file__).parent
 KILLS = 59
@@ -279,7 +279,6 @@ def test_a_kill_at_a_crash_point_costs_at_most_the_current_attempt(
 
 
 @pytest.mark.matrix
-@pytest.mark.quiet
 @pytest.mark.timeout(KILLS_TIMEOUT_S)
 @pytest.mark.parametrize("kind", PIPELINE_KINDS)
 def test_a_kill_at_a_random_time_loses_and_leaves_nothing(kind, tmp_path):
@@ -352,7 +351,7 @@ def test_a_chain_that_is_not_matched_names_the_hop(
     result = cli(
         "run", study(), "--campaign", tmp_path / "c", "--plain", "--no-report",
         "--set", f"settings.{fault}=before_ready", "--set", "settings.fault_role=relay",
-        "--set", "plan.ready_timeout_s=2",
+        "--set", "plan.ready_timeout_s=10",
     )  # fmt: skip
     assert result.code == EXIT_NOTHING_USABLE, result.out + result.err
     (row,) = rows_of(tmp_path / "c")

@@ -358,18 +358,29 @@ mod tests {
 
     fn spin(prefix: &[&str]) -> Child {
         let argv = [prefix, &["sh", "-c", "while :; do :; done"]].concat();
-        Command::new(argv[0]).args(&argv[1..]).spawn().unwrap()
+        let spinner = Command::new(argv[0]).args(&argv[1..]).spawn().unwrap();
+        let name = format!("/proc/{}/comm", spinner.id());
+        while std::fs::read_to_string(&name).unwrap() != "sh\n" {
+            std::thread::sleep(Duration::from_millis(2)); // until `prefix` has executed the shell
+        }
+        spinner
     }
 
-    /// Returns the CPU usage of a process in 200 ms, measured as another process.
-    fn used_by(pid: i32) -> Usage {
+    /// Returns the CPU usage of a process, measured as another process, and the time (ns) in which
+    /// it was used: at least 200 ms, and as long as a busy machine does not run the process.
+    fn used_by(pid: i32) -> (Usage, i64) {
         let mut others = Others { own_pid: 0, ..Others::new(&Tree::Live) };
         let begin_ns = clock::monotonic_ns();
         others.read(begin_ns, &[]);
         assert_eq!(others.known[&pid].role, Role::Other);
-        std::thread::sleep(Duration::from_millis(200));
-        let cpu_ns = Tree::Live.process_cpu_ns(pid).unwrap();
-        others.account(pid, cpu_ns, clock::monotonic_ns() - begin_ns).unwrap()
+        let known_ns = others.known[&pid].cpu_ns;
+        let mut cpu_ns = known_ns;
+        while cpu_ns == known_ns {
+            std::thread::sleep(Duration::from_millis(200));
+            cpu_ns = Tree::Live.process_cpu_ns(pid).unwrap();
+        }
+        let usage = others.account(pid, cpu_ns, clock::monotonic_ns() - begin_ns).unwrap();
+        (usage, clock::monotonic_ns() - begin_ns)
     }
 
     #[test]
@@ -380,8 +391,7 @@ mod tests {
             [(&normal[..], default_weight), (&["nice", "-n", "19"][..], 15.0 / 1024.0)]
         {
             let mut spinner = spin(prefix);
-            std::thread::sleep(Duration::from_millis(100)); // until `nice` has executed the shell
-            let usage = used_by(spinner.id() as i32);
+            let (usage, elapsed_ns) = used_by(spinner.id() as i32);
             spinner.kill().unwrap();
             spinner.wait().unwrap();
             let used = usage.used;
@@ -389,7 +399,8 @@ mod tests {
             assert!((used.weighted_ns / used.cpu_ns - weight).abs() < 1e-9, "{used:?}");
             // The loop never sleeps, so its demand is its CPU time plus its waiting time.
             let demand_ns = used.demand_ns / weight;
-            assert!((used.cpu_ns..1e9).contains(&demand_ns), "{used:?}");
+            // The clocks are not read at the same time.
+            assert!((used.cpu_ns * 0.99..elapsed_ns as f64 * 1.01).contains(&demand_ns), "{used:?}");
         }
     }
 

@@ -6,12 +6,20 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
 /// Prevents a broken test from hanging. No test of a working agent takes this long.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Returns the lock of tests that own processes without an agent, or that end all of these: `clean`
+/// of every run finds those of the tests in other threads.
+pub fn unowned_processes() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 pub struct Agent {
     pub child: Child,
