@@ -19,7 +19,7 @@ CARGO := cargo
 TESTS := $(BIN)/python tools/run_tests.py
 CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
 
-.PHONY: constants help setup agent check test test-all test-setup lint demo clean requirements packages-%
+.PHONY: constants help setup agent check test test-all test-hostile test-setup lint demo clean requirements packages-%
 
 help:
 	@echo "make setup         create .venv with pinned packages, build the agent and link emulator"
@@ -27,6 +27,7 @@ help:
 	@echo "make check         run lint and check the repository's rules"
 	@echo "make test          run the tests, with one cell and one pair of languages per middleware"
 	@echo "make test-all      run the tests with every cell and every pair (hours, gigabytes of disk)"
+	@echo "make test-hostile  kill processes at random times, and run mutated studies and hostile nodes"
 	@echo "make lint          check formats, lints and types"
 	@echo "make constants     regenerate the kits' constants from contract/schemas"
 	@echo "make requirements  update the pinned requirement files"
@@ -88,6 +89,9 @@ test: test-setup
 
 test-all: packages-test-all test-setup
 	@WATTWIRE_HEAVY=1 $(TESTS) -m ""
+
+test-hostile: packages-test-all test-setup
+	@$(BIN)/python -m tests.hostile
 
 lint: packages-lint
 	@$(MAKE) -s --no-print-directory $(STAMP)

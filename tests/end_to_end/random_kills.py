@@ -1,9 +1,9 @@
 """Kill one process of a short campaign at a random time, resume, and check for faults.
 
-`python -m tests.end_to_end.random_kills --kills 59 [--pipeline | --service NAME | --cell CELL
-[--server-cell CELL] [--pattern PATTERN]] [--rung v2|none] [--user UID] [--kind KIND …] [--seed N]`
-repeats that for each kind and prints the observations; 59 kills without a failure mean that fewer
-than 5 % fail (95 % confidence). Only processes of its own campaigns are killed, by id.
+`python -m tests.end_to_end.random_kills --kills 59 [--pipeline | --exec | --service NAME |
+--cell CELL [--server-cell CELL] [--pattern PATTERN]] [--rung v2|none] [--user UID] [--kind KIND …]
+[--seed N]` repeats that for each kind and prints the observations; 59 kills without a failure mean
+that fewer than 5 % fail (95 % confidence). Only processes of its own campaigns are killed, by id.
 
 KIND is a process of wattwire, a role of nodes, a service of the middleware, or a program that any
 of them executes, such as the device of a node. A campaign through a bridge of a middleware, for
@@ -42,6 +42,7 @@ from wattwire.model.verdict import Outcome
 from wattwire.run.crash import VARIABLE, descendants, words_of
 
 KINDS = ("controller", "agent", "guard", "node", "mosquitto")
+EXEC_KINDS = ("controller", "agent", "guard", "bash")
 PIPELINE_KINDS = ("controller", "agent", "source", "relay", "sink")
 STUDY = """
 title = "Two short runs through a broker"
@@ -122,11 +123,27 @@ class Setting:
             environment["WATTWIRE_CGROUP"] = self.rung
         with (folder / "log").open("ab") as log:
             return subprocess.Popen(
-                [self.python, "-m", "wattwire", *arguments, "--plain", "--no-report"],
+                [self.python, "-m", "wattwire", *self.words(*arguments)],
                 cwd=folder, env=environment, stdout=log, stderr=log,
                 user=self.user, group=self.user,
                 extra_groups=[] if self.user is not None else None,
             )  # fmt: skip
+
+    def words(self, *arguments: str) -> tuple[str, ...]:
+        """Return the command line of a campaign that starts or is resumed."""
+        return (*arguments, "--plain", "--no-report")
+
+
+class ExecSetting(Setting):
+    """A setting whose campaigns measure a command, with a child, instead of a study."""
+
+    def words(self, *arguments: str) -> tuple[str, ...]:
+        if "--resume" in arguments:
+            return super().words(*arguments)
+        folder = arguments[arguments.index("--campaign") + 1]
+        measured = ("bash", "-c", "sleep 0.3 & sleep 0.3; wait")
+        options = ("--repeat", "2", "--baseline", "0.05s", "--out", folder, "--no-report")
+        return ("exec", *options, "--", *measured)
 
 
 # -- who is who ----------------------------------------------------------------------------------
@@ -455,6 +472,7 @@ def main() -> int:
     parser.add_argument("--server-cell", default="", help="measure this cell as the server")
     parser.add_argument("--pattern", default="topic")
     parser.add_argument("--pipeline", action="store_true", help="kill nodes of a pipeline")
+    parser.add_argument("--exec", action="store_true", help="measure a command and its child")
     parser.add_argument("--rung", choices=["v2", "v1", "none"], default="")
     parser.add_argument("--user", type=int)
     parser.add_argument("--seed", type=int, default=1)
@@ -470,9 +488,11 @@ def main() -> int:
         setting = Setting(
             "none", options.user, interpreter_of(options.user), environment_at(folder / "home")
         )
+    kinds = options.kind or KINDS
     if options.pipeline:
-        setting.study = PIPELINE
-    kinds = options.kind or (PIPELINE_KINDS if options.pipeline else KINDS)
+        setting.study, kinds = PIPELINE, options.kind or PIPELINE_KINDS
+    if options.exec:
+        setting, kinds = ExecSetting(options.rung), options.kind or EXEC_KINDS
     if options.cell:
         setting.study = study_of(options.cell, options.pattern, options.server_cell)
     if options.service:

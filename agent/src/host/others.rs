@@ -400,7 +400,10 @@ mod tests {
             // The loop never sleeps, so its demand is its CPU time plus its waiting time.
             let demand_ns = used.demand_ns / weight;
             // The clocks are not read at the same time.
-            assert!((used.cpu_ns * 0.99..elapsed_ns as f64 * 1.01).contains(&demand_ns), "{used:?}");
+            assert!(
+                (used.cpu_ns * 0.99..elapsed_ns as f64 * 1.01).contains(&demand_ns),
+                "{used:?}"
+            );
         }
     }
 
