@@ -182,7 +182,7 @@ def kill_once(
     problems += ledger(campaign)
     problems += _records(campaign)
     problems += left(folder, family, LEFT_S)
-    problems += _left_on_hosts(setting, folder, used - before, end_ticks)
+    problems += _left_on_hosts(setting, used - before, end_ticks, family)
     return Seen(kind, after_s, phase, problems)
 
 
@@ -201,7 +201,7 @@ def crash_once(crash: str, setting: RigSetting, folder: Path) -> list[str]:
     end_ticks = boot_ticks()
     problems += resume(setting, folder, campaign, family)
     problems += ledger(campaign) + _records(campaign) + left(folder, family, LEFT_S)
-    return problems + _left_on_hosts(setting, folder, used - before, end_ticks)
+    return problems + _left_on_hosts(setting, used - before, end_ticks, family)
 
 
 def _records(campaign: Path) -> list[str]:
@@ -219,18 +219,44 @@ def _records(campaign: Path) -> list[str]:
     return problems
 
 
-def _left_on_hosts(setting: RigSetting, folder: Path, used: set[str], end_ticks: int) -> list[str]:
+def is_of_other_program(pid: int, family: Family) -> bool:
+    """Return whether neither this program nor its campaign started some ancestor of a process.
+
+    What a campaign leaves has no such ancestor: its parent is one of the family, an ancestor of
+    this process, or process 1.
+    """
+    own = {*ancestors(os.getpid()), *descendants(os.getpid()), os.getpid(), 1}
+    return any(
+        ancestor not in own and family.get(ancestor) != born(ancestor)
+        for ancestor in ancestors(pid)
+    )
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    """Return the ancestors of a process, the parent first."""
+    with contextlib.suppress(OSError, IndexError):
+        while pid > 1:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+            yield pid
+
+
+def _left_on_hosts(
+    setting: RigSetting, used: set[str], end_ticks: int, family: Family
+) -> list[str]:
     """Return what is left of the hosts: namespaces, devices, and files.
 
-    The kernel gives a namespace the number of one that ended, so a process that started after the
-    campaign's end (`end_ticks`) is in another namespace with the same number.
+    The kernel gives a namespace the number of one that ended. Therefore a process is in another
+    namespace with the same number if it started after the campaign's end (`end_ticks`), or if
+    another program started it, such as another campaign on this machine.
     """
     deadline, own = time.monotonic() + LEFT_S, (setting.network,)
     checks: dict[str, Callable[[], list[str]]] = {
         "namespace": lambda: [
             f"{namespace} of {words_of(pid)}"
             for namespace, pid in all_namespaces().items()
-            if namespace in used and int(born(pid) or end_ticks + 1) <= end_ticks
+            if namespace in used
+            and int(born(pid) or end_ticks + 1) <= end_ticks
+            and not is_of_other_program(pid, family)
         ],
         "device": lambda: [name for name in os.listdir("/sys/class/net") if name in own],
         "far": lambda: [] if setting.machines is None else setting.machines.left(),

@@ -6,6 +6,10 @@ The module kills executes more kills than these tests, at random times.
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,6 +23,7 @@ from tests.end_to_end.rigs.kills import (
     SSH_KINDS,
     RigSetting,
     crash_once,
+    is_of_other_program,
     kill_once,
     length_s,
     setting_of,
@@ -29,6 +34,7 @@ from wattwire.rig.emulator import find_emulator
 
 pytestmark = [pytest.mark.quiet, pytest.mark.slow]
 
+ROOT = Path(__file__).resolve().parents[3]
 POINTS = ("ready", "window", "drain")
 LATE_POINTS = ("convert", "commit")
 """Crash points after the end of the nodes."""
@@ -38,6 +44,29 @@ ALL = (
     *(f"{kind}@{point}" for kind in ("controller", "agent") for point in (*POINTS, *LATE_POINTS)),
 )
 KILLS = 3
+
+
+CHECKED_BY_ANOTHER_PROGRAM = """
+import sys
+from tests.end_to_end.random_kills import born
+from tests.end_to_end.rigs.kills import is_of_other_program
+
+starter, pid = map(int, sys.argv[1:])
+print(is_of_other_program(pid, {}), is_of_other_program(pid, {starter: born(starter)}))
+"""
+
+
+def test_a_process_that_another_program_started_is_no_leftover() -> None:
+    script = "sleep 1000 & echo $!; wait"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        try:
+            assert not is_of_other_program(pid, {})
+            words = [sys.executable, "-c", CHECKED_BY_ANOTHER_PROGRAM, str(starter.pid), str(pid)]
+            assert subprocess.check_output(words, cwd=ROOT, text=True).split() == ["True", "False"]
+        finally:
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture
