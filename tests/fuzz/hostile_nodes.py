@@ -42,7 +42,7 @@ linger_ms = 50
 quiet_ms = 10
 retries = 0
 guard_wait_s = 0.0
-ready_timeout_s = 5.0
+ready_timeout_s = 10.0
 [validity]
 other_load_max = 1000.0
 steal_max = 1.0
@@ -158,8 +158,8 @@ def _finding(campaign: Path, mode: str) -> Finding:
         problems.append("a node did not end as it should, but the run is completed")
     if expected == "survives" and not sound:
         problems.append("what does the measurement no harm ended the run")
-    # Latency also contains how late a busy machine wakes the sender.
-    if sound and not 0 < (row.get("since_send_p50_us") or 0) < 1000:
+    # A busy machine may deliver late, but a forged time is further off.
+    if sound and not 0 < (row.get("since_send_p50_us") or 0) < 1e6:
         problems.append(f"a sound run has p50 {row.get('since_send_p50_us')} µs")
     told = [reason["detail"] for reason in document["reasons"]] + [document["outcome_detail"]]
     internal = [r for r in document["reasons"] if r["code"] in ("exception", "harness")]
