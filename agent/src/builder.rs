@@ -25,6 +25,8 @@ use crate::pump::Sink;
 const TAIL_BYTES: usize = 8 << 10;
 /// Marks the folder of a complete build; its text is the duration of the build in seconds.
 const MARKER: &str = ".wattwire-complete";
+/// Folder of the commands' temporary files, in the folder of the build.
+const TEMPORARY: &str = "tmp";
 
 pub struct Builder {
     pub cache: Cache,
@@ -80,6 +82,7 @@ impl Builder {
         let log = Log::create(&log_path)
             .map_err(|error| Problem::io("creating log", &log_path, &error))?;
         let outcome = self.run_commands(request, &directory, &log, until);
+        let _ = fs::remove_dir_all(directory.join(TEMPORARY));
         outcome.map_err(|problem| with_tail(problem, &log_path))?;
         let seconds = begin.elapsed().as_secs_f64();
         complete(&directory, seconds).map_err(|e| Problem::io("marking", &directory, &e))?;
@@ -127,6 +130,9 @@ impl Builder {
         for file in &request.files {
             self.cache.copy_to(&file.hash, &source.join(&file.path), file.mode)?;
         }
+        // A killed command cannot remove its temporary files; the next build of the key does.
+        let temporary = directory.join(TEMPORARY);
+        fs::create_dir(&temporary).map_err(|e| Problem::io("making folder", &temporary, &e))?;
         let env = request.env.iter();
         let substituted = |text: &String| self.substituted(text, directory);
         let env: BTreeMap<String, String> =
@@ -153,6 +159,7 @@ impl Builder {
         until: Instant,
     ) -> Result<(), Problem> {
         let mut all_env = inherited_env();
+        all_env.insert("TMPDIR".into(), directory.join(TEMPORARY).display().to_string());
         all_env.extend(env);
         let command = Bounded { argv, env: all_env, cwd: directory.display().to_string(), until };
         let sinks = [self.lines(key, log), self.lines(key, log)];

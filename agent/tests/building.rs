@@ -92,6 +92,23 @@ fn a_failed_build_reports_its_log_and_the_next_attempt_starts_clean() {
 }
 
 #[test]
+fn temporary_files_of_a_build_are_in_its_folder_and_end_with_it() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let temporary = folder.join("cache/builds/k/tmp");
+    let script = "echo $(mktemp) > at; [ ! -e fail ]";
+    for commands in
+        [json!([["touch", "fail"], ["sh", "-c", script]]), json!([["sh", "-c", script]])]
+    {
+        let id = agent.send("build", build("k", commands));
+        agent.reply(id);
+        let at = std::fs::read_to_string(folder.join("cache/builds/k/at")).unwrap();
+        assert!(std::path::Path::new(&at).starts_with(&temporary), "{at}");
+        assert!(!temporary.exists());
+    }
+}
+
+#[test]
 fn two_builders_of_one_key_build_once() {
     let (folder, _) = scratch();
     let (mut agent, mut other) = (Agent::start(&folder, "none"), Agent::start(&folder, "none"));
