@@ -11,9 +11,12 @@ import pytest
 from tests.fuzz.conftest import Cases
 from tests.fuzz.mutate import Mutator
 from wattwire.catalog import Catalog, manifest
+from wattwire.catalog.rigs import links_of_rig, placed_keys
 from wattwire.cli.studies import change
 from wattwire.design import cautions, expand
 from wattwire.model.errors import UsageError
+from wattwire.model.links.profile import read_link
+from wattwire.model.rig import read_rig
 from wattwire.model.study import apply_preset, parse_study
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,3 +117,38 @@ def test_a_damaged_file_is_refused_as_no_toml(pattern: str, cases: Cases, tmp_pa
             continue
         if pattern.startswith("studies"):
             study_is_taken(table, None, "")
+
+
+def test_a_rig_is_taken_or_refused(cases: Cases) -> None:
+    catalog = Catalog()
+    found, placed = documents("rigs/*.toml"), placed_keys(catalog)
+
+    def read(document: dict[str, Any]) -> None:
+        links_of_rig(read_rig(document, "rig.toml", catalog.links, placed), catalog)
+
+    for document in found:
+        read(document)
+    for seed in cases(500):
+        mutator = Mutator(seed)
+        try:
+            read(mutator.table(mutator.random.choice(found)))
+        except UsageError as error:
+            assert len(str(error)) > 10
+
+
+def test_a_link_is_taken_or_refused(cases: Cases) -> None:
+    found = documents("links/*/link.toml")
+    traces = [path.read_bytes()[:400] for path in sorted(ROOT.glob("links/*/*.txt"))]
+
+    def read(document: dict[str, Any], trace: bytes) -> None:
+        read_link("fuzz", document, "link.toml", lambda _: trace.decode(errors="replace"))
+
+    for document in found:
+        read(document, b"1\n2\n")
+    for seed in cases(500):
+        mutator = Mutator(seed)
+        trace = mutator.bytes(mutator.random.choice(traces))
+        try:
+            read(mutator.table(mutator.random.choice(found)), trace)
+        except UsageError as error:
+            assert len(str(error)) > 10
