@@ -245,11 +245,12 @@ class RunProcesses:
         """Return a text that describes how a process ended, with its reported reason, if any."""
         state = self.states[process]
         exit_status = state.exit or {}
-        how = (
-            f"was killed by signal {exit_status['signal']}"
-            if exit_status.get("signal")
-            else (f"ended with code {exit_status.get('code')}")
-        )
+        if exit_status.get("guard_lost"):
+            how = "ended with its guard"
+        elif exit_status.get("signal"):
+            how = f"was killed by signal {exit_status['signal']}"
+        else:
+            how = f"ended with code {exit_status.get('code')}"
         reason = printable(state.lines.get("ERROR", {}).get("reason") or "")
         return f"{how} ({reason}{port_hint(reason)})" if reason else how
 

@@ -9,7 +9,7 @@ import pytest
 from wattwire.hosts.hosts import here
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.rig.agent import AgentError
-from wattwire.run.processes import NodeEndedError, ProcessState, RunProcesses
+from wattwire.run.processes import GuardLostError, NodeEndedError, ProcessState, RunProcesses
 
 
 class Refusing:
@@ -58,3 +58,11 @@ def test_a_node_that_ends_after_ready_is_the_cause_of_a_wait_for_others(tmp_path
     assert ended.value.problem == (
         "ended with code 4 (the device ended) before the other nodes printed READY"
     )
+
+
+def test_the_loss_of_a_guard_is_named_as_the_end_of_its_process(tmp_path):
+    processes = _processes(Refusing("failed"), tmp_path)
+    processes.states["broker"] = ProcessState()
+    with pytest.raises(GuardLostError, match="the guard of broker died"):
+        processes._take({"event": "guard_lost", "process": "broker"})
+    assert processes.describe_exit("broker") == "ended with its guard"
