@@ -102,7 +102,7 @@ def assert_adds_up(row: dict) -> None:
 
 def assert_resumes(cli, campaign: Path, expected_code: int = 0) -> None:
     """Assert that no process is left and that a resumed campaign has no open attempt."""
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + 60
     tokens = tokens_below(campaign.parent)
     while marked_processes(tokens) and time.monotonic() < deadline_s:
         time.sleep(0.05)  # the agent detects the end of its input and ends its processes

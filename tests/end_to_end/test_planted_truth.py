@@ -99,7 +99,7 @@ class Proxy:
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            assert self._process.wait(20) == 0
+            assert self._process.wait(60) == 0
         finally:
             if self._process.poll() is None:
                 self._process.send_signal(signal.SIGKILL)

@@ -23,7 +23,7 @@ HEAD = struct.Struct("<4I16s")
 WORK = struct.Struct("<4I")
 ECHO, ENCRYPT = 0x57000001, 0x57000002
 FRAME_BYTES = 40
-PATIENCE_S = 5.0
+PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def test_the_loopback_interface_of_a_host_is_not_reachable_from_another_host(hos
             "command", argv=[sys.executable, echo.__file__, "serve", "127.0.0.1"], env={},
             timeout_s=60,
         )  # fmt: skip
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not edge.serves("127.0.0.1", echo.PORT):
             assert time.monotonic() < deadline
             time.sleep(0.05)

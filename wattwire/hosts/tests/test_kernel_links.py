@@ -27,7 +27,7 @@ RECEIVE = """
 import json, socket, sys, time
 receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 receiver.bind((sys.argv[1], 7000))
-receiver.settimeout(10)
+receiver.settimeout(60)
 times = []
 try:
     while True:

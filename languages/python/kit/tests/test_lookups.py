@@ -60,7 +60,7 @@ class Lines:
         self.printed[keyword].set()
 
     def expect(self, keyword: str) -> dict[str, Any]:
-        assert self.printed[keyword].wait(20), f"no {keyword}"
+        assert self.printed[keyword].wait(60), f"no {keyword}"
         return self.fields[keyword]
 
     def go(self, start_ns: int) -> None:
@@ -137,7 +137,7 @@ def lookups(
     for node in nodes:
         node.lines.end()
         received = node.lines.expect("DONE")["received"]
-        node.thread.join(20)
+        node.thread.join(60)
     assert sent["sent"] + sent["skipped"] == count and (
         received == sent["sent"] or pattern == "topic"
     )
@@ -184,7 +184,7 @@ def relay_lookups(roles: Any, middleware: str, out: Path, count: int) -> int:
         node.lines.end()
     for node in nodes:
         node.lines.expect("DONE")
-        node.thread.join(20)
+        node.thread.join(60)
     assert relay.lines.fields["DONE"]["recorded"] == count
     return relay.spec.lookups
 
