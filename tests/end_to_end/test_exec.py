@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -314,6 +315,24 @@ def test_a_killed_measurement_leaves_nothing_and_is_resumed(cli, tmp_path):
     assert processes_of(token) == [] and left_of(folder) == []
     attempts = pl.read_parquet(folder / "summary.parquet", glob=False)
     assert attempts["attempt"].to_list() == [2, 1] and attempts["ended_by"].unique().item()
+
+
+@pytest.mark.parametrize("victim", ["agent", "guard"])
+def test_a_killed_agent_or_guard_costs_one_attempt(cli, tmp_path, victim):
+    folder = tmp_path / "out"
+    result = cli("exec", "--out", folder, "--baseline", BASELINE, "--no-report", "--",
+                 "sleep", "0.3", WATTWIRE_CRASH=f"{victim}@window")  # fmt: skip
+    assert result.code == 0, result.err
+    with contextlib.closing(sqlite3.connect(folder / "journal.sqlite")) as journal:
+        attempts = journal.execute("SELECT verdict FROM attempt ORDER BY attempt").fetchall()
+    assert attempts == [("failed",), ("valid",)]
+    (document,) = [
+        found
+        for path in folder.glob("runs/*/run.json")
+        if (found := json.loads(path.read_text()))["verdict"] == "failed"
+    ]
+    assert any(victim in reason["detail"] for reason in document["reasons"])
+    assert left_of(folder) == []
 
 
 def test_the_page_has_the_processes_and_two_measurements_are_compared(cli):

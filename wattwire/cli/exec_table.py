@@ -155,10 +155,11 @@ def _study(request: Request, repeats: int) -> dict[str, Any]:
     """Return the document of a study whose runs are the repeats of a request.
 
     The validity limits are disabled, because a result on a busy machine is still an answer about
-    that machine. The table of results states other load.
+    that machine. The table of results states other load. Therefore, only a run whose agent or guard
+    ended is repeated.
     """
     plan: dict[str, Any] = {
-        "blocks": repeats, "controls": False, "retries": 0, "warmup_calls": 0, "quiet_wait_s": 0.0,
+        "blocks": repeats, "controls": False, "retries": 1, "warmup_calls": 0, "quiet_wait_s": 0.0,
     }  # fmt: skip
     if request.for_s is not None:
         plan["duration_s"] = request.for_s

@@ -16,13 +16,12 @@ from typing import Any
 
 from wattwire.model.deployment import COMMAND, Request
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.model.verdict import Outcome, Reason, Verdict
+from wattwire.model.verdict import Outcome
 from wattwire.model.words import plural
 from wattwire.rig.agent import AgentError
 from wattwire.run.crash import crash_point
 from wattwire.run.exec.output import MessageCounter, Tail, Totals
 from wattwire.run.node_specs import SECOND_NS
-from wattwire.run.processes import GuardLostError
 from wattwire.run.record import RunRecord
 from wattwire.run.runner import OneRun
 
@@ -255,12 +254,7 @@ class CommandRun(OneRun):
         if not self._request.command:
             time.sleep(max(0.0, until_s - time.monotonic()))
             return
-        try:
-            self.record.processes.wait_exit([COMMAND], until_s)
-        except GuardLostError:
-            text = "the guard of the command was killed, so its totals are unknown"
-            self.record.reasons.append(Reason(Verdict.INVALID, "guard_lost", text))
-            self.record.notes.append(text)
+        self.record.processes.wait_exit([COMMAND], until_s)
         for tail in self._tails:
             tail.take()
 
@@ -302,7 +296,7 @@ class CommandRun(OneRun):
     def _judge_exits(self) -> None:
         """Set the outcome if the command failed. A stop that wattwire requested is no failure."""
         exit_status = self.record.exit or {}
-        failed = exit_status.get("code") != 0 and not exit_status.get("guard_lost")
+        failed = exit_status.get("code") != 0
         if self._request.command and self.record.ended_by == "itself" and failed:
             self.record.outcome = Outcome.DIED
             how = self.record.processes.describe_exit(COMMAND)
