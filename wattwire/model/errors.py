@@ -42,6 +42,12 @@ class AgentLostError(WattwireError):
     """The agent died or its pipe broke. This is a failure of wattwire, not of the cell."""
 
 
+def as_sentence(error: Exception) -> str:
+    """Return the message of an error with a full stop, so that another sentence can follow."""
+    text = str(error)
+    return text if text.endswith((".", "?")) else f"{text}."
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ` Did you mean "x"?` for the most similar known word, or an empty string.
 

@@ -95,7 +95,12 @@ def _value(
     if typed is None or is_empty or not rules.get("allows", _anything)(typed):
         listed = f": {', '.join(sorted(vocabularies[word]))}" if word and kind is str else ""
         value_text = "nothing" if value == "" else repr(value)
-        raise UsageError(f"{place}: found {value_text}; allowed: {allowed}{listed}")
+        one = (
+            " (one name without brackets)"
+            if word and kind is str and isinstance(value, list)
+            else ""
+        )
+        raise UsageError(f"{place}: found {value_text}; allowed: {allowed}{one}{listed}")
     if "items" in rules:
         return tuple(
             read_table(rules["items"], item, f"{place} {position}", vocabularies)

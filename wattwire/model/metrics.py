@@ -987,9 +987,22 @@ def check_name(name: str, place: str) -> Metric:
     metric = find(name)
     if metric is None:
         # A list of sixty names is hard to read, so it is printed only without a similar name.
-        hint = suggestion(name) or f" Known: {', '.join(sorted(known_names()))}."
+        similar = _suggested_column(name) or suggestion(name)
+        hint = similar or f" Known: {', '.join(sorted(known_names()))}."
         raise UsageError(f'{place}: unknown response "{name}".{hint}')
     return metric
+
+
+def _suggested_column(name: str) -> str:
+    """Return ` Did you mean "x"?` for a column of a flow or a node with a misspelt metric."""
+    stem, dot, rest = name.partition(".")
+    is_flow = bool(COLUMN.fullmatch(name))
+    known = OF_FLOWS if is_flow else [metric.name for metric in _REGISTRY if metric.of == NODE]
+    if not dot or not stem:
+        return ""
+    longer = next((known_name for known_name in sorted(known) if known_name.startswith(stem)), "")
+    similar = f' Did you mean "{longer}"?' if longer else suggestion(stem, known)
+    return similar.replace('"?', f'.{rest}"?')
 
 
 def known_names() -> list[str]:

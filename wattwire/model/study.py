@@ -21,7 +21,15 @@ from wattwire.model.deployment import (
 )
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import WORDS, given, number, read_table
-from wattwire.model.flows import FLOW, FLOWS, FlowSpec, check_flows, flow_levels, parse_flows
+from wattwire.model.flows import (
+    FLOW,
+    FLOWS,
+    FlowSpec,
+    check_flows,
+    check_settings_in_use,
+    flow_levels,
+    parse_flows,
+)
 from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.output_requests import BREAK_EVEN, Shown, parse_shown
 from wattwire.model.paper_path import Walk, parse_walks
@@ -341,6 +349,7 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
     """
     study = parse_frozen_study(name, document, where)
     check_answerable(study, where)
+    check_settings_in_use(study, where)
     return study
 
 

@@ -10,8 +10,8 @@ from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.only import only_gap
 from wattwire.design import expand
 from wattwire.model.deployment import PATTERNS, Pattern
-from wattwire.model.errors import MissingError, UsageError, unknown
-from wattwire.model.flows import FlowPart, flow_parts
+from wattwire.model.errors import MissingError, UsageError, as_sentence, unknown
+from wattwire.model.flows import FLOW, FlowPart, flow_parts
 from wattwire.model.hosts.bridging import FACTOR as FACTOR_BRIDGE
 from wattwire.model.hosts.bridging import bridge_of
 from wattwire.model.metrics import SYSTEM_CALLS_COUNTED
@@ -239,6 +239,7 @@ def _choose(
     reason = bridge_gap(treatment, bridge, middleware_of_all, study.rig) if bridge else None
     if reason:
         return None, reason
+    _check_own_settings(parts, middleware_of_all)
     settings = _settings_of(treatment, candidates[0], bridge)
     services = middleware_of_all.services_for(settings)
     outer = outer_services(bridge) if bridge else {}
@@ -292,6 +293,18 @@ def _bridge_of(treatment: Treatment, catalog: Catalog) -> Bridge | None:
     return None
 
 
+def _check_own_settings(parts: Sequence[FlowPart], middleware: Middleware) -> None:
+    """Raise UsageError with the flow's name for an invalid setting in the table of a flow."""
+    for part in parts:
+        try:
+            middleware.effective_settings(part.own_settings)
+        except UsageError as error:
+            raise UsageError(
+                f"flow {part.name}: {as_sentence(error)} The setting is in the study's "
+                f"[[{FLOW}]] {part.name} (settings) and applies to the nodes of this flow."
+            ) from error
+
+
 def _settings_of(treatment: Treatment, cell: Cell, bridge: Bridge | None) -> dict[str, Level]:
     """Return all settings of a treatment. All its cells have the same middleware."""
     try:
@@ -299,8 +312,8 @@ def _settings_of(treatment: Treatment, cell: Cell, bridge: Bridge | None) -> dic
         return cell.middleware.effective_settings(given)
     except UsageError as error:
         raise UsageError(
-            f"{error} The setting is in the study's [factors], [fixed] or variants (or --set) "
-            f"and applies to every cell of the study, including {cell.name}"
+            f"{as_sentence(error)} The setting is in the study's [factors], [fixed] or variants "
+            f"(or --set) and applies to every cell of the study, including {cell.name}."
         ) from error
 
 

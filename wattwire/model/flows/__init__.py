@@ -8,6 +8,7 @@ from wattwire.model.flows.study_flows import (
     FlowSpec,
     check_flows,
     check_name,
+    check_settings_in_use,
     flow_levels,
     flow_parts,
     has_flow_of,
@@ -16,6 +17,7 @@ from wattwire.model.flows.study_flows import (
 )
 
 __all__ = [
-    "COLUMN", "FLOW", "FLOWS", "FlowPart", "FlowSpec", "check_flows", "check_name", "flow_levels",
+    "COLUMN", "FLOW", "FLOWS", "FlowPart", "FlowSpec", "check_flows", "check_name",
+    "check_settings_in_use", "flow_levels",
     "flow_parts", "has_flow_of", "names_in", "parse_flows",
 ]  # fmt: skip

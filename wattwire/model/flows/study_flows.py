@@ -25,6 +25,7 @@ FLOW = "flow"
 """Key of the study's tables, and first part of the keys of their levels."""
 JOIN = "+"
 """Sign between the names of a set of flows."""
+PLACE = "placement key (a placement maps it to a host)"
 SENDER_WORD, RECEIVER_WORD = "sender", "receiver"
 """Default words of the placement for the ends of a flow."""
 OWN_KEYS = ("payload_bytes", "rate_hz", "pattern")
@@ -52,8 +53,8 @@ class FlowSpec:
     payload_bytes: int = given("an integer of 8 to 67,108,864", 0, needed=True)
     rate_hz: float = given("a number of 0.001 to 1,000,000", 0.0, needed=True)
     pattern: str = given("a pattern without replies", "topic", word="pattern")
-    sender: str = given("a key of the placements", SENDER_WORD, word="place", needed=True)
-    receiver: str = given("a key of the placements", RECEIVER_WORD, word="place", needed=True)
+    sender: str = given("a key of the placements", SENDER_WORD, word=PLACE, needed=True)
+    receiver: str = given("a key of the placements", RECEIVER_WORD, word=PLACE, needed=True)
     settings: Mapping[str, Level] = given("a table of settings of the middleware", {})
 
 
@@ -77,7 +78,7 @@ def parse_flows(
         raise UsageError(
             f"{where}: {FLOW}: found {len(items):,} tables [[{FLOW}]]; allowed: {FLOWS_MAX} or less"
         )
-    words = {"pattern": patterns, "place": places}
+    words = {"pattern": patterns, PLACE: places}
     defaults = {"sender": SENDER_WORD, "receiver": RECEIVER_WORD}
     flows = []
     for position, item in enumerate(items, 1):
@@ -160,6 +161,13 @@ class FlowPart:
         word = str(self.treatment.get(f"{FLOW}.{self.name}.{key}", default))
         return "" if word == default else word
 
+    @property
+    def own_settings(self) -> dict[str, Level]:
+        """Return the settings in the flow's own table, which replace those of the study."""
+        prefix = f"{FLOW}.{self.name}.{SETTING}"
+        levels = dict(self.treatment.levels) if self.name else {}
+        return {k.removeprefix(prefix): v for k, v in levels.items() if k.startswith(prefix)}
+
     def token(self, token: str) -> str:
         """Return the token in the names of this flow's topics (C-18), from the run's token."""
         return f"{token}f{self.position}" if self.name else token
@@ -224,6 +232,25 @@ def check_flows(study: Study, where: str) -> None:
                 f"{level!r}; name each once"
             )
         sets[frozenset(names)] = level
+
+
+def check_settings_in_use(study: Study, where: str) -> None:
+    """Raise UsageError if every flow replaces a setting of the study, which then has no effect."""
+    levels = study.factors.get(FLOWS, (study.fixed[FLOWS],) if FLOWS in study.fixed else ())
+    sent = {name for level in levels for name in names_in(level)}
+    flows = [flow for flow in study.flows if not sent or flow.name in sent]
+    places = [("factors", key) for key in study.factors] + [("fixed", key) for key in study.fixed]
+    for name, variant in study.variants.items():
+        places += [(f"variants.{name}: levels", key) for key in variant.levels]
+    for place, key in places:
+        setting = key.removeprefix(SETTING)
+        if key != setting and flows and all(setting in flow.settings for flow in flows):
+            names = ", ".join(flow.name for flow in flows)
+            raise UsageError(
+                f"{where}: {place}.{key}: the setting has no effect, because every flow has its "
+                f"own ({names}). Delete {setting} from the settings of the flows that the study's "
+                f"level applies to, or delete {key} from {place}."
+            )
 
 
 def check_name(study: Study, name: str, place: str) -> None:

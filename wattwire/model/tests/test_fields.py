@@ -51,6 +51,7 @@ def test_values_are_typed_and_what_is_left_out_has_its_default():
         ),
         ({"amount": 1}, 'Did you mean "count"?'),
         ({"name": ""}, "file: made: name: found nothing; allowed: a name"),
+        ({"kind": ["flat"]}, "found ['flat']; allowed: a kind (one name without brackets)"),
         ({"name": 3}, "name: found 3; allowed: a name"),
         ({"count": True}, "count: found True; allowed: an integer"),
         ({"count": 1.5}, "count: found 1.5; allowed: an integer"),

@@ -125,7 +125,9 @@ def test_flows_of_one_name_are_rejected():
 def test_a_flow_without_sender_or_receiver_is_rejected(end):
     text = refused([{**COMMAND, end: ""}, IMAGE])
     assert f"flow command: {end}: found nothing; allowed: a key of the placements" in text
-    assert 'unknown place "recever"' in refused([{**COMMAND, end: "recever"}, IMAGE])
+    assert 'placement key (a placement maps it to a host) "recever"' in refused(
+        [{**COMMAND, end: "recever"}, IMAGE]
+    )
 
 
 @pytest.mark.parametrize("key", ["payload_bytes", "rate_hz"])
@@ -207,3 +209,21 @@ def test_a_flow_has_settings_of_its_own():
     assert both.key != treatments(parsed(fixed={"settings.depth": 10, "settings.rate": 2}))[1].key
     told = refused([{**COMMAND, "settings": {"depth": [1, 2]}}])
     assert "flow command: settings.depth: found [1, 2]" in told
+
+
+def test_a_setting_that_every_flow_replaces_is_rejected():
+    own = [{**flow, "settings": {"reliability": "reliable"}} for flow in (COMMAND, IMAGE)]
+    levels = ["reliable", "best_effort"]
+    varied = {"flows": ["command", "command+image"], "settings.reliability": levels}
+    text = refused(own, factors=varied)
+    assert "factors.settings.reliability: the setting has no effect" in text
+    assert "(command, image)" in text
+    text = refused(own, fixed={"settings.reliability": "reliable"})
+    assert "fixed.settings.reliability: the setting has no effect" in text
+    slow = {"levels": {"settings.reliability": "reliable"}}
+    text = refused(own, factors={"variant": ["a", "b"]}, variants={"a": slow, "b": {}})
+    assert "variants.a: levels.settings.reliability: the setting has no effect" in text
+    # Only command is ever sent, so image does not use the level either.
+    assert "no effect" in refused([own[0], IMAGE], factors={**varied, "flows": ["command"]})
+    # A flow without a setting of its own uses the study's level.
+    assert parsed([own[0], IMAGE], factors=varied).factors["settings.reliability"]

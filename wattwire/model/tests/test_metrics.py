@@ -104,3 +104,16 @@ def test_a_role_that_the_studys_pattern_lacks_is_refused():
         parse_study("s", {**STUDY, "question": [asked]}, "study.toml")
     asked["responses"] = ["memory_kib.subscriber.0"]
     parse_study("s", {**STUDY, "question": [asked]}, "study.toml")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("loss.flow.command", "loss_share.flow.command"),
+        ("latency_p50.flow.image", "latency_p50_us.flow.image"),
+        ("memory_kb.client.0", "memory_kib.client.0"),
+    ],
+)
+def test_a_misspelt_metric_of_a_column_gets_a_similar_column(word, meant):
+    assert refused(check_name, word).endswith(f' Did you mean "{meant}"?')
+    assert find(meant)

@@ -1,14 +1,16 @@
-"""Text on datagrams discarded during reassembly. See `analysis/findings/fragments.py`."""
+"""Text on datagrams discarded during reassembly. See `analysis/findings/fragments.py`
+and `datagrams.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wattwire.analysis.dataset import Evidence, all_levels
-from wattwire.analysis.findings.fragments import Unassembled, frames_dropped, unassembled
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.findings.datagrams import UNASSEMBLED, drops
+from wattwire.analysis.findings.fragments import frames_dropped
 from wattwire.report.findings.finding import Detector, Finding, Searched, Silence
-from wattwire.report.parts import Column, Table
-from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.findings.socket_buffers import drops_table
 from wattwire.report.words.phrases import Phrases
 
 PHRASES = Phrases(
@@ -33,6 +35,7 @@ PHRASES = Phrases(
             "then use messages below the MTU or a middleware that fragments by itself."
         ),
         "table": "Runs with datagrams discarded during reassembly",
+        "datagrams": "datagrams discarded",
         "not_counted": (
             "Losses in reassembly were not tested, because no run has the counter of the meter "
             "net_stack."
@@ -52,7 +55,7 @@ PHRASES = Phrases(
 
 def find(evidence: Evidence) -> Finding | Silence:
     """Return the finding over all runs, or the reason for its absence."""
-    discarded = unassembled(evidence)
+    discarded = drops(evidence, UNASSEMBLED)
     if discarded is None:
         return Silence(PHRASES("not_counted"))
     if not discarded.runs:
@@ -73,32 +76,15 @@ def find(evidence: Evidence) -> Finding | Silence:
         PHRASES("cause"),
         (summary,),
         PHRASES("confirm"),
-        (_table(evidence, discarded),),
-    )
-
-
-def _table(evidence: Evidence, discarded: Unassembled) -> Table:
-    levels = {entry["run"]: all_levels(entry) for entry in evidence.designed}
-    rows = [
-        {
-            **{name: levels.get(run, {}).get(name) for name in evidence.varied},
-            "run": run, "datagrams": datagrams, "lost": lost,
-        }
-        for run, datagrams, lost in zip(
-            discarded.runs, discarded.datagrams, discarded.lost, strict=True
-        )
-    ]  # fmt: skip
-    return Table(
-        "finding-unassembled-datagrams",
-        PHRASES("table"),
-        [
-            *factor_columns(evidence),
-            Column("run", "run"),
-            Column("datagrams", "datagrams discarded", "measured"),
-            Column("lost", "messages lost", "measured"),
-        ],
-        rows,
-        "",
+        (
+            drops_table(
+                evidence,
+                discarded,
+                "finding-unassembled-datagrams",
+                PHRASES("table"),
+                PHRASES("datagrams"),
+            ),
+        ),
     )
 
 

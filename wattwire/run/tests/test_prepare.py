@@ -364,3 +364,31 @@ def test_a_level_that_supports_only_some_payloads_skips_the_others_with_the_reas
     ((skipped, reason),) = found.skipped
     assert (skipped["payload_bytes"], skipped["settings.array"]) == (64, "fixed")
     assert reason.startswith("payload_bytes = 64 with settings.array = fixed; allowed: 1024.")
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"patience": "long"}, "setting patience: found 'long'; allowed: integer. The setting"),
+        ({"patients": 1}, 'unknown setting "patients"; known: patience. Did you mean "patience"?'),
+    ],
+)
+def test_an_invalid_setting_of_a_flow_names_the_flow(tmp_path, settings, problem):
+    for path, text in {
+        "languages/lang/language.toml": LANGUAGE,
+        "middleware/mmm/middleware.toml": 'title = "M"\n[settings.patience]\ntype = "integer"\n'
+        "default = 0\n",
+        "middleware/mmm/lang/node.toml": NODE.replace("service", "topic"),
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    flow = {"name": "image", "payload_bytes": 64, "rate_hz": 10, "settings": settings}
+    document = {"title": "T", "flow": [flow], "factors": {"language": ["lang"]},
+                "fixed": {"middleware": "mmm"}}  # fmt: skip
+    with pytest.raises(UsageError) as caught:
+        prepare(parse_study("t", document, "test"), Catalog([tmp_path]), None)
+    text = str(caught.value)
+    assert text.startswith("flow image: middleware mmm: ") and problem in text
+    assert text.endswith("in the study's [[flow]] image (settings) and applies to the nodes of "
+                         "this flow.")  # fmt: skip
+    assert "[factors]" not in text
