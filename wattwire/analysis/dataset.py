@@ -368,18 +368,29 @@ def has_levels(present: Mapping[str, Any], levels: Mapping[str, Any]) -> bool:
 
 
 def order_of(evidence: Evidence) -> str:
-    """Return GROUPED if each block has the levels of the primary factor next to each other.
+    """Return GROUPED if each block has the levels of a factor next to each other, else RANDOM."""
+    return GROUPED if grouped_factor(evidence) else RANDOM
 
-    The plan has a random order; campaigns of earlier versions have groups.
-    A block with only one group, or with groups of one run, has a random order. The order of
-    imported runs is unknown and counts as random.
+
+def grouped_factor(evidence: Evidence) -> str:
+    """Return the factor whose levels are next to each other in each block, or "".
+
+    The plan has groups of variants, and otherwise a random order. Campaigns of earlier versions
+    have groups of the primary factor's levels. A block with only one group, or with groups of one
+    run, has a random order. The order of imported runs is unknown and counts as random.
     """
     if evidence.imported:
-        return RANDOM
+        return ""
+    factors = dict.fromkeys((FACTOR, evidence.primary))
+    varied = [name for name in factors if name in evidence.varied]
+    return next((name for name in varied if _has_groups(evidence, name)), "")
+
+
+def _has_groups(evidence: Evidence, factor: str) -> bool:
     blocks: dict[Any, list[tuple[Any, str]]] = {}
     for number, entry in enumerate(evidence.designed):
         levels = all_levels(entry)
-        others = {name: levels.get(name) for name in evidence.varied if name != evidence.primary}
+        others = {name: levels.get(name) for name in evidence.varied if name != factor}
         blocks.setdefault(entry.get("block"), []).append(
             (entry.get("position", number), str(others))
         )
@@ -388,9 +399,9 @@ def order_of(evidence: Evidence) -> str:
         groups = [group for _, group in sorted(runs)]
         kinds = len(set(groups))
         if kinds < len(list(itertools.groupby(groups))):
-            return RANDOM
+            return False
         has_groups |= 1 < kinds < len(groups)
-    return GROUPED if has_groups else RANDOM
+    return has_groups
 
 
 def planned_levels(evidence: Evidence, factor: str) -> Sequence[Any]:

@@ -2,11 +2,13 @@
 
 The errors of runs that follow each other are dependent, because the machine drifts. Only a random
 order of all runs of a block makes them exchangeable, so that every contrast has the error of its
-own treatments (`docs/decisions/0023-random-order-in-blocks.md`).
+own treatments (`docs/decisions/0023-random-order-in-blocks.md`). In a study with variants, the
+variants of each treatment are next to each other, because the study compares these, and the drift
+between neighbours is small (`docs/decisions/0024-variants-next-to-each-other.md`).
 
 Each block also contains three control runs of one treatment, at random positions. Two of them
-differ only in their label, so their difference is noise. In the third, the sampler is silent
-between marks, which shows the cost of sampling.
+differ only in their label, so their difference is noise; they are next to each other if variants
+are. In the third, the sampler is silent between marks, which shows the cost of sampling.
 
 Runs that count system calls are in separate blocks after all other blocks, because counting slows a
 run down, and a slow run must not be a neighbour of a timed run. Settling runs precede the first
@@ -21,7 +23,8 @@ from dataclasses import dataclass
 
 from wattwire.design.settling import piloted
 from wattwire.model.study import TRACED, Plan
-from wattwire.model.treatment import Treatment
+from wattwire.model.treatment import Level, Treatment
+from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
 
 SAME, SAME_AGAIN, UNSAMPLED = "a", "b", "unsampled"
@@ -102,11 +105,28 @@ def _add_block(
     # Each block has a separate generator, so later blocks do not change the order of earlier
     # blocks.
     rng = random.Random(f"{plan.seed}:{block}")
-    order = [(treatment, kind) for treatment in treatments]
-    rng.shuffle(order)
-    for control in CONTROLS if controls and treatments else ():
-        order.insert(rng.randint(0, len(order)), (treatments[0], control))
+    groups = [[(treatment, kind) for treatment in group] for group in _variants(treatments)]
+    rng.shuffle(groups)
+    are_grouped = any(len(group) > 1 for group in groups)
+    if controls and treatments:
+        kinds = [[SAME, SAME_AGAIN], [UNSAMPLED]] if are_grouped else [[k] for k in CONTROLS]
+        for names in kinds:
+            group = [(treatments[0], name) for name in names]
+            groups.insert(rng.randint(0, len(groups)), group)
+    for group in groups:
+        rng.shuffle(group)
+    order = [run for group in groups for run in group]
     for position, (treatment, control) in enumerate(order, 1):
         predecessor = runs[-1].run if runs else ""
         name = f"b{block:02d}-p{position:03d}"
         runs.append(PlannedRun(name, block, position, treatment, predecessor, control))
+
+
+def _variants(treatments: Sequence[Treatment]) -> list[list[Treatment]]:
+    """Return the treatments in groups that differ only in their variant, in order."""
+    groups: dict[tuple[tuple[str, Level], ...], list[Treatment]] = {}
+    for treatment in treatments:
+        rest = tuple(item for item in treatment.varied if item[0] != VARIANT)
+        key = rest if len(rest) < len(treatment.varied) else treatment.levels
+        groups.setdefault(key, []).append(treatment)
+    return list(groups.values())

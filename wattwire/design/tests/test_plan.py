@@ -148,3 +148,29 @@ def test_a_study_that_includes_nothing_that_there_is_is_refused():
         treatments(include={"treatments": [{"clients": 4}]})
     with pytest.raises(UsageError, match="include.treatments"):
         treatments(include={"treatments": [{"client": 1}]})
+
+
+VARIANTS = {"base": {}, "head": {}}
+
+
+def test_the_variants_of_a_treatment_are_neighbours_in_both_orders():
+    factors = {**DOCUMENT["factors"], "variant": ["base", "head"]}
+    kept = treatments(factors=factors, variants=VARIANTS)
+    runs = make_plan(kept, Plan(blocks=30, seed=1, primary="variant"))
+    orders, first_treatments = Counter(), set()
+    for block in range(1, 31):
+        runs_of_block = [run for run in runs if run.block == block]
+        in_order = own(runs_of_block)
+        assert len({run.treatment for run in in_order}) == 24
+        for first, second in zip(in_order[0::2], in_order[1::2], strict=True):
+            assert second.position == first.position + 1
+            assert dict(first.treatment.varied) | {"variant": ""} == (
+                dict(second.treatment.varied) | {"variant": ""}
+            )
+            orders[first.treatment["variant"]] += 1
+        first_treatments.add(in_order[0].treatment.label().replace("base", "head"))
+        places = {run.control: run.position for run in runs_of_block if run.control}
+        assert abs(places["a"] - places["b"]) == 1
+    # 360 pairs, with the base first in half of them; 3.5 standard deviations are 33.
+    assert 147 <= orders["base"] <= 213
+    assert len(first_treatments) > 6

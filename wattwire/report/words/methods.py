@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wattwire import stats
+from wattwire.analysis.answer_types import Answer, Answers
 from wattwire.analysis.best_alternative import factors_of
 from wattwire.analysis.comparing.common import Wanted
 from wattwire.analysis.comparing.within_campaign import compare_inside
-from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers
-from wattwire.analysis.dataset import Evidence, all_levels, order_of
+from wattwire.analysis.confidence import CONFIDENCE
+from wattwire.analysis.dataset import Evidence, all_levels, grouped_factor, order_of
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
@@ -304,8 +305,8 @@ def _design(evidence: Evidence) -> Iterator[str]:
     blocks = len({entry["block"] for entry in evidence.designed})
     is_complete = len(evidence.designed) == blocks * len(treatments)
     together = Phrase()
-    if order_of(evidence) == GROUPED:
-        together = PHRASES("levels_together", factor=words.factor_title(evidence.primary))
+    if grouped := grouped_factor(evidence):
+        together = PHRASES("levels_together", factor=words.factor_title(grouped))
     yield PHRASES(
         "order",
         blocks=blocks,
