@@ -18,11 +18,12 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import not_compared
+from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.block_models import fit_of, usable_fit
 from wattwire.analysis.carried import saturated
-from wattwire.analysis.contrasts import Answers, fit_of, interval_confidence, usable_fit
+from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.responses import Response, measured, resolve
-from wattwire.model import words
 from wattwire.model.derived import column
 
 
@@ -67,6 +68,8 @@ class Choice:
     without: Mapping[str, str] = field(default_factory=dict)
     """Alternative without a rank → reason; one of its runs has no value."""
     reversals: tuple[Reversal, ...] = ()
+    saturated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Ranked alternative → its saturated runs and all its runs."""
 
     def titles(self, group: str) -> list[str]:
         """Return the names of the alternatives of one group, best first."""
@@ -154,7 +157,10 @@ def _choice(
         for name, at_level, levels, ratio in _lower_at_levels(fit, ranking)
         if ratio > noise
     ]
-    return Choice(response, tuple(placed), without=without, reversals=tuple(reversals))
+    return Choice(
+        response, tuple(placed), without=without, reversals=tuple(reversals),
+        saturated=_saturated(evidence, frame, factors, response),
+    )  # fmt: skip
 
 
 def _lower_at_levels(
@@ -189,8 +195,9 @@ def _excluded_alternatives(
 ) -> list[tuple[tuple[Any, ...], str]]:
     """Return the levels of each alternative that is not comparable, with the reason.
 
-    An alternative is not comparable if one of its runs has no comparable value, or was saturated:
-    its values then depend on the length of the run.
+    An alternative is not comparable if one of its runs has no comparable value. Saturation makes
+    only latencies and costs per message incomparable. The throughput of a saturated run is what it
+    delivered, so it has a rank, and so do its memory and its CPU time.
     """
     levels_by_run = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
     excluded = []
@@ -199,23 +206,23 @@ def _excluded_alternatives(
         not_comparable = not_compared.why_emulated(
             evidence, evidence.usable, response, level_by_factor
         ) or not_compared.why_not(evidence, evidence.usable, response, level_by_factor)
-        reason = str(not_comparable or _why_saturated(evidence, response, level_by_factor))
-        if reason:
-            excluded.append((levels, reason))
+        if not_comparable:
+            excluded.append((levels, str(not_comparable)))
     return excluded
 
 
-def _why_saturated(evidence: Evidence, response: Response, levels: Mapping[str, Any]) -> str:
-    """Return the reason if runs with these levels were saturated, else ""."""
-    frame = evidence.usable
-    for name, level in levels.items():
-        frame = frame.filter(
-            pl.Series([at == level for at in levels_of(frame, name)], dtype=pl.Boolean)
-        )
-    runs = int(saturated(frame, response.column).sum())
-    name = " ".join(evidence.title(*item) for item in levels.items())
-    of_runs = f"{words.count(runs)} of {words.plural(frame.height, 'run')}"
-    return f"{name}: the load was above the capacity (saturated) in {of_runs}" if runs else ""
+def _saturated(
+    evidence: Evidence, frame: pl.DataFrame, factors: Sequence[str], response: Response
+) -> dict[str, tuple[int, int]]:
+    """Return the saturated runs and all runs in `frame` of each alternative with such runs."""
+    titles = [
+        " ".join(map(evidence.title, factors, levels))
+        for levels in zip(*(levels_of(frame, name) for name in factors), strict=True)
+    ]
+    all_runs = Counter(titles)
+    flags = saturated(frame, response.column).tolist()
+    counts = Counter(title for title, flag in zip(titles, flags, strict=True) if flag)
+    return {title: (runs, all_runs[title]) for title, runs in counts.items()}
 
 
 def _treatment_counts(

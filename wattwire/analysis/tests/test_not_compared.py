@@ -14,7 +14,8 @@ import pytest
 
 from wattwire import stats
 from wattwire.analysis import best_alternative as lowest
-from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report.sections import answers as answered
 from wattwire.report.tables import best_alternative as best_alternative_table
@@ -131,8 +132,10 @@ def test_alternatives_without_a_bound_stand_last_and_the_others_are_ranked(tmp_p
     folder, _ = changed(made, DEAD, 4, **LOST)
     evidence, answers = answers_of(folder)
     text = unanswered.headline(evidence, answers)
-    assert only(text, "best.headline").values["alternatives"] == 5
-    leaders = phrases_in(text, "best.leader") + phrases_in(text, "best.same_leader")
+    assert only(text, "best_headline.headline").values["alternatives"] == 5
+    leaders = phrases_in(text, "best_headline.leader") + phrases_in(
+        text, "best_headline.same_leader"
+    )
     assert "median latency" in {leader.values["response"] for leader in leaders}
     ranked = best_alternative_table.table(evidence, lowest.choices(evidence, answers))
     assert ranked is not None

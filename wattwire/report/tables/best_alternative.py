@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wattwire.analysis.best_alternative import Choice, factors_of
-from wattwire.analysis.contrasts import CONFIDENCE
+from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
 from wattwire.report.parts import Column, Table
@@ -19,6 +19,7 @@ PHRASES = Phrases(
         "equal": "equivalent within the margin",
         "open": "not significantly worse",
         "higher": "worse",
+        "saturated": "{outcome}; saturated in {runs} of {all_runs:plural run}",
         "note": (
             "“Factor”: the ratio to the best alternative, at least 1. “At most”: its upper limit, "
             "for the truly best alternative. The best is the lowest, and the highest where more is "
@@ -49,7 +50,14 @@ def table(evidence: Evidence, choices: Sequence[Choice]) -> Table | None:
             "unit": choice.response.unit,
             "over": placed.over_lowest,
             "at_most": placed.at_most,
-            "group": group_titles[placed.group],
+            "group": PHRASES(
+                "saturated",
+                outcome=group_titles[placed.group],
+                runs=choice.saturated[placed.title][0],
+                all_runs=choice.saturated[placed.title][1],
+            )
+            if placed.title in choice.saturated
+            else group_titles[placed.group],
         }
         for choice in choices
         for placed in choice.placed

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from wattwire import stats
-from wattwire.analysis.carried import saturated
+from wattwire.analysis.carried import void
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import BOTH, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
@@ -77,7 +78,7 @@ def parts(
     unranked = [
         evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
         for key, frame in by_treatment(evidence, evidence.usable).items()
-        if saturated(frame).any()
+        if _is_void(frame, (first, second))
     ]
     if unranked:
         contents.append(Text(PHRASES("saturated", treatments=unranked), "warning"))
@@ -102,6 +103,11 @@ def parts(
     return contents
 
 
+def _is_void(frame: pl.DataFrame, responses: tuple[Response, Response]) -> bool:
+    """Return whether saturation makes one of the responses void in a run."""
+    return any(bool(void(frame, response.column).any()) for response in responses)
+
+
 def _why_not(missing: list[Response]) -> Phrase:
     if any(response.energy for response in missing):
         return PHRASES("no_energy")
@@ -118,7 +124,7 @@ def _rows(
             evidence, frame, responses[1], BOTH
         )
         product = product[np.isfinite(product) & (product > 0)]
-        if product.size and not saturated(frame).any():
+        if product.size and not _is_void(frame, responses):
             row["order"] = float(np.exp(np.mean(np.log(product))))
             mean = stats.geometric_mean(product)
             row[HERE] = mean if isinstance(mean, stats.Interval) else row["order"]

@@ -18,7 +18,7 @@ from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
 from wattwire.report.sections import flows
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.words import best_alternative, flow_headline
+from wattwire.report.words import best_headline, flow_headline
 from wattwire.report.words.answers import headline
 from wattwire.report.words.phrases import Phrase
 
@@ -102,9 +102,9 @@ def test_the_growth_has_an_interval_at_each_level_of_the_other_factor():
 def test_the_first_sentence_ends_with_the_growth():
     found = evidence()
     answers = answer_all(found)
-    growth = best_alternative.growth(found, answers)
+    growth = best_headline.growth(found, answers)
     assert growth.startswith("with image also sent, the median latency of command changed by ")
-    assert [phrase.values["level"] for phrase in phrases_in(growth, "best.growth_at")] == [
+    assert [phrase.values["level"] for phrase in phrases_in(growth, "best_headline.growth_at")] == [
         "native", "wifi",
     ]  # fmt: skip
     sentence = flow_headline.sentence(found, choices(found, answers), growth)

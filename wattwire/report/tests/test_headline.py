@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from wattwire import stats
+from wattwire.analysis.answer_types import Answers
 from wattwire.analysis.best_alternative import choices
-from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.planted import planted
@@ -122,24 +123,24 @@ def test_no_alternative_is_called_best_if_another_wins_in_a_response(tmp_path) -
     evidence, answers = measured(
         tmp_path, {CPU: {"cpp": 90.0, "go": 60.0, "rust": 20.0}}, best_of=True
     )
-    text = only(headline(evidence, answers), "best.headline")
-    assert only(text, "best.no_winner").values == {"responses": 2}
-    leaders = phrases_in(text, "best.leader")
+    text = only(headline(evidence, answers), "best_headline.headline")
+    assert only(text, "best_headline.no_winner").values == {"responses": 2}
+    leaders = phrases_in(text, "best_headline.leader")
     assert [one.values["leader"] for one in leaders] == ["cpp", "rust"]
 
 
 def test_an_alternative_that_wins_in_all_responses_is_named_alone(tmp_path) -> None:
     evidence, answers = measured(tmp_path, {CPU: {"cpp": 9.0, "go": 60.0}}, best_of=True)
     text = headline(evidence, answers)
-    assert phrases_in(text, "best.no_winner") == []
-    assert [one.values["leader"] for one in phrases_in(text, "best.leader")] == ["cpp"]
+    assert phrases_in(text, "best_headline.no_winner") == []
+    assert [one.values["leader"] for one in phrases_in(text, "best_headline.leader")] == ["cpp"]
 
 
 def test_the_fastest_alternative_that_loses_messages_is_not_the_best(tmp_path) -> None:
     evidence, answers = measured(tmp_path, {LOSS: {"cpp": 0.5, "go": 0.0}}, best_of=True)
     text = headline(evidence, answers)
-    assert only(text, "best.no_winner").values == {"responses": 2}
-    shares = only(text, "best.shares").values
+    assert only(text, "best_headline.no_winner").values == {"responses": 2}
+    shares = only(text, "best_headline.shares").values
     assert (shares["titles"], shares["title"], shares["highest"]) == (["go"], "cpp", 0.5)
 
 
@@ -148,7 +149,7 @@ def test_the_highest_delivered_rate_is_the_best(tmp_path) -> None:
     rate = next(one for one in choices(evidence, answers) if one.response.column == RATE)
     assert [placed.title for placed in rate.placed] == ["go", "cpp"]
     assert rate.placed[1].over_lowest == pytest.approx(3, rel=0.05)
-    leader = phrases_in(headline(evidence, answers), "best.leader")[-1]
+    leader = phrases_in(headline(evidence, answers), "best_headline.leader")[-1]
     assert leader.values["leader"] == "go"
     assert leader.values["extreme"].key == "best.highest_value"
 

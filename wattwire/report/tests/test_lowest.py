@@ -12,7 +12,8 @@ import pytest
 
 from wattwire import stats
 from wattwire.analysis import best_alternative as lowest
-from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
 from wattwire.report.tables import best_alternative as best_alternative_table
@@ -40,17 +41,18 @@ def gathered(folder: Path, **answers: Any) -> tuple[Evidence, Answers]:
 
 def test_the_first_sentence_names_the_lowest_its_equals_and_the_rest(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", margin=0.9)
-    text = only(headline(evidence, answers), "best.headline")
+    text = only(headline(evidence, answers), "best_headline.headline")
     assert text.values["alternatives"] == 6
     assert text.values["conditions"].values["conditions"] == ["64 B"]
     first = text.values["leaders"][0]
-    assert first.key == "best.leader" and first.values["leader"].startswith("Swift ")
+    assert first.key == "best_headline.leader" and first.values["leader"].startswith("Swift ")
     assert first.values["response"] == "CPU time per message"
     assert only(first, "best.value").values["unit"] == " µs"
-    equal = only(first, "best.equal").values
+    equal = only(first, "best_headline.equal").values
     assert equal["margin"] == 0.9 and all(title.startswith("Swift ") for title in equal["titles"])
     ratios = {
-        one.values["title"]: one.values["ratio"] for one in phrases_in(first, "best.ratio_of")
+        one.values["title"]: one.values["ratio"]
+        for one in phrases_in(first, "best_headline.ratio_of")
     }
     assert all(ratios[f"Python {pattern}"] > 1 for pattern in ("topic", "service", "action"))
 
@@ -73,7 +75,7 @@ def test_a_rate_is_no_condition_of_runs_of_which_some_are_a_closed_loop(tmp_path
     evidence = planted(
         tmp_path / "c", document, treatments, lambda t: 10.0 if t["language"] == "cpp" else 30.0
     )
-    text = only(headline(evidence, answer_all(evidence)), "best.headline")
+    text = only(headline(evidence, answer_all(evidence)), "best_headline.headline")
     assert text.values["conditions"].values["conditions"] == ["64 B"]
 
 
@@ -106,6 +108,44 @@ def test_an_alternative_above_the_capacity_has_no_rank(tmp_path: Path) -> None:
     assert "topic" in title.lower() and "above the capacity" in reason
 
 
+def test_saturation_leaves_throughput_and_memory_ranked_by_what_was_achieved(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "c"
+    responses = ["latency_p50_us", "throughput_bytes_per_s", "memory_kib"]
+    question = {"id": "Q", "text": "?", "factors": ["language", "pattern"], "responses": responses}
+    study = {"answers": {"best_of": ["language", "pattern"]}, "question": [question]}
+    write_campaign(folder, Shape(blocks=4, study=study))
+    delivered = {FAST: 3000.0, SLOW: 2000.0}
+    for number, path in enumerate(sorted(folder.glob("runs/*/summary.json"))):
+        row = row_of(path)
+        language, pattern = row["factor.language"][0], row["factor.pattern"][0]
+        is_saturated = (language, pattern) == (FAST, "topic")
+        rate = delivered[language] * (2.0 if is_saturated else 1.0) * (1.0 + 0.001 * (number % 7))
+        row = row.with_columns(
+            pl.lit(rate).alias("throughput_bytes_per_s"),
+            pl.col(r"^memory_kib\..*$") * (1.0 + 0.001 * (number % 5)),
+        )
+        put_row(row.with_columns(outcome=pl.lit("saturated")) if is_saturated else row, path)
+    evidence = gather(Campaign(folder))
+    latency, throughput, memory = lowest.choices(evidence, answer_all(evidence))
+    assert (FAST, "topic") not in {placed.levels for placed in latency.placed}
+    assert throughput.placed[0].levels == (FAST, "topic")
+    assert throughput.placed[0].typical == pytest.approx(6000.0, rel=0.01)
+    assert (FAST, "topic") in {placed.levels for placed in memory.placed}
+    (title,) = throughput.saturated
+    assert title == throughput.placed[0].title and not throughput.without
+    texts = best_alternative_words.sentences(
+        evidence, evidence.study.questions[0], [throughput, memory]
+    )
+    words = [text.words for text in texts]
+    named = only(words, "best.saturated_rate")
+    assert only(named, "best.saturated_title").values["title"] == title
+    assert phrases_in(words, "best.saturated")
+    table = best_alternative_table.table(evidence, [throughput])
+    assert table is not None and "saturated in" in str(list(table.rows)[0]["group"])
+
+
 def test_an_effect_as_small_as_the_noise_is_not_called_higher(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", margin=0.05)
     answers.noise["cpu_us_per_message"] = math.log(1000.0)
@@ -116,7 +156,7 @@ def test_an_effect_as_small_as_the_noise_is_not_called_higher(tmp_path: Path) ->
 
 def test_a_study_that_names_no_alternatives_keeps_its_first_sentence(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", best_of=[])
-    assert phrases_in(headline(evidence, answers), "best.headline") == []
+    assert phrases_in(headline(evidence, answers), "best_headline.headline") == []
     assert lowest.choices(evidence, answers) == []
     assert best_alternative_words.notes(evidence, []) == []
     assert best_alternative_table.table(evidence, []) is None
@@ -197,7 +237,7 @@ def test_the_best_alternative_names_each_level_at_which_another_is_better(tmp_pa
     assert (reversal.factor, reversal.level, reversal.title) == ("payload_bytes", 4096, "go")
     assert reversal.ratio == pytest.approx(80 / 50, rel=0.05)
     text = headline(evidence, answers)
-    assert len(phrases_in(text, "best.no_winner_at_all_levels")) == 1
+    assert len(phrases_in(text, "best_headline.no_winner_at_all_levels")) == 1
     named = only(text, "best.better_at").values
     assert (named["title"], named["level"]) == ("go", "4096 B")
     (entry,) = document(evidence, answers)["best_alternatives"]
@@ -213,4 +253,4 @@ def test_an_alternative_that_is_the_best_at_every_level_is_the_winner(tmp_path: 
     evidence, answers = by_payload(tmp_path, 3.0)
     (choice,) = lowest.choices(evidence, answers)
     assert choice.placed[0].title == "cpp" and choice.reversals == ()
-    assert phrases_in(headline(evidence, answers), "best.no_winner_at_all_levels") == []
+    assert phrases_in(headline(evidence, answers), "best_headline.no_winner_at_all_levels") == []

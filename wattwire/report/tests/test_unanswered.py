@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from wattwire import stats
+from wattwire.analysis.baselines import baseline_of, planned_baseline
 from wattwire.analysis.best_alternative import choices
-from wattwire.analysis.contrasts import answer_all, baseline_of, planned_baseline
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.model.words import level_title
 from wattwire.report.sections.answers import _averaged
@@ -18,7 +19,7 @@ from wattwire.report.sections.design import section as asked_section
 from wattwire.report.tests.phrase_search import keys_in, only, phrases_in
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
-from wattwire.report.words import best_alternative, unanswered
+from wattwire.report.words import best_alternative, best_headline, unanswered
 from wattwire.report.words.answers import headline, sentence
 from wattwire.store import Campaign
 
@@ -250,8 +251,8 @@ def test_a_mean_over_several_treatments_is_named_as_such(tmp_path):
         "slow": 3,
         "slowest": 1,
     }
-    headline = best_alternative.headline(evidence, choices_of_all)
-    assert only(headline, "best.mean_value").values["treatments"] == 3
+    headline = best_headline.headline(evidence, choices_of_all)
+    assert only(headline, "best_headline.mean_value").values["treatments"] == 3
     (question,) = evidence.study.questions
     sentences = best_alternative.sentences(evidence, question, choices_of_all)
     assert only(sentences, "best.mean_of_treatments").values["treatments"] == 3

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wattwire.analysis.best_alternative import Choice, factors_of
-from wattwire.analysis.carried import saturated
+from wattwire.analysis.carried import void
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.flows.results import FlowResult, results
 from wattwire.model.derived import column
@@ -137,13 +137,13 @@ def _by_condition(evidence: Evidence, choice: Choice) -> Phrase:
 
 
 def _means(evidence: Evidence, choice: Choice) -> dict[str, dict[str, float]]:
-    """Return condition → alternative → geometric mean; without saturated or unbounded runs."""
+    """Return condition → alternative → geometric mean; without void or unbounded values."""
     alternatives = factors_of(evidence)
     means: dict[str, dict[str, float]] = {}
     for key, frame in by_treatment(evidence, evidence.usable).items():
         values = column(frame, choice.response.column)
-        is_saturated = saturated(frame, choice.response.column).any()
-        if is_saturated or not (np.isfinite(values) & (values > 0)).all():
+        is_void = void(frame, choice.response.column).any()
+        if is_void or not (np.isfinite(values) & (values > 0)).all():
             continue
         titles: tuple[list[str], list[str]] = ([], [])
         for factor, level in zip(evidence.varied, key, strict=True):
