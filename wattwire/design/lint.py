@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from wattwire.model.deployment import PATTERNS, node_count, sender_rate_hz, without_send_time
 from wattwire.model.flows import flow_parts
+from wattwire.model.questions import factors_without_question
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
-from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.words import count, listed
 
 CALL_US_MIN = 20.0
@@ -43,11 +43,9 @@ def _no_question(study: Study) -> list[str]:
 
 def _averaged(study: Study) -> list[str]:
     """Return a sentence on the varied factors that no question names."""
-    named = {*study.answers.best_of, *(f for question in study.questions for f in question.factors)}
     factors = [name for name, levels in study.factors.items() if len(levels) > 1]
-    averaged = [name for name in factors if name not in named]
-    # A comparison of variants judges every treatment.
-    if not study.questions or not averaged or VARIANT in named:
+    averaged = factors_without_question(factors, study.questions, study.answers.best_of)
+    if not study.questions or not averaged:
         return []
     return [
         f"no question names {listed(averaged)}, so every answer is an average over "

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from wattwire.model.fields import given, read_table
+from wattwire.model.variants import FACTOR as VARIANT
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,18 @@ class Question:
     factors: tuple[str, ...] = given("a list of names", ())
     responses: tuple[str, ...] = given("a list of names", ())
     beside: tuple[str, ...] = given("a list of names", ())
+
+
+def factors_without_question(
+    varied: Iterable[str], questions: Sequence[Question], best_of: Iterable[str]
+) -> list[str]:
+    """Return the varied factors that no question names; the answers are averages over their levels.
+
+    The list is empty if a question names the variants, because a comparison of variants judges
+    every treatment.
+    """
+    named = {*best_of, *(name for question in questions for name in question.factors)}
+    return [] if VARIANT in named else [name for name in varied if name not in named]
 
 
 def parse_questions(items: Sequence[Mapping[str, Any]], where: str) -> tuple[Question, ...]:
