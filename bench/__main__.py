@@ -42,7 +42,7 @@ from bench.libraries import comparisons
 from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.rigs import bridges, links, planted_links
-from bench.runs_simulated import run_order, steady_state
+from bench.runs_simulated import confirming, run_order, steady_state, strata, variants
 from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core
 from wattwire.rig.bare_clients import bare_server, printed_ns
 
@@ -248,7 +248,8 @@ PARTS = (*MEASURED, "syscalls", "calls")
 
 SIMULATIONS = {
     "false_alarms": false_alarms.main, "coverage": coverage.main, "sequential": sequential.main,
-    "run_order": run_order.main, "steady_state": steady_state.main,
+    "run_order": run_order.main, "steady_state": steady_state.main, "strata": strata.main,
+    "variants": variants.main, "confirming": confirming.main,
 }  # fmt: skip
 VALIDITY = "validity"
 KITS, SUMMARY_ROW = "kits", "summary_row"

@@ -9,7 +9,8 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.contrasts import CONFIDENCE, fit_of
+from wattwire.analysis.block_models import fit_of
+from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, levels_of
 from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured
@@ -46,7 +47,8 @@ def carry_over(evidence: Evidence) -> CarryOver:
     response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
     positions = column(evidence.usable, "position")
     fit = fit_of(evidence, evidence.usable, response, positions)
-    slope = stats.slope(fit, float(POSITIONS)) if isinstance(fit, stats.Fit) else fit
+    confidence = interval_confidence(evidence)
+    slope = stats.slope(fit, float(POSITIONS), confidence) if isinstance(fit, stats.Fit) else fit
     if not isinstance(slope, Interval):
         return CarryOver(response, slope, None)
     return CarryOver(response, slope, _predecessor(evidence, response))
@@ -71,7 +73,7 @@ def drifts(evidence: Evidence) -> list[Drift]:
     The intervals are simultaneous, so that 5 % of campaigns without drift have a false alarm.
     """
     responses = [r for r in question_responses(evidence) if measured(evidence.usable, r)]
-    level = stats.bonferroni(CONFIDENCE, max(1, len(responses)))
+    level = stats.bonferroni(interval_confidence(evidence), max(1, len(responses)))
     place_of = {entry["run"]: place for place, entry in enumerate(evidence.planned)}
     places = np.array([place_of.get(run, 0) for run in evidence.usable["run"].to_list()], float)
     levels = [levels_of(evidence.usable, name) for name in evidence.varied]

@@ -11,15 +11,13 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis.carried import carried
+from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model.derived import FloatArray
 
 PAIRS_MIN = 3
 """Minimum number of pairs for an interval. Fewer pairs give only a geometric mean."""
-
-
-CONFIDENCE = 0.95
 
 
 def question_responses(evidence: Evidence, with_shares: bool = False) -> list[Response]:
@@ -61,15 +59,15 @@ def control_pairs(
     return joined["value"].to_numpy(), joined["value_right"].to_numpy()
 
 
-def noise_floor(differences: FloatArray) -> float | None:
-    """Return the largest absolute limit of the mean's 95 % t interval.
+def noise_floor(differences: FloatArray, confidence: float) -> float | None:
+    """Return the largest absolute limit of the mean's t interval at `confidence`.
 
     `differences` has shape (pairs,). With fewer than PAIRS_MIN pairs, the result is the largest
     |difference|. Without pairs, it is None.
     """
     if differences.size < PAIRS_MIN:
         return float(np.max(np.abs(differences))) if differences.size else None
-    (interval,) = stats.block_intervals([differences], CONFIDENCE)
+    (interval,) = stats.block_intervals([differences], confidence)
     if not isinstance(interval, stats.Interval):
         return float(np.max(np.abs(differences)))
     return max(abs(interval.low), abs(interval.high))
@@ -88,7 +86,7 @@ def noise(evidence: Evidence, scale: str = "log") -> dict[str, float]:
             if scale == "plain"
             else np.log(pairs(evidence, response, "b", "a"))
         )
-        floor = noise_floor(values)
+        floor = noise_floor(values, interval_confidence(evidence))
         if floor is not None:
             floors[response.column] = floor
     return floors

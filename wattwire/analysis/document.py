@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.analysis.answer_types import Answer, Answers
 from wattwire.analysis.best_alternative import Choice, choices
 from wattwire.analysis.carried import too_few
-from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers
+from wattwire.analysis.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.controls import PAIRS_MIN, control_pairs, question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.interactions import Change, by_level, changes
@@ -166,7 +167,7 @@ def _paired_ratio(
     positive = (upper > 0) & (lower > 0)
     if not positive.all() or len(upper) < PAIRS_MIN:
         return None
-    interval = stats.geometric_mean(upper / lower)
+    interval = stats.geometric_mean(upper / lower, interval_confidence(evidence))
     return _interval(interval) if isinstance(interval, stats.Interval) else None
 
 

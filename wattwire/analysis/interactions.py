@@ -9,21 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from wattwire import stats
-from wattwire.analysis.contrasts import (
-    CHANGE_MIN,
-    CONFIDENCE,
-    Answer,
-    Answers,
-    Result,
-    contrast,
-    without_value,
-)
+from wattwire.analysis.answer_types import Answer, Answers, Result
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.disagreement import CHANGE_MIN, strata_confidence
+from wattwire.analysis.single_contrast import contrast, without_value
 
 
 @dataclass(frozen=True)
 class AtLevel:
-    """The contrast of `answer` at a fixed `level` of the factor `other`, at CONFIDENCE."""
+    """The contrast of `answer` at a fixed `level` of the factor `other`, at strata_confidence."""
 
     answer: Answer
     other: str
@@ -64,7 +58,8 @@ def by_level(
 
 
 def _contrast_at(evidence: Evidence, item: Answer, other: str, level: Any) -> Result:
-    return contrast(evidence, evidence.usable, item, CONFIDENCE, (other, level))
+    confidence = strata_confidence(evidence, item.factor)
+    return contrast(evidence, evidence.usable, item, confidence, (other, level))
 
 
 def _partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:
@@ -76,10 +71,11 @@ def _partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:
 def changes(rows: Sequence[AtLevel]) -> list[Change]:
     """Return the ratios that differ between levels of another factor, largest change first.
 
-    What it detects: two levels whose 95 % intervals do not overlap and whose ratios differ by at
-    least CHANGE_MIN, or are on different sides of 1.
+    What it detects: two levels whose intervals do not overlap and whose ratios differ by at least
+    CHANGE_MIN, or are on different sides of 1. If the ratio is the same at
+    all levels, two intervals are disjoint in at most 5 % of campaigns.
     What it misses: changes that are smaller than the intervals. The analysis is exploratory: the
-    intervals are not corrected for their number.
+    intervals are not corrected for the number of answers.
     """
     all_changes = list(_changes(rows))
     return sorted(all_changes, key=lambda change: -_extent(change))

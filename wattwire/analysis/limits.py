@@ -10,6 +10,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis import carried
+from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model.derived import FloatArray, column
@@ -17,7 +18,6 @@ from wattwire.model.flows import has_flow_of
 from wattwire.model.limits import Limit
 from wattwire.model.variants import FACTOR
 
-CONFIDENCE = 0.95
 RUNS_MIN = 3
 HOLDS, BROKEN, UNCLEAR = "holds", "broken", "cannot tell"
 Estimate = stats.Interval | stats.TooFew | stats.NotComputable | float
@@ -61,7 +61,7 @@ def check_limits(evidence: Evidence) -> list[Checked]:
     table of runs.
     """
     cases = [case for limit in evidence.study.limits for case in _cases(evidence, limit)]
-    level = stats.bonferroni(CONFIDENCE, max(1, len(cases)))
+    level = stats.bonferroni(interval_confidence(evidence), max(1, len(cases)))
     return [_checked(evidence, case, level) for case in cases]
 
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.contrasts import CONFIDENCE, Answer, answer_all, usable_fit
+from wattwire.analysis.answer_types import Answer
+from wattwire.analysis.block_models import usable_fit
+from wattwire.analysis.confidence import interval_confidence
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.model.derived import FloatArray, column
 from wattwire.stats import planning
@@ -102,7 +105,7 @@ def predict(evidence: Evidence, aim: Aim) -> Prediction:
     """Return the predictions for a campaign with this aim, from the pilot's valid runs."""
     answers = answer_all(evidence)
     computed = _distinct([*answers.computed(), *answers.differences()])
-    level = stats.bonferroni(CONFIDENCE, max(1, len(computed)))
+    level = stats.bonferroni(interval_confidence(evidence), max(1, len(computed)))
     return Prediction(
         aim,
         level,

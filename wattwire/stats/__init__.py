@@ -12,6 +12,7 @@ from wattwire.stats.blocked import (
     geometric_mean,
     mean_interval,
     ratio,
+    repeat_limit,
     slope,
     treatment_ratio,
 )
@@ -29,6 +30,7 @@ from wattwire.stats.diagnostics import (
     spreads_between,
 )
 from wattwire.stats.differences import Difference, difference
+from wattwire.stats.disjoint import disjoint_confidence
 from wattwire.stats.energy import additivity, joules_per_message
 from wattwire.stats.linear import LackOfFit, LinearFit, linear_fit
 from wattwire.stats.mcb import Alternative, Ranking, lower_at, lowest_of
@@ -54,6 +56,7 @@ from wattwire.stats.two_samples import cliffs_delta, ratio_by_ranks, shift_by_ra
 from wattwire.stats.variance import Effect, interaction, main_effect, omega_squared
 
 __all__ = [
+    "disjoint_confidence",
     "RUNS_MAX",
     "SIZES_MIN",
     "Alternative",
@@ -116,6 +119,7 @@ __all__ = [
     "predecessor_effect",
     "quade",
     "ratio",
+    "repeat_limit",
     "ratio_by_ranks",
     "same_share_p",
     "sequential",

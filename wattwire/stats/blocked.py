@@ -496,6 +496,23 @@ def contrast_error(fit: Fit, weights: FloatArray) -> tuple[float, float]:
     return float(np.sqrt(variance)), degrees
 
 
+def repeat_limit(fit: Fit, treatment: tuple[Level, ...], confidence: float) -> float:
+    """Return the limit of the difference of two runs of a treatment in a block, on the fit's scale.
+
+    It comes from the treatment's own variance, because treatments scatter differently. It is NaN
+    without degrees of freedom.
+    """
+    if fit.degrees < 1:
+        return float("nan")
+    influence = np.zeros(fit.run_count)
+    influence[fit.treatment_of_run == fit.treatments.index(treatment)] = 1.0
+    influence /= np.sqrt(influence.sum())
+    variance, degrees = of_treatments(
+        influence, fit.residuals, fit.residual_shares, fit.treatment_of_run
+    )
+    return float(special.stdtrit(degrees, 0.5 + confidence / 2) * np.sqrt(2.0 * variance))
+
+
 def pooled_error(fit: Fit, weights: FloatArray) -> tuple[float, float]:
     """Return the standard error of a contrast from the pooled variance, and its degrees."""
     variance = fit.variance * float(weights @ fit.covariance_base @ weights)

@@ -12,8 +12,9 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.carried import carried, why_void
 from wattwire.analysis.carried import why_not as carried_why_not
-from wattwire.analysis.comparing.decision import CONFIDENCE, MARGIN, Incomplete
+from wattwire.analysis.comparing.decision import MARGIN, Incomplete
 from wattwire.analysis.comparing.notes import MarginNote, MarginSource, SideNoise
+from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.controls import noise_floor, pairs
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, resolve
@@ -168,7 +169,7 @@ def _positive(evidence: Evidence, response: Response) -> bool:
 
 def noise_of(evidence: Evidence, response: Response) -> float | None:
     """Return the noise floor as a |log ratio|; None without A/A control runs."""
-    return noise_floor(np.log(pairs(evidence, response, "b", "a")))
+    return noise_floor(np.log(pairs(evidence, response, "b", "a")), interval_confidence(evidence))
 
 
 def side_noise(campaign: str | None, evidence: Evidence, response: Response) -> SideNoise:
@@ -182,12 +183,14 @@ def constant(values: FloatArray) -> bool:
     return values.size >= 3 and bool(np.ptp(values) == 0) and bool(values[0] > 0)
 
 
-def single_level(family: int, looks: int) -> float:
+def single_level(family: int, looks: int, *campaigns: Evidence) -> float:
     """Return the confidence level of each interval for simultaneous coverage.
 
     The correction is for all `family` intervals and for all looks.
     """
-    return stats.bonferroni(stats.bonferroni(CONFIDENCE, looks), max(1, family))
+    return stats.bonferroni(
+        stats.bonferroni(interval_confidence(*campaigns), looks), max(1, family)
+    )
 
 
 def margin_of(wanted: Wanted, sides: Sequence[Evidence]) -> MarginNote:

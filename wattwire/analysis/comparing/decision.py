@@ -15,7 +15,6 @@ from wattwire.analysis.comparing.notes import AcrossMachines, Note
 from wattwire.analysis.responses import Response
 
 WORSE, NOT_WORSE, UNCLEAR = "worse", "not worse", "cannot tell"
-CONFIDENCE = 0.95
 MARGIN = 0.05
 COMPLETED = Response("completed", "runs completed", "", share=True)
 SHARE_MARGIN = 0.01

@@ -26,7 +26,6 @@ from wattwire.analysis.comparing.common import (
     why_not_compared,
 )
 from wattwire.analysis.comparing.decision import (
-    CONFIDENCE,
     NO_RATIO,
     Item,
     Judged,
@@ -55,6 +54,7 @@ from wattwire.analysis.comparing.undelivered import (
     shares_note,
     to_compare,
 )
+from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.responses import Response
 from wattwire.analysis.validity import notices
@@ -111,7 +111,7 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
         for key in common
         for response in shares
     )
-    level = single_level(family, 1)
+    level = single_level(family, 1, *sides)
     items = []
     for key, response, item in drafts:
         items.append(judged(_with_ratio(item, sides, tables, key, response, level), margin))

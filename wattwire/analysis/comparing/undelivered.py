@@ -25,6 +25,7 @@ from wattwire.analysis.comparing.decision import (
     share_margin,
 )
 from wattwire.analysis.comparing.notes import SharesNote
+from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.controls import differences, noise_floor
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, resolve
@@ -109,7 +110,7 @@ def judged_share(item: Item, noise: float | None, margin: float) -> Item:
 
 def noise_of_share(evidence: Evidence, response: Response) -> float | None:
     """Return the noise floor of a share, as a difference; None without control runs."""
-    return noise_floor(differences(evidence, response))
+    return noise_floor(differences(evidence, response), interval_confidence(evidence))
 
 
 def shares_note(

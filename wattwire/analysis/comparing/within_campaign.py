@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.baselines import planned_baseline
 from wattwire.analysis.comparing.common import (
     DEFAULTS,
     Runs,
@@ -59,7 +60,7 @@ from wattwire.analysis.comparing.undelivered import (
     shares_note,
     to_compare,
 )
-from wattwire.analysis.contrasts import planned_baseline
+from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.responses import Response
 from wattwire.analysis.validity import notices
@@ -123,10 +124,10 @@ def compare_inside(
     margin_note = margin_of(wanted, [evidence])
     margin = margin_note.margin
     failures = sum(_any_failed(evidence, pairing) for pairing in pairings)
-    estimates = [_estimates(evidence, pairings, response, 0.95) for response in responses]
+    estimates = [_estimates(evidence, pairings, response, CONFIDENCE) for response in responses]
     have_interval = [isinstance(estimate, stats.Interval) for row in estimates for estimate in row]
     family = max(1, failures + sum(have_interval) + _share_intervals(evidence, pairings, shares))
-    level = single_level(family, tests)
+    level = single_level(family, tests, evidence)
     items: list[Item] = []
     added = _in_added_blocks(evidence, pairings) if looks > 1 else []
     for response in responses:
@@ -280,10 +281,7 @@ def _paired_values(
 def _estimates(
     evidence: Evidence, pairings: Sequence[Pairing], response: Response, level: float
 ) -> list[Estimate]:
-    """Return the ratio of each pairing.
-
-    The error is pooled over the pairings if their variances are similar.
-    """
+    """Return the ratio of each pairing, with the error of `stats.block_intervals`."""
     values = [_paired_values(evidence, pairing, response) for pairing in pairings]
     refusals = [
         why_not_compared(evidence, (pairing.base, pairing.head), response)
@@ -360,7 +358,7 @@ def _share_intervals(
 ) -> int:
     """Return the number of share differences whose interval has a nonzero width."""
     return sum(
-        has_width(difference_of_blocks(*_paired_values(evidence, pairing, response), 0.95))
+        has_width(difference_of_blocks(*_paired_values(evidence, pairing, response), CONFIDENCE))
         for pairing in pairings
         for response in shares
     )

@@ -22,8 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.findings.runs import CONFIDENCE, Run, Treatment, by_treatment
+from wattwire.analysis.findings.runs import Run, Treatment, by_treatment
 from wattwire.model import words
 
 RATE_FACTORS = ("rate_hz", "interval_s")
@@ -108,7 +109,7 @@ def falls_of(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]
     rates = _rates(evidence, factor, runs)
     groups = _groups(evidence, factor, runs, rates)
     threshold = max(math.log(RATIO_MIN), noise.get("latency_p50_us", 0.0))
-    level = stats.bonferroni(CONFIDENCE, max(1, len(groups)))
+    level = stats.bonferroni(interval_confidence(evidence), max(1, len(groups)))
     intervals = stats.block_intervals([group.logs for group in groups], level)
     falling = tuple(
         (group, interval)

@@ -13,9 +13,6 @@ from wattwire.analysis.latency import Series
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
 
-CONFIDENCE = 0.95
-
-
 Treatment = tuple[tuple[str, str], ...]
 
 

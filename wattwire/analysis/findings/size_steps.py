@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.findings.ack_waits import Hit
 from wattwire.analysis.findings.runs import (
-    CONFIDENCE,
     Run,
     Treatment,
     by_treatment,
@@ -124,10 +124,10 @@ def groups_of(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
     return groups
 
 
-def steps_of(groups: Sequence[Group]) -> list[Step]:
+def steps_of(evidence: Evidence, groups: Sequence[Group]) -> list[Step]:
     """Return all steps that are significant at the simultaneous level over all pairs and groups."""
     group_places = [(group, place) for group in groups for place in range(len(group.sizes) - 1)]
-    level = stats.bonferroni(CONFIDENCE, max(1, len(KINDS) * len(group_places)))
+    level = stats.bonferroni(interval_confidence(evidence), max(1, len(KINDS) * len(group_places)))
     steps = []
     for kind, (sign, threshold) in KINDS.items():
         columns = [sign * getattr(group, kind)[:, place] for group, place in group_places]
@@ -181,7 +181,7 @@ def setting_comparisons(
     purposes = setting_purposes(evidence)
     names_with_purpose = {f"settings.{name}" for table in purposes.values() for name in table}
     comparisons = (
-        _setting_comparison(groups, steps, name)
+        _setting_comparison(groups, steps, name, interval_confidence(evidence))
         for name in evidence.varied
         if name in names_with_purpose
     )
@@ -189,7 +189,7 @@ def setting_comparisons(
 
 
 def _setting_comparison(
-    groups: Sequence[Group], steps: Sequence[Step], name: str
+    groups: Sequence[Group], steps: Sequence[Step], name: str, confidence: float
 ) -> SettingComparison | None:
     differences = []
     step_groups = {id(step.group) for step in steps}
@@ -203,7 +203,7 @@ def _setting_comparison(
                 differences.append(step_values - other_values[:, step.place])
     if not differences:
         return None
-    level = stats.bonferroni(CONFIDENCE, len(differences))
+    level = stats.bonferroni(confidence, len(differences))
     intervals = stats.block_intervals(differences, level)
     clear = sum(
         isinstance(interval, stats.Interval) and interval.excludes(0.0) for interval in intervals

@@ -13,13 +13,9 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.contrasts import (
-    CONFIDENCE,
-    Answers,
-    contradict,
-    fit_of,
-    interval_confidence,
-)
+from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.block_models import fit_of
+from wattwire.analysis.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.dataset import (
     Evidence,
     all_levels,
@@ -28,6 +24,7 @@ from wattwire.analysis.dataset import (
     rows_at,
     same_level,
 )
+from wattwire.analysis.disagreement import confidence_at_levels, contradict
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
 from wattwire.model.publication.claims import AT_MOST, EQUAL, LOWER, Claim
@@ -38,6 +35,8 @@ UNDECIDED, NOT_ANSWERABLE = "undecided", "not answerable"
 SHOWS = {LOWER: ("lower",), EQUAL: ("equivalent",), AT_MOST: ("lower", "equivalent")}
 """Relation of a claim → the outcomes of a comparison that show it."""
 Levels = Mapping[str, Any]
+Pair = tuple[tuple[Any, ...], tuple[Any, ...]]
+"""A treatment of the left side and its partner of the right side."""
 Result = stats.Interval | stats.TooFew | stats.NotComputable
 FitResult = stats.Fit | stats.TooFew | stats.NotComputable
 
@@ -121,7 +120,7 @@ def decide_claims(evidence: Evidence, answers: Answers) -> DecidedClaims:
             for item, fit in zip(comparisons, fits, strict=True)
         ]
         decided = tuple(
-            _decided(answers, claim, item, ratio, fit)
+            _decided(evidence, answers, claim, item, ratio, fit)
             for item, ratio, fit in zip(comparisons, ratios, fits, strict=True)
         )
         reason = "" if decided else claim.unanswerable or _why_not_designed(evidence, claim)
@@ -231,13 +230,18 @@ def _rest(claim: Claim) -> dict[str, tuple[Any, ...]]:
 
 
 def _decided(
-    answers: Answers, claim: Claim, item: Comparison, result: Result, fit: FitResult | None
+    evidence: Evidence,
+    answers: Answers,
+    claim: Claim,
+    item: Comparison,
+    result: Result,
+    fit: FitResult | None,
 ) -> Comparison:
     """Return the comparison with its ratio, the ratio's outcome and the decision on the claim."""
     if not isinstance(result, stats.Interval):
         return replace(item, result=result)
     outcome = _outcome(answers, claim, result)
-    if _levels_disagree(answers, claim, item, fit, outcome):
+    if _levels_disagree(answers, claim, item, fit, outcome, interval_confidence(evidence)):
         outcome = "depends"
     return replace(item, result=result, outcome=outcome, decision=_decision(claim, outcome))
 
@@ -257,32 +261,45 @@ def _conclusion(answers: Answers, claim: Claim, interval: stats.Interval) -> str
 
 
 def _levels_disagree(
-    answers: Answers, claim: Claim, item: Comparison, fit: FitResult | None, pooled: str
+    answers: Answers,
+    claim: Claim,
+    item: Comparison,
+    fit: FitResult | None,
+    pooled: str,
+    confidence: float,
 ) -> bool:
     """Return whether levels of a factor that the claim does not name contradict each other.
 
-    The rule and the confidence level are those of the answers.
+    The rule and the levels of the intervals are those of the answers.
     """
     if not isinstance(fit, stats.Fit) or fit.kind != "treatments":
         return False
-    pairs = list(_pairs(fit, claim, item))
-    for index in range(len(fit.factors)):
-        groups: dict[Any, list[tuple[tuple[Any, ...], tuple[Any, ...]]]] = {}
-        for left, right in pairs:
-            if left[index] == right[index]:
-                groups.setdefault(left[index], []).append((left, right))
+    strata = list(_strata(fit, list(_pairs(fit, claim, item))))
+    level = confidence_at_levels([len(groups) for groups in strata], confidence)
+    for groups in strata:
         results = [
-            stats.treatment_ratio(fit, group, CONFIDENCE, claim.left_times / claim.right_times)
-            for group in groups.values()
+            stats.treatment_ratio(fit, group, level, claim.left_times / claim.right_times)
+            for group in groups
         ]
         conclusions = [
             (_conclusion(answers, claim, result), result)
             for result in results
             if isinstance(result, stats.Interval)
         ]
-        if len(groups) > 1 and contradict(conclusions, pooled, answers.margin):
+        if contradict(conclusions, pooled, answers.margin):
             return True
     return False
+
+
+def _strata(fit: stats.Fit, pairs: Sequence[Pair]) -> Iterator[list[list[Pair]]]:
+    """Yield the pairs at each level of a factor that both sides share, for each such factor."""
+    for index in range(len(fit.factors)):
+        groups: dict[Any, list[Pair]] = {}
+        for left, right in pairs:
+            if left[index] == right[index]:
+                groups.setdefault(left[index], []).append((left, right))
+        if len(groups) > 1:
+            yield list(groups.values())
 
 
 def _decision(claim: Claim, outcome: str) -> str:
@@ -315,9 +332,7 @@ def _ratio(
     return stats.treatment_ratio(fit, pairs, level, claim.left_times / claim.right_times)
 
 
-def _pairs(
-    fit: stats.Fit, claim: Claim, item: Comparison
-) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+def _pairs(fit: stats.Fit, claim: Claim, item: Comparison) -> Iterator[Pair]:
     """Yield the treatments of the left side, each with its partner of the right side."""
     modelled = {factor: index for index, factor in enumerate(fit.factors)}
     left, right = (

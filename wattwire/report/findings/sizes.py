@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from wattwire import stats
+from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.findings import ack_waits
 from wattwire.analysis.findings.ack_waits import Hit
-from wattwire.analysis.findings.runs import CONFIDENCE, Run, Treatment, settings_with
+from wattwire.analysis.findings.runs import Run, Treatment, settings_with
 from wattwire.analysis.findings.size_steps import (
     BLOCKS_MIN,
     FACTOR,
@@ -147,7 +148,7 @@ def find(evidence: Evidence, runs: Sequence[Run]) -> list[Finding | Silence]:
     if len(levels) < stats.SIZES_MIN:
         return [Silence(PHRASES("few_sizes", sizes=len(levels) or 1, needed=stats.SIZES_MIN))]
     groups = groups_of(evidence, runs)
-    steps = steps_of(groups)
+    steps = steps_of(evidence, groups)
     if not steps:
         blocks = max((len(group.rise) for group in groups), default=0)
         if blocks < BLOCKS_MIN:

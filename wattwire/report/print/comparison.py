@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 from wattwire import stats
 from wattwire.analysis.comparing.decision import (
     COMPLETED,
-    CONFIDENCE,
     UNCLEAR,
     WORSE,
     Completions,
     Item,
     Judged,
 )
+from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.limits import BROKEN, Checked
 from wattwire.model import words
 from wattwire.report.words import comparing

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.latency import all_series
 from wattwire.model.errors import UsageError

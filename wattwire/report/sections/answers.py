@@ -7,23 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wattwire import stats
+from wattwire.analysis.answer_types import NUMBER, Answer, Answers, Result
+from wattwire.analysis.baselines import baseline_of, planned_baseline
 from wattwire.analysis.best_alternative import choices
-from wattwire.analysis.contrasts import (
-    CONFIDENCE,
-    NUMBER,
-    Answer,
-    Answers,
-    Result,
-    baseline_of,
-    planned_baseline,
-)
+from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.document import change_entry
 from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.analysis.responses import Response
 from wattwire.model import words
-from wattwire.model.variants import FACTOR as VARIANT
+from wattwire.model.questions import factors_without_question
 from wattwire.report import figures
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
@@ -124,8 +118,9 @@ PHRASES = Phrases(
         # Ratios at each level of the other factors.
         "by_level": "Ratios at each level of the other factors",
         "by_level_note": (
-            "Exploratory: {confidence:confidence} intervals, not corrected for multiple "
-            "comparisons."
+            "Exploratory: intervals of at least {confidence:confidence}, the wider the more levels "
+            "there are. If a contrast is the same at all levels of the other factors, two of its "
+            "intervals are disjoint in at most 5 % of campaigns."
         ),
         "by_level_unknown": (
             "The dependence of the ratios on the other factors is unknown: {reason}."
@@ -195,10 +190,8 @@ def section(
 
 def _averaged(evidence: Evidence) -> list[Phrase]:
     """Return a sentence for each varied factor that no question names."""
-    named = {*evidence.study.answers.best_of}
-    named.update(name for question in evidence.study.questions for name in question.factors)
-    if VARIANT in named:  # a comparison of variants judges every treatment
-        return []
+    study = evidence.study
+    averaged = factors_without_question(evidence.varied, study.questions, study.answers.best_of)
     return [
         PHRASES(
             "averaged",
@@ -206,8 +199,7 @@ def _averaged(evidence: Evidence) -> list[Phrase]:
             levels=len(evidence.factors[name]),
             names=[evidence.title(name, level) for level in evidence.factors[name]],
         )
-        for name in evidence.varied
-        if name not in named
+        for name in averaged
     ]
 
 

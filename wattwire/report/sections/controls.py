@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.controls import PAIRS_MIN, control_pairs, question_responses
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, measured, resolve
@@ -80,16 +81,17 @@ def section(evidence: Evidence) -> Section | None:
 def _row(evidence: Evidence, response: Response) -> dict[str, Any]:
     same = control_pairs(evidence, response, "b", "a")
     sampled = control_pairs(evidence, response, "a", "unsampled")
+    confidence = interval_confidence(evidence)
     return {
         "response": response.title,
-        "same": _ratio(*same, response.unit),
+        "same": _ratio(*same, response.unit, confidence),
         "same_pairs": len(same[0]),
-        "sampled": _ratio(*sampled, response.unit),
+        "sampled": _ratio(*sampled, response.unit, confidence),
         "sampled_pairs": len(sampled[0]),
     }
 
 
-def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
+def _ratio(upper: FloatArray, lower: FloatArray, unit: str, confidence: float) -> Any:
     """Return the geometric mean of paired ratios. `upper` and `lower` have shape (pairs,).
 
     The result has a confidence interval from PAIRS_MIN pairs on. If a value has no logarithm, the
@@ -102,7 +104,7 @@ def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
             PHRASES("no_ratio", pairs=zeros, mean=mean, unit=f" {unit}" if unit else "")
         )
     if len(upper) >= PAIRS_MIN:
-        return stats.geometric_mean(upper / lower)
+        return stats.geometric_mean(upper / lower, confidence)
     return math.exp(float(np.mean(np.log(upper / lower)))) if len(upper) else None
 
 
@@ -118,7 +120,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
             Column("sampled_pairs", "pairs with / without", "measured"),
         ],
         rows,
-        PHRASES("note", confidence=0.95, pairs=PAIRS_MIN),
+        PHRASES("note", confidence=CONFIDENCE, pairs=PAIRS_MIN),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.limits import CONFIDENCE, any_broken, check_limits
+from wattwire.analysis.limits import any_broken, check_limits
 from wattwire.report.page_parts import HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words import limits

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers, usable_fit
+from wattwire.analysis.answer_types import Answer, Answers
+from wattwire.analysis.block_models import usable_fit
+from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, levels_of, same_level
 from wattwire.analysis.interactions import AtLevel
 from wattwire.analysis.responses import Response
@@ -53,8 +55,9 @@ PHRASES = Phrases(
         "means": "means",
         "by_level": "Does the difference change with the other factors?",
         "by_level_note": (
-            "Exploratory: {confidence:confidence} intervals, not corrected for multiple "
-            "comparisons."
+            "Exploratory: intervals of at least {confidence:confidence}, the wider the more levels "
+            "there are. If a contrast is the same at all levels of the other factors, two of its "
+            "intervals are disjoint in at most 5 % of campaigns."
         ),
     },
 )

@@ -11,19 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.contrasts import (
-    CONFIDENCE,
-    Answer,
-    Answers,
-    block_table,
-    usable_fit,
-)
+from wattwire.analysis.answer_types import Answer, Answers
+from wattwire.analysis.block_models import block_table, usable_fit
+from wattwire.analysis.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.controls import pairs
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.dataset import Evidence, all_levels, same_level
 from wattwire.analysis.error_checks import ALARM
 from wattwire.analysis.responses import Response
 from wattwire.model import words
@@ -131,7 +126,7 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
             )
         ]
         all_levels = block_table(evidence, answer.response, answer.factor, levels)
-        ranked, delta = companions(sides)
+        ranked, delta = companions(sides, interval_confidence(evidence))
         rows.append(
             {
                 "response": answer.response.title,
@@ -167,18 +162,18 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
     )
 
 
-def companions(sides: FloatArray) -> tuple[Any, Any]:
+def companions(sides: FloatArray, confidence: float) -> tuple[Any, Any]:
     """Return the Hodges–Lehmann ratio and Cliff's delta.
 
     `sides` contains log values and has shape (blocks, 2).
     """
-    delta = stats.cliffs_delta(sides[:, 0], sides[:, 1])
+    delta = stats.cliffs_delta(sides[:, 0], sides[:, 1], confidence)
     if not np.isfinite(sides).all():
         return stats.NotComputable("unbounded in a block (loss)"), delta
     upper, lower = np.exp(sides[:, 0]), np.exp(sides[:, 1])
     if sides.shape[0] >= PAIRS_BY_RANKS_MIN:
-        return stats.paired_ratio_by_ranks(upper, lower), delta
-    return stats.ratio_by_ranks(upper, lower), delta
+        return stats.paired_ratio_by_ranks(upper, lower, confidence), delta
+    return stats.ratio_by_ranks(upper, lower, confidence), delta
 
 
 def _p(result: Any) -> Any:
@@ -197,19 +192,21 @@ def _distinct(computed: Sequence[Answer]) -> list[Answer]:
 
 def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, list[Phrase]]:
     """Return the analysis of variance of each response, and one sentence per interaction."""
-    frozen = evidence.study.answers.scale
+    frozen, confidence = evidence.study.answers.scale, interval_confidence(evidence)
     rows: list[dict[str, Any]] = []
     sentences: list[Phrase] = []
     for response in responses:
         fits = {scale: usable_fit(evidence, response, scale) for scale in SCALES}
         fit = fits[frozen]
         for factor in evidence.varied:
-            effect = stats.main_effect(fit, factor) if isinstance(fit, stats.Fit) else fit
+            effect = (
+                stats.main_effect(fit, factor, confidence) if isinstance(fit, stats.Fit) else fit
+            )
             rows.append(_effect_row(response, [factor], effect))
         for first, second in itertools.islice(
             itertools.combinations(evidence.varied, 2), PAIRS_OF_FACTORS_MAX
         ):
-            effects = _on_both_scales(fits, frozen, first, second)
+            effects = _on_both_scales(fits, frozen, (first, second), confidence)
             rows.append(_effect_row(response, [first, second], effects[frozen]))
             sentence = interaction_words(response, (first, second), effects, frozen)
             if sentence:
@@ -238,14 +235,16 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
     return table, sentences
 
 
-def _on_both_scales(fits: dict[str, Any], frozen: str, first: str, second: str) -> dict[str, Any]:
+def _on_both_scales(
+    fits: dict[str, Any], frozen: str, factors: tuple[str, str], confidence: float
+) -> dict[str, Any]:
     """Return the interaction of two factors on each scale.
 
     On the study's scale, p also comes from a permutation test if an interaction has a p value below
     PERMUTED.
     """
     effects = {
-        scale: stats.interaction(fit, first, second, permutations=0)
+        scale: stats.interaction(fit, *factors, confidence, permutations=0)
         if isinstance(fit, stats.Fit)
         else fit
         for scale, fit in fits.items()
@@ -256,7 +255,7 @@ def _on_both_scales(fits: dict[str, Any], frozen: str, first: str, second: str) 
         if isinstance(effect, stats.Effect) and effect.p < PERMUTED
     ]
     if notable and isinstance(fits[frozen], stats.Fit):
-        effects[frozen] = stats.interaction(fits[frozen], first, second)
+        effects[frozen] = stats.interaction(fits[frozen], *factors, confidence)
     return effects
 
 
@@ -309,18 +308,35 @@ def interaction_words(
     )
 
 
+def control_treatment(evidence: Evidence, fit: stats.Fit) -> tuple[Any, ...] | None:
+    """Return the treatment of the control runs as the model names it; None if it is not in it."""
+    for entry in evidence.planned:
+        if entry.get("control"):
+            levels = all_levels(entry)
+            return next(
+                (
+                    treatment
+                    for treatment in fit.treatments
+                    if all(map(same_level, treatment, map(levels.get, fit.factors)))
+                ),
+                None,
+            )
+    return None
+
+
 def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
-    """Return a sentence on the number of A/A differences beyond the error limit of the model.
+    """Return a sentence on the number of A/A differences beyond the error limit of their treatment.
 
     The result is empty if there are no A/A differences.
     """
     alarms = trials = 0
     for response in responses:
         fit = usable_fit(evidence, response)
-        if isinstance(fit, stats.Fit) and fit.degrees > 0:
+        treatment = control_treatment(evidence, fit) if isinstance(fit, stats.Fit) else None
+        if isinstance(fit, stats.Fit) and fit.degrees > 0 and treatment is not None:
             logs = np.log(pairs(evidence, response, "b", "a"))
-            quantile = float(special.stdtrit(fit.degrees, 0.5 + CONFIDENCE / 2))
-            alarms += int(np.sum(np.abs(logs) > quantile * np.sqrt(2.0 * fit.variance)))
+            limit = stats.repeat_limit(fit, treatment, interval_confidence(evidence))
+            alarms += int(np.sum(np.abs(logs) > limit))
             trials += logs.size
     if not trials:
         return []

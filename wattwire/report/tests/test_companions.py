@@ -63,7 +63,7 @@ def test_too_few_blocks_give_words_and_not_a_number(tmp_path) -> None:
 
 def test_a_loss_without_bound_has_a_rank_but_no_ratio() -> None:
     pairs = np.array([[0.1, np.inf], [0.2, 0.4], [0.3, 0.5], [0.1, 0.6], [0.2, 0.7], [0.3, 0.9]])
-    ranked, delta = companions(pairs)
+    ranked, delta = companions(pairs, 0.95)
     assert isinstance(ranked, stats.NotComputable)
     assert delta.estimate == -1.0
 

@@ -99,8 +99,8 @@ def t_interval(logs) -> tuple[float, float]:
 
 
 def test_of_one_or_two_pairs_the_larger_difference_is_the_floor():
-    assert noise_floor(np.array([])) is None
-    assert noise_floor(np.array([0.1, -0.3])) == pytest.approx(0.3)
+    assert noise_floor(np.array([]), 0.95) is None
+    assert noise_floor(np.array([0.1, -0.3]), 0.95) == pytest.approx(0.3)
 
 
 def test_control_runs_are_in_no_answer(tmp_path):

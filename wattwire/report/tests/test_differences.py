@@ -10,7 +10,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from wattwire import stats
-from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.model.derived import column
 from wattwire.report.parts import Text, tables_of

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from wattwire.analysis import best_alternative, paper_walks
-from wattwire.analysis.contrasts import answer_all, usable_fit
+from wattwire.analysis.block_models import usable_fit
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, levels_of
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.offloading.emulated import is_emulated

@@ -10,8 +10,9 @@ import polars as pl
 from scipy import special
 
 from wattwire import stats
+from wattwire.analysis.answer_types import NUMBER, Answer, Answers
 from wattwire.analysis.best_alternative import choices
-from wattwire.analysis.contrasts import CONFIDENCE, NUMBER, Answer, Answers
+from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.interactions import by_level, changes
@@ -20,7 +21,7 @@ from wattwire.model.derived import column
 from wattwire.model.flows import COLUMN
 from wattwire.model.verdict import ended_unsent
 from wattwire.report.words import (
-    best_alternative,
+    best_headline,
     failed_calls,
     flow_headline,
     not_compared,
@@ -385,12 +386,12 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
         return ended
     untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
     texts = [PHRASES("incomplete", tried=runs - untried, runs=runs)] if untried else []
-    growth = best_alternative.growth(evidence, answers)
+    growth = best_headline.growth(evidence, answers)
     chosen = choices(evidence, answers)
     if evidence.study.flows:
         best = flow_headline.sentence(evidence, chosen, growth)
     else:
-        best = best_alternative.headline(evidence, chosen, growth)
+        best = best_headline.headline(evidence, chosen, growth)
     if best:
         return joined([*texts, best])
     numbers = [*answers.computed(), *answers.differences()]

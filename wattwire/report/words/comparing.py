@@ -95,7 +95,9 @@ PHRASES = Phrases(
         # Methods.
         "paired_blocks": (
             "t intervals on the log ratios of runs of the same block, one pair per block; the "
-            "error is pooled over treatments unless the scatter differs between treatments"
+            "variance is that of the treatment's own ratios, or the mean variance of all "
+            "treatments if this is larger and the variances do not differ significantly "
+            "(Bartlett's test at {different_p:percent})"
         ),
         "two_occasions": (
             "Welch's t intervals on the logarithms of run summaries, with unpaired runs from two "
@@ -284,4 +286,6 @@ def _range(known: Sequence[float], treatments: int, unit: str) -> Phrase:
 
 def method(judged: Judged) -> Phrase:
     """Return the method of the intervals in the comparison."""
-    return PHRASES("paired_blocks" if judged.method is Method.PAIRED_BLOCKS else "two_occasions")
+    if judged.method is Method.PAIRED_BLOCKS:
+        return PHRASES("paired_blocks", different_p=stats.paired.DIFFERENT_P)
+    return PHRASES("two_occasions")

@@ -35,9 +35,9 @@ PHRASES = Phrases(
             "). The width has not been checked yet."
         ),
         "price": (
-            "The answers are computed at {computed_at:confidence} and reported as "
-            "{reported_as:confidence}, because the width was checked after every block, "
-            "starting with block {first_checked}."
+            "Answers, rankings, limits, comparisons and control runs have intervals that are "
+            "computed at {computed_at:confidence} and reported as {reported_as:confidence}, "
+            "because the width was checked after every block, starting with block {first_checked}."
         ),
     },
 )
