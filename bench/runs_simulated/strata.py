@@ -15,7 +15,7 @@ import numpy as np
 from bench.populations import SEED, FloatArray
 from bench.runs_simulated.run_order import CAMPAIGNS, Design, Noise, contrast_margins
 from wattwire import stats
-from wattwire.analysis.disagreement import confidence_at_levels, contradict
+from wattwire.analysis.answering.disagreement import confidence_at_levels, contradict
 from wattwire.stats.blocked import RANDOM
 
 MOST_FALSE, LEAST_FOUND = 0.05, 0.95

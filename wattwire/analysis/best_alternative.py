@@ -18,10 +18,10 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.answer_types import Answers
-from wattwire.analysis.block_models import fit_of, usable_fit
+from wattwire.analysis.answering.answer_types import Answers
+from wattwire.analysis.answering.block_models import fit_of, usable_fit
+from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.carried import saturated
-from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model.derived import column

@@ -9,8 +9,8 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.block_models import fit_of
-from wattwire.analysis.confidence import interval_confidence
+from wattwire.analysis.answering.block_models import fit_of
+from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, levels_of
 from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured

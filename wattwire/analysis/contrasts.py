@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 
 from wattwire import stats
-from wattwire.analysis.answer_types import NUMBER, Answer, Answers
-from wattwire.analysis.baselines import baseline_in
-from wattwire.analysis.confidence import CONFIDENCE, interval_confidence
+from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
+from wattwire.analysis.answering.baselines import baseline_in
+from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
+from wattwire.analysis.answering.disagreement import disagreeing_factor
+from wattwire.analysis.answering.single_contrast import contrast, rank_companion
 from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, same_level
-from wattwire.analysis.disagreement import disagreeing_factor
 from wattwire.analysis.responses import Response, resolve
-from wattwire.analysis.single_contrast import contrast, rank_companion
 
 
 def answer_all(evidence: Evidence) -> Answers:

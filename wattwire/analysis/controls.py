@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.carried import carried
-from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model.derived import FloatArray

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.analysis.answer_types import Answer, Answers
+from wattwire.analysis.answering.answer_types import Answer, Answers
+from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.best_alternative import Choice, choices
 from wattwire.analysis.carried import too_few
-from wattwire.analysis.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.controls import PAIRS_MIN, control_pairs, question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.interactions import Change, by_level, changes

@@ -11,7 +11,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.block_models import answering_fit
+from wattwire.analysis.answering.block_models import answering_fit
 from wattwire.analysis.dataset import Evidence, levels_of
 from wattwire.analysis.responses import Response
 from wattwire.model.derived import FloatArray

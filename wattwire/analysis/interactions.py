@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from wattwire import stats
-from wattwire.analysis.answer_types import Answer, Answers, Result
+from wattwire.analysis.answering.answer_types import Answer, Answers, Result
+from wattwire.analysis.answering.disagreement import CHANGE_MIN, strata_confidence
+from wattwire.analysis.answering.single_contrast import contrast, without_value
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.disagreement import CHANGE_MIN, strata_confidence
-from wattwire.analysis.single_contrast import contrast, without_value
 
 
 @dataclass(frozen=True)

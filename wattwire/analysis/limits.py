@@ -10,7 +10,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis import carried
-from wattwire.analysis.confidence import interval_confidence
+from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model.derived import FloatArray, column

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.answer_types import Answer
-from wattwire.analysis.block_models import usable_fit
-from wattwire.analysis.confidence import interval_confidence
+from wattwire.analysis.answering.answer_types import Answer
+from wattwire.analysis.answering.block_models import usable_fit
+from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.model.derived import FloatArray, column

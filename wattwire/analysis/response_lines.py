@@ -12,7 +12,7 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.block_models import matched
+from wattwire.analysis.answering.block_models import matched
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import values_of
 from wattwire.analysis.responses import Response

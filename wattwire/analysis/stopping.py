@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.analysis.baselines import planned_baseline
-from wattwire.analysis.block_models import block_table
+from wattwire.analysis.answering.baselines import planned_baseline
+from wattwire.analysis.answering.block_models import block_table
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather, levels_run, same_level
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model.derived import FloatArray

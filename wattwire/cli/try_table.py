@@ -18,15 +18,15 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import carried
-from wattwire.analysis.answer_types import Answers, Result
-from wattwire.analysis.baselines import baseline_in
-from wattwire.analysis.confidence import CONFIDENCE
+from wattwire.analysis.answering.answer_types import Answers, Result
+from wattwire.analysis.answering.baselines import baseline_in
+from wattwire.analysis.answering.confidence import CONFIDENCE
+from wattwire.analysis.answering.single_contrast import contrast
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, rows_at, same_level
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
-from wattwire.analysis.single_contrast import contrast
 from wattwire.cli import answer_table
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.latency import Series
 from wattwire.analysis.publication.claims import DecidedClaims, decide_claims

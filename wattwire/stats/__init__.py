@@ -30,10 +30,9 @@ from wattwire.stats.diagnostics import (
     spreads_between,
 )
 from wattwire.stats.differences import Difference, difference
-from wattwire.stats.disjoint import disjoint_confidence
 from wattwire.stats.energy import additivity, joules_per_message
 from wattwire.stats.linear import LackOfFit, LinearFit, linear_fit
-from wattwire.stats.mcb import Alternative, Ranking, lower_at, lowest_of
+from wattwire.stats.mcb import Alternative, Ranking, disjoint_confidence, lower_at, lowest_of
 from wattwire.stats.paired import block_intervals, sign_p
 from wattwire.stats.proportions import alarm_rate, same_share_p, share_interval
 from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks

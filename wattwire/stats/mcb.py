@@ -21,8 +21,10 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy import special
 
@@ -144,6 +146,23 @@ def lower_at(
         if log_difference > margin:
             lower.append((other, math.exp(log_difference)))
     return sorted(lower, key=lambda pair: -pair[1])
+
+
+@lru_cache
+def disjoint_confidence(intervals: int, alarm_rate: float) -> float:
+    """Return the level at which two of `intervals` are disjoint by chance at `alarm_rate`, 0 … 1.
+
+    The intervals are independent and have the same true value. Two intervals of z standard errors
+    are disjoint if the estimates are more than 2·z apart, and the range of all estimates exceeds q
+    standard errors at `alarm_rate`, so z is q/2. Bonferroni's level is higher, because it ensures
+    that every interval holds the true value. Source: Tukey 1949, Biometrics 5:99 (studentized
+    range); Goldstein & Healy 1995, JRSS A 158:175 (overlap of intervals); `bench/README.md` has a
+    simulation with few degrees of freedom. Raise ValueError for fewer than two intervals.
+    """
+    if intervals < 2:
+        raise ValueError(f"intervals: found {intervals}; allowed: at least 2")
+    quantile = float(scipy.stats.studentized_range.isf(alarm_rate, intervals, math.inf))
+    return float(2.0 * special.ndtr(quantile / 2.0) - 1.0)
 
 
 def _farthest(

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.carried import carried, why_void
 from wattwire.analysis.carried import why_not as carried_why_not
 from wattwire.analysis.comparing.decision import MARGIN, Incomplete
 from wattwire.analysis.comparing.notes import MarginNote, MarginSource, SideNoise
-from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.controls import noise_floor, pairs
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, resolve

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.comparing.common import (
     Runs,
     Wanted,
@@ -54,7 +55,6 @@ from wattwire.analysis.comparing.undelivered import (
     shares_note,
     to_compare,
 )
-from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.responses import Response
 from wattwire.analysis.validity import notices

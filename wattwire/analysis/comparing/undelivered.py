@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.comparing.common import Runs, outcomes_of, values_of
 from wattwire.analysis.comparing.decision import (
     NOT_WORSE,
@@ -25,7 +26,6 @@ from wattwire.analysis.comparing.decision import (
     share_margin,
 )
 from wattwire.analysis.comparing.notes import SharesNote
-from wattwire.analysis.confidence import interval_confidence
 from wattwire.analysis.controls import differences, noise_floor
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, resolve

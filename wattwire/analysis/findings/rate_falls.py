@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.confidence import interval_confidence
+from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.findings.runs import Run, Treatment, by_treatment
 from wattwire.model import words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wattwire.analysis.answer_types import Answer, Answers
+from wattwire.analysis.answering.answer_types import Answer, Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.interactions import AtLevel, by_level
 from wattwire.model.flows import COLUMN, FLOWS, names_in

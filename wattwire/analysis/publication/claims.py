@@ -13,9 +13,10 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.answer_types import Answers
-from wattwire.analysis.block_models import fit_of
-from wattwire.analysis.confidence import CONFIDENCE, interval_confidence
+from wattwire.analysis.answering.answer_types import Answers
+from wattwire.analysis.answering.block_models import fit_of
+from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
+from wattwire.analysis.answering.disagreement import confidence_at_levels, contradict
 from wattwire.analysis.dataset import (
     Evidence,
     all_levels,
@@ -24,7 +25,6 @@ from wattwire.analysis.dataset import (
     rows_at,
     same_level,
 )
-from wattwire.analysis.disagreement import confidence_at_levels, contradict
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
 from wattwire.model.publication.claims import AT_MOST, EQUAL, LOWER, Claim

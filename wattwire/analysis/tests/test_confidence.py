@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from wattwire import stats
-from wattwire.analysis.answer_types import NUMBER
+from wattwire.analysis.answering.answer_types import NUMBER
+from wattwire.analysis.answering.disagreement import confidence_at_levels
 from wattwire.analysis.comparing import Wanted
 from wattwire.analysis.comparing.common import single_level
 from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, gather
-from wattwire.analysis.disagreement import confidence_at_levels
 from wattwire.analysis.interactions import by_level
 from wattwire.analysis.limits import check_limits
 from wattwire.report.tests.synthetic import Shape, write_campaign

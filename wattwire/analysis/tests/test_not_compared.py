@@ -14,7 +14,7 @@ import pytest
 
 from wattwire import stats
 from wattwire.analysis import best_alternative as lowest
-from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report.sections import answers as answered

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from wattwire import stats
-from wattwire.analysis.confidence import CONFIDENCE
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.controls import noise as noise_of
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.findings.rate_falls import BLOCKS_MIN, Falls, Group, falls_of

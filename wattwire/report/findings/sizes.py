@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from wattwire import stats
-from wattwire.analysis.confidence import CONFIDENCE
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.findings import ack_waits
 from wattwire.analysis.findings.ack_waits import Hit

@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from wattwire import stats
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.comparing.decision import (
     COMPLETED,
     UNCLEAR,
@@ -16,7 +17,6 @@ from wattwire.analysis.comparing.decision import (
     Item,
     Judged,
 )
-from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.limits import BROKEN, Checked
 from wattwire.model import words
 from wattwire.report.words import comparing

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wattwire import stats
-from wattwire.analysis.answer_types import NUMBER, Answer, Answers, Result
-from wattwire.analysis.baselines import baseline_of, planned_baseline
+from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers, Result
+from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import choices
-from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.document import change_entry

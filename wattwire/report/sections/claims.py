@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wattwire import stats
-from wattwire.analysis.answer_types import Answers
-from wattwire.analysis.confidence import CONFIDENCE
+from wattwire.analysis.answering.answer_types import Answers
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.publication.claims import (
     NOT_ANSWERABLE,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.confidence import CONFIDENCE, interval_confidence
+from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.controls import PAIRS_MIN, control_pairs, question_responses
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, measured, resolve

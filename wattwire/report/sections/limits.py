@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wattwire.analysis.confidence import CONFIDENCE
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.limits import any_broken, check_limits
 from wattwire.report.page_parts import HeadLine, PageData, PagePart

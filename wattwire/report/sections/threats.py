@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Section, Text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import Choice, factors_of
-from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
 from wattwire.report.parts import Column, Table

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.answer_types import Answer, Answers
-from wattwire.analysis.block_models import usable_fit
-from wattwire.analysis.confidence import CONFIDENCE
+from wattwire.analysis.answering.answer_types import Answer, Answers
+from wattwire.analysis.answering.block_models import usable_fit
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, levels_of, same_level
 from wattwire.analysis.interactions import AtLevel
 from wattwire.analysis.responses import Response

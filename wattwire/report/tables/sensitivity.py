@@ -14,9 +14,9 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.answer_types import Answer, Answers
-from wattwire.analysis.block_models import block_table, usable_fit
-from wattwire.analysis.confidence import CONFIDENCE, interval_confidence
+from wattwire.analysis.answering.answer_types import Answer, Answers
+from wattwire.analysis.answering.block_models import block_table, usable_fit
+from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.controls import pairs
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
 from wattwire.analysis.error_checks import ALARM

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from wattwire import stats
-from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.model.derived import column

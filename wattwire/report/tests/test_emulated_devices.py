@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wattwire.analysis import best_alternative, paper_walks
-from wattwire.analysis.block_models import usable_fit
+from wattwire.analysis.answering.block_models import usable_fit
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, levels_of
 from wattwire.analysis.latency import all_series

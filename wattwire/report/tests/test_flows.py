@@ -18,8 +18,8 @@ from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
 from wattwire.report.sections import flows
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.words import best_headline, flow_headline
 from wattwire.report.words.answers import headline
+from wattwire.report.words.headlines import best_headline, flow_headline
 from wattwire.report.words.phrases import Phrase
 
 ALONE, BOTH = "command", "command+image"

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.analysis.baselines import baseline_of, planned_baseline
+from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
@@ -19,8 +19,9 @@ from wattwire.report.sections.design import section as asked_section
 from wattwire.report.tests.phrase_search import keys_in, only, phrases_in
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
-from wattwire.report.words import best_alternative, best_headline, unanswered
+from wattwire.report.words import best_alternative, unanswered
 from wattwire.report.words.answers import headline, sentence
+from wattwire.report.words.headlines import best_headline
 from wattwire.store import Campaign
 
 TOPICS = ("topic",)

@@ -10,9 +10,9 @@ import polars as pl
 from scipy import special
 
 from wattwire import stats
-from wattwire.analysis.answer_types import NUMBER, Answer, Answers
+from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import choices
-from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.interactions import by_level, changes
@@ -20,18 +20,14 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.flows import COLUMN
 from wattwire.model.verdict import ended_unsent
-from wattwire.report.words import (
-    best_headline,
-    failed_calls,
-    flow_headline,
-    not_compared,
-)
+from wattwire.report.words import failed_calls, not_compared
 from wattwire.report.words.headline import (
     along_factor,
     exact_shares,
     extreme_answer,
     winner_sentence,
 )
+from wattwire.report.words.headlines import best_headline, flow_headline
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(

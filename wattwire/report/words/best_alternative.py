@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import Choice, Placed, factors_of
-from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_level
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words

@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from wattwire import stats
-from wattwire.analysis.answer_types import NUMBER, Answer, Answers
-from wattwire.analysis.confidence import CONFIDENCE
+from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.response_lines import slope_within
 from wattwire.model import words

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wattwire import stats
-from wattwire.analysis.answer_types import Answer, Answers
+from wattwire.analysis.answering.answer_types import Answer, Answers
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import factors_of
 from wattwire.analysis.comparing.common import Wanted
 from wattwire.analysis.comparing.within_campaign import compare_inside
-from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, all_levels, grouped_factor, order_of
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.responses import resolve

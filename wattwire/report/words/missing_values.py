@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.model.derived import column
 from wattwire.model.flows import has_flow_of

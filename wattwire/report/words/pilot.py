@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wattwire import stats
-from wattwire.analysis.confidence import CONFIDENCE
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.pilot import (
     ENERGY_SHARE,

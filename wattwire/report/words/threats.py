@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis import settling
-from wattwire.analysis.answer_types import Answers
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence, held_levels
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.model import words

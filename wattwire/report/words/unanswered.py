@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.analysis.answer_types import NUMBER, Answers
+from wattwire.analysis.answering.answer_types import NUMBER, Answers
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
 from wattwire.analysis.metrics_by_role import BOTH, is_measured

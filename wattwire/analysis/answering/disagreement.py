@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from wattwire import stats
-from wattwire.analysis.answer_types import NUMBER, Answer, Answers
-from wattwire.analysis.confidence import interval_confidence
+from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
+from wattwire.analysis.answering.confidence import interval_confidence
+from wattwire.analysis.answering.single_contrast import contrast
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.single_contrast import contrast
 
 CHANGE_MIN = 1.25
 """Minimum quotient of a ratio's values at two levels that counts as a change."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wattwire import stats
-from wattwire.analysis.answer_types import Answers, Result
+from wattwire.analysis.answering.answer_types import Answers, Result
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import Choice, mean_shares
-from wattwire.analysis.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, held_levels
 from wattwire.analysis.flows.growth import growths
 from wattwire.analysis.responses import Response

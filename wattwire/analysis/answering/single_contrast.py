@@ -10,8 +10,8 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.answer_types import Answer, Result
-from wattwire.analysis.block_models import block_table, cached_fit, matched, usable_fit
+from wattwire.analysis.answering.answer_types import Answer, Result
+from wattwire.analysis.answering.block_models import block_table, cached_fit, matched, usable_fit
 from wattwire.analysis.dataset import Evidence, levels_of, same_level
 from wattwire.analysis.responses import Response, measured
 from wattwire.model import words

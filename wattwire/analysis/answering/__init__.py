@@ -1,0 +1,1 @@
+"""Compute the contrasts of the answers: baselines, models, intervals and contradicting levels."""
