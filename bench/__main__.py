@@ -3,8 +3,8 @@
 Speed, compared with peers (default): recording, echo, pipeline, libraries, sampler, own_time, page,
 scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
-REV, summary_row --old REV. Robot and co-processor: copro. As root: links, planted_links. Prints
-Markdown.
+REV, summary_row --old REV. Steps and threads of a round trip: steps. Robot and co-processor: copro.
+As root: links, planted_links. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from bench import (
     sampler,
     scale,
     sequential,
+    step_costs,
     summary_row,
     syscalls,
     validity,
@@ -173,9 +174,15 @@ def own(_: Bench, pairs: int) -> None:
     """Print the time per run that wattwire itself needs, with synced files."""
     print("\n## Our own time per run\n")
     print("| what | ms, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
+    phases = {d.name: own_time.phases_per_run(d, pairs) for d in own_time.DEPLOYMENTS}
     for deployment in own_time.DEPLOYMENTS:
-        values = [1000 * s for s in own_time.seconds_per_run(deployment, pairs)]
+        values = [1000 * sum(run.values()) for run in phases[deployment.name]]
         print(f"| {deployment.name} | {_absolute(values, deployment.promised_ms)} |", flush=True)
+    print("\n| what | phase | ms, median | ms, largest |\n|---|---|---|---|")
+    for name, runs in phases.items():
+        for phase in runs[0]:
+            values = [1000 * run.get(phase, 0.0) for run in runs]
+            print(f"| {name} | {phase} | {np.median(values):.1f} | {max(values):.1f} |")
 
 
 def counting_calls(workbench: Bench, pairs: int, cells: Sequence[str], side_s: float) -> None:
@@ -255,9 +262,10 @@ VALIDITY = "validity"
 KITS, SUMMARY_ROW = "kits", "summary_row"
 BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
 COPRO = "copro"
-ON_REQUEST = (VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO)
+STEPS = "steps"
+ON_REQUEST = (VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS)
 TRIALS = 10_000
-IN_TURNS = {"echo", "pipeline", "libraries", "syscalls"}
+IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS}
 
 
 def _options() -> argparse.Namespace:
@@ -272,7 +280,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, help=f"default {PAIRS}, of calls {calls.PAIRS}")
     parser.add_argument(
         "--cells", nargs="+", default=["*"], metavar="PATTERN",
-        help="of the parts calls, syscalls and kits: those cells only, as rest/go or 'rpc/*'",
+        help="of the parts calls, syscalls, kits and steps: those cells, as rest/go or 'rpc/*'",
     )  # fmt: skip
     parser.add_argument(
         "--seconds", type=float,
@@ -364,6 +372,8 @@ def main() -> int:
             elif part == KITS:
                 side_s, pairs = options.seconds or calls.SIDE_S, options.pairs or PAIRS
                 comparing_kits(workbench, pairs, options.old, options.cells, side_s)
+            elif part == STEPS:
+                step_costs.report(workbench, options.cells)
             elif part == SUMMARY_ROW:
                 computing_rows(workbench, options.pairs or PAIRS, options.old)
             elif part == VALIDITY:

@@ -1,4 +1,8 @@
-"""Compare cells with a bare client of their library, and with a tool of their middleware."""
+"""Compare cells with clients of their library, and with a tool of their middleware.
+
+The bare client of a cell is the library's documented loop. The fair client (`fair.*` next to it) is
+the same loop with the contract's work per message.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,18 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bench.nodes import Bench
-from bench.pairs import Comparison, abba, compared
+from bench.pairs import Comparison, abba, compared, interleaved
+from contract.conformance.cell import CellUnderTest
 from wattwire.cli.round_trips import bare_round_trip_ns
 from wattwire.rig.bare_clients import HANG_S, bare_argv
 
+CONTRACT_WORK = Path(__file__).with_name("bare")
+"""Folder of the contract's work for fair clients, in Python and in C."""
 BYTES, CALLS = 64, 1500
 PROMISE = 1.05
 PYTHON_PROMISE = 1.10
@@ -32,7 +40,7 @@ DDS_CONFIGURATION = (
 
 
 def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:
-    """Yield a comparison for each cell that can be built on this machine.
+    """Yield the comparisons of each cell that can be built on this machine.
 
     The part copro measures the cells of a robot and its co-processor.
     """
@@ -51,16 +59,55 @@ def cells_with_bare_client(workbench: Bench) -> Iterator[str]:
 def against_bare_client(
     workbench: Bench, pairs: int, name: str, promise: float, program: Path | None = None
 ) -> Iterator[Comparison]:
-    """Yield the comparison of a cell with the bare client in its folder, or with `program`."""
+    """Yield the comparisons of a cell with the bare client in its folder, or with `program`.
+
+    If the folder also has a fair client, the promise is that for the fair client.
+    """
     cell = workbench.cell(name)
     if cell is None:
         return
     bare = bare_argv(cell.argv) if program is None else [str(program)]
     assert bare is not None, f"{name}: no bare client in its folder"
-    label = f"{name} against its bare client"
     ours = functools.partial(workbench.ping_ns, cell, CALLS)
-    sides = abba(label, ours, functools.partial(bare_round_trip_ns, cell, bare), pairs)
-    yield from compared(label, "ns", sides, promise)
+    peer = functools.partial(bare_round_trip_ns, cell, bare)
+    fair = fair_argv(bare)
+    if fair is None:
+        label = f"{name} against its bare client"
+        yield from compared(label, "ns", abba(label, ours, peer, pairs), promise)
+        return
+    fair_ns = functools.partial(bare_round_trip_ns, with_contract_work(cell), fair)
+    yield from against_both(name, "its bare client", (ours, peer, fair_ns), pairs, promise)
+
+
+def against_both(
+    name: str,
+    bare_name: str,
+    sides: tuple[Callable[[], float], Callable[[], float], Callable[[], float]],
+    pairs: int,
+    promise: float,
+) -> Iterator[Comparison]:
+    """Yield the comparisons of a cell with its bare and its fair client, and of these clients.
+
+    `sides` measure the cell, the bare client and the fair client, in ns. Only the comparison with
+    the fair client has a promise, because no node can avoid the contract's work.
+    """
+    cell, bare, fair = interleaved(name, sides, pairs)
+    yield from compared(f"{name} against {bare_name}", "ns", (cell, bare), None)
+    yield from compared(f"{name} against its fair client", "ns", (cell, fair), promise)
+    yield from compared(f"{name}: its fair client against {bare_name}", "ns", (fair, bare), None)
+
+
+def fair_argv(bare: Sequence[str]) -> list[str] | None:
+    """Return the command of the fair client next to a bare client, or None if there is none."""
+    path = Path(bare[-1])
+    fair = path.with_name(f"fair{path.suffix}")
+    return [*bare[:-1], str(fair)] if fair != path and fair.is_file() else None
+
+
+def with_contract_work(cell: CellUnderTest) -> CellUnderTest:
+    """Return the cell with an environment in which Python finds the module `contract_work`."""
+    folders = filter(None, [str(CONTRACT_WORK), cell.env.get("PYTHONPATH")])
+    return replace(cell, env={**cell.env, "PYTHONPATH": os.pathsep.join(folders)})
 
 
 @contextlib.contextmanager
@@ -105,6 +152,20 @@ def _against_ddsperf(workbench: Bench, pairs: int) -> Iterator[Comparison]:
             raise RuntimeError(f"ddsperf printed no round trip: {result.stdout[-300:]}")
         return 2000.0 * float(medians[-1])
 
-    label = "cyclonedds/cpp against ddsperf"
-    sides = abba(label, lambda: workbench.ping_ns(cell, CALLS), tool, pairs)
-    yield from compared(label, "ns", sides, PROMISE)
+    fair = [str(_fair_program(workbench, cell))]
+    sides = (
+        functools.partial(workbench.ping_ns, cell, CALLS),
+        tool,
+        functools.partial(bare_round_trip_ns, cell, fair),
+    )
+    yield from against_both("cyclonedds/cpp", "ddsperf", sides, pairs, PROMISE)
+
+
+def _fair_program(workbench: Bench, cell: CellUnderTest) -> Path:
+    """Compile the fair client of the C++ cell, with the types of the cell's build."""
+    build, program = Path(cell.argv[0]).parent, workbench.folder / "fair-cyclonedds"
+    source = workbench.catalog.cell(cell.name).folder / "fair.cpp"
+    compiler = ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-pthread"]
+    command = [*compiler, f"-I{build}", f"-I{CONTRACT_WORK}", source, build / "wattwire.o"]
+    subprocess.run([*command, "-o", program, "-lddsc"], check=True)
+    return program

@@ -57,13 +57,22 @@ DEPLOYMENTS = (
         150.0,
     ),
 )
+RESULTS = "results and journal"
 NOT_OURS = {"starting", "matching", "machine baseline", "silent baseline", "window", "drain"}
 
 
 def seconds_per_run(deployment: Deployment, runs: int, rig: Path | None = None) -> list[float]:
-    """Return wattwire's time (s) in each of `runs` runs of `deployment`, with synced files.
+    """Return wattwire's time (s) in each of `runs` runs of `deployment`, with synced files."""
+    return [sum(phases.values()) for phases in phases_per_run(deployment, runs, rig)]
 
-    With a rig, the nodes run on its hosts, in its first placement and network.
+
+def phases_per_run(
+    deployment: Deployment, runs: int, rig: Path | None = None
+) -> list[dict[str, float]]:
+    """Return wattwire's time (s) by phase in each of `runs` runs of `deployment`.
+
+    The time outside of all phases is that of RESULTS: records, tables, summary row, synced files
+    and journal. With a rig, the nodes run on its hosts, in its first placement and network.
     """
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         study, campaign = Path(name, "study.toml"), Path(name, "c")
@@ -78,13 +87,14 @@ def seconds_per_run(deployment: Deployment, runs: int, rig: Path | None = None) 
             rows = db.execute(
                 "SELECT folder, begun_at, ended_at FROM attempt ORDER BY begun_at"
             ).fetchall()
-        own_s = []
+        own = []
         for folder, begun, ended in rows:
             document = json.loads((campaign / "runs" / folder / "run.json").read_text())
-            duration_s = _seconds(ended) - _seconds(begun)
-            phases = document["seconds"].items()
-            own_s.append(duration_s - sum(s for phase, s in phases if phase in NOT_OURS))
-        return own_s
+            seconds = document["seconds"]
+            results_s = _seconds(ended) - _seconds(begun) - sum(seconds.values())
+            ours = {phase: s for phase, s in seconds.items() if phase not in NOT_OURS}
+            own.append({**ours, RESULTS: results_s})
+        return own
 
 
 def _seconds(stamp: str) -> float:

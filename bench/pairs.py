@@ -85,29 +85,35 @@ def lose_pair(name: str, number: int, pairs: int, error: BaseException) -> None:
 def abba(
     name: str, ours: Callable[[], float], peer: Callable[[], float], pairs: int = PAIRS
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Measure `pairs` pairs, reversing the order from pair to pair; return (ours, peer).
+    """Measure `pairs` pairs, reversing the order from pair to pair; return (ours, peer)."""
+    columns = interleaved(name, (ours, peer), pairs)
+    return columns[0], columns[1]
 
-    If either side fails, the pair is lost and the others continue.
+
+def interleaved(
+    name: str, sides: Sequence[Callable[[], float]], pairs: int
+) -> tuple[tuple[float, ...], ...]:
+    """Measure all sides `pairs` times, reversing their order each time; return a column per side.
+
+    If a side fails, the pair is lost and the others continue.
     """
-    values: tuple[list[float], list[float]] = ([], [])
+    rows = []
     for number in range(pairs):
-        pair = [0.0, 0.0]
+        forward = list(range(len(sides)))
         try:
-            for side in ((0, 1), (1, 0))[number % 2]:
-                pair[side] = (ours, peer)[side]()
+            values = {side: sides[side]() for side in (forward, forward[::-1])[number % 2]}
         except BROKEN as error:
             lose_pair(name, number, pairs, error)
             continue
-        values[0].append(pair[0])
-        values[1].append(pair[1])
-    return tuple(values[0]), tuple(values[1])
+        rows.append([values[side] for side in forward])
+    return tuple(zip(*rows, strict=True)) if rows else ((),) * len(sides)
 
 
 def compared(
     name: str,
     unit: str,
     sides: tuple[tuple[float, ...], tuple[float, ...]],
-    promise: float,
+    promise: float | None,
     at_least: bool = False,
 ) -> Iterator[Comparison]:
     """Yield the comparison of (ours, peer).

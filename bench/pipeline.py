@@ -1,6 +1,7 @@
-"""Compare a pipeline of udp/cpp with a chain of programs in C, both at the same time on one core.
+"""Compare a pipeline of udp/cpp with two chains of programs in C, all at the same time on one core.
 
-The two sources send alternately, half a period apart, so the load of a shared machine affects both
+One chain only forwards (bare); the other also does the contract's work per message (fair). The
+three sources send in turns, a third of a period apart, so the load of a shared machine affects all
 chains equally.
 """
 
@@ -10,7 +11,7 @@ import contextlib
 import itertools
 import statistics
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.nodes import Bench
@@ -25,6 +26,7 @@ RELAYS = 6
 BYTES = 64
 PERIOD_NS, MESSAGES = 5_000_000, 400
 PROMISE = 1.05
+WITH_CONTRACT_WORK = "with the contract's work"
 GO_LEAD_NS = 400_000_000
 """Time from GO to the first message; the other chain's source starts in this time."""
 SPEC = {
@@ -40,36 +42,46 @@ def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:
         return
     program = workbench.folder / "chain"
     source = Path(__file__).with_name("bare") / "chain.c"
-    subprocess.run(["gcc", "-O2", "-Wall", "-o", program, source], check=True)
+    subprocess.run(["gcc", "-O2", "-Wall", "-pthread", "-o", program, source], check=True)
     label = f"{CELL}, {RELAYS} relays, against forwarders in C"
-    ours: list[float] = []
-    peer: list[float] = []
+    latencies: list[tuple[float, ...]] = []
     for number in range(pairs):
         try:
-            latencies = latencies_ns(workbench.folder, cell, program)
+            latencies.append(
+                latencies_ns(workbench.folder, cell, [[str(program)], [str(program), "contract"]])
+            )
         except BROKEN as error:
             lose_pair(label, number, pairs, error)
-            continue
-        ours.append(latencies[0])
-        peer.append(latencies[1])
-    yield from compared(label, "ns", (tuple(ours), tuple(peer)), PROMISE)
+    ours, bare, fair = zip(*latencies, strict=True) if latencies else ((), (), ())
+    yield from compared(label, "ns", (ours, bare), None)
+    yield from compared(f"{label} {WITH_CONTRACT_WORK}", "ns", (ours, fair), PROMISE)
+    yield from compared(
+        f"forwarders in C {WITH_CONTRACT_WORK}, against those without", "ns", (fair, bare), None
+    )
 
 
-def latencies_ns(folder: Path, cell: CellUnderTest, program: Path) -> tuple[float, float]:
-    """Return the median latencies (ns) of a run of the cell and of the chain in C."""
+def latencies_ns(
+    folder: Path, cell: CellUnderTest, chains: Sequence[Sequence[str]]
+) -> tuple[float, ...]:
+    """Return the median latencies (ns) of a run of the cell and of the chains in C."""
     members = [Member(cell, role, SPEC) for role in chain_roles(PATTERNS[PATTERN], RELAYS)]
-    with Group(folder, PATTERN, members, []) as group, bare_chain(program) as (sink, port):
+    with contextlib.ExitStack() as stack:
+        group = stack.enter_context(Group(folder, PATTERN, members, []))
+        started = [stack.enter_context(chain(argv)) for argv in chains]
         group.start()
         group.go(GO_LEAD_NS)
-        words = [BYTES, PERIOD_NS, MESSAGES, group.start_ns + PERIOD_NS // 2]
-        subprocess.run(
-            [program, "source", port, *map(str, words)],
-            check=True, timeout=HANG_S, start_new_session=True,
-        )  # fmt: skip
-        printed = sink.communicate(timeout=HANG_S)[0]
+        sources = []
+        for number, (argv, (_, port)) in enumerate(zip(chains, started, strict=True), 1):
+            begin_ns = group.start_ns + number * PERIOD_NS // (len(chains) + 1)
+            words = map(str, [BYTES, PERIOD_NS, MESSAGES, begin_ns])
+            sources.append(stack.enter_context(killed_process([*argv, "source", port, *words])))
+        for source in sources:
+            if source.wait(HANG_S) != 0:
+                raise RuntimeError(f"a source in C: exit {source.returncode}")
+        printed_ns = [float(sink.communicate(timeout=HANG_S)[0]) for sink, _ in started]
         group.wait_sent()
         group.finish()
-        return _median_latency_ns(group), float(printed)
+        return _median_latency_ns(group), *printed_ns
 
 
 def _median_latency_ns(group: Group) -> float:
@@ -86,25 +98,33 @@ def _median_latency_ns(group: Group) -> float:
 
 
 @contextlib.contextmanager
-def bare_chain(program: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def chain(argv: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Start the sink and the relays in C; yield the sink and the port of the first relay."""
-    nodes: list[subprocess.Popen[str]] = []
-    argument = str(MESSAGES)  # of the sink; the argument of a relay is its successor's port
-    try:
+    with contextlib.ExitStack() as stack:
+        nodes: list[subprocess.Popen[str]] = []
+        argument = str(MESSAGES)  # of the sink; the argument of a relay is its successor's port
         for role in ("sink", *itertools.repeat("relay", RELAYS)):
-            # Each node has a separate session, because the kernel schedules sessions as groups.
-            node = subprocess.Popen(
-                [program, role, argument],
-                stdout=subprocess.PIPE, text=True, start_new_session=True,
-            )  # fmt: skip
+            node = stack.enter_context(killed_process([*argv, role, argument]))
             nodes.append(node)
             assert node.stdout is not None
             argument = node.stdout.readline().strip()
             if not argument:
-                raise RuntimeError(f"{program.name} {role}: printed no port")
+                raise RuntimeError(f"{' '.join(argv)} {role}: printed no port")
         yield nodes[0], argument
+
+
+@contextlib.contextmanager
+def killed_process(argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    """Run a process in a separate session, because the kernel schedules sessions as groups.
+
+    Kill it at the end.
+    """
+    process = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        yield process
     finally:
-        for node in nodes:
-            node.kill()
-            with node:  # closes the pipe and waits for the process
-                pass
+        process.kill()
+        with process:  # closes the pipes and waits for the process
+            pass

@@ -73,8 +73,13 @@ class Side:
         return [sample for sample in taken if sample.sample_info.valid_data]
 
 
+def free_domain() -> int:
+    """Return a domain that no cell and, in all probability, no other bare server uses."""
+    return 101 + os.getpid() % 100
+
+
 def pong() -> None:
-    domain = 101 + os.getpid() % 100  # no cell uses these domains
+    domain = free_domain()
     side = Side(domain, "bare_reply", "bare_request")
     print(domain, flush=True)
     threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()

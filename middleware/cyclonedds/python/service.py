@@ -20,16 +20,18 @@ def serve(kit: Kit) -> None:
     requests = participant.reader("request", kind)
     participant.ready(participant.await_matched(replies, requests), requests)
 
+    answer, served = kit.serve, kit.served
+
     def poll(timeout_s: float) -> None:
         for request in participant.take(requests, timeout_s):
-            reply = kit.serve(decode(request.body))
+            reply = answer(decode(request.body))
             if reply is None:
                 continue
             try:
                 write(replies, kind(request.call, encode(reply)))
             except SendFailed:
                 continue
-            kit.served()
+            served()
 
     kit.poll(poll)
 
@@ -49,16 +51,12 @@ def call(kit: Kit) -> None:
         write(requests, kind(Call(client, number), encode(buffer)))
         return number
 
-    def own_replies(timeout_s: float) -> list[Any]:
-        taken = participant.take(replies, timeout_s)
-        return [reply for reply in taken if reply.call.client == client]
-
     def call_once(buffer: Any, timeout_s: float) -> Any:
         deadline_ns = kit.now() + int(timeout_s * 1e9)
         awaited = send(buffer)
         while (left_ns := deadline_ns - kit.now()) > 0:
-            for reply in own_replies(left_ns / 1e9):
-                if reply.call.number == awaited:
+            for reply in participant.take(replies, left_ns / 1e9):
+                if reply.call.number == awaited and reply.call.client == client:
                     return decode(reply.body)
         return None
 
@@ -68,8 +66,8 @@ def call(kit: Kit) -> None:
         slots[send(buffer)] = slot
 
     def poll(timeout_s: float) -> None:
-        for reply in own_replies(timeout_s):
-            if reply.call.number in slots:
+        for reply in participant.take(replies, timeout_s):
+            if reply.call.client == client and reply.call.number in slots:
                 kit.complete(slots.pop(reply.call.number), decode(reply.body))
 
     participant.ready(participant.await_matched(requests, replies), requests)

@@ -26,10 +26,14 @@ def opened(side: str, endpoint: str) -> zenoh.Session:
     return zenoh.open(config)
 
 
-def pong() -> None:
+def free_endpoint() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        endpoint = f"tcp/127.0.0.1:{probe.getsockname()[1]}"
+        return f"tcp/127.0.0.1:{probe.getsockname()[1]}"
+
+
+def pong() -> None:
+    endpoint = free_endpoint()
     session = opened("listen", endpoint)
     queryable = session.declare_queryable(  # noqa: F841 - lives as long as it is referred to
         KEY, lambda query: query.reply(KEY, query.payload.to_bytes())

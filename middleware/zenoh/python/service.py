@@ -17,15 +17,16 @@ def serve(kit: Kit, session: Session) -> None:
     congestion = session.congestion(zenoh.CongestionControl.BLOCK)
     options = {"express": True} if kit.setting("express") else {}
     encode, decode = encoder(kit), decoder(kit)
+    answer, served = kit.serve, kit.served
 
     def on_query(query: zenoh.Query) -> None:
         payload = query.payload
         if payload is None:
             return
-        reply = kit.serve(decode(payload))
+        reply = answer(decode(payload))
         if reply is not None:
             query.reply(key, encode(reply), **options)
-            kit.served()
+            served()
 
     session.keep(session.zenoh.declare_queryable(key, on_query))
     session.ready(session.await_peers("server", "client"), congestion, "reliable")

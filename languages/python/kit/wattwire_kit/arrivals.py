@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
+from threading import get_ident
 from time import monotonic_ns
 from typing import Any
 
@@ -11,17 +11,13 @@ from .constants import CALL, CORRUPT, MESSAGE, PROBE, UNKNOWN_NS, WARM_UP
 from .core import Core, Message
 from .dialogue import Dialogue
 from .payload import COUNTER_MASK, FOREIGN, OK
-from .record import UNREADABLE, Record
+from .record import UNREADABLE
 from .recorder import pack_record
-from .replies import Replies
+from .replies import Replies, as_message
 from .schedule import NEVER_NS
 
-
-def as_message(data: Any) -> Message:
-    """Convert a library's object to a type that the payload's checks accept."""
-    if type(data) is bytes or type(data) is bytearray or type(data) is Record:
-        return data
-    return data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
+Pending = tuple[int, int, int, int]
+"""Sequence, begin (ns), length (bytes) and flags of a request."""
 
 
 class Arrivals(Core):
@@ -32,7 +28,10 @@ class Arrivals(Core):
     ) -> None:
         super().__init__(spec, dialogue, process_start_ns, out)
         self._replies = Replies(spec, self._payload)
-        self._pending = threading.local()
+        # The request that each thread has answered but not yet handed over; cheaper to look up than
+        # a thread's local data.
+        self._pending: dict[int, Pending] = {}
+        self.served = self._server_end()
         if self._payload.plain_length >= 0:
             self.received = self._plain_receiver()
             self.serve = self._plain_server()
@@ -123,18 +122,18 @@ class Arrivals(Core):
             if verdict == OK and seq & COUNTER_MASK != PROBE:
                 self._arrival_ns = now_ns
                 next(self._arrivals)
-                self._pending.call = (seq, now_ns, len(data), 0)
+                self._pending[get_ident()] = (seq, now_ns, len(data), 0)
                 return self._replies.answer(data)
         return self._serve_any(data, now_ns)
 
     def _serve_any(self, data: Message, now_ns: int) -> Message | None:
         with self._lock:
             arrival = self._arrive(data, now_ns)
-        self._pending.call = None
+        self._pending.pop(get_ident(), None)
         if arrival is None or data is UNREADABLE:
             return None
         if arrival[0] is not None and arrival[0] != PROBE:
-            self._pending.call = (arrival[0], now_ns, len(data), arrival[2])
+            self._pending[get_ident()] = (arrival[0], now_ns, len(data), arrival[2])
         return self._replies.answer(data)
 
     def _plain_server(self) -> Callable[[Any], Message | None]:
@@ -155,7 +154,7 @@ class Arrivals(Core):
                 if is_request and seq & COUNTER_MASK != PROBE:
                     self._arrival_ns = now_ns
                     next(requests)
-                    pending.call = (seq, now_ns, length, 0)
+                    pending[get_ident()] = (seq, now_ns, length, 0)
                     return data if is_echo else answer(data)
             reply = self._serve_any(data, now_ns)
             start_ns = self._start_ns  # set by `_serve_any`
@@ -163,29 +162,34 @@ class Arrivals(Core):
 
         return serve
 
-    def served(self) -> None:
-        """Record that the reply of this thread's last `serve` was handed over."""
-        end_ns = monotonic_ns()
-        pending = self._pending
-        call = pending.call
-        if call is not None:
-            pending.call = None
-            seq, begin_ns, length, flags = call
-            if end_ns < self._warm_until_ns:
-                flags |= WARM_UP
-            recorder = self._recorder
-            if (at := next(recorder.places)) < recorder.end:
-                pack_record(
-                    recorder.data, at, seq, UNKNOWN_NS, begin_ns, end_ns,
-                    length, seq >> 48, CALL, flags,
-                )  # fmt: skip
+    def _server_end(self) -> Callable[[], None]:
+        """Return `served`, which records that the reply of this thread's last `serve` was handed
+        over; see `_plain_receiver`.
+        """
+        pending, recorder = self._pending, self._recorder
+        places, room, records = recorder.places, recorder.end, recorder.data
+
+        def served() -> None:
+            end_ns = monotonic_ns()
+            call = pending.pop(get_ident(), None)
+            if call is not None:
+                seq, begin_ns, length, flags = call
+                if end_ns < self._warm_until_ns:
+                    flags |= WARM_UP
+                if (at := next(places)) < room:
+                    pack_record(
+                        records, at, seq, UNKNOWN_NS, begin_ns, end_ns, length, seq >> 48, CALL,
+                        flags,
+                    )  # fmt: skip
+
+        return served
 
     def is_reply(self, data: Any) -> bool:
         """Return whether `data` may be the reply to the open blocking call; True if unknown."""
         return self._replies.may_be(self._current_seq, as_message(data))
 
     def _check_reply(self, seq: int, reply: Any) -> int:
-        if self._replies.is_due(seq, as_message(reply)):
+        if self._replies.is_due(seq, reply):
             return 0
         self._corrupt += 1
         return CORRUPT

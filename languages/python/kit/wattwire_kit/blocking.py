@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from time import monotonic_ns
 
-from .constants import FAILED, MESSAGE, TIMEOUT, UNKNOWN_NS, WARM_UP
+from .constants import CORRUPT, FAILED, MESSAGE, TIMEOUT, UNKNOWN_NS, WARM_UP
 from .core import Call, Message, SendFailed
 from .native_timer import NativeTimer
 from .recorder import pack_record
@@ -38,26 +38,33 @@ class BlockingSender(Sending):
         recorder, buffer = self._recorder, self._payload.buffer
         places, room, data = recorder.places, recorder.end, recorder.data
         length, peer, kind = self._payload.length, self._peer, self._kind
-        timeout_ns, check = self._timeout_ns, self._check_reply
+        timeout_ns, is_due = self._timeout_ns, self._replies.is_due
         timeout_s = timeout_ns / 1e9
+        received = corrupt = 0
+        ended_ns = None
         for seq, intended_ns, begin_ns in self._messages():
             self._current_seq = seq
             flags = WARM_UP if intended_ns < self._warm_until_ns else 0
             try:
                 reply = call(buffer, timeout_s)
-                self._last_end_ns = end_ns = monotonic_ns()
+                ended_ns = end_ns = monotonic_ns()
             except (SendFailed, OSError):
                 flags |= FAILED
-                self._last_end_ns, end_ns = monotonic_ns(), UNKNOWN_NS
+                ended_ns, end_ns = monotonic_ns(), UNKNOWN_NS
             else:
                 if reply is None or end_ns - begin_ns > timeout_ns:
                     flags |= TIMEOUT
                     end_ns = UNKNOWN_NS
                 else:
-                    self._received += 1
-                    flags |= check(seq, reply)
+                    received += 1
+                    if not is_due(seq, reply):
+                        corrupt += 1
+                        flags |= CORRUPT
             if (at := next(places)) < room:
                 pack_record(data, at, seq, intended_ns, begin_ns, end_ns, length, peer, kind, flags)
+        self._received += received
+        self._corrupt += corrupt
+        self._last_end_ns = ended_ns
         self.end_schedule()
 
     def _messages(self) -> Iterator[tuple[int, int, int]]:
