@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -51,3 +51,23 @@ def test_a_comparison_of_which_every_pair_is_lost_is_absent(lost: list[str]) -> 
     sides = pairs.abba("cell against bare", lambda: 1.0, hang, 3)
     assert list(pairs.compared("cell against bare", "ns", sides, 1.05)) == []
     assert len(lost) == 3
+
+
+def test_three_sides_alternate_their_order_and_lose_a_round_together(lost: list[str]) -> None:
+    order: list[str] = []
+
+    def side(name: str, values: list[float]) -> Callable[[], float]:
+        def measure() -> float:
+            order.append(name)
+            value = values[order.count(name) - 1]
+            if value < 0:
+                raise RuntimeError("no end")
+            return value
+
+        return measure
+
+    sides = [side("a", [1, 2, 3]), side("b", [4, -1, 5]), side("c", [6, 7, 8])]
+    # The second round ends at b, so a has no value in it.
+    assert pairs.interleaved("three", sides, 3) == ((1, 2), (4, 5), (6, 8))
+    assert order == ["a", "b", "c", "c", "b", "a", "b", "c"]
+    assert lost == ["three, pair 2 of 3: no end"]
