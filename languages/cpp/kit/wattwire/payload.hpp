@@ -121,7 +121,6 @@ class Payload {
       for (auto& value : fill_) value = static_cast<uint8_t>(kAlphabet[value % 64]);
     std::memcpy(&buffer_[fill_at_], fill_.data(), fill_.size());
     plain_ = unit_ == 1 && fill_.size() >= 8;
-    if (plain_) first_word_ = word_at(fill_.data());
   }
 
   // Writes sequence and send time into the buffer, whose fill stays unchanged.
@@ -246,7 +245,7 @@ class Payload {
   bool read_plain(const Bytes& data, Checked* result) const {
     const uint64_t seq = word_at(data.data);
     if (word_at(data.data + length - 8) != seq ||
-        word_at(data.data + fill_at_) != first_word_ || !knows(seq))
+        word_at(data.data + fill_at_) != word_at(fill_.data()) || !knows(seq))
       return false;
     if (full_ && std::memcmp(data.data + fill_at_, fill_.data(), fill_.size()) != 0) return false;
     result->seq = seq;
@@ -263,7 +262,6 @@ class Payload {
   // Returns whether a known node sends this sequence.
   bool knows(uint64_t seq) const {
     const auto node = static_cast<int64_t>(seq >> 48);
-    if (node == first_node_) return true;
     return std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end();
   }
 
@@ -305,13 +303,9 @@ class Payload {
   }
 
   const bool full_;
-  bool plain_ = false;  // true for bytes with header, trailer and a fill of at least a word
   const size_t fill_at_, trailer_;
   const std::vector<int64_t> nodes_;
-  // Copies of values on the heap. A message finds the caches without the node's data, so each part
-  // of memory that it needs costs more than its instructions.
-  const int64_t first_node_ = nodes_.empty() ? -1 : nodes_[0];
-  uint64_t first_word_ = 0;
+  bool plain_ = false;  // true for bytes with header, trailer and a fill of at least a word
   std::vector<uint8_t> buffer_, fill_;
   std::optional<Record> record_;
   uint64_t expected_ = 0;

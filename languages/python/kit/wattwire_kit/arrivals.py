@@ -28,8 +28,7 @@ class Arrivals(Core):
     ) -> None:
         super().__init__(spec, dialogue, process_start_ns, out)
         self._replies = Replies(spec, self._payload)
-        # The request that each thread has answered but not yet handed over; cheaper to look up than
-        # a thread's local data.
+        # The request that each thread has answered but not yet handed over, by thread.
         self._pending: dict[int, Pending] = {}
         self.served = self._server_end()
         if self._payload.plain_length >= 0:
