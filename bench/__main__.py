@@ -29,19 +29,18 @@ from bench import (
     kits,
     own_time,
     page,
-    pipeline,
     sampler,
     scale,
     sequential,
-    step_costs,
     summary_row,
     syscalls,
     validity,
 )
 from bench.coprocessing import bridge_memory, engines, planted_break_even, round_trips
-from bench.libraries import comparisons
 from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
+from bench.peers import pipeline, step_costs
+from bench.peers.libraries import comparisons
 from bench.rigs import bridges, links, planted_links
 from bench.runs_simulated import confirming, run_order, steady_state, strata, variants
 from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core

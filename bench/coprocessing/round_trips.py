@@ -11,9 +11,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.libraries import ROS_MIDDLEWARE, against_bare_client, cells_with_bare_client
 from bench.nodes import Bench
 from bench.pairs import Comparison
+from bench.peers.libraries import ROS_MIDDLEWARE, against_bare_client, cells_with_bare_client
 
 PROMISE = 1.05
 ROSCPP = "ros1/cpp"

@@ -21,16 +21,16 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench import libraries
 from bench.nodes import Bench
 from bench.pairs import BROKEN, lose_pair
+from bench.peers import libraries
 from contract.conformance.cell import CellUnderTest
 from contract.conformance.group import Group, Member
 from contract.conformance.spec import base_spec
 from wattwire.model.deployment import PATTERNS
 from wattwire.rig.bare_clients import HANG_S, bare_argv, bare_server
 
-KIT = Path(__file__).resolve().parents[1] / "languages" / "python" / "kit"
+KIT = Path(__file__).resolve().parents[2] / "languages" / "python" / "kit"
 BYTES = libraries.BYTES
 EVICTING_BYTES = 6_000_000
 REPEATS = {"warm": 5000, "cold": 400}

@@ -41,7 +41,7 @@ def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:
     if cell is None:
         return
     program = workbench.folder / "chain"
-    source = Path(__file__).with_name("bare") / "chain.c"
+    source = Path(__file__).parents[1] / "bare" / "chain.c"
     subprocess.run(["gcc", "-O2", "-Wall", "-pthread", "-o", program, source], check=True)
     label = f"{CELL}, {RELAYS} relays, against forwarders in C"
     latencies: list[tuple[float, ...]] = []

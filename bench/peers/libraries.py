@@ -22,7 +22,7 @@ from contract.conformance.cell import CellUnderTest
 from wattwire.cli.round_trips import bare_round_trip_ns
 from wattwire.rig.bare_clients import HANG_S, bare_argv
 
-CONTRACT_WORK = Path(__file__).with_name("bare")
+CONTRACT_WORK = Path(__file__).parents[1] / "bare"
 """Folder of the contract's work for fair clients, in Python and in C."""
 BYTES, CALLS = 64, 1500
 PROMISE = 1.05

@@ -1,0 +1,1 @@
+"""Comparisons of round trips and pipelines with bare and fair peers."""
