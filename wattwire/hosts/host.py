@@ -51,6 +51,9 @@ class Host:
     """Address at which the controller may reach the host by UDP, for exchanges of clocks; "" for
     none. It is removed when UDP has not reached it.
     """
+    connection: tuple[str, ...] = ()
+    """Address and port of the client and of the server of ssh, as the host sees them; () for
+    none."""
 
     @property
     def offset_ns(self) -> int:

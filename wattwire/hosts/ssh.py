@@ -147,7 +147,7 @@ def connect(spec: HostSpec, config: str, state: Path, cancelled: threading.Event
             f"host {spec.name}: {start.file}: found another agent than the one that was copied "
             f"there: sha256 {agent.hello['build']}; expected {start.name}. Remove the file."
         )
-    return Host(spec, agent, clock_address=start.address)
+    return Host(spec, agent, clock_address=start.address, connection=start.connection)
 
 
 def connect_all(specs: Collection[HostSpec], config: str, state: Path) -> dict[str, Host]:
@@ -242,11 +242,18 @@ class Start:
     @property
     def address(self) -> str:
         """Return the host's address to which ssh connected, as the host sees it, or ""."""
+        return self.connection[2] if self.connection else ""
+
+    @property
+    def connection(self) -> tuple[str, ...]:
+        """Return the addresses and ports of the host's SSH_CONNECTION, or ()."""
         words = self._facts.get("address", "").split()
         try:
-            return str(ipaddress.ip_address(words[2]))
-        except (IndexError, ValueError):
-            return ""
+            peer, peer_port, own, own_port = words
+            peer, own = (str(ipaddress.ip_address(address)) for address in (peer, own))
+            return (peer, str(int(peer_port)), own, str(int(own_port)))
+        except ValueError:
+            return ()
 
     def __call__(self, pipe: AgentPipe) -> str:
         """Make the shell behind the pipe an agent; return the agent's folder on the host."""

@@ -454,7 +454,7 @@ class CampaignRunner:
             note_duration(study, planned, collected.record, elapsed_s)
         codes = {reason.code for reason in collected.reasons}
         if codes and codes <= BUSY_CODES and not self._is_done(planned):
-            self._repeat_only_if_quiet(planned, agent)
+            self._repeat_only_if_quiet(planned, agent, conditions)
         self._report(planned, collected, collected.record)
         if collected.record.interrupted:
             raise KeyboardInterrupt
@@ -462,17 +462,26 @@ class CampaignRunner:
             self._progress.event("phase", phase="cool-down")
             time.sleep(study.plan.cooldown_s)
 
-    def _wait_until_quiet(self, agent: AgentClient) -> dict[str, Any]:
-        """Wait until this machine and those of all hosts are quiet; return the conditions."""
+    def _wait_until_quiet(self, agent: AgentClient, wait_s: float | None = None) -> dict[str, Any]:
+        """Wait until this machine and those of all hosts are quiet; return the conditions.
+
+        The longest wait is `wait_s`, by default that of the plan.
+        """
         agents = {host.agent.hello["boot_id"]: host.agent for host in self._far_hosts().values()}
         agents[agent.hello["boot_id"]] = agent  # one per machine
         study = self._study
-        return wait_until_quiet(agents.values(), study.validity, study.plan.quiet_wait_s)
+        longest_s = study.plan.quiet_wait_s if wait_s is None else wait_s
+        return wait_until_quiet(agents.values(), study.validity, longest_s)
 
-    def _repeat_only_if_quiet(self, planned: PlannedRun, agent: AgentClient) -> None:
-        """Omit the repetition of a run if the machine stays busy; `resume` repeats the run."""
+    def _repeat_only_if_quiet(
+        self, planned: PlannedRun, agent: AgentClient, before: Mapping[str, Any]
+    ) -> None:
+        """Omit the repetition of a run if the machine stays busy; `resume` repeats the run.
+
+        If the wait `before` the run was in vain, the machine is not awaited again.
+        """
         self._progress.event("phase", phase="waiting for a quiet machine")
-        if not self._wait_until_quiet(agent)["quiet"]:
+        if not self._wait_until_quiet(agent, None if before["quiet"] else 0.0)["quiet"]:
             self._not_repeated.add(planned.run)
             text = f"{planned.run}: the machine stays busy, so this run is not repeated now"
             self._progress.event("note", text=text)

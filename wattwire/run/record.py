@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Bridge
+from wattwire.hosts.socket_bytes import SshSent
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.hosts.clocks import ClockRelation, NodeClocks
 from wattwire.model.verdict import Outcome, Reason
@@ -41,6 +42,9 @@ class HostRecord:
     management: dict[str, dict[str, int]] = field(default_factory=dict)
     """Bytes in the window of a connection that passes the measured network: `sent_bytes` and
     `received_bytes` of "protocol" and of "ssh"; {} for other connections."""
+    ssh_sent: dict[str, SshSent] = field(default_factory=dict)
+    """What the host's ssh server sent to the controller: in the baseline "machine", and in the
+    "window", from before GO to the end of the sampling. {} if the host does not count it."""
     cpus: int = 1
     """Number of CPUs of the host."""
     tick_ns: int = TICK_NS
@@ -60,8 +64,6 @@ class RunNetwork:
     """Hosts whose devices carry only what the run sends: those in namespaces."""
     stacked: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Host → devices that also carry the frames of its device, such as the ports of a bridge."""
-    control_bytes: int = 0
-    """Bytes of the protocol of agents over ssh, from GO to the end of the sampling."""
     log: Path | None = None
     """The emulator's log of all frames; None without an emulator."""
     emulator_cpu_ns: int | None = None

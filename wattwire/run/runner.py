@@ -19,6 +19,7 @@ from wattwire.hosts.clocks import relate_again
 from wattwire.hosts.fragments import await_empty_queues
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.hosts import LiveNetwork
+from wattwire.hosts.socket_bytes import SshSent, sent_by_ssh, since
 from wattwire.model.deployment import Deployment, service_of
 from wattwire.model.hosts.clocks import ClockRelation
 from wattwire.model.rig import NETNS
@@ -113,6 +114,7 @@ class OneRun:
         self._services = services
         self._builds = builds
         self._point = BEFORE_GO
+        self._ssh_before: dict[str, SshSent] = {}
         self._tls: dict[str, dict[str, str]] = {}
         self._folder = folder
         self._progress = progress
@@ -338,10 +340,16 @@ class OneRun:
         ]
         return list(dict.fromkeys(names))
 
-    def _control_bytes(self) -> int:
-        """Return the bytes of the protocol of agents over ssh, since their start."""
-        traffic = [host.agent.traffic() for host in self._hosts.values() if not host.here]
-        return sum(counted.sent_bytes + counted.received_bytes for counted in traffic)
+    def _sent_by_ssh(self) -> dict[str, SshSent]:
+        """Return what ssh has sent from hosts of a network, whose devices are judged."""
+        return sent_by_ssh(self._hosts.values()) if self.record.network else {}
+
+    def _note_ssh(self, phase: str) -> None:
+        """Record what ssh has sent since the begin of a phase."""
+        if self._ssh_before:
+            for host, sent in since(self._sent_by_ssh(), self._ssh_before).items():
+                self.record.hosts[host].ssh_sent[phase] = sent
+        self._ssh_before = {}
 
     def _mark(self, name: str, in_window: bool = False) -> dict[str, int]:
         """Mark a time on all hosts; return the times on their clocks.
@@ -355,11 +363,13 @@ class OneRun:
     def _baseline(self, name: str, seconds: float) -> None:
         """Wait for a baseline: the machine's before services start, or the silent one before GO."""
         self._enter(f"{name} baseline")
+        self._ssh_before = self._sent_by_ssh() if name == "machine" else {}
         begins_ns = self._mark(f"{name}_begin")
         try:
             time.sleep(seconds)
         finally:
             ends_ns = self._mark(f"{name}_end")
+            self._note_ssh(name)
             for host, record in self.record.hosts.items():
                 record.baselines[name] = {"begin_ns": begins_ns[host], "end_ns": ends_ns[host]}
 
@@ -489,6 +499,7 @@ class OneRun:
     def _window(self) -> None:
         self._enter("window")
         record = self.record
+        self._ssh_before = self._sent_by_ssh()
         lead_ns = round((GO_LEAD_NS + GO_LEAD_PER_NODE_NS * len(record.nodes)) * busyness())
         if self._treatment["pacing"] == "native":
             # A native timer ticks one period after its creation, which must precede slot 0.
@@ -503,8 +514,6 @@ class OneRun:
         """Start the nodes and wait for the senders; send nothing to hosts of shared connections."""
         record = self.record
         self._network.start(start_ns)
-        if record.network:
-            record.network.control_bytes = -self._control_bytes()
         starts_ns = {
             node.process: start_ns + record.host_of(node.process).offset_ns
             for node in sorted(record.nodes, key=lambda n: n.sends)  # receivers first
@@ -688,8 +697,7 @@ class OneRun:
         try:
             self._end_processes()
         finally:
-            if record.network:
-                record.network.control_bytes += self._control_bytes()
+            self._note_ssh("window")
             for name, sampling in self._request_all("sample_stop").items():
                 record.hosts[name].sampling = sampling
         for name, reply in self._request_all("clock", count=3).items():

@@ -110,18 +110,25 @@ impl Journal {
         unused(&of_run.cloned().collect::<Vec<Segment>>())
     }
 
+    /// Removes the recorded files. Those that other processes still use stay in the journal on
+    /// disk, because processes of several agents may share a file; the last agent removes it.
     pub fn end(&self) {
         self.remove_unused("");
-        let _ = fs::remove_file(&self.path);
+        if locked(&self.segments).is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+        if let Some(folder) = self.path.parent() {
+            remove_left_over(folder, "");
+        }
     }
 }
 
-/// Removes the files in the journals of agents that have exited.
+/// Removes the files in the journals of agents that have exited, and the journals without files.
 pub fn remove_left_over(folder: &Path, run: &str) -> Vec<PathBuf> {
     let mut removed = Vec::new();
     for (path, segments) in left_journals(folder, run) {
         removed.extend(remove(&segments));
-        if run.is_empty() {
+        if run.is_empty() && !segments.iter().any(exists) {
             let _ = fs::remove_file(&path);
         }
     }
@@ -257,6 +264,27 @@ mod tests {
         assert_eq!(journal.remove_unused("run1"), [path("new")]);
         assert!(path("old").exists());
         fs::remove_file(path("old")).unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_in_use_at_the_end_of_its_agent_is_removed_by_the_last_agent() {
+        let name = format!("wattwire-shared-{}", std::process::id());
+        let folder = std::env::temp_dir().join(&name);
+        let _ = fs::remove_dir_all(&folder);
+        let file = Path::new(FOLDER).join(&name);
+        let before = inodes();
+        let used = fs::File::create(&file).unwrap();
+        let mut first = Journal::new(folder.clone());
+        // An agent that has exited: no process has this start time.
+        let own = Identity::own().to_string();
+        first.path = folder.join(format!("{}-1-1.jsonl", own.split('-').next().unwrap()));
+        first.observe("run1", &[std::process::id() as i32], &before);
+        first.end();
+        assert!(file.exists() && first.path.exists());
+        drop(used);
+        Journal::new(folder.clone()).end();
+        assert!(!file.exists() && !first.path.exists());
         fs::remove_dir_all(folder).unwrap();
     }
 }

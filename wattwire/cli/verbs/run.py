@@ -22,6 +22,7 @@ from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
+from wattwire.model.validity import CONDITION_CODES
 from wattwire.model.verdict import ended_unsent
 from wattwire.model.words import plural
 from wattwire.rig import host
@@ -215,12 +216,13 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     try:
         lines, numbers = (answer_of(page), numbers_of(page)) if page else _answered(campaign)
         outcome = exit_status.of(campaign, options)
+        remedy = _remedy(campaign, rows)
     finally:
         campaign.close()
     try:
         code = exit_status.hand_out(outcome, options)
     finally:  # print the answer even if the disk is full
-        _print_outcome(path, page, (lines, numbers), rows, options, progress)
+        _print_outcome(path, page, (lines, numbers), rows, remedy, options, progress)
     return code if usable else EXIT_NOTHING_USABLE
 
 
@@ -229,10 +231,11 @@ def _print_outcome(
     page: Path | None,
     answered: tuple[Sequence[str], Mapping[str, Any]],
     rows: Sequence[Mapping[str, Any]],
+    remedy: str,
     options: argparse.Namespace,
     progress: Any,
 ) -> None:
-    """Print the answers, the number of valid runs, and the paths of campaign and page."""
+    """Print the answers, the number of valid runs, the paths of campaign and page, and a remedy."""
     lines, numbers = answered
     if options.json:
         fields = {"answer": lines[0], "unanswered": lines[1:], "validity": stamps_of(page)}
@@ -243,15 +246,26 @@ def _print_outcome(
         print(f"{_usable_words(rows)}: {path}")
         if page:
             print(page.resolve())
-        if _mostly_excluded(rows):
-            print(wrapped(AGAIN.format(shlex.quote(str(path))), columns(sys.stdout)))
+        if remedy:
+            print(wrapped(remedy, columns(sys.stdout)))
 
 
-def _mostly_excluded(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the machine's state invalidated more than half of the design's runs."""
+def _remedy(campaign: Campaign, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what to do if more than half of the design's runs are excluded, or "".
+
+    Only the machine's state permits a look at the stored runs; any other reason has its own remedy.
+    """
     design, *_ = usable_by_side(rows)
-    unknown = {row["run"] for row in rows if row["verdict"] == "invalid"}
-    return bool(unknown) and 2 * sum(design.values()) < len(design)
+    invalid = [row for row in rows if row["verdict"] == "invalid"]
+    if not invalid or 2 * sum(design.values()) >= len(design):
+        return ""
+    others = (
+        f"{row['run']} is invalid: {reason['detail']}"
+        for row in invalid
+        for reason in campaign.run(f"{row['run']}-{row['attempt']}")["reasons"]
+        if reason["code"] not in CONDITION_CODES
+    )
+    return next(others, AGAIN.format(shlex.quote(str(campaign.path))))
 
 
 def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

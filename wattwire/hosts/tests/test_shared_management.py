@@ -11,7 +11,15 @@ import pytest
 
 from wattwire.cli.main import main
 from wattwire.hosts import Hosts, ssh
-from wattwire.hosts.socket_bytes import read_traffic, socket_traffic
+from wattwire.hosts.socket_bytes import (
+    HEADER_BYTES,
+    SshSent,
+    read_traffic,
+    read_wire_bytes,
+    sent_by_ssh,
+    since,
+    socket_traffic,
+)
 from wattwire.hosts.tests.sshd import ALIAS, Sshd, find_sshd, serving
 from wattwire.model.errors import EXIT_OK, MissingError
 from wattwire.model.rig import SHARED, HostSpec, Rig, read_rig
@@ -112,6 +120,33 @@ def test_bytes_at_the_socket_include_those_of_the_protocol(server, tmp_path):
     at_socket = ssh_after.since(ssh_before)
     assert at_socket.sent_bytes > protocol.sent_bytes
     assert at_socket.received_bytes > protocol.received_bytes
+
+
+def test_bytes_on_the_wire_are_those_of_the_connection_with_its_headers():
+    line = "ESTAB 0 0 10.0.0.2:22 10.0.0.{}:40000 cubic bytes_sent:4512 segs_out:10 segs_in:2"
+    both = "\n".join((line.format(1), line.format(3)))
+    assert read_wire_bytes(both, "10.0.0.3") == 4512 + 10 * HEADER_BYTES[4]
+    assert read_wire_bytes(both, "10.0.0.4") is None and read_wire_bytes("", "10.0.0.1") is None
+    assert read_wire_bytes("ESTAB 0 0 10.0.0.2:22 10.0.0.1:40000 cubic", "10.0.0.1") is None
+
+
+def test_readings_on_two_devices_are_not_compared():
+    before = {"a": SshSent("eth0", 10), "b": SshSent("eth0", 10)}
+    after = {"a": SshSent("eth0", 30), "b": SshSent("wlan0", 30), "c": SshSent("eth0", 5)}
+    assert since(after, before) == {"a": SshSent("eth0", 20)}
+
+
+def test_a_host_counts_what_its_ssh_server_sends_and_by_which_device(server, tmp_path):
+    with Hosts(rig_of(server, SHARED), tmp_path / "state") as hosts:
+        before = sent_by_ssh([hosts.first])
+        if not before:
+            pytest.skip("the host counts no bytes of ssh (Debian: apt install iproute2)")
+        agent = hosts.first.agent
+        replies = agent.traffic()
+        agent.request("clock", count=1000)
+        received_bytes = agent.traffic().since(replies).received_bytes
+        sent = since(sent_by_ssh([hosts.first]), before)["edge"]
+    assert sent.device == "lo" and sent.wire_bytes > received_bytes > 100_000
 
 
 def test_other_hosts_are_not_silent(server, tmp_path):

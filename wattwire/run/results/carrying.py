@@ -16,7 +16,7 @@ from wattwire.model.validity import LINK_LATE, ValidityLimits, broken_limits
 from wattwire.model.verdict import Reason, Verdict
 from wattwire.rig.emulator_log import LOST, Fate, read_log
 from wattwire.run.node_specs import SECOND_NS
-from wattwire.run.record import RunNetwork, RunRecord
+from wattwire.run.record import HostRecord, RunNetwork, RunRecord
 from wattwire.run.results.node_checks import message_bytes
 from wattwire.run.results.resources import SENT_BYTES, Readings
 from wattwire.store.files import scan_table
@@ -29,10 +29,6 @@ PLAIN = ("bytes", "text")
 """Encodings whose payloads are on the wire as they are. Those of records can be shorter."""
 SHORTEST_SHARE = 0.5
 """Share of the nominal payload that another encoding has on the wire, at least."""
-CONTROL_FACTOR = 1.0
-"""Bytes on the wire that a host sends for a byte of the agents' protocol in both directions: about
-a third of these bytes leave the host, and ssh, TCP, IP and acknowledgements add twice as many. A
-larger factor would hide the payload of short runs."""
 BASELINE_MIN_NS = SECOND_NS // 2
 """Length of a baseline that shows a rate. In a shorter one, a single frame would count as many."""
 LATE_QUANTILE = 0.99
@@ -182,7 +178,7 @@ def sent_elsewhere(record: RunRecord, readings: HostReadings) -> Iterator[Elsewh
 
     A frame that another device receives has a host that sent it by another device, or one whose
     frames the network's device does not receive. On hosts that other programs share, their traffic
-    as in the baseline of the machine and that of the agents are subtracted.
+    as in the baseline of the machine and the counted bytes of ssh are subtracted.
     """
     network = record.network
     assert network is not None
@@ -194,14 +190,29 @@ def sent_elsewhere(record: RunRecord, readings: HostReadings) -> Iterator[Elsewh
             if device in allowed or sent is None:
                 continue
             if name not in network.isolated:
-                baseline = host.baselines["machine"]
-                begin_ns, end_ns = baseline["begin_ns"], baseline["end_ns"]
-                if end_ns - begin_ns >= BASELINE_MIN_NS:
-                    rate = host_readings.rate(SENT_BYTES, "interface", device, begin_ns, end_ns)
-                    seconds = ((host_readings.end_ns or start_ns) - start_ns) / SECOND_NS
-                    sent -= (rate or 0.0) * seconds
-                sent -= CONTROL_FACTOR * network.control_bytes
+                seconds = ((host_readings.end_ns or start_ns) - start_ns) / SECOND_NS
+                sent -= others_rate(host, host_readings, device) * seconds
+                sent -= ssh_bytes(host, "window", device)
             yield Elsewhere(name, device, sent)
+
+
+def others_rate(host: HostRecord, readings: Readings, device: str) -> float:
+    """Return the rate (B/s) at which other programs sent by a device in the machine's baseline.
+
+    It is 0 if the baseline is too short.
+    """
+    begin_ns, end_ns = (host.baselines["machine"][key] for key in ("begin_ns", "end_ns"))
+    if end_ns - begin_ns < BASELINE_MIN_NS:
+        return 0.0
+    rate = readings.rate(SENT_BYTES, "interface", device, begin_ns, end_ns) or 0.0
+    ssh_rate = ssh_bytes(host, "machine", device) * SECOND_NS / (end_ns - begin_ns)
+    return max(0.0, rate - ssh_rate)
+
+
+def ssh_bytes(host: HostRecord, phase: str, device: str) -> int:
+    """Return the bytes that ssh sent by a device in a phase."""
+    sent = host.ssh_sent.get(phase)
+    return sent.wire_bytes if sent and sent.device == device else 0
 
 
 def smallest_flow_bytes(record: RunRecord, messages: Path) -> int:
@@ -249,8 +260,10 @@ def elsewhere_reasons(
         text = (
             f"from GO to the end, devices outside the network {network.name or 'of the run'} sent "
             f"at least the payload of the smallest flow ({payload_bytes} bytes): "
-            f"{', '.join(others)}. Bind the middleware to the network, or end other programs' "
-            "traffic there."
+            f"{', '.join(others)}. Bind the middleware to the network. If other programs sent "
+            f"this, end them, or set plan.baseline_s to at least {BASELINE_MIN_NS / SECOND_NS:g}, "
+            "so that a steady rate is subtracted; then start a new campaign, because this run is "
+            "not repeated."
         )
         yield Reason(Verdict.INVALID, OTHER_INTERFACE, text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -550,6 +551,7 @@ class Collected:
                 "clock": self.record.clock_relations[name].to_json(),
                 **_host_document(host),
                 **({"management": host.management} if host.management else {}),
+                **({"ssh_sent": sent} if (sent := _ssh_document(host)) else {}),
             }
             for name, host in self.record.hosts.items()
         }
@@ -630,6 +632,11 @@ def _instructions(ready: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 def _is_positive(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _ssh_document(host: HostRecord) -> dict[str, dict[str, Any]]:
+    """Return what the ssh server of a host sent, by phase."""
+    return {phase: asdict(sent) for phase, sent in host.ssh_sent.items()}
 
 
 def _host_document(host: HostRecord) -> dict[str, Any]:

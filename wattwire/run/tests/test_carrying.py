@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from wattwire.hosts.socket_bytes import SshSent
 from wattwire.model.deployment import Deployment, Flow, Node, Process
 from wattwire.model.verdict import Verdict
 from wattwire.rig.emulator_log import RECORD, Fate
 from wattwire.run.record import RunNetwork
 from wattwire.run.results.carrying import (
-    CONTROL_FACTOR,
     Carried,
     Elsewhere,
     carrying_reasons,
@@ -63,14 +63,21 @@ def counters(**by_device: tuple[float, ...]) -> Readings:
     return Readings(pl.DataFrame(rows))
 
 
-def elsewhere(host: str, network: RunNetwork, **by_device: tuple[float, ...]) -> dict[str, float]:
+def elsewhere(
+    host: str,
+    network: RunNetwork,
+    ssh_sent: dict[str, SshSent] | None = None,
+    **by_device: tuple[float, ...],
+) -> dict[str, float]:
     """Return device → bytes that a host sent elsewhere in a window of 2 s after 1 s of baseline."""
     machine = {"begin_ns": 0, "end_ns": 1000 * MS}
     record = SimpleNamespace(
         network=network,
         hosts={
             host: SimpleNamespace(
-                window={"start_ns": 1000 * MS, "end_ns": 2000 * MS}, baselines={"machine": machine}
+                window={"start_ns": 1000 * MS, "end_ns": 2000 * MS},
+                baselines={"machine": machine},
+                ssh_sent=ssh_sent or {},
             )
         },
     )
@@ -83,19 +90,28 @@ def test_bytes_that_other_devices_sent_count_from_go_to_the_end():
     assert elsewhere("a", NETWORK, **sent) == {"fast": 900}
 
 
-def test_other_programs_and_agents_of_a_real_host_are_subtracted_but_not_its_nodes():
-    """ssh and other programs send by other devices; nodes start after the machine's baseline."""
+def test_other_programs_of_a_real_host_are_subtracted_but_not_its_nodes():
+    """Other programs send by other devices, too; nodes start after the machine's baseline."""
     sent = {"eth0": (0, 0, 0, 0), "wlan0": (0, 100, 300, 100 + 200 + 5000)}
-    network = replace(NETWORK, control_bytes=50)
-    assert elsewhere("b", network, **sent) == {"wlan0": 5000 - 50 * CONTROL_FACTOR}
-    assert elsewhere("a", network, **sent)["wlan0"] == 5200  # a namespace has no other programs
+    assert elsewhere("b", NETWORK, **sent) == {"wlan0": 5000}
+    assert elsewhere("a", NETWORK, **sent)["wlan0"] == 5200  # a namespace has no other programs
+
+
+def test_the_counted_bytes_of_ssh_are_subtracted_on_its_own_device_only():
+    """The baseline of 100 B contains 60 B of ssh, so other programs sent 40 B/s."""
+    sent = {"wlan0": (0, 100, 100, 8000), "usb0": (0, 0, 0, 7000)}
+    ssh = {"machine": SshSent("wlan0", 60), "window": SshSent("wlan0", 500)}
+    expected = {"wlan0": 7900 - 2 * 40 - 500, "usb0": 7000}
+    assert elsewhere("b", NETWORK, ssh, **sent) == expected
 
 
 def test_a_short_baseline_subtracts_nothing_because_one_frame_would_become_many():
     network = replace(NETWORK, isolated=frozenset())
     assert elsewhere("a", network, fast=(0, 1000, 3000, 3000)) == {"fast": 0}
     short = {"begin_ns": 0, "end_ns": 100 * MS}
-    host = SimpleNamespace(window={"start_ns": 1000 * MS}, baselines={"machine": short})
+    host = SimpleNamespace(
+        window={"start_ns": 1000 * MS}, baselines={"machine": short}, ssh_sent={}
+    )
     record = SimpleNamespace(network=network, hosts={"a": host})
     (other,) = sent_elsewhere(record, {"a": counters(fast=(0, 1000, 3000, 3000))})
     assert other.sent_bytes == 2000

@@ -34,14 +34,21 @@ class Runner(CampaignRunner):
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_a_run_is_repeated_only_if_the_machine_is_quiet_again(monkeypatch, quiet):
-    monkeypatch.setattr(
-        "wattwire.run.campaign.wait_until_quiet", lambda *_: {"quiet": quiet, "waited_s": 10.0}
-    )
+@pytest.mark.parametrize("was_quiet", [False, True])
+def test_a_run_is_repeated_only_if_the_machine_is_quiet_again(monkeypatch, quiet, was_quiet):
+    """A wait that was in vain before the run is not repeated after it."""
+    waits_s = []
+
+    def wait(_agents, _limits, wait_s):
+        waits_s.append(wait_s)
+        return {"quiet": quiet, "waited_s": 10.0}
+
+    monkeypatch.setattr("wattwire.run.campaign.wait_until_quiet", wait)
     runner = Runner()
     assert not runner._is_done(PLANNED)
     agent = SimpleNamespace(hello={"boot_id": "here"})
-    runner._repeat_only_if_quiet(PLANNED, agent=agent)
+    runner._repeat_only_if_quiet(PLANNED, agent, {"quiet": was_quiet})
+    assert waits_s == [Plan().quiet_wait_s if was_quiet else 0.0]
     assert runner._is_done(PLANNED) == (not quiet)
     assert len(runner.notes) == (not quiet)
     assert not Runner()._is_done(PLANNED), "a resumed campaign repeats the run"
