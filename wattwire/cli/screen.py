@@ -215,7 +215,13 @@ def attempt_text(fields: dict[str, Any]) -> str:
     figures = fields["figures"]
     if figures.get("sent") is not None:
         failed = f", failed {figures['failed']}" if figures.get("failed") else ""
-        words += f", sent {figures['sent']}{failed}, lost {figures['lost']}"
+        by_flow = [
+            f"{name.partition('.flow.')[2]} {value}"
+            for name, value in figures.items()
+            if name.startswith("lost.flow.") and value
+        ]
+        lost = f" ({', '.join(by_flow)})" if by_flow else ""
+        words += f", sent {figures['sent']}{failed}, lost {figures['lost']}{lost}"
     medians = [
         f"{name.partition('.flow.')[2]} {value:.0f} µs".strip()
         for name, value in figures.items()

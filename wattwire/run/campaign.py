@@ -601,9 +601,11 @@ class CampaignRunner:
         if exception:
             where = f"runs/{planned.run}-{collected.attempt}"
             self._exceptions[planned.run] = f"{where}: {exception[0]}"
-        medians = [f"latency_p50_us.flow.{flow.name}" for flow in self._study.flows]
-        # A median over several flows describes none of them.
-        figure_names = ["sent", "failed", "lost", *(medians or ["latency_p50_us"])]
+        flows = [flow.name for flow in self._study.flows]
+        medians = [f"latency_p50_us.flow.{flow}" for flow in flows]
+        # A median over several flows describes none of them, and neither does their loss.
+        figure_names = ["sent", "failed", "lost", *(f"lost.flow.{flow}" for flow in flows)]
+        figure_names += medians or ["latency_p50_us"]
         figure_names.append("cpu_us_per_message")
         self._progress.event(
             "done",

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 from rich.console import Console
 
-from wattwire.cli.screen import PlainProgress, ScreenProgress, build_words
+from wattwire.cli.screen import PlainProgress, ScreenProgress, attempt_text, build_words
 from wattwire.cli.wrap import LOG_COLUMNS
 from wattwire.rig import BuildStep
 
@@ -77,3 +77,11 @@ def test_runs_are_told_on_the_line_only_when_there_are_some():
         assert str(progress._line()) == "0/2 runs · b01-p001 x=1 · window"
     finally:
         progress.close()
+
+
+def test_an_attempt_names_the_flows_that_lost_messages():
+    fields = {"verdict": "valid", "outcome": "completed", "detail": "", "reasons": []}
+    figures = {"sent": 270, "lost": 114, "lost.flow.command": 0, "lost.flow.image": 114,
+               "latency_p50_us.flow.command": 900.4}  # fmt: skip
+    text = attempt_text({**fields, "figures": figures})
+    assert text == "valid, sent 270, lost 114 (image 114), p50 command 900 µs"

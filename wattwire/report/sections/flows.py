@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from wattwire.analysis.dataset import Evidence, by_treatment
@@ -36,15 +37,17 @@ PHRASES = Phrases(
         ),
         "lost": " Runs that lost half of a flow's messages have no dot.",
         "reliable": (
-            "{flows:listed} lost messages although the middleware reports reliable delivery{kinds}"
+            "{flows:listed} lost messages although their delivery is reliable{queues}"
             ". Reliable delivery repeats only what the sender's and the receiver's queues still "
             "hold: when the link or the receiver is slower than the sender, a queue of limited "
-            "length (a setting such as depth or history) overwrites messages that have not arrived."
+            "length overwrites messages that have not arrived. A longer queue, or one that blocks "
+            "the sender, can lose fewer and delay more."
         ),
-        "kinds": " (when overloaded: {kinds:listed})",
+        "queues": " ({queues:listed})",
     },
 )
 RELIABLE = "reliable"
+QUEUE_SETTINGS = ("history", "depth")
 _TITLES = dict(zip(QUANTILES, ("median latency", "p90", "p99"), strict=True))
 
 
@@ -118,20 +121,36 @@ def _figure(evidence: Evidence) -> Figure | None:
 def _reliable_losses(evidence: Evidence) -> Phrase:
     """Return a sentence on flows that lost messages despite reliable delivery, else ""."""
     flows: dict[str, None] = {}
-    kinds: dict[str, None] = {}
+    queues: dict[str, None] = {}
     for row in evidence.usable.iter_rows(named=True):
         run = evidence.runs.get(row["run"], {})
         ready = {node["node"]: node.get("ready") or {} for node in run.get("nodes", [])}
         for flow in deployment_of_run(run).flows if ready else ():
-            guarantee = ready.get(flow.sender, {}).get("guarantee") or {}
-            lost = row.get(f"lost.flow.{flow.name}") or 0
-            if lost and guarantee.get("delivery") == RELIABLE:
+            sender = ready.get(flow.sender, {})
+            if row.get(f"lost.flow.{flow.name}") and _is_reliable(sender):
                 flows[flow.name] = None
-                kinds[str(guarantee.get("overload")).replace("_", " ")] = None
+                queues |= dict.fromkeys(_queue(sender))
     if not flows:
         return Phrase()
-    named = PHRASES("kinds", kinds=list(kinds)) if any(kinds) else ""
-    return PHRASES("reliable", flows=list(flows), kinds=named)
+    named = PHRASES("queues", queues=list(queues)) if queues else ""
+    return PHRASES("reliable", flows=list(flows), queues=named)
+
+
+def _is_reliable(ready: Mapping[str, Any]) -> bool:
+    """Return whether a node reports reliable delivery, or a setting in force with this level.
+
+    With a queue of limited length, nodes do not guarantee the delivery that their setting names.
+    """
+    delivery = (ready.get("guarantee") or {}).get("delivery")
+    return RELIABLE in (delivery, *(ready.get("effective") or {}).values())
+
+
+def _queue(ready: Mapping[str, Any]) -> list[str]:
+    """Return the settings in force of a node's queue, or what it does when overloaded."""
+    effective = ready.get("effective") or {}
+    settings = [f"{key} = {effective[key]}" for key in QUEUE_SETTINGS if key in effective]
+    overload = (ready.get("guarantee") or {}).get("overload")
+    return settings or ([str(overload).replace("_", " ")] if overload else [])
 
 
 PART = PagePart(35, lambda data: [section(data.evidence)], measured_only=True, of_messages=True)

@@ -16,11 +16,12 @@ from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.flows.growth import growths
 from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
+from wattwire.report.parts import Text
 from wattwire.report.sections import flows
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.words.answers import headline
 from wattwire.report.words.headlines import best_headline, flow_headline
-from wattwire.report.words.phrases import Phrase
+from wattwire.report.words.phrases import Phrase, joined
 
 ALONE, BOTH = "command", "command+image"
 GROWTH = {"native": 1.5, "wifi": 4.0}
@@ -162,6 +163,56 @@ def test_the_first_words_are_what_does_not_arrive():
     )
     (where,) = phrases_in(flow_headline.arrivals(only_wifi), "flow_headline.at")
     assert where.values["conditions"] == ["wifi"]
+
+
+def test_where_nothing_arrives_is_not_summed_with_the_rest():
+    some = evidence(lost=150)
+    native = pl.col("factor.network") == "native"
+    some.usable = some.usable.with_columns(
+        pl.when(native).then(50).otherwise(pl.col("lost.flow.image")).alias("lost.flow.image")
+    )
+    arrived = only(flow_headline.arrivals(some), "flow_headline.arrived").values
+    assert (arrived["received"], arrived["expected"]) == (0, 12 * 150)
+    assert arrived["rest"].values == {"received": 12 * 100, "expected": 12 * 150}
+
+
+@pytest.mark.parametrize("names", [3, 40])
+def test_a_headline_has_three_lines_and_keeps_its_first_sentence(names):
+    """However long the names of levels and flows are."""
+    sentences = [Phrase(f"{n} of 900 messages arrived at {'x' * 10 * names}.") for n in range(9)]
+    compared = Phrase("A is better than B in all 2 responses.", "headline.winner")
+    text = flow_headline.shortened(joined([sentences[0], compared, joined(sentences[1:])]))
+    assert text.startswith(sentences[0])
+    assert len(text) <= max(flow_headline.HEADLINE_CHARS_MAX, len(sentences[0]))
+    assert compared not in text
+    short = joined([sentences[0][:30], compared])
+    assert flow_headline.shortened(short) == short
+
+
+def nodes_with(delivery: str, **effective: object) -> list[dict[str, object]]:
+    ready = {"effective": effective, "guarantee": {"delivery": delivery, "overload": "drop_oldest"}}
+    return [{"node": number, "ready": ready} for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "queues"),
+    [
+        (nodes_with("best_effort", reliability="reliable", history="keep_last", depth=10),
+         ["history = keep_last", "depth = 10"]),
+        (nodes_with("reliable"), ["drop oldest"]),
+        (nodes_with("best_effort", reliability="best_effort", depth=10), None),
+    ],
+)  # fmt: skip
+def test_losses_of_reliable_delivery_name_the_queue_in_force(monkeypatch, nodes, queues):
+    """Nodes whose queue is limited guarantee best effort, although their setting is reliable."""
+    lossy = evidence(lost=100)
+    flow = SimpleNamespace(sender=4, name="image")
+    monkeypatch.setattr(flows, "deployment_of_run", lambda _run: SimpleNamespace(flows=[flow]))
+    lossy.runs = {run: {"nodes": nodes} for run in lossy.usable["run"].to_list()}
+    section = flows.section(lossy)
+    texts = [part.words for part in section.parts if isinstance(part, Text)]
+    named = [phrase.values for text in texts for phrase in phrases_in(text, "flows.queues")]
+    assert named == ([{"queues": queues}] if queues else [])
 
 
 def test_the_table_has_a_row_for_each_flow_of_each_treatment():

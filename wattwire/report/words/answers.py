@@ -352,7 +352,9 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
     first = first_sentence(evidence, answers)
     if evidence.study.flows:
         # What arrives of each flow precedes; the page has the notes below its title.
-        return joined([edited, flow_headline.arrivals(evidence), first, failed, reread])
+        return flow_headline.shortened(
+            joined([edited, flow_headline.arrivals(evidence), first, failed, reread])
+        )
     uncompared = not_compared.headline(evidence, question_responses(evidence))
     notes = "" if all_ended(evidence) else uncompared
     return joined([edited, notes, first, failed, reread])

@@ -6,7 +6,7 @@ A mean over conditions, such as a fast and a saturated network, describes none o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "flow_headline",
     {
-        "arrived": "{received:count} of {expected:count} messages of {flow} arrived{where}.",
+        "arrived": "{received:count} of {expected:count} messages of {flow} arrived{where}{rest}.",
+        "rest": ", and {received:count} of {expected:count} otherwise",
         "at": " at {conditions:listed}",
         "in_some": " in {lossy} of {treatments:plural treatment}",
         "everywhere": (
@@ -39,6 +40,9 @@ PHRASES = Phrases(
 LOST_MIN = 0.01
 """Smallest lost share of a flow that precedes the latencies."""
 FLOWS_NAMED, CONDITIONS_NAMED = 3, 3
+HEADLINE_CHARS_MAX = 400
+"""Three lines of the page."""
+COMPARED = frozenset(f"headline.{key}" for key in ("winner", "partial", "none", "no_better"))
 
 
 def arrivals(evidence: Evidence) -> Phrase:
@@ -50,15 +54,50 @@ def arrivals(evidence: Evidence) -> Phrase:
     texts = []
     for flow, own in by_flow.items():
         lossy = [item for item in own if _lost_share([item]) >= LOST_MIN]
-        if lossy:
-            expected, lost = _sums(lossy)
-            where = _where(evidence, lossy, own)
+        # A sum with treatments in which nothing arrives describes neither them nor the others.
+        silent = [item for item in lossy if item.lost == item.expected]
+        worst = silent or lossy
+        if worst:
+            expected, lost = _sums(worst)
             text = PHRASES(
-                "arrived", received=expected - lost, expected=expected, flow=flow, where=where
+                "arrived",
+                received=expected - lost,
+                expected=expected,
+                flow=flow,
+                where=_where(evidence, worst, own),
+                rest=_rest([item for item in lossy if item not in worst]),
             )
-            texts.append((_lost_share(lossy), text))
+            texts.append((_lost_share(worst), text))
     texts.sort(key=lambda pair: -pair[0])
     return joined(text for _, text in texts[:FLOWS_NAMED])
+
+
+def _rest(items: Sequence[FlowResult]) -> Phrase:
+    """Return what arrived in the other treatments that lost messages, or ""."""
+    expected, lost = _sums(items)
+    return PHRASES("rest", received=expected - lost, expected=expected) if items else Phrase()
+
+
+def shortened(text: Phrase) -> Phrase:
+    """Return a headline of at most HEADLINE_CHARS_MAX, or its first sentence if that is longer.
+
+    A comparison of two levels in all responses is left out first, then the last sentences. The
+    answers of the page have all of them.
+    """
+    kept = list(_sentences(text))
+    while len(kept) > 1 and len(joined(kept)) > HEADLINE_CHARS_MAX:
+        compared = [phrase for phrase in kept[1:] if phrase.key in COMPARED]
+        kept.remove(compared[0] if compared else kept[-1])
+    return joined(kept)
+
+
+def _sentences(text: Phrase) -> Iterator[Phrase]:
+    """Yield the phrases of joined phrases."""
+    if text.key != "joined":
+        yield text
+        return
+    for phrase in text.values["phrases"]:
+        yield from _sentences(phrase if isinstance(phrase, Phrase) else Phrase(phrase))
 
 
 def _sums(items: Sequence[FlowResult]) -> tuple[int, int]:
