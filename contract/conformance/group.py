@@ -17,6 +17,7 @@ from .host import Place, waiting_per_core
 from .process import NodeProcess
 from .roles import MESSAGE, PATTERNS, SENDING_ROLES, chain_roles
 from .samples import Record, Samples, converted, read_samples
+from .shared_memory import SharedMemory
 from .spec import READY_TIMEOUT_MS, base_spec, first_node, new_token, overlap
 
 HANG_S = 20.0
@@ -66,6 +67,7 @@ class Group:
         self.start_ns = 0
         self.stop_ns: dict[NodeProcess, int] = {}
         self.done_ns = 0
+        self._shared_memory = SharedMemory()
         self._plan(members)
 
     def _plan(self, members: Sequence[Member]) -> None:
@@ -120,6 +122,7 @@ class Group:
     ) -> None:
         for node in self.nodes:
             node.kill()
+        self._shared_memory.remove_unused()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     # --- starting --------------------------------------------------------------------------
@@ -129,7 +132,9 @@ class Group:
         label = f"{spec['role']} {spec['node']}{hop} ({member.cell.name})"
         folder = self._folder / f"{spec['role']}-{spec['node']}-{len(self.nodes)}"
         place = self._places[spec["node"]]
-        node = NodeProcess(member.cell, spec, folder, label, place=place)
+        node = NodeProcess(
+            member.cell, spec, folder, label, place=place, shared_memory=self._shared_memory
+        )
         self.nodes.append(node)
         return node
 
@@ -147,6 +152,7 @@ class Group:
             listened = self._listened(nodes, listening)
         for node in self.nodes:
             self.expect(node, "READY", "C-07", READY_TIMEOUT_MS / 1000 + HANG_S)
+            node.note_shared_memory()
 
     def _listened(self, nodes: Sequence[NodeProcess], listening_role: str) -> list[str]:
         """Wait for the LISTENING lines of the listeners in `nodes`; return their endpoints."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from .cell import CellUnderTest
 from .host import HERE, Place
+from .shared_memory import SharedMemory
 
 TIMES = ("begin_ns", "end_ns")
 """Fields of lines that are times of the clock of the node's host; other fields are durations."""
@@ -56,7 +57,11 @@ class NodeProcess:
         label: str,
         extra: Sequence[str] = (),
         place: Place = HERE,
+        shared_memory: SharedMemory | None = None,
     ) -> None:
+        """Start a node, whose files in /dev/shm are recorded in `shared_memory` if it is given."""
+        # Hosts in namespaces have a /dev/shm of their own, which ends with them.
+        self._shared_memory = None if place.enter else shared_memory
         self.cell, self.spec, self.label, self.folder = cell, spec, label, folder
         self.place = place
         self.out = folder / "out"
@@ -154,8 +159,15 @@ class NodeProcess:
         self._process.stdin.close()
 
     def signal(self, number: signal.Signals) -> None:
+        """Send a signal to all processes of the node's session."""
+        self.note_shared_memory()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, number)
+
+    def note_shared_memory(self) -> None:
+        """Record the files in /dev/shm that the node uses now."""
+        if self._shared_memory is not None and self.running:
+            self._shared_memory.observe(self.pid)
 
     def wait_exit(self, timeout_s: float) -> int | None:
         """Return the exit code (negative: a signal's number), or None if the node still runs."""

@@ -1,0 +1,80 @@
+"""Test that killed nodes of the suite leave no files in /dev/shm, and that others keep theirs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contract.conformance.process import NodeProcess
+from contract.conformance.shared_memory import FOLDER, SharedMemory
+
+CREATE = """
+import mmap, sys
+file = open(sys.argv[1], "wb+")
+file.truncate(100)
+mapped = mmap.mmap(file.fileno(), 100)
+file.close()
+open(sys.argv[1] + "_lock", "w").close()
+print('READY {}', file=open(3, "w"), flush=True)
+sys.stdin.read()
+"""
+
+
+class Cell:
+    name, env = "cell", {}
+
+    def __init__(self, path: Path) -> None:
+        self.argv = [sys.executable, "-c", CREATE, str(path)]
+
+
+@pytest.fixture
+def segment() -> Iterator[Path]:
+    path = Path(FOLDER) / f"wattwire-suite-{os.getpid()}"
+    if not path.parent.is_dir():
+        pytest.skip("this machine has no /dev/shm")
+    yield path
+    for left in (path, path.with_name(f"{path.name}_lock")):
+        left.unlink(missing_ok=True)
+
+
+def killed(segment: Path, folder: Path, shared_memory: SharedMemory) -> None:
+    cell = Cell(segment)
+    node = NodeProcess(cell, {}, folder / "node", "node", shared_memory=shared_memory)  # type: ignore[arg-type]
+    assert node.wait_line("READY", 60) is not None, node.last_output()
+    node.signal(signal.SIGKILL)
+    node.kill()
+
+
+def test_a_killed_node_leaves_neither_its_segment_nor_its_lock(segment: Path, tmp_path: Path):
+    shared_memory = SharedMemory()
+    killed(segment, tmp_path, shared_memory)
+    lock = segment.with_name(f"{segment.name}_lock")
+    assert segment.exists() and lock.exists()
+    shared_memory.remove_unused()
+    assert not segment.exists() and not lock.exists()
+
+
+def test_a_segment_that_existed_before_or_that_another_process_uses_stays(
+    segment: Path, tmp_path: Path
+):
+    segment.write_bytes(b"")
+    shared_memory = SharedMemory()
+    killed(segment, tmp_path, shared_memory)
+    shared_memory.remove_unused()
+    assert segment.exists()
+    segment.unlink()
+    shared_memory = SharedMemory()
+    killed(segment, tmp_path / "again", shared_memory)
+    with segment.open() as used, subprocess.Popen(["sleep", "60"], stdin=used) as other:
+        used.close()
+        shared_memory.remove_unused()
+        assert segment.exists()
+        other.kill()
+    shared_memory.remove_unused()
+    assert not segment.exists()
