@@ -52,13 +52,13 @@ def since(after: Mapping[str, SshSent], before: Mapping[str, SshSent]) -> dict[s
 
 
 def _sent_by_ssh(host: Host) -> SshSent | None:
+    """Return what the ssh server of a host has sent, without its reply to this request (1 kB)."""
     peer, peer_port, own, own_port = host.connection
     ports = f"sport = :{own_port} and dport = :{peer_port}"
     with contextlib.suppress(WattwireError, ValueError, LookupError):
-        sockets = host.command(["ss", "-tinHO", ports], TIMEOUT_S)[1]
         route = ["ip", "-json", "route", "get", peer, "from", own]
         device = json.loads(host.command(route, TIMEOUT_S)[1])[0]["dev"]
-        wire_bytes = read_wire_bytes(sockets, peer)
+        wire_bytes = read_wire_bytes(host.command(["ss", "-tinHO", ports], TIMEOUT_S)[1], peer)
         return None if wire_bytes is None else SshSent(str(device), wire_bytes)
     return None
 

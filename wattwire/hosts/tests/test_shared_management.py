@@ -33,6 +33,7 @@ STUDY = """
 cell = "udp/python"
 pattern = "topic"
 rate_hz = 50
+payload_bytes = 10000  # more than other programs of a shared machine send in the window
 [plan]
 blocks = 1
 duration_s = 7
