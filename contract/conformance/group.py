@@ -14,10 +14,9 @@ from typing import Any
 
 from .cell import Broken, CellUnderTest
 from .host import Place, waiting_per_core
-from .process import NodeProcess
+from .process import NodeProcess, SharedMemory
 from .roles import MESSAGE, PATTERNS, SENDING_ROLES, chain_roles
 from .samples import Record, Samples, converted, read_samples
-from .shared_memory import SharedMemory
 from .spec import READY_TIMEOUT_MS, base_spec, first_node, new_token, overlap
 
 HANG_S = 20.0

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.conformance.process import NodeProcess
-from contract.conformance.shared_memory import FOLDER, SharedMemory
+from contract.conformance.process import SHARED_MEMORY, NodeProcess, SharedMemory
 
 CREATE = """
 import mmap, sys
@@ -35,7 +34,7 @@ class Cell:
 
 @pytest.fixture
 def segment() -> Iterator[Path]:
-    path = Path(FOLDER) / f"wattwire-suite-{os.getpid()}"
+    path = Path(SHARED_MEMORY) / f"wattwire-suite-{os.getpid()}"
     if not path.parent.is_dir():
         pytest.skip("this machine has no /dev/shm")
     yield path
