@@ -173,7 +173,7 @@ def test_where_nothing_arrives_is_not_summed_with_the_rest():
     )
     arrived = only(flow_headline.arrivals(some), "flow_headline.arrived").values
     assert (arrived["received"], arrived["expected"]) == (0, 12 * 150)
-    assert arrived["rest"].values == {"received": 12 * 100, "expected": 12 * 150}
+    assert arrived["otherwise"].values == {"received": 12 * 100, "expected": 12 * 150}
 
 
 @pytest.mark.parametrize("names", [3, 40])

@@ -20,8 +20,10 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "flow_headline",
     {
-        "arrived": "{received:count} of {expected:count} messages of {flow} arrived{where}{rest}.",
-        "rest": ", and {received:count} of {expected:count} otherwise",
+        "arrived": (
+            "{received:count} of {expected:count} messages of {flow} arrived{where}{otherwise}."
+        ),
+        "otherwise": ", and {received:count} of {expected:count} otherwise",
         "at": " at {conditions:listed}",
         "in_some": " in {lossy} of {treatments:plural treatment}",
         "everywhere": (
@@ -65,17 +67,17 @@ def arrivals(evidence: Evidence) -> Phrase:
                 expected=expected,
                 flow=flow,
                 where=_where(evidence, worst, own),
-                rest=_rest([item for item in lossy if item not in worst]),
+                otherwise=_otherwise([item for item in lossy if item not in worst]),
             )
             texts.append((_lost_share(worst), text))
     texts.sort(key=lambda pair: -pair[0])
     return joined(text for _, text in texts[:FLOWS_NAMED])
 
 
-def _rest(items: Sequence[FlowResult]) -> Phrase:
+def _otherwise(items: Sequence[FlowResult]) -> Phrase:
     """Return what arrived in the other treatments that lost messages, or ""."""
     expected, lost = _sums(items)
-    return PHRASES("rest", received=expected - lost, expected=expected) if items else Phrase()
+    return PHRASES("otherwise", received=expected - lost, expected=expected) if items else Phrase()
 
 
 def shortened(text: Phrase) -> Phrase:
