@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,8 +44,8 @@ def segment() -> Iterator[Path]:
 
 
 def killed(segment: Path, folder: Path, shared_memory: SharedMemory) -> None:
-    cell = Cell(segment)
-    node = NodeProcess(cell, {}, folder / "node", "node", shared_memory=shared_memory)  # type: ignore[arg-type]
+    cell: Any = Cell(segment)
+    node = NodeProcess(cell, {}, folder / "node", "node", shared_memory=shared_memory)
     assert node.wait_line("READY", 60) is not None, node.last_output()
     node.signal(signal.SIGKILL)
     node.kill()

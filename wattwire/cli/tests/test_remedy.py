@@ -21,7 +21,8 @@ def remedy(*attempts: list[dict[str, str]]) -> str:
         for n, reasons in enumerate(attempts)
     ]  # fmt: skip
     documents = {f"r{n}-1": {"reasons": reasons} for n, reasons in enumerate(attempts)}
-    return _remedy(SimpleNamespace(path="c", run=documents.__getitem__), rows)  # type: ignore[arg-type]
+    campaign: Any = SimpleNamespace(path="c", run=documents.__getitem__)
+    return _remedy(campaign, rows)
 
 
 @pytest.mark.parametrize(
