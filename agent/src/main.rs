@@ -22,12 +22,12 @@ mod serve;
 
 // Meters and the other modules refer to these modules without their parent's name.
 use host::{
-    addresses, bpf, clock, clock_server, cpu_latency, cpu_times, disk, fingerprint, load, others,
-    packet_sockets, perf, ports, programs, servers, tree, tree_file,
+    addresses, bpf, clock, clock_server, cpu_latency, cpu_times, disk, exit_records, fingerprint,
+    load, others, packet_sockets, perf, ports, programs, servers, tree, tree_file,
 };
 use processes::{
-    attach, bounded, census, cgroup, clean, command, guard, launch, members, own, process, pump,
-    shm,
+    attach, bounded, census, cgroup, clean, command, guard, launch, member, members, own, process,
+    pump, reaped, shm,
 };
 
 const USAGE: &str = "\

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use crate::cgroup::Cgroup;
-use crate::guard::Usage;
 pub use crate::perf::PerfCounter;
+use crate::reaped::{Reaped, Usage};
 pub use crate::samples::{Place, Samples, SeriesId};
 pub use crate::tree::Tree;
 pub use crate::tree_file::{parse_number, TreeFile};
@@ -95,4 +95,6 @@ pub struct Final {
     pub cgroup_usage_ns: Option<i64>,
     /// Sum over all reaped processes. None: the guard was killed.
     pub rusage: Option<Usage>,
+    /// The processes that the guard reaped.
+    pub reaped: Vec<Reaped>,
 }

@@ -191,6 +191,8 @@ pub struct Spawn {
     pub stderr: Option<String>,
     #[serde(default)]
     pub clear_env: bool,
+    /// Lists the processes of the tree with this period, as after a request `members`.
+    pub members_period_ms: Option<u64>,
 }
 
 fn default_stdout() -> String {

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use crate::cgroup::Cgroup;
-use crate::guard::Usage;
 use crate::meter::{Final, Meter, Reach, Subject, Tree};
+use crate::reaped::Usage;
 use crate::registry;
 use crate::samples::{RecordWriter, Samples};
 use crate::tree_file::Replay;
@@ -146,7 +146,8 @@ fn subject(planned: &FixtureSubject) -> Arc<Subject> {
 
 fn final_times(end: &FixtureEnd) -> Final {
     let reaped = end.reaped_ns.map(|user_ns| Usage { user_ns, ..Usage::default() });
-    Final { cgroup_usage_ns: end.cgroup_usage_ns, rusage: end.usage.clone().or(reaped) }
+    let rusage = end.usage.clone().or(reaped);
+    Final { cgroup_usage_ns: end.cgroup_usage_ns, rusage, reaped: Vec::new() }
 }
 
 /// Runs the command: prints the readings and compares them with `expected.jsonl`, or overwrites

@@ -14,10 +14,11 @@ use crate::attempts::Attempts;
 use crate::bounded::Controls;
 use crate::builder::Builder;
 use crate::cache::{self, Cache};
-use crate::census::{Census, Members};
+use crate::census::{Census, Exits, Main, Members};
 use crate::cgroup::Cgroups;
 use crate::clock_server::ClockServer;
 use crate::cpu_latency::CpuLatency;
+use crate::exit_records::ExitRecords;
 use crate::input::{Input, Next};
 use crate::lock::locked;
 use crate::meter::Tree;
@@ -71,6 +72,7 @@ pub fn run() -> i32 {
         sampling: None,
         attached: Attached::default(),
         censuses: BTreeMap::new(),
+        exits: None,
         others: Others::new(&Tree::Live),
         cpu_latency: CpuLatency::find(),
         clock_server: ClockServer::default(),
@@ -105,6 +107,8 @@ struct Agent {
     attached: Attached,
     /// Censuses of the current sampling, by the subject's name.
     censuses: BTreeMap<String, Arc<Census>>,
+    /// Of the current sampling, from its first census.
+    exits: Option<Exits>,
     /// State of `load` between its requests.
     others: Others,
     cpu_latency: CpuLatency,
@@ -181,12 +185,7 @@ impl Agent {
             "have" => self.cache.have(&request.arguments()?),
             "put" => self.cache.put(&request.arguments()?),
             "ports" => self.ports.take(request.arguments::<protocol::Ports>()?.count),
-            "spawn" => {
-                let sampling = self.sampling.clone();
-                self.processes.spawn(request.arguments()?, &state, |subject| {
-                    sampling.iter().for_each(|sampling| sampling.follow(subject));
-                })
-            }
+            "spawn" => self.spawn(request.arguments()?, &state),
             "write" => self.processes.write(&request.arguments()?),
             "signal" => self.processes.signal(&request.arguments()?),
             "attach" => self.attach(&request.arguments()?),
@@ -309,22 +308,54 @@ impl Agent {
         })
     }
 
+    /// Starts a process. With `members_period_ms`, its census begins with it, so that a process
+    /// that ends at once is listed.
+    fn spawn(&mut self, request: protocol::Spawn, state: &Path) -> Answer {
+        let Some(period_ms) = request.members_period_ms else {
+            let sampling = self.sampling.clone();
+            return self.processes.spawn(request, state, |subject, _| {
+                sampling.iter().for_each(|sampling| sampling.follow(subject));
+            });
+        };
+        let members = Members { process: request.process.clone(), period_ms };
+        let argv = request.argv.clone();
+        let (sampling, exits) = (self.sampling()?, self.exit_records());
+        let mut census = None;
+        let answer = self.processes.spawn(request, state, |subject, started_ns| {
+            sampling.follow(subject);
+            let main = Some(Main { started_ns, argv });
+            census = Some(Census::start(&members, subject.clone(), sampling.clone(), exits, main));
+        })?;
+        if let Some(census) = census.transpose()? {
+            self.censuses.insert(members.process, census);
+        }
+        Ok(answer)
+    }
+
+    fn sampling(&self) -> Result<Arc<Sampling>, Problem> {
+        let none = || Problem::usage("members: no sampling; send sample_start first");
+        self.sampling.clone().ok_or_else(none)
+    }
+
+    /// Returns the listener of this sampling, or the reason why there is none.
+    fn exit_records(&mut self) -> Exits {
+        self.exits.get_or_insert_with(ExitRecords::listen).clone()
+    }
+
     /// Replies with the processes of a subject. The first request starts a census, which measures
     /// each process separately.
     fn members(&mut self, request: &Members) -> Answer {
         if let Some(census) = self.censuses.get(&request.process) {
             return census.answer();
         }
-        let sampling = self
-            .sampling
-            .clone()
-            .ok_or_else(|| Problem::usage("members: no sampling; send sample_start first"))?;
+        let sampling = self.sampling()?;
         let name = &request.process;
         let subject = self.processes.find(name).or_else(|| self.attached.find(name));
         let subject = subject.ok_or_else(|| {
             Problem::failed(format!("members: no process {name:?} is running or attached"))
         })?;
-        let census = Census::start(request, subject, sampling)?;
+        let exits = self.exit_records();
+        let census = Census::start(request, subject, sampling, exits, None)?;
         let answer = census.answer();
         self.censuses.insert(name.clone(), census);
         answer
@@ -349,6 +380,7 @@ impl Agent {
         // Nothing beside the measured processes runs after the window.
         let _ = self.clock_server.close();
         self.censuses.clear();
+        self.exits = None;
         self.sampling.take().ok_or_else(none)?.finish()
     }
 

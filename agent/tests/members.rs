@@ -164,6 +164,76 @@ fn each_process_of_a_tree_has_its_own_cpu_time() {
     }
 }
 
+/// Starts a child that ends at once, after it has used 64 MiB.
+const LATE: &str = "
+import subprocess, sys
+subprocess.run([sys.executable, '-S', '-c', 'b = bytearray(64 << 20); sum(range(300000))'])
+";
+
+#[test]
+fn a_command_that_ends_at_once_is_listed_with_its_final_figures() {
+    for rung in ["none", "v2"] {
+        let (folder, run) = scratch();
+        let mut agent = Agent::start(&folder, rung);
+        sample(&mut agent);
+        let argv = ["sh", "-c", "exit 7"];
+        let spawned = agent.request(
+            "spawn",
+            json!({"process": "it", "run": run, "argv": argv, "stdout": folder.join("out"),
+                   "members_period_ms": 10_000}),
+        );
+        let exit = agent.event("exit", "it");
+        assert_eq!(exit.get("reaped"), None);
+        let reply = agent.request("members", json!({"process": "it"}));
+        let members = reply["members"].as_array().unwrap();
+        assert_eq!(members.len(), 1, "{reply}");
+        assert_eq!(members[0]["argv"], json!(argv));
+        assert_eq!(members[0]["pid"], spawned["pid"]);
+        assert_eq!(members[0]["is_final"], json!(true));
+        assert_eq!(members[0]["born_ns"], spawned["started_ns"]);
+        assert_eq!(members[0]["ended_ns"], exit["t_ns"]);
+        assert_eq!(members[0]["rss_peak_bytes"], exit["rusage"]["maxrss_bytes"]);
+        assert!(members[0]["cpu_ns"].as_i64().unwrap() > 0);
+    }
+}
+
+#[test]
+fn a_process_between_two_listings_has_its_figures_or_the_reason_is_given() {
+    for forced in ["", "none"] {
+        let (folder, run) = scratch();
+        std::env::set_var("WATTWIRE_EXIT_RECORDS", forced);
+        let mut agent = Agent::start(&folder, "none");
+        std::env::remove_var("WATTWIRE_EXIT_RECORDS");
+        sample(&mut agent);
+        let argv = ["python3", "-S", "-c", LATE];
+        agent.request(
+            "spawn",
+            json!({"process": "it", "run": run, "argv": argv, "stdout": folder.join("out"),
+                   "members_period_ms": 10_000}),
+        );
+        let exit = agent.event("exit", "it");
+        let reply = agent.request("members", json!({"process": "it"}));
+        let members = reply["members"].as_array().unwrap();
+        if let Some(reason) = reply["exit_records_missing"].as_str() {
+            assert!(reason.contains("exit records"), "{reason}");
+            // `wait4` adds the child's figures, so only the CPU time of the parent is its own.
+            assert_eq!(members[0]["is_final"], json!(false));
+            assert!(members[0]["cpu_ns"].as_i64().unwrap() > 0);
+            continue;
+        }
+        assert_eq!(forced, "");
+        let used_ns: i64 = members.iter().map(|m| m["cpu_ns"].as_i64().unwrap()).sum();
+        let usage = &exit["rusage"];
+        let truth_ns = usage["user_ns"].as_i64().unwrap() + usage["system_ns"].as_i64().unwrap();
+        // Only the time in which the child frees its memory is missing.
+        assert!(used_ns <= truth_ns && used_ns > truth_ns / 2, "{used_ns}, {truth_ns}");
+        let peak = |m: &Value| m["rss_peak_bytes"].as_i64().unwrap();
+        let highest = members.iter().map(peak).max().unwrap();
+        assert_eq!(highest, usage["maxrss_bytes"].as_i64().unwrap());
+        assert!(highest > 64 << 20 && peak(&members[0]) < 64 << 20, "{reply}");
+    }
+}
+
 #[test]
 fn an_attached_cgroup_includes_its_nested_cgroups() {
     let (folder, run) = scratch();

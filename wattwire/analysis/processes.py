@@ -24,6 +24,7 @@ SUMMED = (
     "cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "voluntary_switches",
     "involuntary_switches", "energy_j", "energy_estimate_low_j", "energy_estimate_high_j",
 )  # fmt: skip
+PEAK_IS_BOUND = "memory_peak_is_bound"
 MEANS = ("memory_mean_kib", "pss_mean_kib")
 """Not summed, because the processes may have run at different times."""
 HIGHEST = ("memory_peak_kib", "pss_peak_kib", "threads_max")
@@ -49,6 +50,11 @@ class Row:
     def mean(self, figure: str) -> float | None:
         values = self.figures.get(figure, [])
         return sum(values) / len(values) if values else None
+
+    @property
+    def peak_is_bound(self) -> bool:
+        """Return whether the peak memory is a lower bound, as in campaigns of older versions."""
+        return any(self.figures.get(PEAK_IS_BOUND, [1.0]))
 
     def interval(self, figure: str) -> Value:
         """Return the mean over runs with its t interval.
@@ -101,7 +107,7 @@ class Executed:
             for (label,), process_rows in run_rows.group_by("label", maintain_order=True):
                 counts[str(label)] += len(process_rows)
                 figures = figures_by_label.setdefault(str(label), {})
-                for name in (*SUMMED, *MEANS, *HIGHEST):
+                for name in (*SUMMED, *MEANS, *HIGHEST, PEAK_IS_BOUND):
                     value = _fold(process_rows, name)
                     if value is not None:
                         figures.setdefault(name, []).append(value)
@@ -157,6 +163,7 @@ class Executed:
             for name in (*SUMMED, *MEANS, *HIGHEST, *PER_MESSAGE, "window_s", "messages")
         }
         totals["energy_j_per_message"] = _plain(self.energy_per_message())
+        totals[PEAK_IS_BOUND] = any(self.values(PEAK_IS_BOUND) or [True])
         return {
             "command": list(self.request.command),
             "attached": [asdict(target) for target in self.request.attached],
@@ -165,7 +172,8 @@ class Executed:
                 {
                     "process": row.name,
                     "count": row.count,
-                    **{name: _plain(row.interval(name)) for name in row.figures},
+                    **{n: _plain(row.interval(n)) for n in row.figures if n != PEAK_IS_BOUND},
+                    PEAK_IS_BOUND: row.peak_is_bound,
                 }
                 for row in self.rows
             ],
@@ -198,7 +206,7 @@ def _fold(rows: pl.DataFrame, name: str) -> float | None:
     values = [float(v) for v in rows[name].to_list() if v is not None]
     if not values:
         return None
-    if name in HIGHEST:
+    if name in HIGHEST or name == PEAK_IS_BOUND:
         return max(values)
     return sum(values) / len(values) if name in MEANS else sum(values)
 

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from wattwire.analysis.processes import Executed, Row
+from wattwire.analysis.processes import PEAK_IS_BOUND, Executed, Row
 from wattwire.catalog import Catalog
 from wattwire.cli.quantities import duration_s
 from wattwire.cli.verbs import run as campaigns
@@ -35,6 +35,10 @@ from wattwire.store import Campaign
 FOLDED = (
     "A row of several processes (×N) gives the sums of their CPU time, switches and energy. "
     "Memory and threads are per process (mean and maximum)."
+)
+BOUND = (
+    "≥ marks a lower bound of the peak memory. The sum of several processes is known only at the "
+    "readings, and the peak of a process that has ended only from its final figures."
 )
 ATTACHED_FOR_S = 60.0
 LOAD_WARNING_CORES = 0.2
@@ -292,8 +296,11 @@ def _cells(row: Row, energy: str) -> list[str]:
         _cell(row.mean("cpu_system_s")),
         _cell(row.interval("cpu_share"), 100.0),
     ]
-    memory = ("memory_mean_kib", "memory_peak_kib", "pss_mean_kib")
-    cells += [_cell(row.mean(figure), KIB_PER_MIB) for figure in memory]
+    mean, peak, pss = (
+        _cell(row.mean(figure), KIB_PER_MIB)
+        for figure in ("memory_mean_kib", "memory_peak_kib", "pss_mean_kib")
+    )
+    cells += [mean, f"≥ {peak}" if row.peak_is_bound and peak != MISSING else peak, pss]
     cells += [
         _whole_number(row.mean("threads_max")),
         _whole_number(sum(counts) if counts else None),
@@ -330,7 +337,7 @@ def _whole_number(value: float | None) -> str:
 def _total_row(executed: Executed) -> Row:
     names = ("cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "memory_mean_kib",
              "memory_peak_kib", "pss_mean_kib", "pss_peak_kib", "energy_j",
-             "energy_estimate_low_j", "energy_estimate_high_j")  # fmt: skip
+             "energy_estimate_low_j", "energy_estimate_high_j", PEAK_IS_BOUND)  # fmt: skip
     return Row("all", 1, {name: executed.values(name) for name in names})
 
 
@@ -343,6 +350,8 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     rows = executed.summary.to_dicts()
     if any(row.count > 1 for row in executed.rows):
         yield FOLDED
+    if any(row.peak_is_bound for row in (*executed.rows, _total_row(executed))):
+        yield BOUND
     for text in _failures(executed):
         yield f"The command failed: {text}."
     ends = {row["ended_by"] for row in rows} - {"itself"}

@@ -864,6 +864,12 @@ _REGISTRY: tuple[Metric, ...] = (
         title="peak memory",
         lists=((FIGURES, 125),),
     ),
+    Metric(
+        "memory_peak_is_bound",
+        "",
+        "bound",
+        "whether memory_peak_kib is only a lower bound of the peak",
+    ),
     Metric("pss_mean_kib", "KiB", "measured", "proportional memory, mean over marks (every 10 s)"),
     Metric("pss_peak_kib", "KiB", "measured", "proportional memory, highest at a mark"),
     Metric(

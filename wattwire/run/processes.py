@@ -55,6 +55,8 @@ class ProcessState:
     lines: dict[str, dict[str, Any]] = field(default_factory=dict)
     exit: dict[str, Any] | None = None
     pid: int | None = None
+    started_ns: int | None = None
+    """CLOCK_MONOTONIC of its host just before the process was created."""
     guard_pid: int | None = None
     argv: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
@@ -99,9 +101,18 @@ class RunProcesses:
         self.submit(process, argv, env, str(self.out_of(process)), lines)()
 
     def submit(
-        self, process: str, argv: list[str], env: dict[str, str], cwd: str, lines: bool = False
+        self,
+        process: str,
+        argv: list[str],
+        env: dict[str, str],
+        cwd: str,
+        lines: bool = False,
+        members_period_ms: int | None = None,
     ) -> Callable[[], None]:
-        """Request the start of a process; return a function that waits until it has started."""
+        """Request the start of a process; return a function that waits until it has started.
+
+        With `members_period_ms`, the agent lists the processes of its tree from its start.
+        """
         host = self.host_of(process)
         spawned_ns = time.monotonic_ns() + host.offset_ns
         state = ProcessState(argv=argv, env=env, spawned_ns=spawned_ns)
@@ -120,11 +131,13 @@ class RunProcesses:
             stdout="lines-on-3" if lines else str(logs / f"{process}.out"),
             stderr=str(logs / f"{process}.err"),
             clear_env=False,
+            members_period_ms=members_period_ms,
         )
 
         def wait_started() -> None:
             reply = host.agent.reply("spawn", future)
             state.pid, state.guard_pid = reply.get("pid"), reply.get("guard_pid")
+            state.started_ns = reply.get("started_ns")
 
         return wait_started
 

@@ -8,6 +8,7 @@ pub mod clock_server;
 pub mod cpu_latency;
 pub mod cpu_times;
 pub mod disk;
+pub mod exit_records;
 pub mod fingerprint;
 pub mod load;
 pub mod others;

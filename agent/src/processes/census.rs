@@ -1,8 +1,9 @@
-//! Lists the processes of a subject periodically, and has the sampler measure each of them. A
-//! process that starts and ends between two listings appears only in the subject's sums.
+//! Lists the processes of a subject periodically, and has the sampler measure each of them. The
+//! final figures of a process come from the kernel's record of its end, or from the guard that
+//! reaped it. Without such records, a process that starts and ends between two listings appears
+//! only in the subject's sums.
 
 use std::collections::HashMap;
-use std::fs;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
@@ -10,26 +11,23 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use crate::clock;
+use crate::exit_records::{Exit, ExitRecords};
+use crate::lock::locked;
+use crate::member::{born_ns, Member};
 use crate::members::Stat;
-use crate::meter::{Final, Reach, Subject, Tree};
+use crate::meter::{Reach, Subject, Tree};
 use crate::protocol::{Answer, Problem};
 use crate::sampler::Sampling;
 
 /// Maximum number of processes per subject with rows of their own. The subject's sums include all
 /// processes.
 const MEMBERS_MAX: usize = 2000;
-/// Period at which a process's arguments, peak memory and context switches are read. A young
-/// process is read at every listing, because a shell's child shows the shell's arguments until
-/// exec.
-const DETAIL_PERIOD_NS: i64 = 1_000_000_000;
-const YOUNG_NS: i64 = 1_000_000_000;
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Members {
     pub process: String,
     #[serde(default = "default_period_ms")]
-    period_ms: u64,
+    pub period_ms: u64,
 }
 
 fn default_period_ms() -> u64 {
@@ -40,6 +38,7 @@ fn default_period_ms() -> u64 {
 pub struct Census {
     subject: Arc<Subject>,
     sampling: Arc<Sampling>,
+    exits: Exits,
     state: Mutex<State>,
 }
 
@@ -48,40 +47,32 @@ struct State {
     members: Vec<Member>,
     /// Index in `members` by process id, for the processes of the last listing.
     live: HashMap<i32, usize>,
+    /// Ended processes of this host that do not belong to the subject so far.
+    others: Vec<Exit>,
+    exits_taken: usize,
+    all_exits_known: bool,
     unfollowed: u64,
     looks: u64,
     busy_ns: i64,
 }
 
-struct Member {
-    subject: Arc<Subject>,
-    parent: i32,
-    start_ticks: u64,
-    born_ns: i64,
-    ended_ns: Option<i64>,
-    command: String,
-    argv: Vec<String>,
-    user_ticks: u64,
-    system_ticks: u64,
-    threads_max: u64,
-    detail_ns: i64,
-    detail: Detail,
+/// The main process of a subject that the agent starts.
+pub struct Main {
+    pub started_ns: i64,
+    pub argv: Vec<String>,
 }
 
-/// Values from `/proc/PID/status` and from the status files of its threads.
-#[derive(Default)]
-struct Detail {
-    rss_peak_bytes: u64,
-    voluntary_switches: u64,
-    involuntary_switches: u64,
-}
+/// The kernel's records of ended processes, or the reason why there are none.
+pub type Exits = Result<Arc<ExitRecords>, String>;
 
 impl Census {
-    /// Lists the processes once and starts the thread.
+    /// Lists the processes once and starts the thread. `main` is listed even if it has ended.
     pub fn start(
         request: &Members,
         subject: Arc<Subject>,
         sampling: Arc<Sampling>,
+        exits: Exits,
+        main: Option<Main>,
     ) -> Result<Arc<Census>, Problem> {
         if !(10..=10_000).contains(&request.period_ms) {
             return Err(Problem::usage(format!(
@@ -89,8 +80,11 @@ impl Census {
                 request.period_ms
             )));
         }
-        let census = Arc::new(Census { subject, sampling, state: Mutex::default() });
-        census.list();
+        let census = Arc::new(Census { subject, sampling, exits, state: Mutex::default() });
+        if let Some(main) = main {
+            census.admit_main(main);
+        }
+        census.list(false);
         let (census_of_thread, period_ns) = (census.clone(), request.period_ms as i64 * 1_000_000);
         thread::spawn(move || {
             let mut deadline_ns = clock::monotonic_ns();
@@ -98,28 +92,88 @@ impl Census {
             while !sampling.is_over() && subject.ended.get().is_none() {
                 deadline_ns = (deadline_ns + period_ns).max(clock::monotonic_ns());
                 clock::sleep_until(deadline_ns);
-                census_of_thread.list();
+                census_of_thread.list(false);
             }
         });
         Ok(census)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locked(&self.state)
     }
 
     /// Lists the processes again and replies with all processes since the start.
     pub fn answer(&self) -> Answer {
-        self.list();
-        let state = self.lock();
-        let tick_ns = tick_ns();
-        let members: Vec<Value> =
-            state.members.iter().map(|member| member.describe(tick_ns)).collect();
+        self.list(true);
+        let mut state = self.lock();
+        self.take_exits(&mut state);
+        self.take_reaped(&mut state);
+        let members: Vec<Value> = state.members.iter().map(Member::describe).collect();
+        let missing = match &self.exits {
+            Ok(_) if state.all_exits_known => None,
+            Ok(_) => Some("the kernel dropped exit records, or its version lacks a field"),
+            Err(reason) => Some(reason.as_str()),
+        };
         Ok(json!({"members": members, "unfollowed": state.unfollowed, "looks": state.looks,
-                  "busy_ns": state.busy_ns}))
+                  "busy_ns": state.busy_ns, "exit_records_missing": missing}))
     }
 
-    fn list(&self) {
+    /// Assigns the kernel's records to known processes, and adds processes that no listing saw.
+    fn take_exits(&self, state: &mut State) {
+        let Ok(records) = &self.exits else { return };
+        let (ended, all_known) = records.ended_after(state.exits_taken);
+        state.exits_taken += ended.len();
+        state.all_exits_known = all_known;
+        let mut others = std::mem::take(&mut state.others);
+        others.extend(ended);
+        // A child usually ends before its parent, so its record precedes that of the parent.
+        loop {
+            let count = others.len();
+            others.retain(|exit| !self.take_exit(state, exit));
+            if others.len() == count {
+                break;
+            }
+        }
+        state.others = others;
+    }
+
+    /// Returns whether the ended process belongs to the subject.
+    fn take_exit(&self, state: &mut State, exit: &Exit) -> bool {
+        let known = state.members.iter().rposition(|member| {
+            member.subject.pid == exit.pid && member.born_ns <= exit.ended_ns && !member.has_final()
+        });
+        let is_child = exit.parent == self.subject.guard_pid
+            || state
+                .members
+                .iter()
+                .any(|member| member.subject.pid == exit.parent && member.born_ns <= exit.ended_ns);
+        let index = match known {
+            None if is_child => self.add(state, exit.pid, exit.parent, exit.born_ns),
+            known => known,
+        };
+        if let Some(index) = index {
+            state.members[index].take_exit(exit);
+        }
+        index.is_some()
+    }
+
+    fn take_reaped(&self, state: &mut State) {
+        let Some(end) = self.subject.ended.get() else { return };
+        for reaped in &end.reaped {
+            let known = state.members.iter().position(|member| {
+                member.subject.pid == reaped.pid
+                    && (member.start_ticks == 0 || member.start_ticks == reaped.start_ticks)
+            });
+            let born_ns = born_ns(reaped.start_ticks);
+            let index = known.or_else(|| self.add(state, reaped.pid, reaped.parent, born_ns));
+            if let Some(index) = index {
+                state.members[index].take_reaped(reaped);
+            }
+        }
+    }
+
+    /// Lists the live processes. With `all`, reads the details of old processes, too.
+    fn list(&self, all: bool) {
         let begin_ns = clock::monotonic_ns();
         let pids = match &self.subject.cgroup {
             Some(cgroup) => cgroup.pids_below(),
@@ -140,7 +194,7 @@ impl Census {
                 continue;
             };
             let member = &mut state.members[index];
-            member.update(&stat, begin_ns);
+            member.update(&stat, begin_ns, all);
             if stat.state != 'Z' {
                 state.live.insert(pid, index);
             } else {
@@ -161,6 +215,31 @@ impl Census {
         if state.members.iter().rev().any(same) {
             return None; // a zombie whose parent has not reaped it yet
         }
+        let index = self.add(state, pid, stat.parent, born_ns(stat.start_ticks))?;
+        if stat.state != 'Z' {
+            self.sampling.follow(&state.members[index].subject);
+        }
+        state.members[index].start_ticks = stat.start_ticks;
+        Some(index)
+    }
+
+    /// Adds the main process. If it has ended already, its final figures follow.
+    fn admit_main(&self, main: Main) {
+        let mut state = self.lock();
+        let stat = Stat::read(self.subject.pid);
+        let index = match stat {
+            Some(stat) => self.admit(&mut state, self.subject.pid, &stat),
+            None => self.add(&mut state, self.subject.pid, self.subject.guard_pid, 0),
+        };
+        if let Some(index) = index {
+            let member = &mut state.members[index];
+            (member.born_ns, member.argv) = (main.started_ns, main.argv);
+            state.live.insert(self.subject.pid, index);
+        }
+    }
+
+    /// Adds a process as a separate subject and returns its index. Returns None above MEMBERS_MAX.
+    fn add(&self, state: &mut State, pid: i32, parent: i32, born_ns: i64) -> Option<usize> {
         if state.members.len() >= MEMBERS_MAX {
             state.unfollowed += 1;
             return None;
@@ -178,131 +257,7 @@ impl Census {
             cgroup: None,
             ended: OnceLock::new(),
         });
-        if stat.state != 'Z' {
-            self.sampling.follow(&subject);
-        }
-        state.members.push(Member {
-            subject,
-            parent: stat.parent,
-            start_ticks: stat.start_ticks,
-            born_ns: born_ns(stat.start_ticks),
-            ended_ns: None,
-            command: String::new(),
-            argv: Vec::new(),
-            user_ticks: 0,
-            system_ticks: 0,
-            threads_max: 0,
-            detail_ns: i64::MIN / 2,
-            detail: Detail::default(),
-        });
+        state.members.push(Member::new(subject, parent, born_ns));
         Some(state.members.len() - 1)
-    }
-}
-
-impl Member {
-    fn update(&mut self, stat: &Stat, now_ns: i64) {
-        self.user_ticks = self.user_ticks.max(stat.user_ticks);
-        self.system_ticks = self.system_ticks.max(stat.system_ticks);
-        self.threads_max = self.threads_max.max(stat.threads);
-        let young = now_ns - self.born_ns < YOUNG_NS;
-        if stat.state == 'Z' || !(young || now_ns - self.detail_ns >= DETAIL_PERIOD_NS) {
-            return;
-        }
-        self.detail_ns = now_ns;
-        let pid = self.subject.pid;
-        let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        if !command.is_empty() {
-            self.command = command.trim_end().into();
-        }
-        let argv = arguments(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default());
-        if !argv.is_empty() {
-            self.argv = argv;
-        }
-        self.detail.update(pid);
-    }
-
-    fn end(&mut self, now_ns: i64) {
-        self.ended_ns.get_or_insert(now_ns);
-        let _ = self.subject.ended.set(Final { cgroup_usage_ns: None, rusage: None });
-    }
-
-    fn describe(&self, tick_ns: i64) -> Value {
-        json!({"subject": self.subject.name, "pid": self.subject.pid, "parent": self.parent,
-               "born_ns": self.born_ns, "ended_ns": self.ended_ns, "command": self.command,
-               "argv": self.argv, "user_ns": self.user_ticks as i64 * tick_ns,
-               "system_ns": self.system_ticks as i64 * tick_ns, "threads_max": self.threads_max,
-               "rss_peak_bytes": self.detail.rss_peak_bytes,
-               "voluntary_switches": self.detail.voluntary_switches,
-               "involuntary_switches": self.detail.involuntary_switches})
-    }
-}
-
-impl Detail {
-    /// Reads the values of a running process. A value that cannot be read stays unchanged.
-    fn update(&mut self, pid: i32) {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let peak_bytes = field(&status, "VmHWM:").unwrap_or(0) * 1024;
-        self.rss_peak_bytes = self.rss_peak_bytes.max(peak_bytes);
-        let (mut voluntary, mut involuntary) = (0, 0);
-        for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-            let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
-            voluntary += field(&status, "voluntary_ctxt_switches:").unwrap_or(0);
-            involuntary += field(&status, "nonvoluntary_ctxt_switches:").unwrap_or(0);
-        }
-        // The sum drops when a thread ends, because the thread's count is lost. Keeps the maximum.
-        self.voluntary_switches = self.voluntary_switches.max(voluntary);
-        self.involuntary_switches = self.involuntary_switches.max(involuntary);
-    }
-}
-
-/// Returns the number after `key` at the beginning of a line.
-fn field(status: &str, key: &str) -> Option<u64> {
-    let rest = status.lines().find_map(|line| line.strip_prefix(key))?;
-    rest.split_ascii_whitespace().next()?.parse().ok()
-}
-
-fn arguments(cmdline: &[u8]) -> Vec<String> {
-    let text = cmdline.strip_suffix(b"\0").unwrap_or(cmdline);
-    if text.is_empty() {
-        return Vec::new();
-    }
-    text.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
-}
-
-fn tick_ns() -> i64 {
-    // SAFETY: plain system call.
-    1_000_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as i64
-}
-
-/// Converts a start time to CLOCK_MONOTONIC with the resolution of a clock tick. Times in /proc
-/// are since boot and include suspend.
-fn born_ns(start_ticks: u64) -> i64 {
-    let asleep_ns = clock::read_ns(libc::CLOCK_BOOTTIME).unwrap_or(0) - clock::monotonic_ns();
-    start_ticks as i64 * tick_ns() - asleep_ns
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_may_contain_spaces_or_be_empty() {
-        assert_eq!(arguments(b"a b\0\0c\0"), ["a b", "", "c"]);
-        assert_eq!(arguments(b""), Vec::<String>::new());
-    }
-
-    #[test]
-    fn a_key_matches_only_at_the_beginning_of_a_line() {
-        let status = "nonvoluntary_ctxt_switches:\t7\nvoluntary_ctxt_switches:\t3\nVmHWM:\t 12 kB";
-        assert_eq!(field(status, "voluntary_ctxt_switches:"), Some(3));
-        assert_eq!(field(status, "VmHWM:"), Some(12));
-        assert_eq!(field(status, "VmRSS:"), None);
-    }
-
-    #[test]
-    fn the_start_time_of_this_process_is_in_the_past() {
-        let own = Stat::read(std::process::id() as i32).unwrap();
-        let age_ns = clock::monotonic_ns() - born_ns(own.start_ticks);
-        assert!((-10_000_000..3_600_000_000_000).contains(&age_ns), "{age_ns}");
     }
 }

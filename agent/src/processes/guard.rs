@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock;
 use crate::members;
+use crate::reaped::{Reaped, Usage};
 
 /// The process that the guard starts. The guard inherits the file descriptors from the agent.
 #[derive(Serialize, Deserialize)]
@@ -37,8 +38,15 @@ pub struct Order {
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    Started { pid: i32 },
-    Refused { permission: bool, message: String },
+    /// `t_ns` is the time before the process was created.
+    Started {
+        pid: i32,
+        t_ns: i64,
+    },
+    Refused {
+        permission: bool,
+        message: String,
+    },
     Ended(Ended),
 }
 
@@ -49,36 +57,15 @@ pub struct Ended {
     pub signal: Option<i32>,
     pub killed_by_guard: bool,
     pub rusage: Usage,
-}
-
-/// Resource usage of all processes that the guard reaped: sums, and the maximum of maxrss.
-#[derive(Serialize, Deserialize, Debug, Clone, Default, PartialEq)]
-pub struct Usage {
-    pub user_ns: i64,
-    pub system_ns: i64,
-    pub maxrss_bytes: i64,
-    pub minflt: i64,
-    pub majflt: i64,
-    pub nvcsw: i64,
-    pub nivcsw: i64,
-}
-
-impl Usage {
-    #[allow(clippy::unnecessary_cast)] // the fields are 32 bits wide on 32-bit machines
-    fn add(&mut self, usage: &libc::rusage) {
-        let ns = |t: libc::timeval| t.tv_sec as i64 * 1_000_000_000 + t.tv_usec as i64 * 1000;
-        self.user_ns += ns(usage.ru_utime);
-        self.system_ns += ns(usage.ru_stime);
-        self.maxrss_bytes = self.maxrss_bytes.max(usage.ru_maxrss as i64 * 1024);
-        self.minflt += usage.ru_minflt as i64;
-        self.majflt += usage.ru_majflt as i64;
-        self.nvcsw += usage.ru_nvcsw as i64;
-        self.nivcsw += usage.ru_nivcsw as i64;
-    }
+    /// The processes that the guard reaped, at most `REAPED_MAX`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reaped: Vec<Reaped>,
 }
 
 /// Time that descendants may run after the main process has ended. Then the guard kills them.
 const GRACE_NS: i64 = 300_000_000;
+/// The main process and the first orphans; further orphans are only in the sums.
+const REAPED_MAX: usize = 500;
 const CONTROL: RawFd = 0;
 const STATUS: RawFd = 1;
 /// The descriptor to which a node writes its lines (clause C-05).
@@ -101,6 +88,7 @@ pub fn run() -> i32 {
         Ok(order) => order,
         Err(_) => return 1,
     };
+    let t_ns = clock::monotonic_ns();
     let pid = match start(&order) {
         Ok(pid) => pid,
         Err(error) => {
@@ -113,7 +101,7 @@ pub fn run() -> i32 {
         // SAFETY: the guard inherited these descriptors only for the node.
         unsafe { libc::close(fd) };
     }
-    send(&Status::Started { pid });
+    send(&Status::Started { pid, t_ns });
     let ended = Watch::new(pid, order.cgroup.clone()).until_all_ended(signals);
     if !send(&Status::Ended(ended)) {
         // The agent has exited, so the guard removes the cgroup in its place.
@@ -343,12 +331,14 @@ struct Watch {
     killing: bool,
     killed: bool,
     usage: Usage,
+    reaped: Vec<Reaped>,
 }
 
 impl Watch {
     fn new(main: i32, cgroup: Option<String>) -> Self {
         let usage = Usage::default();
-        Watch { main, cgroup, main_ended: None, killing: false, killed: false, usage }
+        let (main_ended, reaped) = (None, Vec::new());
+        Watch { main, cgroup, main_ended, killing: false, killed: false, usage, reaped }
     }
 
     fn until_all_ended(mut self, signals: RawFd) -> Ended {
@@ -389,18 +379,28 @@ impl Watch {
     /// Reaps ended processes; returns false if no child is left.
     fn reap(&mut self) -> bool {
         loop {
+            let pid = match ended_child() {
+                Ok(Some(pid)) => pid,
+                Ok(None) => return true,
+                Err(_) => return false,
+            };
+            let ended_ns = clock::monotonic_ns();
+            // A process's clock is readable until the process is reaped.
+            let reaped = Reaped::look(pid).filter(|_| self.reaped.len() < REAPED_MAX);
             let mut status = 0;
             // SAFETY: an all-zero rusage is valid.
             let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
             // SAFETY: both out-parameters outlive the call.
-            let pid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG, &mut usage) };
-            match pid {
-                0 => return true,
-                -1 => return false,
-                _ => self.usage.add(&usage),
+            if unsafe { libc::wait4(pid, &mut status, 0, &mut usage) } != pid {
+                continue;
+            }
+            self.usage.add(&usage);
+            if let Some(mut reaped) = reaped {
+                reaped.usage.add(&usage);
+                self.reaped.push(reaped);
             }
             if pid == self.main {
-                self.main_ended = Some((clock::monotonic_ns(), status));
+                self.main_ended = Some((ended_ns, status));
             }
         }
     }
@@ -426,7 +426,22 @@ impl Watch {
             signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
             killed_by_guard: self.killed,
             rusage: self.usage,
+            reaped: self.reaped,
         }
+    }
+}
+
+/// Returns a child that has ended and is not reaped, or None if all children run. Without a child,
+/// returns an error.
+fn ended_child() -> io::Result<Option<i32>> {
+    // SAFETY: an all-zero siginfo_t is valid, and it outlives the call.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: see above.
+    match unsafe { libc::waitid(libc::P_ALL, 0, &mut info, options) } {
+        // SAFETY: the call has filled the fields of SIGCHLD, or left them zero.
+        0 => Ok(Some(unsafe { info.si_pid() }).filter(|pid| *pid != 0)),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -16,6 +16,8 @@ use crate::protocol::{Kind, Problem};
 /// A running node (or build command) with its guard.
 pub struct Launched {
     pub pid: i32,
+    /// Time before the node was created.
+    pub started_ns: i64,
     pub guard: Child,
     /// Dropping this pipe makes the guard kill everything.
     pub control: ChildStdin,
@@ -89,9 +91,10 @@ pub fn launch(mut order: Order, run: &str) -> Result<Launched, Problem> {
     };
     let mut launching = Launching { guard, control, status: BufReader::new(status) };
     match launching.order(&order) {
-        Ok(Status::Started { pid }) => {
+        Ok(Status::Started { pid, t_ns: started_ns }) => {
             let Launching { guard, control, status } = launching;
-            Ok(Launched { pid, guard, control, status, stdin: stdin.into(), stdout, stderr })
+            let stdin = stdin.into();
+            Ok(Launched { pid, started_ns, guard, control, status, stdin, stdout, stderr })
         }
         Ok(Status::Refused { permission, message }) => {
             let _ = launching.guard.wait();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io::Write as _;
+use std::mem::take;
 use std::path::PathBuf;
 use std::process::ChildStdin;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -68,12 +69,13 @@ impl Processes {
         self.table().get(process).map(|process| process.subject.clone())
     }
 
-    /// Starts a process. Calls `started` before the process's first line can arrive.
+    /// Starts a process. Calls `started`, with the time (ns) before the process was created, before
+    /// its first line can arrive.
     pub fn spawn(
         self: &Arc<Self>,
         request: Spawn,
         state: &std::path::Path,
-        started: impl Fn(&Arc<Subject>),
+        started: impl FnOnce(&Arc<Subject>, i64),
     ) -> Answer {
         check(&request)?;
         let mut table = self.table();
@@ -111,8 +113,9 @@ impl Processes {
             ended: OnceLock::new(),
         });
         let _ = watch.guard_pid.set(subject.guard_pid);
-        started(&subject);
+        started(&subject, launched.started_ns);
         let answer = json!({"pid": subject.pid, "guard_pid": subject.guard_pid,
+                            "started_ns": launched.started_ns,
                             "cgroup": subject.cgroup.as_ref().map(|cgroup| &cgroup.path)});
         let Launched { guard, control, status, stdin, stdout, stderr, .. } = launched;
         let process =
@@ -154,13 +157,14 @@ impl Processes {
         mut streams: [Stream; 2],
     ) {
         let lost = || clean::kill_after_guard(subject, run);
-        let ended = pump::until_ended(&mut status, &mut streams, lost);
+        let mut ended = pump::until_ended(&mut status, &mut streams, lost);
         // Closes the files before the controller receives the event.
         drop(streams);
         let _ = guard.wait();
         let _ = subject.ended.set(Final {
             cgroup_usage_ns: subject.cgroup.as_ref().and_then(Cgroup::usage_ns),
             rusage: ended.as_ref().map(|ended| ended.rusage.clone()),
+            reaped: ended.as_mut().map(|ended| take(&mut ended.reaped)).unwrap_or_default(),
         });
         subject.cgroup.iter().for_each(Cgroup::remove);
         self.table().remove(&subject.name);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.processes import Executed, Row, Value
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
-from wattwire.report.parts import Band, Column, Section, Table
+from wattwire.report.parts import Band, Column, Section, Table, shown
 from wattwire.report.print.processes import headline
 from wattwire.report.words.phrases import Phrases
 
@@ -17,8 +17,8 @@ PHRASES = Phrases(
         "note": (
             "A row of several processes contains the sums of their CPU time, switches and energy, "
             "and the memory and threads of one process (mean and maximum). Values are means over "
-            "the runs; CPU time and energy have their 95 % confidence intervals. A process that "
-            "started and ended between two scans has no name."
+            "the runs; CPU time and energy have their 95 % confidence intervals. ≥ marks a lower "
+            "bound of the peak memory."
         ),
     },
 )
@@ -35,6 +35,7 @@ COLUMNS = (
     Column("involuntary_switches", "involuntary", "measured", group="switches"),
     Column("energy_j", "energy", "measured", "J"),
 )
+PEAK = "memory_peak_kib"
 WITH_INTERVAL = ("cpu_s", "energy_j")
 ESTIMATE = Column("energy_estimate", "energy, modelled", "estimate", "J")
 
@@ -60,12 +61,15 @@ def _cells(row: Row, columns: list[Column]) -> dict[str, Value | Band | str]:
     low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
     estimate = None if low is None or high is None else Band(low, high)
     # Intervals in all columns would need twice the width of the page.
-    values = {
+    values: dict[str, Value | str] = {
         column.key: row.interval(column.key)
         if column.key in WITH_INTERVAL
         else row.mean(column.key)
         for column in columns
     }
+    peak_kib = row.mean(PEAK)
+    if peak_kib is not None and row.peak_is_bound:
+        values[PEAK] = f"≥ {shown(peak_kib)}"
     return {"process": row.name, "count": row.count, **values, ESTIMATE.key: estimate}
 
 

@@ -26,6 +26,8 @@ from wattwire.run.record import RunRecord
 from wattwire.run.runner import OneRun
 
 LOOK_MS = 100
+UNSEEN_MIN_NS = 1_000_000
+"""CPU time without a process below which no row mentions it."""
 POLL_S = 0.1
 MARK_FIRST_S = 0.5
 MARK_PERIOD_S = 10.0
@@ -88,10 +90,22 @@ class CommandRecord(RunRecord):
         state = self.processes.states.get(COMMAND)
         return state.exit if state else None
 
+    read_ns: int = 0
+    """Time of the last readings (ns), after the end of the window."""
+
     @property
     def span(self) -> tuple[int, int]:
         """Return the window's begin and end (ns)."""
         return self.window["start_ns"], self.window["end_ns"]
+
+    @property
+    def cost_span(self) -> tuple[int, int]:
+        """Return the begin of the window and the time of its last readings (ns).
+
+        The window of a command that ended by itself ends with its main process. Its final figures
+        are read later, when nothing adds to them any more.
+        """
+        return self.window["start_ns"], max(self.read_ns, self.window["end_ns"])
 
 
 class CommandRun(OneRun):
@@ -189,7 +203,7 @@ class CommandRun(OneRun):
         begin_ns = self._mark("window_begin")[self.record.name]
         record.window = {"start_ns": begin_ns, "end_ns": 0}
         if self._request.command:
-            self._spawn_command()
+            begin_ns = record.window["start_ns"] = self._spawn_command() or begin_ns
         crash_point("window", self._victims())
         try:
             self._wait(begin_ns)
@@ -197,23 +211,42 @@ class CommandRun(OneRun):
             record.ended_by, record.interrupted = "Ctrl-C", True
         self._mark("window_end")
         # A mark's readings are taken after its time, so the window ends after the last reading.
-        record.window["end_ns"] = time.monotonic_ns()
+        record.read_ns = record.window["end_ns"] = time.monotonic_ns()
+        if record.ended_by == "itself" and record.exit and record.exit.get("t_ns"):
+            record.window["end_ns"] = max(begin_ns, record.exit["t_ns"])
         record.after = {name: self._members(name) for name in self._request.labels}
+        self._note_missing_figures()
 
-    def _spawn_command(self) -> None:
+    def _spawn_command(self) -> int | None:
+        """Start the command; return the time (ns) just before its process was created."""
         processes, argv = self.record.processes, list(self._request.command)
         cwd = str(Path(self._request.cwd).resolve())
-        wait_started = processes.submit(COMMAND, argv, {}, cwd)
-        # Do not wait for this reply, so that the first reading includes every process of the tree.
-        first_look = self._agent.submit("members", process=COMMAND, period_ms=LOOK_MS)
         try:
-            wait_started()
+            processes.submit(COMMAND, argv, {}, cwd, members_period_ms=LOOK_MS)()
         except AgentError as error:
             raise MissingError(str(_refusal(argv[0], error.kind, str(error)))) from error
-        with contextlib.suppress(AgentError):  # it is repeated in the window
-            self._agent.reply("members", first_look)
         with contextlib.suppress(AgentError):  # the command has already ended
             self._agent.request("write", process=COMMAND, close=True)
+        return processes.states[COMMAND].started_ns
+
+    def _note_missing_figures(self) -> None:
+        """Note the reason why the figures of processes that have ended are not final."""
+        for table in self.record.after.values():
+            ended = [m for m in table["members"] if m["ended_ns"] and not m["is_final"]]
+            reason = table.get("exit_records_missing")
+            if reason and (ended or self._has_unlisted_children(table)):
+                self.record.notes.append(
+                    f"{reason}: of a process that ends between two scans, the peak memory and the "
+                    "context switches are lower bounds (≥), or it has no row"
+                )
+
+    def _has_unlisted_children(self, table: dict[str, Any]) -> bool:
+        """Return whether the tree used more CPU time than its listed processes together."""
+        usage = (self.record.exit or {}).get("rusage")
+        if not usage:
+            return False
+        listed_ns = sum(m["cpu_ns"] or m["user_ns"] + m["system_ns"] for m in table["members"])
+        return bool(usage["user_ns"] + usage["system_ns"] - listed_ns > UNSEEN_MIN_NS)
 
     def _members(self, name: str) -> dict[str, Any]:
         """Return the agent's process table of a subject; empty if its processes have ended."""

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.deployment import COMMAND
-from wattwire.run.exec.command_run import CommandRecord
+from wattwire.run.exec.command_run import UNSEEN_MIN_NS, CommandRecord
 from wattwire.run.exec.naming import process_name
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results import power
@@ -28,7 +28,8 @@ from wattwire.store.campaign import PROCESSES_TABLE, frame_of
 from wattwire.store.files import write_table
 
 UNSEEN = "(ended between two scans)"
-UNSEEN_MIN_NS = 1_000_000
+TEARDOWN = "(end of the processes)"
+"""CPU time that processes used after the kernel's record of their end, to free their memory."""
 BIRTH_STEP_NS = 20_000_000
 """Uncertainty of a process's start: it is in clock ticks, converted with readings of two clocks."""
 ENERGIES = ("energy_j", "energy_estimate_low_j", "energy_estimate_high_j")
@@ -99,7 +100,7 @@ class CommandResults(Collected):
 
     def _cpu_ns(self, subject: str) -> float | None:
         """Return the CPU time (ns) that a subject, or one of its processes, used in the window."""
-        return self._readings.increase(CPU_TIME, "process", subject, *self.record.span)
+        return self._readings.increase(CPU_TIME, "process", subject, *self.record.cost_span)
 
     @cached_property
     def _powers(self) -> dict[str, Any]:
@@ -135,7 +136,7 @@ class CommandResults(Collected):
         Energy is measured only for a command that this measurement started, because attached
         systems have no baseline.
         """
-        names, window = list(self._labels), self.record.span
+        names, window = list(self._labels), self.record.cost_span
         energies = energy_estimates(self._readings, names, window, self._model)
         base_w, window_w = self._powers["power_machine_w"], self._powers["power_window_w"]
         if base_w is None or window_w is None or [*self._labels] != [COMMAND]:
@@ -163,7 +164,9 @@ class CommandResults(Collected):
         subject_ns = self._cpu_ns(subject)
         seen_ns = sum(row["cpu_s"] or 0.0 for row in rows) * SECOND_NS
         if subject_ns is not None and subject_ns - seen_ns > UNSEEN_MIN_NS:
-            rows.append(self._process_row(subject, UNSEEN, subject_ns - seen_ns, None))
+            all_known = self.record.after[subject].get("exit_records_missing") is None
+            name = TEARDOWN if all_known else UNSEEN
+            rows.append(self._process_row(subject, name, subject_ns - seen_ns, None))
         return rows
 
     def _process_row(
@@ -184,13 +187,7 @@ class CommandResults(Collected):
         at_begin = self._member_before(subject, name)
         user_ns = member["user_ns"] - at_begin.get("user_ns", 0)
         system_ns = member["system_ns"] - at_begin.get("system_ns", 0)
-        metered_ns = self._cpu_ns(name)
-        cpu_ns = metered_ns if metered_ns is not None else float(user_ns + system_ns)
-        if not at_begin:
-            # Tick counts are truncated, so over a whole lifetime they never exceed the CPU time.
-            # They can include the end of a process, which the last reading misses. Over a part of
-            # the lifetime, two rounding errors would add up.
-            cpu_ns = max(cpu_ns, float(user_ns + system_ns))
+        cpu_ns = self._member_cpu_ns(member, at_begin, float(user_ns + system_ns))
         user_share = user_ns / (user_ns + system_ns) if user_ns + system_ns else None
         begin_ns, ended_ns = self.record.span[0], member["ended_ns"]
         process = process_name(member["argv"], member["command"])
@@ -201,13 +198,33 @@ class CommandResults(Collected):
             "argv": " ".join(member["argv"]),
             "began_s": (member["born_ns"] - begin_ns) / SECOND_NS,
             "ended_s": None if ended_ns is None else (ended_ns - begin_ns) / SECOND_NS,
-            **self._memory(name, member if not at_begin else None),
+            **self._member_memory(name, member, at_begin),
             "threads_max": member["threads_max"],
             **{
                 key: member[key] - at_begin.get(key, 0)
                 for key in ("voluntary_switches", "involuntary_switches")
             },
         }
+
+    def _member_cpu_ns(
+        self, member: Mapping[str, Any], at_begin: Mapping[str, Any], ticks_ns: float
+    ) -> float:
+        """Return a process's CPU time (ns) in the window; `ticks_ns` has the tick's resolution."""
+        name, final_ns = member["subject"], member.get("cpu_ns")
+        if final_ns is not None:
+            if not at_begin:
+                return float(final_ns)
+            begin_ns = self.record.span[0]
+            before_ns = self._readings.value_at(CPU_TIME, "process", name, begin_ns)
+            if before_ns is not None:
+                return max(0.0, final_ns - before_ns)
+        metered_ns = self._cpu_ns(name)
+        if metered_ns is None:
+            return ticks_ns
+        # Tick counts are truncated, so over a whole lifetime they never exceed the CPU time.
+        # They can include the end of a process, which the last reading misses. Over a part of
+        # the lifetime, two rounding errors would add up.
+        return metered_ns if at_begin else max(metered_ns, ticks_ns)
 
     def _member_before(self, subject: str, name: str) -> dict[str, Any]:
         members = self.record.before.get(subject, {}).get("members", [])
@@ -221,12 +238,8 @@ class CommandResults(Collected):
         user_s = cpu_s * user_share
         return {"cpu_s": cpu_s, "cpu_user_s": user_s, "cpu_system_s": cpu_s - user_s}
 
-    def _memory(self, name: str, member: Mapping[str, Any] | None) -> dict[str, float | None]:
-        """Return the resident and the proportional memory of a process, in KiB.
-
-        `member` is given only for a process that started in the window. The kernel's peak value
-        then also counts. The peak of an older process may precede the window.
-        """
+    def _memory(self, name: str) -> dict[str, float | None]:
+        """Return the resident and the proportional memory of a subject, in KiB, from readings."""
         columns: dict[str, float | None] = {}
         for quantity, stem in (("rss", "memory"), ("pss", "pss")):
             in_window = self.quantities.filter(
@@ -239,9 +252,24 @@ class CommandResults(Collected):
             is_known = len(values) > 0
             columns[f"{stem}_mean_kib"] = float(values.mean()) if is_known else None
             columns[f"{stem}_peak_kib"] = float(values.max()) if is_known else None
-        if member is not None and member["rss_peak_bytes"]:
-            own_kib = member["rss_peak_bytes"] / 1024
-            columns["memory_peak_kib"] = max(columns["memory_peak_kib"] or 0.0, own_kib)
+        return columns
+
+    def _member_memory(
+        self, name: str, member: Mapping[str, Any], at_begin: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the memory of a process, in KiB, and whether its peak is only a lower bound.
+
+        The kernel's peak is of the whole life. It is that of the window if the process started in
+        the window, or if the peak rose there.
+        """
+        columns: dict[str, Any] = self._memory(name)
+        peak_bytes, earlier_bytes = member["rss_peak_bytes"], at_begin.get("rss_peak_bytes", 0)
+        is_exact = member["is_final"] or member["ended_ns"] is None
+        if peak_bytes > earlier_bytes:
+            columns["memory_peak_kib"] = max(columns["memory_peak_kib"] or 0.0, peak_bytes / 1024)
+        else:
+            is_exact = False
+        columns["memory_peak_is_bound"] = not is_exact
         return columns
 
     def _responses(self, models: Mapping[str, dict[str, float] | None]) -> dict[str, Any]:
@@ -309,8 +337,8 @@ class CommandResults(Collected):
 
     def _total_memory(self) -> dict[str, float | None]:
         """Return the memory (KiB) of each subject, and the sums; None if any is unknown."""
-        memories = {name: self._memory(name, None) for name in self._labels}
-        sums = {
+        memories = {name: self._memory(name) for name in self._labels}
+        sums: dict[str, Any] = {
             key: total(memory[key] for memory in memories.values())
             for key in next(iter(memories.values()))
         }
@@ -318,6 +346,26 @@ class CommandResults(Collected):
             **{column("memory_kib", name): m["memory_mean_kib"] for name, m in memories.items()},
             "memory_kib_total": sums.pop("memory_mean_kib"),
             **sums,
+            **self._highest_memory(sums["memory_peak_kib"]),
+        }
+
+    def _highest_memory(self, summed_kib: float | None) -> dict[str, Any]:
+        """Return the highest memory (KiB) of all processes together, and whether it is a bound.
+
+        The sum of several processes is known at readings only, and is at least the highest of one
+        process. `wait4` knows that of a command that ended in the window.
+        """
+        exit_status = self.record.exit or {}
+        usage = exit_status.get("rusage") if self.record.ended_by == "itself" else None
+        in_window = usage is not None and not self.record.before.get(COMMAND)
+        peaks_kib = [row.get("memory_peak_kib") for row in self.processes]
+        if in_window and usage is not None:
+            peaks_kib.append(usage["maxrss_bytes"] / 1024)
+        known_kib = [kib for kib in (summed_kib, *peaks_kib) if kib is not None]
+        is_alone = len(self.processes) == 1 and not self.processes[0].get("memory_peak_is_bound")
+        return {
+            "memory_peak_kib": max(known_kib, default=None),
+            "memory_peak_is_bound": not is_alone,
         }
 
 

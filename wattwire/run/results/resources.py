@@ -96,6 +96,11 @@ class Readings:
         at_end = float(np.interp(end_ns, times, values))
         return at_end - at_begin
 
+    def value_at(self, quantity: str, scope: str, subject: str, t_ns: int) -> float | None:
+        """Return a counter's value at a time, interpolated; None without a reading."""
+        times, values = self._series(quantity, scope, subject, "measured")
+        return float(np.interp(t_ns, times, values)) if len(times) else None
+
     def stalled_ns(self, begins_ns: npt.NDArray[Any], ends_ns: npt.NDArray[Any]) -> Any:
         """Return how long the machine stalled in intervals, at most, by stalls of 1 ms and more.
 
