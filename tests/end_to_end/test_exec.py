@@ -52,7 +52,7 @@ def measured(cli, tmp_path):
 
     def run(*arguments: str, **environment: str):
         folder = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"
-        options = ("--json", "--out", folder, "--baseline", BASELINE, "--no-report")
+        options = ("--json", "--campaign", folder, "--baseline", BASELINE, "--no-report")
         result = cli("exec", *options, *arguments, **environment)
         table = json.loads(result.out) if result.out.startswith("{") else None
         return result, table, folder
@@ -289,6 +289,7 @@ def test_what_cannot_be_started_is_said_in_words(cli, tmp_path):
 def test_a_command_that_ends_at_once_or_fails_has_its_row(cli, measured):
     result, table, _ = measured("--", "true")
     assert result.code == 0 and table["whole"]["cpu_s"]["mean"] > 0
+    assert [row["process"] for row in table["processes"]] == ["true"]
     result, table, _ = measured("--", "sh", "-c", "exit 7")
     assert result.code == 1 and table["repeats"][0]["exit_code"] == 7
     shown = cli("exec", "--out", "shown", "--baseline", BASELINE, "--", "sh", "-c", "exit 7")
@@ -297,6 +298,69 @@ def test_a_command_that_ends_at_once_or_fails_has_its_row(cli, measured):
     with zipfile.ZipFile(cli.folder / "shown.zip") as archive:
         names = {name.partition("/")[2] for name in archive.namelist()}
     assert {"processes.csv", "summary.parquet", "README.md", "SHA256SUMS", "study.json"} <= names
+
+
+LATE = """
+import subprocess, sys, time
+code = "import time; time.sleep(0.15); block = bytearray(80 << 20); sum(range(300000))"
+subprocess.run([sys.executable, "-S", "-c", code])
+"""
+
+
+@pytest.mark.parametrize("records", ["", "none"])
+def test_the_peak_of_a_process_that_ends_between_two_scans_is_final_or_a_bound(measured, records):
+    result, table, folder = measured(
+        "--", sys.executable, "-S", "-c", LATE, WATTWIRE_EXIT_RECORDS=records
+    )
+    assert result.code == 0, result.err
+    usage = json.loads(next(folder.glob("runs/*/run.json")).read_text())["exit"]["rusage"]
+    peak_kib = usage["maxrss_bytes"] / 1024
+    assert peak_kib > 80 << 10
+    # The guard's `wait4` knows the largest process in any case.
+    assert table["whole"]["memory_peak_kib"]["mean"] >= peak_kib
+    assert table["whole"]["memory_peak_is_bound"] is True  # two processes ran at the same time
+    rows = [row for row in table["processes"] if "memory_peak_kib" in row]
+    peaks = {row["memory_peak_kib"]["mean"]: row["memory_peak_is_bound"] for row in rows}
+    missing = "exit records" in result.err
+    assert missing or (max(peaks) == pytest.approx(peak_kib, rel=0.02) and not any(peaks.values()))
+    assert not missing or any(peaks.values())
+    if records:
+        assert missing
+
+
+def test_a_command_of_one_process_has_one_row_with_its_final_figures(measured):
+    for records in ("", "none"):
+        result, table, folder = measured(
+            "--", sys.executable, "-S", "-c", "sum(range(300000))", WATTWIRE_EXIT_RECORDS=records
+        )
+        assert result.code == 0 and "exit records" not in result.err
+        document = json.loads(next(folder.glob("runs/*/run.json")).read_text())
+        (row,) = table["processes"]
+        usage, (repeat,) = document["exit"]["rusage"], table["repeats"]
+        truth_s = (usage["user_ns"] + usage["system_ns"]) / 1e9
+        assert row["cpu_s"]["mean"] == pytest.approx(truth_s, rel=0.02)
+        assert repeat["cpu_s"] == pytest.approx(truth_s, rel=0.02)
+        assert row["memory_peak_kib"]["mean"] == usage["maxrss_bytes"] / 1024
+        assert row["memory_peak_is_bound"] is table["whole"]["memory_peak_is_bound"] is False
+        # The window ends with the process and not with a scan.
+        (member,) = document["members"]["command"]
+        lived_s = (member["ended_ns"] - member["born_ns"]) / 1e9
+        assert repeat["window_s"] == pytest.approx(lived_s)
+        assert member["ended_ns"] == document["exit"]["t_ns"]
+
+
+def test_a_closed_output_ends_no_measurement_and_changes_no_exit_code(cli, tmp_path):
+    folder = tmp_path / "out"
+    command = "for _ in 1 2 3 4 5 6 7 8; do echo word; sleep 0.1; done"
+    process = cli.start("exec", "--out", folder, "--repeat", "2", "--baseline", BASELINE,
+                        "--no-report", "--", "sh", "-c", command)  # fmt: skip
+    assert process.stderr is not None and process.stdout is not None
+    assert "repeat 1 of 2" in process.stderr.readline()  # as `2>&1 | head -1`
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(60) == 0
+    resumed = cli("run", "--resume", folder, "--no-report")
+    assert resumed.code == 0 and "2 of 2 design runs are valid" in resumed.out
 
 
 def test_a_killed_measurement_leaves_nothing_and_is_resumed(cli, tmp_path):

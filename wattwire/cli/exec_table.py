@@ -20,6 +20,7 @@ from wattwire.catalog import Catalog
 from wattwire.cli.quantities import duration_s
 from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.report import write_report
+from wattwire.cli.wrap import unless_closed
 from wattwire.model.deployment import EXEC, Request, Target
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK, UsageError
 from wattwire.model.words import MISSING, duration, listed, number, plural
@@ -73,7 +74,7 @@ def execute(options: argparse.Namespace) -> int:
     request = _request(options)
     check_program(request)
     name = _name(request)
-    folder = Path(options.out or f"campaigns/{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
+    folder = Path(options.campaign or f"campaigns/{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     study = _study(request, options.repeat)
     runner = campaigns.begin(
         folder, Catalog(), _Progress(options.repeat, request), (name, None, study)
@@ -194,8 +195,9 @@ class _Progress:
             self._notes.add(fields["text"])
             print(f"wattwire: {fields['text']}", file=sys.stderr)
         elif kind == "output":
-            sys.stderr.buffer.write(fields["text"].encode(errors="surrogateescape"))
-            sys.stderr.buffer.flush()
+            with unless_closed(sys.stderr):
+                sys.stderr.buffer.write(fields["text"].encode(errors="surrogateescape"))
+                sys.stderr.buffer.flush()
 
 
 # -- the table ---------------------------------------------------------------------------------

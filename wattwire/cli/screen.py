@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping
@@ -33,12 +32,7 @@ def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress 
 
 
 def _print_line(stream: TextIO, text: str) -> None:
-    """Print a line. A closed pipe is ignored, because it must not end a measurement."""
-    try:
-        print(text, file=stream, flush=True)
-    except BrokenPipeError:
-        # At exit, Python would flush the rest of the buffer and fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    print(text, file=stream, flush=True)
 
 
 class JsonProgress:

@@ -61,6 +61,21 @@ def printable(text: str) -> str:
     return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
+@contextlib.contextmanager
+def unless_closed(stream: Any) -> Iterator[None]:
+    """Discard all further output to a stream whose reader has closed the pipe.
+
+    Such a reader, as `head -1`, must neither end a measurement nor change its exit code.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        # At exit, Python would flush the rest of the buffer and fail again.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+
+
 class PrintableStream:
     """A text stream that escapes control characters.
 
@@ -72,8 +87,13 @@ class PrintableStream:
         self.unfiltered = stream
 
     def write(self, text: str) -> int:
-        self.unfiltered.write(printable(text))
+        with unless_closed(self.unfiltered):
+            self.unfiltered.write(printable(text))
         return len(text)
+
+    def flush(self) -> None:
+        with unless_closed(self.unfiltered):
+            self.unfiltered.flush()
 
     def writelines(self, lines: Any) -> None:
         for line in lines:

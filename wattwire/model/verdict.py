@@ -44,6 +44,9 @@ def current_verdict(word: str) -> str:
     return OLD_VERDICTS.get(word, word)
 
 
+PORT_IN_USE, PERMISSION, MISSING_LIBRARY = "port_in_use", "permission", "missing_library"
+START_CODES = (PORT_IN_USE, PERMISSION, MISSING_LIBRARY)
+"""Codes of the reasons why a process ended before GO that its load cannot cause."""
 _SEVERITY = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.FAILED: 2}
 
 

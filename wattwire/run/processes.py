@@ -38,9 +38,15 @@ class GuardLostError(WattwireError):
     """Error for a guard that died. The harness failed, so the run is not valid."""
 
 
+IN_USE = re.compile(
+    r"address (is )?already in use|EADDRINUSE|Address in use|port \d+ is (already )?in use",
+    re.IGNORECASE,
+)
+
+
 def port_hint(text: str) -> str:
     """Return how to identify the other user of a port, if `text` states that a port is in use."""
-    in_use = re.search(r"address (is )?already in use|EADDRINUSE", text, re.IGNORECASE)
+    in_use = IN_USE.search(text)
     return "; on its host, ss -tulpn lists the processes that use ports" if in_use else ""
 
 

@@ -32,6 +32,7 @@ from wattwire.model.words import plural
 from wattwire.rig import CellBuild
 from wattwire.rig.agent import AgentError
 from wattwire.rig.host import TICK_NS
+from wattwire.run import failed_start
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.dependencies import BEFORE_GO, DRAIN, WINDOW, fails, require
@@ -230,6 +231,8 @@ class OneRun:
             if isinstance(ended, BrokenContractError):  # the error contains the reason
                 problem = "broke the contract"
             record.outcome_detail = f"{record.deployment.label(ended.process)} {problem}"
+            if self._point == BEFORE_GO and not ended.timed_out:
+                record.reasons += failed_start.reasons(record.processes, ended.process, problem)
             # A dead service may be the cause, and its exit may be reported after that of the node.
             record.processes.wait_exit(record.services, time.monotonic() + CAUSE_PATIENCE_S)
         else:

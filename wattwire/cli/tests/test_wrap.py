@@ -12,7 +12,7 @@ import pytest
 from wattwire.cli.main import main
 from wattwire.cli.screen import JsonProgress, PlainProgress
 from wattwire.cli.verbs.run import _usable_words
-from wattwire.cli.wrap import LOG_COLUMNS, columns, wrapped
+from wattwire.cli.wrap import LOG_COLUMNS, PrintableStream, columns, unless_closed, wrapped
 from wattwire.rig import BuildStep
 
 RUN = {"run": "b01-p001", "label": "cell=loopback/python payload_bytes=64 settings.delay_us=20"}
@@ -123,3 +123,15 @@ def test_control_runs_are_counted_beside_those_of_the_design():
     ]
     assert _usable_words(rows) == ("1 of 2 design runs and 1 of 2 control runs are valid")
     assert _usable_words(rows[:3]) == "1 of 2 design runs are valid"
+
+
+def test_output_to_a_closed_pipe_is_discarded() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        stream = PrintableStream(pipe)
+        print("a line", file=stream, flush=True)
+        print("another line", file=stream, flush=True)
+        with unless_closed(stream):
+            stream.buffer.write(b"bytes")
+            stream.buffer.flush()

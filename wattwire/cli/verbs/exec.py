@@ -55,7 +55,10 @@ def add_to(verbs: Any) -> None:
         metavar="TIME",
         help="total time of measurements without the command, before and after it",
     )
-    verb.add_argument("--out", "-o", metavar="DIR", help="folder for the data")
+    verb.add_argument(
+        "--campaign", "--out", "-o", metavar="DIR", dest="campaign",
+        help="directory for the data; --out is a synonym",
+    )  # fmt: skip
     verb.add_argument(
         "--energy-estimate", action="store_true",
         help="add a modelled range of energy if no counter can be read",

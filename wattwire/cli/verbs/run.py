@@ -8,6 +8,7 @@ import datetime
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
 from wattwire.model.validity import CONDITION_CODES
-from wattwire.model.verdict import ended_unsent
+from wattwire.model.verdict import START_CODES, ended_unsent
 from wattwire.model.words import plural
 from wattwire.rig import host
 from wattwire.run.forecast import Expected, expectations, forecast
@@ -242,6 +243,9 @@ def _print_outcome(
         usable = sum(row["used"] for row in rows)
         progress.event("report", page=str(page) if page else None, usable=usable, **fields)
     else:
+        cause = None if any(row["used"] for row in rows) else _common_cause(path)
+        if cause:
+            print(wrapped(cause, columns(sys.stdout)))
         tell_answers(lines, numbers, stamps_of(page))
         print(f"{_usable_words(rows)}: {path}")
         if page:
@@ -292,6 +296,22 @@ def _answered(campaign: Campaign) -> tuple[Sequence[str], dict[str, Any]]:
     answers = answer_all(evidence)
     lines = [unanswered.headline(evidence, answers), *unanswered.questions(evidence, answers)]
     return lines, document(evidence, answers)
+
+
+def _common_cause(path: Path) -> str | None:
+    """Return a sentence on the most frequent reason if attempts failed before GO, else None."""
+    with contextlib.closing(Campaign(path)) as campaign:
+        details = Counter(
+            reason["detail"]
+            for done in campaign.finished().values()
+            for reason in campaign.run(str(done[-1].folder)).get("reasons", [])
+            if reason["code"] in START_CODES
+        )
+        runs = len(campaign.finished())
+    if not details:
+        return None
+    detail, count = details.most_common(1)[0]
+    return f"{detail}. This is the reason in {count} of {plural(runs, 'run')}."
 
 
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:

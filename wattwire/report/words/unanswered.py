@@ -71,6 +71,9 @@ IN_WORDS = {
     "clock_step": "clock adjusted",
     "sums": "inconsistent counts",
     "sample_file": "no valid sample file",
+    "port_in_use": "a port in use before GO",
+    "permission": "a missing permission before GO",
+    "missing_library": "a missing library before GO",
 }
 """Codes of exclusion reasons → text."""
 IMPORTED = "imported"

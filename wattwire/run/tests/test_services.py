@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
+import shutil
 import socket
 import sys
 
@@ -14,7 +16,9 @@ from wattwire.catalog import Catalog, home
 from wattwire.hosts.hosts import here
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.study import parse_study
+from wattwire.model.verdict import PORT_IN_USE, Verdict
 from wattwire.rig import AgentClient
+from wattwire.run import failed_start
 from wattwire.run.network import HOST_ADDRESS
 from wattwire.run.processes import NodeEndedError, RunProcesses, port_hint
 from wattwire.run.resolve_cells import prepare
@@ -134,6 +138,21 @@ def test_a_port_in_use_is_named_with_the_way_to_its_holder(processes):
     assert re.search(r"its ports: \d+, \d+", str(ended.value))
     assert port_hint("listen tcp: bind: address already in use") != ""
     assert port_hint("no route to host") == ""
+
+
+def test_a_start_at_a_taken_port_is_failed_and_names_the_port_and_its_holder(processes):
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        argv = [sys.executable, "-c", TAKES, "127.0.0.1", str(port)]
+        table = {"argv": argv, "ready": {"line": "never"}}
+        with pytest.raises(NodeEndedError) as ended:
+            start_service(processes, "broker", table, HOST_ADDRESS, "wwt0", 30.0)
+        found = failed_start.reasons(processes, ended.value.process, ended.value.problem)
+    assert found and {reason.code for reason in found} == {PORT_IN_USE}
+    assert all(reason.verdict is Verdict.FAILED for reason in found)
+    assert f"port {port} is in use" in found[0].detail
+    if shutil.which("ss"):
+        assert f"(process {os.getpid()})" in found[0].detail
 
 
 COUNTING = "import sys; print('{\"taken\": %s}' % sys.argv[1])"
