@@ -345,7 +345,7 @@ def test_a_command_of_one_process_has_one_row_with_its_final_figures(measured):
         # The window ends with the process and not with a scan.
         (member,) = document["members"]["command"]
         lived_s = (member["ended_ns"] - member["born_ns"]) / 1e9
-        assert repeat["window_s"] == pytest.approx(lived_s)
+        assert repeat["window_s"] == pytest.approx(lived_s, rel=1e-9)
         assert member["ended_ns"] == document["exit"]["t_ns"]
 
 

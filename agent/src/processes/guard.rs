@@ -386,7 +386,7 @@ impl Watch {
             };
             let ended_ns = clock::monotonic_ns();
             // A process's clock is readable until the process is reaped.
-            let reaped = Reaped::look(pid).filter(|_| self.reaped.len() < REAPED_MAX);
+            let reaped = Reaped::look(pid, ended_ns).filter(|_| self.reaped.len() < REAPED_MAX);
             let mut status = 0;
             // SAFETY: an all-zero rusage is valid.
             let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

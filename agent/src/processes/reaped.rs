@@ -51,9 +51,8 @@ pub struct Reaped {
 }
 
 impl Reaped {
-    /// Describes an ended process that nobody has reaped yet. `usage` is still empty.
-    pub fn look(pid: i32) -> Option<Reaped> {
-        let ended_ns = clock::monotonic_ns();
+    /// Describes a process that ended at `ended_ns` and is not reaped. `usage` is still empty.
+    pub fn look(pid: i32, ended_ns: i64) -> Option<Reaped> {
         let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let stat = Stat::parse(&text)?;
         let command = text.split_once('(')?.1.rsplit_once(')')?.0.to_string();
