@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -13,6 +14,7 @@ from wattwire import stats
 from wattwire.analysis.dataset import CampaignReader
 from wattwire.analysis.validity import Rejudged
 from wattwire.model.deployment import Request
+from wattwire.model.variants import FACTOR
 from wattwire.model.verdict import Verdict
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.store import Campaign
@@ -35,6 +37,7 @@ PER_MESSAGE = (
     "energy_estimate_high_j_per_message",
 )
 ESTIMATED = "estimate"
+VARIANT_COLUMN = f"factor.{FACTOR}"
 
 Value = Interval | TooFew | float | None
 
@@ -81,21 +84,42 @@ class Executed:
     Every run that was judged counts, because no condition of the machine excludes a run.
     """
 
-    def __init__(self, request: Request, summary: pl.DataFrame, processes: pl.DataFrame) -> None:
+    def __init__(
+        self,
+        request: Request,
+        summary: pl.DataFrame,
+        processes: pl.DataFrame,
+        variant: str = "",
+    ) -> None:
         self.request = request
+        self.variant = variant
         is_judged = pl.col("verdict") != Verdict.FAILED.value
         self.summary = summary.filter(is_judged) if summary.height else summary
         self._processes = processes
         self.rows = self._rows()
 
     @classmethod
-    def of(cls, reader: CampaignReader) -> Executed | None:
-        """Return the tables of a campaign; None if `exec` did not measure it."""
+    def of(cls, reader: CampaignReader) -> list[Executed]:
+        """Return the tables of a campaign, one per variant; [] if `exec` did not measure it.
+
+        Control runs, which answers do not use, are not in the tables.
+        """
         request = reader.study.request
         if request is None or not isinstance(reader, (Campaign, Rejudged)):
-            return None
-        processes = reader.processes()
-        return cls(request, reader.summary(), pl.DataFrame() if processes is None else processes)
+            return []
+        summary, processes = reader.summary(), reader.processes()
+        processes = pl.DataFrame() if processes is None else processes
+        variants = reader.study.variants
+        if not variants or summary.is_empty():
+            return [cls(request, summary, processes)]
+        designed = summary.filter(pl.col("control") == "")
+        tables = []
+        for name, variant in variants.items():
+            own = designed.filter(pl.col(VARIANT_COLUMN) == name)
+            command = tuple(shlex.split(variant.command))
+            rows = processes.join(own.select("run", "attempt"), on=["run", "attempt"], how="semi")
+            tables.append(cls(replace(request, command=command), own, rows, name))
+        return tables
 
     def _rows(self) -> list[Row]:
         if self._processes.is_empty() or "process" not in self._processes.columns:
@@ -158,13 +182,15 @@ class Executed:
 
     def as_json(self) -> dict[str, Any]:
         """Return the whole table as JSON values."""
+        printed = [name for name in self.summary.columns if name.startswith("value.")]
         totals = {
             name: _plain(mean_of(self.values(name)))
-            for name in (*SUMMED, *MEANS, *HIGHEST, *PER_MESSAGE, "window_s", "messages")
+            for name in (*SUMMED, *MEANS, *HIGHEST, *PER_MESSAGE, "window_s", "messages", *printed)
         }
         totals["energy_j_per_message"] = _plain(self.energy_per_message())
         totals[PEAK_IS_BOUND] = any(self.values(PEAK_IS_BOUND) or [True])
         return {
+            **({"variant": self.variant} if self.variant else {}),
             "command": list(self.request.command),
             "attached": [asdict(target) for target in self.request.attached],
             "repeats": self.summary.to_dicts(),

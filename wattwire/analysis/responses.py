@@ -31,7 +31,11 @@ class Response:
     @property
     def more_is_better(self) -> bool:
         """Whether a higher value is better; False for times, costs, losses and unknown columns."""
-        metric = metrics.METRICS.get(self.column.split(".flow.")[0])
+        stem, _, name = self.column.partition(".")
+        if metrics.is_printed(stem):
+            metric = metrics.printed(name)
+        else:
+            metric = metrics.METRICS.get(self.column.split(".flow.")[0])
         return metric is not None and metric.direction == metrics.HIGHER
 
 
@@ -67,6 +71,8 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
         metric_of_hop = metrics.METRICS[stem]
         return Response(name, f"{metric_of_hop.words}, hop {hop}", metric_of_hop.unit)
     metric = metrics.find(name)
+    if metric is not None and metric.of == metrics.PRINTED:
+        return Response(name, metric.words, metric.unit)
     if metric is not None and metric.of == metrics.COUNTER and "." in name:
         _, service, counter = name.split(".")
         return Response(name, f"{counter.replace('_', ' ')} of the {service}", metric.unit)

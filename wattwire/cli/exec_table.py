@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,19 +15,22 @@ from rich.table import Table
 
 from wattwire.analysis.processes import PEAK_IS_BOUND, Executed, Row
 from wattwire.catalog import Catalog
-from wattwire.cli.quantities import duration_s
+from wattwire.cli import exit_status
+from wattwire.cli.exec_request import name_of, requested, study_of
+from wattwire.cli.verbs import compare
 from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.report import write_report
 from wattwire.cli.wrap import unless_closed
-from wattwire.model.deployment import EXEC, Request, Target
-from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK, UsageError
+from wattwire.design import expand
+from wattwire.model.deployment import Request
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK
+from wattwire.model.metrics import find, is_printed
+from wattwire.model.study import parse_study
 from wattwire.model.words import MISSING, duration, listed, number, plural
 from wattwire.model.words import count as count_words
-from wattwire.report.print.processes import headline, subject
+from wattwire.report.print.processes import headline
 from wattwire.rig import host
-from wattwire.rig.attach_targets import parse_target
-from wattwire.run.exec.command_run import check_program
-from wattwire.run.exec.output import MessageCounter
+from wattwire.run.exec.command_run import WARM_UP, check_program
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.store import Campaign
 
@@ -41,7 +42,6 @@ BOUND = (
     "≥ marks a lower bound of the peak memory. The sum of several processes is known only at the "
     "readings, and the peak of a process that has ended only from its final figures."
 )
-ATTACHED_FOR_S = 60.0
 LOAD_WARNING_CORES = 0.2
 EXIT_INTERRUPTED = 130
 KIB_PER_MIB = 1 / 1024
@@ -70,110 +70,62 @@ LEFT_OUT_FIRST = ("threads", "switches", "system s", "peak", "PSS")
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Measure, print the table and the data folder, and return the exit code."""
-    request = _request(options)
-    check_program(request)
-    name = _name(request)
+    """Measure, print the tables and the data folder, and return the exit code.
+
+    With variants, the exit code is that of their comparison, unless a command failed.
+    """
+    compare.refuse_outputs(options)
+    request = requested(options)
+    study = study_of(request, options)
+    parsed = parse_study("exec", study, "exec")
+    for treatment, _ in expand(parsed):
+        check_program(parsed.request_of(treatment) or request)
+    name = name_of(request)
     folder = Path(options.campaign or f"campaigns/{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
-    study = _study(request, options.repeat)
     runner = campaigns.begin(
         folder, Catalog(), _Progress(options.repeat, request), (name, None, study)
     )
     interrupted = False
     try:
-        campaigns.execute(runner)
+        campaigns.execute(runner, exit_status.suspects)
     except KeyboardInterrupt:
         interrupted = True
     campaign = Campaign(folder)
     try:
-        executed = Executed.of(campaign)
-        assert executed is not None
-        if executed.summary.is_empty():
+        tables = Executed.of(campaign)
+        if all(table.summary.is_empty() for table in tables):
             return EXIT_INTERRUPTED if interrupted else EXIT_NOTHING_USABLE
         page = None if options.no_report else write_report(campaign)
+        outcome = exit_status.of(campaign, options) if options.variants else None
     finally:
         campaign.close()
-    if options.json:
-        print(json.dumps({"folder": str(folder), **executed.as_json()}, indent=1))
-    else:
-        _print_table(executed, folder, options.energy_estimate)
-        if page:
-            print(page.resolve())
+    _print(tables, folder, page, options)
+    code = exit_status.hand_out(outcome, options) if outcome else EXIT_OK
     if interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_BAD_RESULT if _failures(executed) else EXIT_OK
+    return EXIT_BAD_RESULT if any(map(_failures, tables)) else code
 
 
-def _request(options: argparse.Namespace) -> Request:
-    command = options.command[1:] if options.command[:1] == ["--"] else options.command
-    if not command and not options.attach:
-        raise UsageError(
-            "exec: nothing to measure. Add a command after --, or use --attach pid:NUMBER; "
-            "see `wattwire exec --help`."
-        )
-    if options.repeat < 1:
-        raise UsageError(f"--repeat: found {options.repeat}; allowed: 1 or more")
-    if options.messages is not None and options.messages <= 0:
-        raise UsageError(f"--messages: found {options.messages:g}; allowed: a number above 0")
-    if options.count_from is not None:
-        MessageCounter(options.count_from)  # raises UsageError for an invalid expression
-        if not command:
-            raise UsageError(
-                "--count-from reads the output of a command that `exec` starts; for attached "
-                "processes, use --messages N"
-            )
-    length_s = duration_s(options.length, "--for") if options.length else None
-    if length_s is None and not command:
-        length_s = ATTACHED_FOR_S
-    return Request(
-        command=tuple(command),
-        attached=_targets(options.attach),
-        for_s=length_s,
-        messages=options.messages,
-        count_from=options.count_from,
-        baseline_s=duration_s(options.baseline, "--baseline") if options.baseline else None,
-        cwd=os.getcwd(),
-    )
-
-
-def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
-    """Return the targets to measure. Raises UsageError for a target that is given twice."""
-    targets: dict[tuple[int | None, str | None], Target] = {}
-    for text in attached:
-        target = parse_target(text)
-        first = targets.setdefault((target.pid, target.cgroup), target)
-        if first is not target:
-            also = "" if first.label == text else f" (it is {first.label})"
-            raise UsageError(
-                f"--attach {text}: already attached{also}, so it would be counted twice. Delete "
-                "one of the two options."
-            )
-    return tuple(targets.values())
-
-
-def _name(request: Request) -> str:
-    label = next(iter(request.labels.values()))
-    return "exec-" + (re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")[:40] or "command")
-
-
-def _study(request: Request, repeats: int) -> dict[str, Any]:
-    """Return the document of a study whose runs are the repeats of a request.
-
-    The validity limits are disabled, because a result on a busy machine is still an answer about
-    that machine. The table of results states other load. Therefore, only a run whose agent or guard
-    ended is repeated.
-    """
-    plan: dict[str, Any] = {
-        "blocks": repeats, "controls": False, "retries": 1, "warmup_calls": 0, "quiet_wait_s": 0.0,
-    }  # fmt: skip
-    if request.for_s is not None:
-        plan["duration_s"] = request.for_s
-    return {
-        "title": subject(request),
-        EXEC: request.to_json(),
-        "plan": plan,
-        "validity": {"look": True},
-    }
+def _print(
+    tables: Sequence[Executed], folder: Path, page: Path | None, options: argparse.Namespace
+) -> None:
+    """Print the table of each variant, or a JSON object for each of them."""
+    for table in tables:
+        if options.json:
+            document = {"folder": str(folder), **table.as_json()}
+            # With variants, the comparison follows, so each document is one line.
+            print(json.dumps(document, indent=None if options.variants else 1))
+            continue
+        if table.variant:
+            print(f"Variant {table.variant}:")
+        if table.summary.is_empty():
+            print("  no run is valid")
+        else:
+            _print_table(table, options.energy_estimate)
+    if not options.json:
+        print(f"Data: {folder}")
+        if page:
+            print(page.resolve())
 
 
 class _Progress:
@@ -186,11 +138,8 @@ class _Progress:
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "run" and self._repeats > 1:
             print(f"wattwire: repeat {fields['block']} of {self._repeats}", file=sys.stderr)
-        elif kind == "phase" and fields["phase"] == "window":
-            length_s = self._request.for_s
-            length = f" (window: {length_s:g} s)" if length_s else ""
-            subject = "the command starts now" if self._request.command else "the window begins now"
-            print(f"wattwire: {subject}{length}", file=sys.stderr)
+        elif kind == "phase" and fields["phase"] in ("window", WARM_UP):
+            self._tell_phase(fields["phase"])
         elif kind == "note" and fields["text"] not in self._notes:
             self._notes.add(fields["text"])
             print(f"wattwire: {fields['text']}", file=sys.stderr)
@@ -198,6 +147,20 @@ class _Progress:
             with unless_closed(sys.stderr):
                 sys.stderr.buffer.write(fields["text"].encode(errors="surrogateescape"))
                 sys.stderr.buffer.flush()
+
+    def _tell_phase(self, phase: str) -> None:
+        request = self._request
+        length = f" (window: {request.for_s:g} s)" if request.for_s and phase == "window" else ""
+        starts = bool(request.command) and (phase == WARM_UP or not request.warms_up)
+        text = "the command starts now" if starts else "the window begins now"
+        if phase == WARM_UP:
+            amount = (
+                f"{request.warmup_s:g} s"
+                if request.warmup_s is not None
+                else plural(request.warmup_messages or 0, "message")
+            )
+            text = f"{text if starts else 'the warm-up begins now'} (warm-up: {amount})"
+        print(f"wattwire: {text}{length}", file=sys.stderr)
 
 
 # -- the table ---------------------------------------------------------------------------------
@@ -219,7 +182,7 @@ def _failures(executed: Executed) -> list[str]:
     return failures
 
 
-def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
+def _print_table(executed: Executed, estimate: bool) -> None:
     console = Console(highlight=False, color_system=None)
     if not console.is_terminal:
         console = Console(highlight=False, color_system=None, width=PIPE_WIDTH)
@@ -248,7 +211,6 @@ def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
         )
     for line in _sentences(executed, energy):
         console.print(line, soft_wrap=not console.is_terminal)
-    console.print(f"Data: {folder}", soft_wrap=True)
 
 
 def _lines(executed: Executed, energy: str) -> list[list[str]]:
@@ -346,8 +308,10 @@ def _total_row(executed: Executed) -> Row:
 def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     """Yield the sentences below the table.
 
-    They cover messages, the end of the command, other load and the source of the energy values.
+    They cover printed figures, messages, the end of the command, other load and the source of the
+    energy values.
     """
+    yield from _printed_sentences(executed)
     yield from _message_sentences(executed, energy)
     rows = executed.summary.to_dicts()
     if any(row.count > 1 for row in executed.rows):
@@ -391,6 +355,17 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     yield (
         NOT_MEASURED if energy == MEASURED else f"{NOT_MEASURED} {NO_ENERGY[bool(energy)]}".strip()
     )
+
+
+def _printed_sentences(executed: Executed) -> Iterator[str]:
+    """Yield a sentence on the figures that the command printed."""
+    texts = []
+    for name in executed.summary.columns:
+        if is_printed(name.partition(".")[0]) and (metric := find(name)):
+            value = _cell(Row("", 1, {name: executed.values(name)}).interval(name))
+            texts.append(f"{name} = {value}{f' {metric.unit}' if metric.unit else ''}")
+    if texts:
+        yield f"Printed by the command: {'; '.join(texts)}."
 
 
 def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:

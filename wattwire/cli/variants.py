@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +34,15 @@ LOOKS = 2
 GIT = "git:"
 
 
-def add_options(verb: argparse.ArgumentParser) -> None:
+def add_options(verb: argparse.ArgumentParser, metavar: str = "NAME=WHAT", help: str = "") -> None:
     """Add --variant and --confirm, and the options of the final comparison."""
     verb.add_argument(
-        "--variant", action="append", default=[], metavar="NAME=WHAT", dest="variants",
-        help="measure all variants of the study in every block, and compare each variant with "
-             "the first; WHAT is a folder of cells (another checkout), git:REVISION, KEY=LEVEL, "
-             "or nothing",
+        "--variant", action="append", default=[], metavar=metavar, dest="variants",
+        help=help or (
+            "measure all variants of the study in every block, and compare each variant with "
+            "the first; WHAT is a folder of cells (another checkout), git:REVISION, KEY=LEVEL, "
+            "or nothing"
+        ),
     )  # fmt: skip
     verb.add_argument(
         "--confirm", action="store_true",
@@ -50,17 +54,24 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     compare.add_options(verb)
 
 
-def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+def applied(
+    document: dict[str, Any],
+    options: argparse.Namespace,
+    parse: Callable[[str], tuple[str, dict[str, Any]]] | None = None,
+    asked: Sequence[str] = ASKED,
+) -> dict[str, Any]:
     """Return the study with its variants and a single question about them.
 
-    Without --variant, return the study unchanged. Raises UsageError for invalid variants.
+    `parse` returns the name and the table of an option, and `asked` are the compared responses
+    without --response. Without --variant, return the study unchanged. Raises UsageError for invalid
+    variants.
     """
     if not options.variants:
         _refuse_idle(document, options)
         return document
     if FACTOR in document.get("factors", {}):
         raise UsageError("--variant: the study defines its own variants; leave out the option")
-    tables = dict(_parsed(text) for text in options.variants)
+    tables = dict((parse or _parsed)(text) for text in options.variants)
     names = list(tables)
     if len(names) != len(options.variants):
         raise UsageError(
@@ -70,7 +81,7 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     if len(names) < 2:
         raise UsageError(
             f"--variant {options.variants[0]}: a comparison needs two variants; add another, "
-            "such as --variant head=KEY=LEVEL"
+            "such as --variant head=…"
         )
     for name in options.response:
         check_response(name, "--response")
@@ -94,7 +105,7 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
         "text": f"Does {' or '.join(names[1:])} cost more than {names[0]}?"
         f"{note if left_out else ''}",
         "factors": [FACTOR],
-        "responses": options.response or list(ASKED),
+        "responses": options.response or list(asked),
     }
     overlay = {"plan": {"primary": FACTOR}, "answers": answers, "question": [comparison]}
     changed = merge({**document, "variants": tables}, overlay)
@@ -136,6 +147,21 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
         else:
             table["root"] = _folder(term, text)
     return name, table
+
+
+def command_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Parse NAME=COMMAND of `exec --variant`, and return the name and the table."""
+    name, equals, command = text.partition("=")
+    try:
+        is_valid = bool(equals and NAME.fullmatch(name) and shlex.split(command))
+    except ValueError:  # an open quotation
+        is_valid = False
+    if not is_valid:
+        raise UsageError(
+            f"--variant {text}: allowed: NAME=COMMAND, such as head='./client --count 1000'. To "
+            "use a shell, write head='sh -c \"…\"'."
+        )
+    return name, {"command": command}
 
 
 def _folder(path: str, text: str) -> str:

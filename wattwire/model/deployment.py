@@ -704,6 +704,17 @@ class Request:
     count_from: str | None = None
     baseline_s: float | None = None
     cwd: str = "."
+    warmup_s: float | None = None
+    """Time (s) after the start that precedes the window."""
+    warmup_messages: int | None = None
+    """Messages after the start that precede the window. They are counted by `count_from`."""
+    values_from: tuple[str, ...] = ()
+    """Expressions whose named groups are figures in the output; the last value of each counts."""
+
+    @property
+    def warms_up(self) -> bool:
+        """Return whether the window begins after a warm-up."""
+        return self.warmup_s is not None or self.warmup_messages is not None
 
     @property
     def labels(self) -> dict[str, str]:
@@ -728,7 +739,8 @@ def parse_request(table: Any, where: str) -> Request | None:
         return None
     try:
         targets = tuple(Target(**target) for target in table.get("attached", ()))
-        known = {**table, "command": tuple(table.get("command", ())), "attached": targets}
+        lists = {key: tuple(table.get(key, ())) for key in ("command", "values_from")}
+        known = {**table, **lists, "attached": targets}
         request = Request(**known)
     except (AttributeError, TypeError) as error:
         raise UsageError(f"{where}: {EXEC}: damaged ({error}); begin a new measurement") from error

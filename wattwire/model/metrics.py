@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wattwire.model.deployment import ROLES
 from wattwire.model.errors import UsageError, nearest
 from wattwire.model.flows import COLUMN
 
-RUN, NODE, COUNTER = "run", "node", "counter"
+RUN, NODE, COUNTER, PRINTED = "run", "node", "counter", "printed"
 LOWER, HIGHER = "lower", "higher"
 OFFERED, FIGURES, EVIDENCE, HARNESS = "offered", "figures", "evidence", "harness"
 """Lists of metrics.
@@ -41,7 +41,7 @@ class Metric:
     - `direction` is the better direction, LOWER or HIGHER.
     - `is_share` is true for shares, which are compared by differences instead of ratios.
     - `also` is a regular expression for its synonyms.
-    - `of` is RUN, NODE or COUNTER.
+    - `of` is RUN, NODE, COUNTER or PRINTED.
     - `needs` is its requirement: ENERGY, SYSTEM_CALLS, the name of a quantity that a meter reads,
       or "" for none.
     - `lists` contains its lists (OFFERED, FIGURES, EVIDENCE, HARNESS), with its position in each.
@@ -893,6 +893,13 @@ _REGISTRY: tuple[Metric, ...] = (
         "messages_uncounted_s", "s", "measured", "from the last running total to the window's end"
     ),
     Metric("messages_totals", "", "measured", "running totals of messages in the output"),
+    Metric(
+        "value",
+        "",
+        "measured",
+        "last value of a figure that a command printed, in the unit of the figure's name",
+        of=PRINTED,
+    ),
     Metric("baseline_s", "s", "measured", "length of all baselines of a command together"),
     Metric(
         "ended_by", "", "identity", "cause of the window's end: itself, time (of --for) or Ctrl-C"
@@ -931,6 +938,36 @@ def metrics_in(name: str) -> tuple[str, ...]:
     return tuple(sorted(places, key=lambda metric_name: places[metric_name]))
 
 
+_PRINTED_UNITS = {
+    "ns": "ns", "us": "µs", "ms": "ms", "s": "s", "min": "min", "bytes": "B", "kb": "kB",
+    "mb": "MB", "gb": "GB", "kib": "KiB", "mib": "MiB", "gib": "GiB", "percent": "%", "pct": "%",
+    "hz": "Hz", "per_s": "1/s", "rps": "1/s", "w": "W", "mw": "mW", "j": "J", "mj": "mJ",
+    "uj": "µJ", "celsius": "°C",
+}  # fmt: skip
+"""Ends of the names of printed figures, after an underscore, and their units."""
+
+
+def is_printed(stem: str) -> bool:
+    """Return whether a column with this stem contains a figure that a command printed."""
+    metric = METRICS.get(stem)
+    return metric is not None and metric.of == PRINTED
+
+
+def printed(name: str) -> Metric | None:
+    """Return the metric of a figure that a command prints; None if it has no valid name.
+
+    The end of the name gives the unit, as in "p50_ms". A rate is better if it is higher.
+    """
+    if not name.isidentifier():
+        return None
+    ends = [end for end in _PRINTED_UNITS if name.casefold().endswith(f"_{end}")]
+    end = max(ends, key=len, default="")
+    unit = _PRINTED_UNITS.get(end, "")
+    title = name[: len(name) - len(end)].replace("_", " ").strip() if end else name
+    direction = HIGHER if unit in {"1/s", "Hz"} else METRICS["value"].direction
+    return replace(METRICS["value"], unit=unit, title=title, direction=direction)
+
+
 def find(name: str) -> Metric | None:
     """Return the metric with a name, synonym, or column of a node or flow; None if it is unknown.
 
@@ -951,6 +988,8 @@ def find(name: str) -> Metric | None:
         return metric_of_column
     if metric_of_column.of == COUNTER:
         return metric_of_column if _COUNTER.fullmatch(node) else None
+    if metric_of_column.of == PRINTED:
+        return printed(node)
     return metric_of_column if metric_of_column.of == NODE and _is_node(node) else None
 
 
@@ -979,6 +1018,8 @@ def check_response(name: str, place: str) -> Metric:
             f"{place}: {name} has a value per counter of a service, not per run. Add both, for "
             f"example {name}.SERVICE.COUNTER; the page lists the names."
         )
+    if metric.of == PRINTED and "." not in name:
+        raise UsageError(f"{place}: name the figure, for example {name}.p50_ms")
     if metric.of == NODE and "." not in name:
         raise UsageError(
             f"{place}: {name} has a value per node, not per run. Add the node, for example "

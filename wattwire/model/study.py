@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -37,8 +38,9 @@ from wattwire.model.paths import is_plain_name
 from wattwire.model.publication.claims import CLAIM, Claim, parse_claims
 from wattwire.model.questions import Question, parse_questions
 from wattwire.model.rig import ONE_HOST, Rig, read_rig
-from wattwire.model.treatment import EACH, Level, is_setting
+from wattwire.model.treatment import EACH, Level, Treatment, is_setting
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
+from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.variants import CheckLevel, Variant, check_variants, parse_variants
 from wattwire.model.warm_up import AUTO, AUTO_WORD
 from wattwire.model.words import as_typed
@@ -240,6 +242,13 @@ class Study:
     request: Request | None = None
     """The command or the attached systems that `exec` measures instead of cells."""
     document: dict[str, Any] = field(default_factory=dict)
+
+    def request_of(self, treatment: Treatment) -> Request | None:
+        """Return the request that a run of this treatment measures, with its variant's command."""
+        variant = self.variants.get(str(treatment.get(VARIANT, "")))
+        if self.request is None or variant is None:
+            return self.request
+        return replace(self.request, command=tuple(shlex.split(variant.command)))
 
     @property
     def heading(self) -> str:
@@ -547,6 +556,15 @@ def _check_factors(study: Study, where: str) -> None:
             )
 
 
+def _check_commands(study: Study, where: str) -> None:
+    """Raise UsageError unless each variant of a study of `exec` is a command and nothing else."""
+    for name, variant in study.variants.items():
+        if variant.root or variant.levels or not variant.command.strip():
+            raise UsageError(
+                f"{where}: variants.{name}: found {variant!r}; allowed for {EXEC}: a command"
+            )
+
+
 def _check_held(study: Study, where: str) -> None:
     """Raise UsageError if keys contradict each other or if the study names no pattern or cells."""
     for key in study.fixed:
@@ -557,11 +575,20 @@ def _check_held(study: Study, where: str) -> None:
             )
     keys = {*study.factors, *study.fixed}
     if study.request is not None:
-        if keys:
+        without_effect = keys - {VARIANT}
+        if without_effect:
             raise UsageError(
-                f"{where}: {EXEC} measures a command, so {min(keys)} has no effect; delete it"
+                f"{where}: {EXEC} measures a command, so {min(without_effect)} has no effect; "
+                "delete it"
             )
+        _check_commands(study, where)
         return
+    for name, variant in study.variants.items():
+        if variant.command:
+            raise UsageError(
+                f"{where}: variants.{name}: command: only `wattwire exec --variant` measures "
+                "commands; use root or levels"
+            )
     if {"interval_s", "rate_hz"} <= keys:
         raise UsageError(f"{where}: both interval_s and rate_hz are set; delete one of the two")
     if "pattern" not in keys and not study.flows:

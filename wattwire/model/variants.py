@@ -24,12 +24,14 @@ CheckLevel = Callable[[str, Any, str], Level]
 class Variant:
     """A variant with the root whose cells take precedence, and the levels that it fixes.
 
-    `commit` is the commit of the root, if known. It is only recorded.
+    `commit` is the commit of the root, if known. It is only recorded. `command` is the command line
+    of a variant of `exec`, which has neither a root nor levels.
     """
 
     root: str = given("a folder's path")
     levels: dict[str, Level] = given("{key = level}", {})
     commit: str = given("a commit's name")
+    command: str = given("a command line, in a study of `exec`")
 
     def over(self, fixed: Mapping[str, Level]) -> dict[str, Level]:
         """Return the fixed levels of the study, overridden by the levels of this variant."""

@@ -392,6 +392,8 @@ def _unchanged_notes(
     evidence: Evidence, base: str, heads: Sequence[str], identity: Mapping[str, Any]
 ) -> Iterator[Note]:
     """Yield a note for each head that has the same builds and levels as the base."""
+    if evidence.study.request is not None:
+        return  # wattwire does not know the program behind a command
     levels = {name: variant.levels for name, variant in evidence.study.variants.items()}
     for head in heads:
         builds = [_builds(identity, name) for name in (base, head)]

@@ -8,13 +8,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from wattwire.cli.verbs import add_verb
+from wattwire.cli import variants
+from wattwire.cli.verbs import add_verb, compare
 
 EPILOGUE = """\
 examples:
   wattwire exec --for 60s -- ros2 launch my_robot bringup.launch.py
   wattwire exec --repeat 5 --messages 10000 -- ./my_publisher --count 10000
   wattwire exec --for 30s --attach unit:mosquitto --attach pid:1234
+  wattwire exec --variant base='./client_old 1000' --variant head='./client_new 1000' \\
+      --value-from p50_ms --margin 5%
 
 wattwire measures CPU time, memory, threads, context switches and, if a counter is readable, energy.
 It does not measure latency, loss and throughput; use `wattwire try` or a study for these.
@@ -29,12 +32,20 @@ def add_to(verbs: Any) -> None:
         verbs,
         "exec",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=EPILOGUE,
+        epilog=f"{EPILOGUE}\nWith --variant: {compare.EXIT_CODES}",
     )
     verb.add_argument(
         "--for", metavar="TIME", dest="length", help="length of the window, such as 60s or 2m"
     )
-    verb.add_argument("--repeat", type=int, default=1, metavar="N", help="measure N times")
+    verb.add_argument(
+        "--repeat", type=int, metavar="N",
+        help="measure N times (default: 1; with --variant: 10 blocks of all variants)",
+    )  # fmt: skip
+    verb.add_argument(
+        "--warmup", metavar="TIME|COUNT",
+        help="begin the window this time, such as 5s, or this number of messages of --count-from "
+        "after the start",
+    )  # fmt: skip
     verb.add_argument(
         "--attach",
         action="append",
@@ -49,6 +60,16 @@ def add_to(verbs: Any) -> None:
         metavar="REGEX",
         help="count messages in the command's output: the number of matches, the last value of "
         "(?P<n>…), or the sum of all values of (?P<add>…)",
+    )
+    verb.add_argument(
+        "--value-from", action="append", default=[], metavar="REGEX",
+        help="add the last value of a figure in the output as the response value.NAME (repeatable):"
+        " a name, such as p50_ms for p50_ms=4.56, or a REGEX with a group (?P<p50_ms>…)",
+    )  # fmt: skip
+    variants.add_options(
+        verb,
+        "NAME=COMMAND",
+        "measure all variants of the command in every block, and compare each with the first",
     )
     verb.add_argument(
         "--baseline",

@@ -14,6 +14,7 @@ PHRASES = Phrases(
     {
         "title": "Processes",
         "table": "Costs of the processes of the measured trees",
+        "table_of": "Costs of the processes of {variant}",
         "note": (
             "A row of several processes contains the sums of their CPU time, switches and energy, "
             "and the memory and threads of one process (mean and maximum). Values are means over "
@@ -42,19 +43,23 @@ ESTIMATE = Column("energy_estimate", "energy, modelled", "estimate", "J")
 
 def section(evidence: Evidence) -> Section | None:
     """Return the section on processes, or None for a campaign of nodes."""
-    executed = Executed.of(evidence.reader)
-    if executed is None:
+    tables = Executed.of(evidence.reader)
+    if not tables:
         return None
     part = Section("processes", PHRASES("title"))
+    part.parts += [_table(executed) for executed in tables]
+    return part
+
+
+def _table(executed: Executed) -> Table:
     columns = [c for c in COLUMNS if any(row.figures.get(c.key) for row in executed.rows)]
     known = [Column("process", "process"), Column("count", "processes per run", "measured")]
     rows = [_cells(row, columns) for row in executed.rows]
     estimate = [ESTIMATE] if any(row[ESTIMATE.key] for row in rows) else []
-    table = Table(
-        "processes", PHRASES("table"), [*known, *columns, *estimate], rows, PHRASES("note")
-    )
-    part.parts.append(table)
-    return part
+    variant = executed.variant
+    title = PHRASES("table_of", variant=variant) if variant else PHRASES("table")
+    name = f"processes-{variant}" if variant else "processes"
+    return Table(name, title, [*known, *columns, *estimate], rows, PHRASES("note"))
 
 
 def _cells(row: Row, columns: list[Column]) -> dict[str, Value | Band | str]:
@@ -74,8 +79,9 @@ def _cells(row: Row, columns: list[Column]) -> dict[str, Value | Band | str]:
 
 
 def _head(data: PageData) -> list[HeadLine]:
-    executed = Executed.of(data.evidence.reader)
-    return [] if executed is None else [HeadLine(TITLE, headline(executed))]
+    tables = Executed.of(data.evidence.reader)
+    # With variants, the answer is their comparison.
+    return [HeadLine(TITLE, headline(tables[0]))] if len(tables) == 1 else []
 
 
 PART = PagePart(15, lambda data: [section(data.evidence)], _head)

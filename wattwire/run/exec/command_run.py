@@ -20,7 +20,7 @@ from wattwire.model.verdict import Outcome
 from wattwire.model.words import plural
 from wattwire.rig.agent import AgentError
 from wattwire.run.crash import crash_point
-from wattwire.run.exec.output import MessageCounter, Tail, Totals
+from wattwire.run.exec.output import MessageCounter, Tail, Totals, ValueReader
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.record import RunRecord
 from wattwire.run.runner import OneRun
@@ -39,6 +39,7 @@ STOPS = (("INT", 12.0), ("TERM", 5.0), ("KILL", 5.0))
 
 As at a terminal, a launcher has time to stop its nodes before the next signal.
 """
+WARM_UP = "warm_up"
 AFTER = "after"
 """Name of the baseline after the window."""
 
@@ -80,6 +81,8 @@ class CommandRecord(RunRecord):
     ended_by: str = "itself"
     """The cause of the end: "itself", "time" (the end of --for), or "Ctrl-C"."""
     messages: float | None = None
+    values: dict[str, float] = field(default_factory=dict)
+    """Figures in the output by name, in the units of their names."""
     totals: Totals | None = None
     """Running totals of messages in the output, if the command prints any."""
     notes: list[str] = field(default_factory=list)
@@ -116,13 +119,14 @@ class CommandRun(OneRun):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.record = CommandRecord(**vars(self.record))
-        assert self._study.request is not None
-        self._request = self._study.request
-        self._counter = (
-            MessageCounter(self._request.count_from) if self._request.count_from else None
-        )
+        request = self._study.request_of(self._treatment)
+        assert request is not None
+        self._request = request
+        self._counter = MessageCounter(request.count_from) if request.count_from else None
+        self._values = ValueReader(request.values_from)
+        self._readers = [r for r in (self._counter, self._values) if r is not None]
         self._tails = [
-            Tail(self._folder / "logs" / f"{COMMAND}.{end}", self._show, self._counter)
+            Tail(self._folder / "logs" / f"{COMMAND}.{end}", self._show, self._readers)
             for end in ("out", "err")
         ]
 
@@ -197,7 +201,7 @@ class CommandRun(OneRun):
         return min(BASELINE_MAX_S, max(BASELINE_MIN_S, window_s - before_s))
 
     def _window(self) -> None:
-        self._enter("window")
+        self._enter(WARM_UP if self._request.warms_up else "window")
         record = self.record
         record.before = {name: self._members(name) for name in self._attached}
         begin_ns = self._mark("window_begin")[self.record.name]
@@ -206,6 +210,8 @@ class CommandRun(OneRun):
             begin_ns = record.window["start_ns"] = self._spawn_command() or begin_ns
         crash_point("window", self._victims())
         try:
+            if self._request.warms_up:
+                begin_ns = self._warm_up(begin_ns)
             self._wait(begin_ns)
         except KeyboardInterrupt:
             record.ended_by, record.interrupted = "Ctrl-C", True
@@ -216,6 +222,37 @@ class CommandRun(OneRun):
             record.window["end_ns"] = max(begin_ns, record.exit["t_ns"])
         record.after = {name: self._members(name) for name in self._request.labels}
         self._note_missing_figures()
+
+    def _warm_up(self, started_ns: int) -> int:
+        """Wait for the end of the warm-up, and return the begin of the window (ns).
+
+        The attempt fails if the command or all attached processes end first.
+        """
+        request, record = self._request, self.record
+        end_s = started_ns / SECOND_NS + (request.warmup_s or float("inf"))
+        next_look_s = time.monotonic() + ALIVE_PERIOD_S
+        while not self._is_warm(end_s):
+            has_ended = record.exit is not None
+            if not request.command and time.monotonic() >= next_look_s:
+                has_ended = not self._any_process_lives()
+                next_look_s += ALIVE_PERIOD_S
+            if has_ended:
+                text = "the command ended within its warm-up; use a shorter --warmup"
+                record.reasons.append(Reason(Verdict.FAILED, "ended_in_warm_up", text))
+                return started_ns
+            self._follow(min(time.monotonic() + POLL_S, end_s))
+        for reader in self._readers:
+            reader.restart()
+        record.before = {name: self._members(name) for name in request.labels}
+        begin_ns = record.window["start_ns"] = self._mark("window_begin")[record.name]
+        self._enter("window")
+        return begin_ns
+
+    def _is_warm(self, end_s: float) -> bool:
+        if self._request.warmup_messages is None:
+            return time.monotonic() >= end_s
+        count = self._counter.count if self._counter else None
+        return (count or 0.0) >= self._request.warmup_messages
 
     def _spawn_command(self) -> int | None:
         """Start the command; return the time (ns) just before its process was created."""
@@ -346,6 +383,11 @@ class CommandRun(OneRun):
     def _count(self) -> None:
         record, request = self.record, self._request
         record.messages = request.messages
+        record.values = {} if self._values.problem else dict(self._values.values)
+        missing = [name for name in self._values.names if name not in record.values]
+        if missing:
+            text = self._values.problem or f"--value-from: no output contained {', '.join(missing)}"
+            record.notes.append(text)
         if self._counter is None:
             return
         record.messages = self._counter.count

@@ -1,10 +1,10 @@
-"""Forward a command's output and count the messages in it."""
+"""Forward a command's output, count the messages in it, and read figures from it."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,11 +62,17 @@ class MessageCounter:
             (group for group in ("n", "add") if group in self._pattern.groupindex), None
         )
         self._count = 0.0
+        self._discarded = 0.0
         self._matches = 0
         self.problem = ""
         """The reason why the messages are not counted."""
         self._first: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None
+
+    def restart(self) -> None:
+        """Begin to count, after the messages of the warm-up."""
+        self._discarded, self._matches = self._count, 0
+        self._first = self._last = None
 
     def line(self, text: str, at_s: float = 0.0) -> None:
         """Count the messages in one line that was read at `at_s` (s, monotonic).
@@ -78,7 +84,7 @@ class MessageCounter:
             if self._group is None:
                 self._count += 1
                 continue
-            value = self._number(match[self._group])
+            value = parse_number(match[self._group], f"--count-from: the group {self._group}")
             self._count = value if self._group == "n" else self._count + value
             if self._group == "n":
                 self._first = self._first or (at_s, value)
@@ -90,30 +96,83 @@ class MessageCounter:
             return None
         return Totals(self._first, self._last, self._matches, seen_every_s)
 
-    def _number(self, text: str | None) -> float:
-        try:
-            return float((text or "").replace(",", "").replace("_", ""))
-        except ValueError:
-            raise UsageError(
-                f"--count-from: the group {self._group} matched {text!r}, which is not a number"
-            ) from None
-
     @property
     def count(self) -> float | None:
         """Return the number of messages so far; None if no line has matched, or after a problem."""
-        return self._count if self._matches and not self.problem else None
+        is_known = self._matches and not self.problem
+        return self._count - self._discarded if is_known else None
+
+
+class ValueReader:
+    """Reader of figures that a command prints, such as "p50_ms=4.56".
+
+    Each expression is the name of a figure, or a regular expression with a named group per figure.
+    The last value of a figure counts.
+    """
+
+    def __init__(self, expressions: Sequence[str]) -> None:
+        self._patterns = [_value_pattern(expression) for expression in expressions]
+        self.names = [name for pattern in self._patterns for name in pattern.groupindex]
+        if len(set(self.names)) < len(self.names):
+            raise UsageError(f"--value-from: found {self.names}; name each figure once")
+        self.values: dict[str, float] = {}
+        self.problem = ""
+        """The reason why the figures are not read."""
+
+    def restart(self) -> None:
+        """Discard the figures of the warm-up."""
+        self.values.clear()
+
+    def line(self, text: str, _at_s: float = 0.0) -> None:
+        """Read the figures in one line. Raise UsageError if the text of one is not a number."""
+        for pattern in self._patterns:
+            for match in pattern.finditer(text):
+                for name, value in match.groupdict().items():
+                    if value is not None:
+                        self.values[name] = parse_number(value, f"--value-from: the group {name}")
+
+
+_NUMBER = r"[-+]?(?:\d[\d,_]*)?\.?\d+(?:[eE][-+]?\d+)?"
+
+
+def _value_pattern(expression: str) -> re.Pattern[str]:
+    if expression.isidentifier():
+        expression = rf"\b{expression}\b[\"']?\s*[=:]\s*(?P<{expression}>{_NUMBER})"
+    try:
+        pattern = re.compile(expression)
+    except re.error as error:
+        raise UsageError(
+            f'--value-from: "{expression}" is not a regular expression: {error}'
+        ) from error
+    if not pattern.groupindex:
+        raise UsageError(
+            f'--value-from: "{expression}" names no figure; allowed: a name, such as p50_ms, or an '
+            r"expression with a named group, such as 'p50 is (?P<p50_ms>[\d.]+) ms'"
+        )
+    return pattern
+
+
+def parse_number(text: str | None, place: str) -> float:
+    """Parse a number with optional separators of thousands. Raise UsageError for other text."""
+    try:
+        return float((text or "").replace(",", "").replace("_", ""))
+    except ValueError:
+        raise UsageError(f"{place} matched {text!r}, which is not a number") from None
 
 
 class Tail:
     """Reader of a growing log file.
 
-    It forwards the bytes, and passes complete lines to a counter.
+    It forwards the bytes, and passes complete lines to readers.
     """
 
     def __init__(
-        self, path: Path, show: Callable[[bytes], None], counter: MessageCounter | None
+        self,
+        path: Path,
+        show: Callable[[bytes], None],
+        readers: Sequence[MessageCounter | ValueReader],
     ) -> None:
-        self._path, self._show, self._counter = path, show, counter
+        self._path, self._show, self._readers = path, show, readers
         self._offset = 0
         self._partial = b""
         self.truncated = False
@@ -143,8 +202,9 @@ class Tail:
     def _line(self, line: bytes) -> None:
         if LEFT_OUT.match(line):
             self.truncated = True
-        if self._counter is not None and not self._counter.problem:
-            try:
-                self._counter.line(line.decode(errors="replace"), time.monotonic())
-            except UsageError as error:  # the command continues, and its costs are measured
-                self._counter.problem = str(error)
+        for reader in self._readers:
+            if not reader.problem:
+                try:
+                    reader.line(line.decode(errors="replace"), time.monotonic())
+                except UsageError as error:  # the command continues, and its costs are measured
+                    reader.problem = str(error)

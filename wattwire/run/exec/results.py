@@ -49,8 +49,9 @@ class CommandResults(Collected):
 
     @property
     def _labels(self) -> dict[str, str]:
-        assert self.study.request is not None
-        return self.study.request.labels
+        request = self.study.request_of(self.planned.treatment)
+        assert request is not None
+        return request.labels
 
     def _warm_up_calls(self) -> int:
         return 0
@@ -175,6 +176,7 @@ class CommandResults(Collected):
         return {
             "run": self.planned.run,
             "attempt": self.attempt,
+            **{f"factor.{k}": v for k, v in self.planned.treatment.varied},
             "subject": subject,
             "process": process,
             **self._cpu_columns(cpu_ns, user_share),
@@ -293,6 +295,7 @@ class CommandResults(Collected):
             "ended_by": record.ended_by,
             "exit_code": exit_status.get("code"),
             "exit_signal": exit_status.get("signal"),
+            **{f"value.{name}": value for name, value in record.values.items()},
             "messages": messages,
             "sent_in_cost_window": messages,
             **self._message_rate(),
@@ -328,7 +331,8 @@ class CommandResults(Collected):
         The value comes from the resource usage that the guard reports, or else from the rows.
         """
         usage = (self.record.exit or {}).get("rusage")
-        if usage and [*self._labels] == [COMMAND]:
+        is_of_window = COMMAND not in self.record.before
+        if usage and is_of_window and [*self._labels] == [COMMAND]:
             total_ns = usage["user_ns"] + usage["system_ns"]
             return usage["user_ns"] / total_ns if total_ns else None
         user_s = sum(row.get("cpu_user_s") or 0.0 for row in self.processes)
@@ -400,7 +404,7 @@ def _with_births(quantities: pl.DataFrame, record: CommandRecord) -> pl.DataFram
         for member in table["members"]
         if begin_ns - BIRTH_STEP_NS <= member["born_ns"] <= end_ns
     }
-    if COMMAND in record.after:
+    if COMMAND in record.after and COMMAND not in record.before:
         births[COMMAND] = begin_ns
     cpu_readings = quantities.filter(
         pl.col("quantity") == CPU_TIME, pl.col("subject").is_in(list(births))

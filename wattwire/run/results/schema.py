@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any
 
 from wattwire.model.derived import derived
-from wattwire.model.metrics import METRICS
+from wattwire.model.metrics import METRICS, is_printed, printed
 from wattwire.model.verdict import Verdict
 from wattwire.store.campaign import frame_of
 
@@ -41,6 +41,8 @@ def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         stem = name.split(".")[0]
         if stem in COLUMNS:
             unit, kind, summary = COLUMNS[stem]
+            figure = printed(name.partition(".")[2]) if is_printed(stem) else None
+            unit = figure.unit if figure else unit
             described[name] = {"unit": unit, "kind": kind, "summary": summary}
     return described
 
