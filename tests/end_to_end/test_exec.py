@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -450,3 +451,89 @@ def test_an_ordinary_user_measures_without_cgroups(cli, nobodys_folder):
     machine = json.loads((nobodys_folder / "out" / "machine.json").read_text())["hosts"]["local"]
     assert machine["rights"]["root"] is False and machine["cgroup"]["rung"] == "none"
     assert 0.3 <= json.loads(result.out)["whole"]["cpu_s"]["mean"] < 0.5
+
+
+PRINTS = """
+import sys, time
+for i in range(int(sys.argv[1])):
+    sum(range(20000))
+    print("sent", i + 1, flush=True)
+    time.sleep(0.01)
+print(f"p50_ms={sys.argv[2]}", flush=True)
+"""
+
+
+def prints(count: int, p50_ms: float) -> str:
+    return shlex.join([sys.executable, "-S", "-c", PRINTS, str(count), str(p50_ms)])
+
+
+def test_variants_of_a_command_are_compared_in_blocks_and_the_exit_code_is_a_gate(cli):
+    result = cli(
+        "exec", "--campaign", "out", "--baseline", BASELINE, "--repeat", "3",
+        "--value-from", "p50_ms", "--margin", "10%", "--variant", f"base={prints(3, 4.5)}",
+        "--variant", f"head={prints(3, 9.0)}",
+    )  # fmt: skip
+    assert result.code == 1, result.err
+    told = " ".join(result.out.split())
+    assert "Variant base:" in told and "Variant head:" in told
+    assert "value.p50_ms = 9.00 [9.00; 9.00] ms" in told and "Noise floor of" in told
+    rows = pl.read_parquet(cli.folder / "out" / "summary.parquet", glob=False)
+    # Three blocks of two variants and three control runs of the first.
+    assert sorted(rows["control"].to_list()) == sorted(["", "", "a", "b", "unsampled"] * 3)
+    head = rows.filter((pl.col("factor.variant") == "head") & (pl.col("control") == ""))
+    assert head["value.p50_ms"].to_list() == [9.0] * 3
+    columns = json.loads((cli.folder / "out" / "columns.json").read_text())
+    assert columns["value.p50_ms"]["unit"] == "ms"
+    page = (cli.folder / "out" / "report" / "index.html").read_text()
+    assert "Costs of the processes of head" in page
+    again = cli("compare", "out", "--response", "value.p50_ms")
+    assert again.code == 1 and "2.00 times" in again.out
+
+
+def test_a_failing_variant_or_two_commands_are_refused(cli):
+    both = cli("exec", "--variant", "a=true", "--variant", "b=true", "--", "true")
+    assert both.code == 2 and "each variant names its own command" in both.err
+    alone = cli("exec", "--variant", "a=true")
+    assert alone.code == 2 and "needs two variants" in alone.err
+    gone = cli("exec", "--variant", "a=true", "--variant", "b=no-such-program-here")
+    assert gone.code == 2 and "no-such-program-here: cannot be started" in gone.err
+
+
+@pytest.mark.parametrize("warm_up", ["0.5s", "30"])
+def test_a_warm_up_is_in_no_value(measured, warm_up):
+    code = (
+        "import time\n"
+        "began = time.process_time()\n"
+        "while time.process_time() < began + 0.3: pass\n"
+        "block = bytearray(60 << 20)\n"
+        "print('p50_ms=1000', flush=True)\n"
+        "del block\n"
+        "for i in range(80):\n"
+        "    print('sent', i + 1, flush=True)\n"
+        "    time.sleep(0.02)\n"
+        "print('p50_ms=4.5', flush=True)\n"
+    )
+    result, table, folder = measured(
+        "--warmup", warm_up, "--count-from", r"sent (?P<n>\d+)", "--value-from", "p50_ms",
+        "--", sys.executable, "-S", "-c", code,
+    )  # fmt: skip
+    assert result.code == 0, result.err
+    assert "(warm-up: " in result.err and "the window begins now" in result.err
+    (repeat,) = table["repeats"]
+    run = json.loads(next(folder.glob("runs/*/run.json")).read_text())
+    usage = run["exit"]["rusage"]
+    whole_s = (usage["user_ns"] + usage["system_ns"]) / 1e9
+    assert whole_s > 0.3 and repeat["messages"] <= 80
+    assert repeat["value.p50_ms"] == 4.5
+    if warm_up == "30":
+        assert repeat["messages"] <= 50
+        assert repeat["cpu_s"] < whole_s - 0.25
+        (row,) = [row for row in table["processes"] if row["process"].startswith("python")]
+        assert row["cpu_s"]["mean"] == pytest.approx(repeat["cpu_s"], abs=0.02)
+
+
+def test_a_command_that_ends_in_its_warm_up_has_no_values(measured):
+    result, table, _ = measured("--warmup", "60s", "--", "true")
+    assert result.code == 4 and table is None
+    wrong, _, _ = measured("--warmup", "100", "--", "true")
+    assert wrong.code == 2 and "needs --count-from" in wrong.err

@@ -156,7 +156,8 @@ def _numeric_columns(evidence: Evidence) -> list[str]:
     return [
         name
         for name, dtype in frame.schema.items()
-        if dtype.is_numeric() and "." not in name and name not in excluded_columns
+        if dtype.is_numeric() and name not in excluded_columns
+        if "." not in name or metrics.is_printed(name.partition(".")[0])
     ]
 
 
