@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.processes import Executed
-from wattwire.cli import exec_table
+from wattwire.cli.exec import table as exec_table
 from wattwire.cli.main import main
 from wattwire.model.deployment import Request
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_USAGE

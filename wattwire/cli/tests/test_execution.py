@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from wattwire.analysis.processes import _fold
-from wattwire.cli.exec_table import ESTIMATED, LEFT_OUT_FIRST, _columns, _titles
+from wattwire.cli.exec.table import ESTIMATED, LEFT_OUT_FIRST, _columns, _titles
 
 LINES = [
     ["process", *_titles(ESTIMATED)],

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from wattwire.cli.exec_table import _Progress
+from wattwire.cli.exec.table import _Progress
 from wattwire.cli.main import main
 from wattwire.cli.wrap import printable
 from wattwire.model.deployment import Request, Target

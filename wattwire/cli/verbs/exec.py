@@ -94,8 +94,6 @@ def add_to(verbs: Any) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Measure, print the table and the data folder, and return the exit code."""
-    from wattwire.cli import (  # noqa: PLC0415 - statistics take a second to load
-        exec_table as executing,
-    )
+    from wattwire.cli.exec import table  # noqa: PLC0415 - statistics take a second to load
 
-    return executing.execute(options)
+    return table.execute(options)

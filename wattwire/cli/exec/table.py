@@ -16,7 +16,7 @@ from rich.table import Table
 from wattwire.analysis.processes import PEAK_IS_BOUND, Executed, Row
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status
-from wattwire.cli.exec_request import name_of, requested, study_of
+from wattwire.cli.exec.request import name_of, requested, study_of
 from wattwire.cli.verbs import compare
 from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.report import write_report

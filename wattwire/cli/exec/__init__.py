@@ -1,0 +1,1 @@
+"""Implement `wattwire exec`: its options as a study, and its tables."""
