@@ -16,7 +16,7 @@ from typing import Any
 
 from wattwire.model.deployment import COMMAND, Request
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.model.verdict import Outcome
+from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.words import plural
 from wattwire.rig.agent import AgentError
 from wattwire.run.crash import crash_point
