@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from wattwire.analysis.responses import resolve
 from wattwire.model.errors import UsageError
+from wattwire.model.metrics import find
 from wattwire.run.exec.naming import process_name
-from wattwire.run.exec.output import MessageCounter, Tail
+from wattwire.run.exec.output import MessageCounter, Tail, ValueReader
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,7 @@ def test_a_group_that_holds_no_number_is_named():
 def test_a_log_is_followed_in_pieces_and_its_bound_is_noticed(tmp_path):
     path, shown = tmp_path / "log", bytearray()
     counter = MessageCounter("x")
-    tail = Tail(path, shown.extend, counter)
+    tail = Tail(path, shown.extend, [counter])
     tail.take()
     path.write_bytes(b"one x\ntwo ")
     tail.take()
@@ -56,3 +58,26 @@ def test_a_log_is_followed_in_pieces_and_its_bound_is_noticed(tmp_path):
     tail.end()
     assert counter.count == 3 and tail.truncated
     assert bytes(shown) == path.read_bytes()
+
+
+def test_the_last_value_of_a_printed_figure_counts_and_its_name_gives_its_unit():
+    reader = ValueReader(["p50_ms", r"rate: (?P<rate_per_s>[\d,]+)"])
+    for line in ('{"p50_ms": 9.5}', "p50_ms=4.56 xp50_ms=7", "rate: 12,000"):
+        reader.line(line)
+    assert reader.values == {"p50_ms": 4.56, "rate_per_s": 12000.0}
+    units = {name: figure.unit for name in reader.values if (figure := find(f"value.{name}"))}
+    assert units == {"p50_ms": "ms", "rate_per_s": "1/s"}
+    assert resolve("value.rate_per_s").more_is_better
+    assert not resolve("value.p50_ms").more_is_better
+    for expression in ("(", "no group in here"):
+        with pytest.raises(UsageError, match="--value-from"):
+            ValueReader([expression])
+
+
+def test_messages_of_the_warm_up_are_not_counted():
+    counter = MessageCounter(r"sent (?P<n>\d+)")
+    counter.line("sent 30", 1.0)
+    counter.restart()
+    assert counter.count is None and counter.totals(0.1) is None
+    counter.line("sent 50", 2.0)
+    assert counter.count == 20
