@@ -95,7 +95,14 @@ class Executed:
         self.variant = variant
         is_judged = pl.col("verdict") != Verdict.FAILED.value
         self.summary = summary.filter(is_judged) if summary.height else summary
-        self._processes = processes
+        # A failed attempt is repeated, so its processes would count twice.
+        keys = ["run", "attempt"]
+        has_keys = processes.height and self.summary.height and set(keys) <= {*self.summary.columns}
+        self._processes = (
+            processes.join(self.summary.select(keys), on=keys, how="semi", maintain_order="left")
+            if has_keys
+            else processes.clear()
+        )
         self.rows = self._rows()
 
     @classmethod
@@ -117,8 +124,7 @@ class Executed:
         for name, variant in variants.items():
             own = designed.filter(pl.col(VARIANT_COLUMN) == name)
             command = tuple(shlex.split(variant.command))
-            rows = processes.join(own.select("run", "attempt"), on=["run", "attempt"], how="semi")
-            tables.append(cls(replace(request, command=command), own, rows, name))
+            tables.append(cls(replace(request, command=command), own, processes, name))
         return tables
 
     def _rows(self) -> list[Row]:
