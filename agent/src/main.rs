@@ -22,8 +22,8 @@ mod serve;
 
 // Meters and the other modules refer to these modules without their parent's name.
 use host::{
-    addresses, bpf, clock, clock_server, cpu_latency, cpu_times, disk, exit_records, fingerprint,
-    load, others, packet_sockets, perf, ports, programs, servers, tree, tree_file,
+    addresses, bpf, clock, clock_server, cpu_latency, cpu_times, cpus, disk, exit_records,
+    fingerprint, load, others, packet_sockets, perf, ports, programs, servers, tree, tree_file,
 };
 use processes::{
     attach, bounded, census, cgroup, clean, command, guard, launch, member, members, own, process,

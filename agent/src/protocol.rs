@@ -193,6 +193,9 @@ pub struct Spawn {
     pub clear_env: bool,
     /// Lists the processes of the tree with this period, as after a request `members`.
     pub members_period_ms: Option<u64>,
+    /// The CPUs of the process; those of the agent by default.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
 }
 
 fn default_stdout() -> String {
@@ -255,6 +258,12 @@ pub struct Mark {
 #[serde(deny_unknown_fields)]
 pub struct Hold {
     pub us: i32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StayOff {
+    pub cpus: Vec<u32>,
 }
 
 #[derive(Deserialize)]

@@ -18,6 +18,7 @@ use crate::census::{Census, Exits, Main, Members};
 use crate::cgroup::Cgroups;
 use crate::clock_server::ClockServer;
 use crate::cpu_latency::CpuLatency;
+use crate::cpus::OwnCpus;
 use crate::exit_records::ExitRecords;
 use crate::input::{Input, Next};
 use crate::lock::locked;
@@ -75,6 +76,7 @@ pub fn run() -> i32 {
         exits: None,
         others: Others::new(&Tree::Live),
         cpu_latency: CpuLatency::find(),
+        own_cpus: OwnCpus::inherited(),
         clock_server: ClockServer::default(),
         patience: None,
         output,
@@ -112,6 +114,7 @@ struct Agent {
     /// State of `load` between its requests.
     others: Others,
     cpu_latency: CpuLatency,
+    own_cpus: OwnCpus,
     clock_server: ClockServer,
     /// The longest silence of the controller; None without a heartbeat.
     patience: Option<Duration>,
@@ -199,6 +202,11 @@ impl Agent {
                 request.arguments::<protocol::Nothing>()?;
                 self.cpu_latency.release()
             }
+            "cpus" => {
+                request.arguments::<protocol::Nothing>()?;
+                Ok(self.own_cpus.describe(&Tree::Live))
+            }
+            "stay_off" => self.own_cpus.stay_off(&request.arguments()?),
             "clock" => clock_answer(&request.arguments()?),
             "clock_listen" => self.clock_server.listen(&request.arguments()?),
             "clock_close" => {
@@ -228,7 +236,7 @@ impl Agent {
             unknown => Err(Problem::usage(format!(
                 "op: found {unknown:?}; allowed: hello, fingerprint, have, put, build, ports, \
                  spawn, write, signal, attach, detach, members, sample_start, mark, sample_stop, \
-                 hold_cpu_latency, release_cpu_latency, clock, load, fetch, clean, folder, \
+                 hold_cpu_latency, release_cpu_latency, cpus, stay_off, clock, load, fetch, clean, folder, \
                  write_file, list, remove, which, command, connects, disk, addresses, \
                  heartbeat, clock_listen, clock_close"
             ))),

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from wattwire.model.answerable import check_answerable, check_baselines, check_claims
+from wattwire.model.cores import CORES
+from wattwire.model.cores import checked as checked_cores
 from wattwire.model.deployment import (
     EXEC,
     ONE_WAY,
@@ -52,7 +54,7 @@ LEVEL_TYPES: dict[str, type] = {
     "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
     "outstanding_max": int, "action_feedback": int, "variant": str, "server_language": str,
     "nodes": int, "cpu_latency_us": int, "network": str, "placement": str, FLOWS: str,
-    "bridge": str, "server_cell": str,
+    "bridge": str, "server_cell": str, CORES: str,
 }  # fmt: skip
 """Names of factors and fixed levels → their types. The manifest validates `settings.NAME`."""
 
@@ -618,6 +620,8 @@ def check_level(key: str, level: Any, where: str) -> Level:
         raise UsageError(f"{where}: found {level!r}; allowed: a string, a number or a boolean")
     if key not in LEVEL_TYPES:
         raise unknown(where, "factor", key, [*LEVEL_TYPES, "settings.NAME", "outer_settings.NAME"])
+    if key == CORES:
+        return checked_cores(level, where)
     kind = LEVEL_TYPES[key]
     numeric = isinstance(level, (int, float)) and not isinstance(level, bool)
     if kind is float and numeric and math.isfinite(level):

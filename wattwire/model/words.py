@@ -129,6 +129,7 @@ FACTOR_TITLES = {
     "server_language": "the server's language",
     "server_cell": "the server's cell",
     "cpu_latency_us": "CPU wake-up latency limit",
+    "cores": "CPU placement",
 }
 FACTOR_UNITS = {
     "interval_s": "s", "rate_hz": "Hz", "payload_bytes": "B", "timeout_ms": "ms",

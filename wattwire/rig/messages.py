@@ -32,6 +32,8 @@ REPLIES: dict[str, Form] = {
     "spawn": {"pid": int, "guard_pid": int},
     "members": {"members": [{}]},
     "sample_stop": {"marks": [{"name": str, "t_ns": int}]},
+    "cpus": {"allowed": [int], "cpus": [{"cpu": int}]},
+    "stay_off": {"cpus": [int]},
     "hold_cpu_latency": {"path": str, "us": int},
     "clock": {"triples": [_READING]},
     "clock_listen": {"port": int},

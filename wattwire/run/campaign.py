@@ -17,6 +17,7 @@ from wattwire.catalog import Catalog
 from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.hosts.host import Host
 from wattwire.hosts.hosts import LOOPBACK_NETWORK, Hosts, LiveNetwork, here
+from wattwire.model.cores import CORES
 from wattwire.model.deployment import HOST, Deployment, deployment_of
 from wattwire.model.errors import AgentLostError, MissingError, UsageError, WattwireError
 from wattwire.model.rig import ONE_HOST, Rig
@@ -42,7 +43,7 @@ from wattwire.run.observing import note_duration
 from wattwire.run.private_places import private_places
 from wattwire.run.progress import Progress
 from wattwire.run.record import RunRecord
-from wattwire.run.resolve_cells import Prepared, prepare
+from wattwire.run.resolve_cells import Prepared, prepare, without_core_gaps
 from wattwire.run.results import syscalls
 from wattwire.run.results.carrying import OTHER_WAYS
 from wattwire.run.results.evidence import wait_until_quiet
@@ -211,7 +212,10 @@ class CampaignRunner:
                 cell.known_as: cell for roles in cells_by_treatment for cell in roles.values()
             }.values()
         )
-        return prepare(study, self.catalog, self._builder, choose)
+        prepared = prepare(study, self.catalog, self._builder, choose)
+        if CORES in {**study.factors, **study.fixed}:
+            return without_core_gaps(prepared, study, self._connect_hosts())
+        return prepared
 
     def _connect(self) -> AgentClient:
         """Return the agent of this machine, which builds cells and removes leftovers."""

@@ -16,6 +16,7 @@ from wattwire.hosts.host import Host
 from wattwire.model.deployment import Deployment
 from wattwire.model.errors import WattwireError
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
+from wattwire.run.cores import RunCores
 from wattwire.run.lines import BadLineError, parse_line, printable
 from wattwire.store.files import discard
 
@@ -72,9 +73,15 @@ class RunProcesses:
     """The processes of one run. Every wait has a deadline and ends early if a process dies."""
 
     def __init__(
-        self, hosts: Mapping[str, Host], deployment: Deployment, token: str, folder: Path
+        self,
+        hosts: Mapping[str, Host],
+        deployment: Deployment,
+        token: str,
+        folder: Path,
+        cores: RunCores | None = None,
     ) -> None:
         self._hosts = hosts
+        self._cores = cores
         self._deployment = deployment
         self._token = token
         self._folder = folder
@@ -138,6 +145,7 @@ class RunProcesses:
             stderr=str(logs / f"{process}.err"),
             clear_env=False,
             members_period_ms=members_period_ms,
+            cpus=self._cores.cpus_of(process) if self._cores else [],
         )
 
         def wait_started() -> None:

@@ -9,10 +9,12 @@ from typing import Any
 
 from wattwire.catalog import Bridge
 from wattwire.hosts.socket_bytes import SshSent
+from wattwire.model.cores import FREE
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.hosts.clocks import ClockRelation, NodeClocks
 from wattwire.model.verdict import Outcome, Reason
 from wattwire.rig.host import TICK_NS
+from wattwire.run.cores import MachineCores
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.processes import RunProcesses
 from wattwire.run.results import syscalls
@@ -102,6 +104,9 @@ class RunRecord(HostRecord):
     leftovers: list[str] = field(default_factory=list)
     tracing: syscalls.Way | None = None
     """How this run counts system calls; None for all other runs."""
+    cores_level: str = FREE
+    cores: list[MachineCores] = field(default_factory=list)
+    """The CPUs of each machine, and those that the processes were given."""
     interrupted: bool = False
     """Whether Ctrl-C ended the window. The attempt is kept, and the campaign stops after it."""
 

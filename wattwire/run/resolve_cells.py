@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wattwire.catalog import Bridge, Catalog, Cell, Middleware
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.only import only_gap
 from wattwire.design import expand
+from wattwire.hosts.host import Host
+from wattwire.model.cores import CORES, FREE
 from wattwire.model.deployment import PATTERNS, Pattern
 from wattwire.model.errors import MissingError, UsageError, as_sentence, unknown
 from wattwire.model.flows import FLOW, FlowPart, flow_parts
@@ -21,8 +23,9 @@ from wattwire.model.variants import FACTOR
 from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements, check_services
+from wattwire.run.cores import core_gap
 from wattwire.run.encodings import encoding_gap, reply_gap
-from wattwire.run.node_specs import needs, outer_services
+from wattwire.run.node_specs import needs, node_plans, outer_services
 from wattwire.run.placing import (
     NETWORK,
     bridge_gap,
@@ -102,19 +105,48 @@ def prepare(
             continue
         treatments.append(treatment)
         cells[treatment.key] = chosen
-    if not treatments and not skipped:
+    prepared = Prepared(treatments, cells, skipped, builds, unselected)
+    require_treatments(prepared, study)
+    return prepared
+
+
+def require_treatments(prepared: Prepared, study: Study) -> None:
+    """Raise UsageError if no treatment was selected, MissingError if none can be run."""
+    unselected, skipped = prepared.unselected, prepared.skipped
+    if not prepared.treatments and not skipped:
         raise UsageError(
             f"study {study.name}: --only selects no treatment; the design has "
             f"{plural(unselected, 'treatment')}, but none with these levels"
         )
-    if not treatments:
+    if not prepared.treatments:
         reasons = sorted({reason for _, reason in skipped})
         raise MissingError(
             f"study {study.name}: no treatment "
             f"{'that --only selects ' if unselected else ''}can be "
             f"run here ({plural(len(skipped), 'treatment')} skipped): " + "; ".join(reasons)
         )
-    return Prepared(treatments, cells, skipped, builds, unselected)
+
+
+def without_core_gaps(prepared: Prepared, study: Study, hosts: Mapping[str, Host]) -> Prepared:
+    """Return the treatments whose `cores` their hosts allow; the others are skipped.
+
+    `hosts` contains the connected hosts. A treatment on another host is not checked.
+    """
+    kept, skipped = [], list(prepared.skipped)
+    for treatment in prepared.treatments:
+        gap = None
+        if treatment.get(CORES, FREE) != FREE and study.request is None:
+            cells = prepared.cells[treatment.key]
+            middleware = next(iter(cells.values())).middleware
+            deployment, _ = node_plans(treatment, study.plan, cells, middleware, "", rig=study.rig)
+            gap = core_gap(hosts, deployment, treatment)
+        if gap is None:
+            kept.append(treatment)
+        else:
+            skipped.append((treatment, gap))
+    without = replace(prepared, treatments=kept, skipped=skipped)
+    require_treatments(without, study)
+    return without
 
 
 def counts_system_calls(catalog: Catalog, meter: str) -> bool:

@@ -34,6 +34,7 @@ from wattwire.rig.agent import AgentError
 from wattwire.rig.host import TICK_NS
 from wattwire.run import failed_start
 from wattwire.run.certificates import make_certificates
+from wattwire.run.cores import RunCores
 from wattwire.run.crash import crash_point
 from wattwire.run.dependencies import BEFORE_GO, DRAIN, WINDOW, fails, require
 from wattwire.run.failed_attempt import HARNESS_CODE
@@ -120,6 +121,7 @@ class OneRun:
         self._folder = folder
         self._progress = progress
         self._phase_began = time.monotonic()
+        self._cores = RunCores(self._hosts, deployment, planned.treatment)
         first = deployment.senders_host
         self._agent = self._hosts[first].agent
         self.record = RunRecord(
@@ -132,7 +134,9 @@ class OneRun:
             token=token,
             deployment=deployment,
             nodes=nodes,
-            processes=RunProcesses(self._hosts, deployment, token, folder),
+            processes=RunProcesses(self._hosts, deployment, token, folder, self._cores),
+            cores_level=self._cores.level,
+            cores=self._cores.machines,
             clock_relations={name: h.relation for name, h in self._hosts.items() if h.relation},
             link_scheduler=network.scheduler,
             network=self._run_network(nodes),
@@ -171,7 +175,7 @@ class OneRun:
 
         A node's failure is an outcome; the loss of an agent or a guard is an error.
         """
-        with self._limited_cpu_latency():
+        with self._limited_cpu_latency(), self._cores.kept_free():
             return self._execute()
 
     @contextlib.contextmanager

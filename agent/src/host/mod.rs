@@ -7,6 +7,7 @@ pub mod clock;
 pub mod clock_server;
 pub mod cpu_latency;
 pub mod cpu_times;
+pub mod cpus;
 pub mod disk;
 pub mod exit_records;
 pub mod fingerprint;

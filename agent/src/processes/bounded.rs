@@ -43,6 +43,7 @@ impl Bounded {
             stderr: -1,
             lines_on_three: false,
             cgroup: None,
+            cpus: Vec::new(),
         };
         let mut launched = launch::launch(order, run)?;
         drop(launched.stdin);

@@ -15,6 +15,7 @@ use std::os::fd::RawFd;
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
+use crate::cpus;
 use crate::members;
 use crate::reaped::{Reaped, Usage};
 
@@ -32,6 +33,9 @@ pub struct Order {
     pub lines_on_three: bool,
     /// Folder of the process's cgroup, if it has one.
     pub cgroup: Option<String>,
+    /// The CPUs of the process; those of the guard if the list is empty.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
 }
 
 /// A message of the guard to the agent, one JSON object per line.
@@ -169,6 +173,7 @@ struct Prepared {
     env: Vec<*const libc::c_char>,
     cwd: CString,
     cgroup_procs: Option<CString>,
+    cpus: Option<libc::cpu_set_t>,
     /// The descriptors that become 0, 1 (or `LINES`) and 2.
     fds: [RawFd; 3],
     lines_on_three: bool,
@@ -204,6 +209,7 @@ fn start(order: &Order) -> io::Result<i32> {
         env: pointers(&env),
         cwd: CString::new(order.cwd.clone())?,
         cgroup_procs: cgroup_procs.map(CString::new).transpose()?,
+        cpus: (!order.cpus.is_empty()).then(|| cpus::set_of(order.cpus.iter().copied())),
         fds: [order.stdin, order.stdout, order.stderr],
         lines_on_three: order.lines_on_three,
         report,
@@ -238,6 +244,7 @@ fn start(order: &Order) -> io::Result<i32> {
 #[derive(Clone, Copy)]
 enum Step {
     Cgroup,
+    Cpus,
     Directory,
     Execute,
 }
@@ -247,6 +254,11 @@ fn explain(step: Step, order: &Order, error: &io::Error) -> String {
         Step::Cgroup => {
             format!("joining cgroup {}: {error}", order.cgroup.as_deref().unwrap_or("(none)"))
         }
+        Step::Cpus => format!(
+            "cpus: found {:?}: {error}; allowed: CPUs of this host that are online and in the \
+             agent's cpuset",
+            order.cpus
+        ),
         Step::Directory => format!("cwd {}: {error}", order.cwd),
         Step::Execute => {
             let path = order.env.get("PATH").map_or("(not set)", |path| path.as_str());
@@ -262,7 +274,8 @@ fn first_failure(fd: RawFd) -> Option<(Step, i32)> {
     let length = unsafe { libc::read(fd, report.as_mut_ptr().cast(), 8) };
     let step = match report[0] {
         0 => Step::Cgroup,
-        1 => Step::Directory,
+        1 => Step::Cpus,
+        2 => Step::Directory,
         _ => Step::Execute,
     };
     (length == 8).then_some((step, report[1]))
@@ -285,6 +298,12 @@ unsafe fn become_node(prepared: &Prepared) -> ! {
         }
         libc::close(fd);
     }
+    if let Some(cpus) = &prepared.cpus {
+        // Before exec, so that a library sizes its pool of threads by these CPUs.
+        if !take_cpus(cpus) {
+            exit_with_error(prepared, Step::Cpus);
+        }
+    }
     if libc::chdir(prepared.cwd.as_ptr()) != 0 {
         exit_with_error(prepared, Step::Directory);
     }
@@ -303,6 +322,27 @@ unsafe fn become_node(prepared: &Prepared) -> ! {
     libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     libc::execvpe(prepared.argv[0], prepared.argv.as_ptr(), prepared.env.as_ptr());
     exit_with_error(prepared, Step::Execute)
+}
+
+/// Restricts this process to these CPUs. The kernel leaves out CPUs of the set that the process may
+/// not use, so the set is read again; a difference is the error EINVAL.
+///
+/// # Safety
+/// As `become_node`.
+unsafe fn take_cpus(cpus: &libc::cpu_set_t) -> bool {
+    let size = std::mem::size_of::<libc::cpu_set_t>();
+    if libc::sched_setaffinity(0, size, cpus) != 0 {
+        return false;
+    }
+    let mut taken: libc::cpu_set_t = std::mem::zeroed();
+    if libc::sched_getaffinity(0, size, &mut taken) != 0 {
+        return false;
+    }
+    let is_same = libc::CPU_EQUAL(cpus, &taken);
+    if !is_same {
+        *libc::__errno_location() = libc::EINVAL;
+    }
+    is_same
 }
 
 /// # Safety

@@ -332,6 +332,7 @@ fn order(request: &Spawn, state: &std::path::Path, cgroup: Option<&Cgroup>) -> O
         stderr: -1,
         lines_on_three: request.stdout == LINES_ON_THREE,
         cgroup: cgroup.map(|cgroup| cgroup.path.display().to_string()),
+        cpus: request.cpus.clone(),
     }
 }
 

@@ -18,8 +18,10 @@ from typing import Any
 from wattwire import __version__
 from wattwire.catalog import Catalog, Cell, home
 from wattwire.cli import rig_doctor
+from wattwire.cli.cores_ahead import core_lines, machine_words
 from wattwire.cli.quantities import size_words
 from wattwire.cli.verbs import add_verb
+from wattwire.model.cores import WORDS, Machine
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
 from wattwire.model.words import percent
 from wattwire.rig import AgentClient, Builder, cache, host
@@ -110,7 +112,11 @@ def examine(catalog: Catalog) -> Health:
             health.sections["Cells"] = list(cells.values())
             health.sections["Meters"] = list(_meter_items(hello["meters"], catalog))
             health.sections["Rights"] = [*_right_items(hello), *_cpu_latency_items(hello)]
-            health.sections["Machine"] = list(_machine_items(fact_values, agent))
+            machine = Machine.of(agent.request("cpus"))
+            health.sections["Machine"] = [
+                *_machine_items(fact_values, agent),
+                *_core_items(machine),
+            ]
         finally:
             agent.close()
     health.ready = any(item.state != "missing" for item in cells.values())
@@ -261,6 +267,12 @@ def _cpu_latency_items(hello: Mapping[str, Any]) -> Iterator[Item]:
     elif state is not None:
         text = f"treatments with cpu_latency_us are skipped: {state['absent']}"
         yield Item("cpu latency", "note", text)
+
+
+def _core_items(machine: Machine) -> Iterator[Item]:
+    yield Item("cores", "ok", machine_words(machine))
+    for line in core_lines(WORDS, machine):
+        yield Item("cores", "ok", line)
 
 
 def _as_sentence(text: str) -> str:

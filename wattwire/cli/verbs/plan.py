@@ -16,6 +16,7 @@ from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies, variants
 from wattwire.cli.builds_ahead import build_words, builds_ahead
+from wattwire.cli.cores_ahead import core_lines
 from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
 from wattwire.cli.percentiles_ahead import percentile_words, too_few_lines
 from wattwire.cli.quantities import share, size_words
@@ -23,11 +24,14 @@ from wattwire.cli.rates_ahead import rate_lines
 from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
 from wattwire.design import CONTROLS, PROCESSES_MANY, PlannedRun, cautions, make_plan, piloted
+from wattwire.hosts.hosts import here
+from wattwire.model.cores import CORES, Machine
 from wattwire.model.deployment import node_count
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
+from wattwire.model.rig import SSH
 from wattwire.model.study import Study, parse_study
 from wattwire.model.study import presets_of as named_presets
-from wattwire.model.treatment import Treatment
+from wattwire.model.treatment import Level, Treatment
 from wattwire.model.validity import ValidityLimits, disabled_limits
 from wattwire.model.warm_up import (
     AUTO,
@@ -52,7 +56,7 @@ from wattwire.run.forecast import (
     unreached_rates,
     window_words,
 )
-from wattwire.run.resolve_cells import prepare
+from wattwire.run.resolve_cells import prepare, without_core_gaps
 from wattwire.store import Campaign
 from wattwire.store.imported import open_campaign
 
@@ -96,9 +100,14 @@ def plan(options: argparse.Namespace) -> int:
     study = parse_study(name, document, str(path))
     with agent_here() as agent:
         builder = Builder(agent, look=True) if agent else None
+        cores: list[str] = []
         try:
             chooser = studies.chooser(study, options.only, catalog)
             prepared = prepare(study, catalog, builder, chooser)
+            if agent is not None:
+                local = (name for name, spec in study.rig.hosts.items() if spec.kind != SSH)
+                prepared = without_core_gaps(prepared, study, dict.fromkeys(local, here(agent)))
+                cores = core_lines(_core_levels(study), Machine.of(agent.request("cpus")))
         except MissingError as error:
             raise MissingError(f"{error}{_import_hint(name, path)}") from error
         builds = builds_ahead(prepared.cells, builder)
@@ -122,7 +131,7 @@ def plan(options: argparse.Namespace) -> int:
         _say(f"{factor}: {', '.join(words)}")
     for line in (*skipped_lines(prepared), *unanswerable_lines(study, kept, present_meters)):
         _say(line)
-    for line in (*rate_lines(kept), *too_few_lines(study, kept)):
+    for line in (*cores, *rate_lines(kept), *too_few_lines(study, kept)):
         _say(line)
     _print_disabled_limits(study.validity)
     if builds:
@@ -146,6 +155,12 @@ def plan(options: argparse.Namespace) -> int:
         print(f"Presets: {', '.join(presets)}.")
     print(f"Next: {run_command(options)}")
     return EXIT_OK
+
+
+def _core_levels(study: Study) -> Sequence[Level]:
+    """Return the levels of `cores` that the study names; none for a study without it."""
+    held = (study.fixed[CORES],) if CORES in study.fixed else ()
+    return study.factors.get(CORES, held)
 
 
 def _import_hint(name: str, path: Path) -> str:

@@ -29,6 +29,7 @@ from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.plan import agent_here, confirm_long
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.design import PlannedRun, cautions, make_plan
+from wattwire.model.cores import CORES, checked
 from wattwire.model.deployment import PATTERNS
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
 from wattwire.model.fields import WORDS
@@ -83,6 +84,11 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--clients", default="1", metavar="N",
         help="number of subscribers or clients, each a process, such as 1,8",
+    )  # fmt: skip
+    verb.add_argument(
+        "--cores", "--placement", default="", metavar="WORDS",
+        help="CPUs of the nodes: free (the scheduler chooses), same (one core for all), apart (a "
+             "core for each), or several of them, such as same,apart",
     )  # fmt: skip
     verb.add_argument(
         "--set",
@@ -265,6 +271,8 @@ def _levels(options: argparse.Namespace) -> dict[str, list[Any]]:
         "rate_hz": sorted(_number(word, float, "--rate") for word in _words(options.rate)),
         "clients": sorted(_number(word, int, "--clients") for word in _words(options.clients)),
     }
+    if options.cores:
+        levels[CORES] = [checked(word, "--cores") for word in _words(options.cores)]
     return {name: list(dict.fromkeys(values)) for name, values in levels.items()}
 
 

@@ -242,7 +242,7 @@ def quantities_frame(
 def _owners(deployment: Deployment, series: list[dict[str, Any]]) -> dict[str, pl.Series]:
     """Return the process and its kind of each series."""
     processes = [
-        deployment.by_process.get(service_of(str(entry["subject"])))
+        deployment.by_process.get(service_of(entry["info"].get("process", entry["subject"])))
         if entry["scope"] == PROCESS_SCOPE
         else None
         for entry in series

@@ -38,6 +38,10 @@ class Readings:
         """Return the names of the subjects that have this quantity."""
         return sorted({key[2] for key in self._row_of if key[:2] == (quantity, scope)})
 
+    def series(self, quantity: str, scope: str, subject: str) -> tuple[Any, Any]:
+        """Return the times (ns) and values of a measured series, in order; empty without one."""
+        return self._series(quantity, scope, subject, "measured")
+
     def _series(self, quantity: str, scope: str, subject: str, kind: str) -> tuple[Any, Any]:
         row = self._row_of.get((quantity, scope, subject, kind))
         if row is None:

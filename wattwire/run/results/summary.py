@@ -22,7 +22,15 @@ from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import number, plural
 from wattwire.run.node_specs import MILLISECOND_NS, SECOND_NS, warm_up_calls
 from wattwire.run.record import HostRecord, RunRecord
-from wattwire.run.results import carrying, delivery, evidence, node_checks, resources, syscalls
+from wattwire.run.results import (
+    carrying,
+    cores,
+    delivery,
+    evidence,
+    node_checks,
+    resources,
+    syscalls,
+)
 from wattwire.run.results.convert import (
     MESSAGE_SCHEMA,
     QUANTITY_SCHEMA,
@@ -78,6 +86,11 @@ class Collected:
         self.reasons: list[Reason] = [*file_reasons, *reasons, *on_wire]
         self.calls = self._system_calls()
         self.row = {**self._responses(models), **figures}
+        cores_row, self.cores, cores_reasons = cores.where_it_ran(
+            record, self.readings, self.row.get("sent_in_cost_window")
+        )
+        self.row |= cores_row
+        self.reasons += cores_reasons
         self._judge_saturation()
         per_process = self.calls.get("processes", {})
         self.row |= syscalls.responses(per_process, self.calls.get("messages", 0))
@@ -105,7 +118,8 @@ class Collected:
         collected.messages = Messages.of(empty)
         write_table(empty, collected._messages_path)
         collected.quantities = pl.DataFrame(schema=QUANTITY_SCHEMA)
-        collected.calls, collected.reasons = {}, [*record.reasons, reason]
+        collected.calls, collected.cores = {}, {}
+        collected.reasons = [*record.reasons, reason]
         collected.verdict = worst(collected.reasons)
         collected.row = collected._identity()
         return collected
@@ -607,6 +621,7 @@ class Collected:
             "resolution": evidence.resolution(record),
             "seconds": record.seconds,
             "syscalls": self.calls or None,
+            "cores": self.cores or None,
             **_host_document(record),
             **({"hosts": self._hosts_document()} if record.clock_relations else {}),
             **({"link_scheduler": record.link_scheduler} if record.link_scheduler else {}),
