@@ -202,10 +202,7 @@ impl Agent {
                 request.arguments::<protocol::Nothing>()?;
                 self.cpu_latency.release()
             }
-            "cpus" => {
-                request.arguments::<protocol::Nothing>()?;
-                Ok(self.own_cpus.describe(&Tree::Live))
-            }
+            "cpus" => self.own_cpus.describe(request.arguments()?, &Tree::Live),
             "stay_off" => self.own_cpus.stay_off(&request.arguments()?),
             "clock" => clock_answer(&request.arguments()?),
             "clock_listen" => self.clock_server.listen(&request.arguments()?),
@@ -236,9 +233,9 @@ impl Agent {
             unknown => Err(Problem::usage(format!(
                 "op: found {unknown:?}; allowed: hello, fingerprint, have, put, build, ports, \
                  spawn, write, signal, attach, detach, members, sample_start, mark, sample_stop, \
-                 hold_cpu_latency, release_cpu_latency, cpus, stay_off, clock, load, fetch, clean, folder, \
+                 hold_cpu_latency, release_cpu_latency, clock, load, fetch, clean, folder, \
                  write_file, list, remove, which, command, connects, disk, addresses, \
-                 heartbeat, clock_listen, clock_close"
+                 heartbeat, clock_listen, clock_close, cpus, stay_off"
             ))),
         }
     }

@@ -125,7 +125,7 @@ impl Followed {
     fn read_times(&mut self, tree: &Tree, samples: &mut Samples, buffer: &mut [u8]) {
         let mut ran_on = Vec::new();
         for thread in self.threads.values_mut() {
-            let Some(now) = thread.schedstat(tree, buffer) else { continue }; // the thread has ended
+            let Some(now) = thread.schedstat(tree, buffer) else { continue }; // it has ended
             let ran_ns = now.run_ns.saturating_sub(thread.last.run_ns);
             self.run_delay_ns += now.delay_ns.saturating_sub(thread.last.delay_ns);
             if ran_ns > 0 {

@@ -30,7 +30,7 @@ from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.cli import answer_table
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column
-from wattwire.report.tables import rates, steady_state
+from wattwire.report.tables import placements, rates, steady_state
 from wattwire.report.words import concurrency
 from wattwire.report.words.answers import all_ended, headline, sentence_of_all
 from wattwire.store import Campaign
@@ -311,6 +311,7 @@ def _notes(evidence: Evidence) -> list[str]:
             "The comparison is not like for like, because the treatments guarantee different "
             f"delivery ({listed})."
         )
+    notes += placements.sentences(evidence)
     if evidence.excluded.height:
         reasons: dict[str, list[str]] = {}
         for run in evidence.excluded["run"].to_list():

@@ -6,7 +6,7 @@ use std::io;
 
 use serde_json::{json, Value};
 
-use crate::protocol::{Answer, Kind, Problem, StayOff};
+use crate::protocol::{Answer, Kind, Nothing, Problem, StayOff};
 use crate::tree::Tree;
 
 const FOLDER: &str = "sys/devices/system/cpu";
@@ -56,13 +56,13 @@ impl OwnCpus {
     }
 
     /// Lists the CPUs that this agent's processes may use, with their place in the topology.
-    pub fn describe(&self, tree: &Tree) -> Value {
+    pub fn describe(&self, _: Nothing, tree: &Tree) -> Answer {
         let online: BTreeSet<u32> = match tree.text(&format!("{FOLDER}/online")) {
             Ok(text) => parse_list(&text).collect(),
             Err(_) => self.inherited.clone(),
         };
         let cpus: Vec<Value> = online.iter().map(|cpu| describe(tree, *cpu)).collect();
-        json!({"allowed": self.inherited, "online": online, "cpus": cpus})
+        Ok(json!({"allowed": self.inherited, "online": online, "cpus": cpus}))
     }
 
     /// Moves all threads of this agent off these CPUs. An empty list ends this.

@@ -35,6 +35,8 @@ class FakeAgent:
             times_ns = {"busy_ns": self.looks * 10**9, "total_ns": self.looks * 2 * 10**9}
             self.looks += 1
             return {**times_ns, "steal_ns": 0, "cpus": 2}
+        if operation == "cpus":
+            return {"allowed": [0, 1], "cpus": [{"cpu": cpu, "core": cpu} for cpu in (0, 1)]}
         assert operation == "fingerprint"
         return {"facts": [{"key": "virtualisation", "value": "QEMU"},
                           {"key": "governor", "value": "powersave"},

@@ -18,10 +18,10 @@ from typing import Any
 from wattwire import __version__
 from wattwire.catalog import Catalog, Cell, home
 from wattwire.cli import rig_doctor
-from wattwire.cli.cores_ahead import core_lines, machine_words
 from wattwire.cli.quantities import size_words
 from wattwire.cli.verbs import add_verb
 from wattwire.model.cores import WORDS, Machine
+from wattwire.model.cores.descriptions import core_lines, machine_words
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
 from wattwire.model.words import percent
 from wattwire.rig import AgentClient, Builder, cache, host

@@ -16,7 +16,6 @@ from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies, variants
 from wattwire.cli.builds_ahead import build_words, builds_ahead
-from wattwire.cli.cores_ahead import core_lines
 from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
 from wattwire.cli.percentiles_ahead import percentile_words, too_few_lines
 from wattwire.cli.quantities import share, size_words
@@ -26,6 +25,7 @@ from wattwire.cli.verbs import add_verb
 from wattwire.design import CONTROLS, PROCESSES_MANY, PlannedRun, cautions, make_plan, piloted
 from wattwire.hosts.hosts import here
 from wattwire.model.cores import CORES, Machine
+from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.deployment import node_count
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
 from wattwire.model.rig import SSH

@@ -1,4 +1,4 @@
-"""Build the section on effective settings, which each node's library reports."""
+"""Build the sections on settings in force: those of the libraries, and where the nodes ran."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.tables import placements
 from wattwire.report.tables.nested_tables import flat
 from wattwire.report.words.phrases import Phrase, Phrases
 
@@ -136,8 +137,11 @@ def merged(node_settings: Sequence[Mapping[str, Any]]) -> str:
 
 PART = PagePart(
     160,
-    lambda data: [section(data.evidence)],
-    lambda data: [HeadLine(2, text) for text in unequal_guarantees(data.evidence)],
+    lambda data: [section(data.evidence), placements.section(data.evidence)],
+    lambda data: [
+        *(HeadLine(2, text) for text in unequal_guarantees(data.evidence)),
+        *(HeadLine(3, text) for text in placements.sentences(data.evidence)),
+    ],
     measured_only=True,
     of_messages=True,
 )

@@ -18,6 +18,7 @@ from wattwire.model.derived import column
 from wattwire.model.validity import OTHER_LOAD
 from wattwire.model.words import edited_words
 from wattwire.report.findings import Findings
+from wattwire.report.tables import placements
 from wattwire.report.words import carry_over, failed_calls, missing_values
 from wattwire.report.words.error_checks import cautions
 from wattwire.report.words.methods import boots, facts_of, is_virtual
@@ -385,6 +386,8 @@ def _internal(evidence: Evidence) -> Iterator[Phrase]:
     yield from _open_limits(evidence)
     yield from _unseen(evidence)
     yield from _unmeasured(evidence)
+    yield from placements.sentences(evidence)
+    yield from placements.mode_sentences(evidence)
     if not evidence.controls_planned:
         yield PHRASES("no_controls")
     yield from _warm_up(evidence)

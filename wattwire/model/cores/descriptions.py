@@ -1,18 +1,12 @@
-"""State which CPUs each level of `cores` means on this machine."""
+"""Describe what each level of `cores` means on a machine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from wattwire.model.cores import (
-    APART,
-    CORES,
-    FREE,
-    SAME,
-    CoresGapError,
-    Machine,
-    assign,
-)
+from wattwire.model.cores.assignment import CoresGapError, assign
+from wattwire.model.cores.levels import APART, CORES, FREE, SAME
+from wattwire.model.cores.topology import Machine
 from wattwire.model.treatment import Level
 from wattwire.model.words import listed, plural
 
