@@ -10,12 +10,13 @@ from wattwire.analysis.findings.placements import (
     BY_PLACEMENT,
     BY_TIME,
     COLUMNS,
+    UNKNOWN,
     Modes,
     Placed,
     PlacedApart,
 )
 from wattwire.model.cores import CORES, FREE
-from wattwire.model.cores.topology import NEARNESS, SAME_CPU
+from wattwire.model.cores.topology import FURTHER, NEARNESS, SAME_CPU, SHARED_CACHE, SIBLINGS
 from wattwire.model.derived import column
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
@@ -56,7 +57,17 @@ PHRASES = Phrases(
         "the_treatment": "the only treatment",
     },
 )
-CAUSES = {BY_PLACEMENT: "by_placement", BY_TIME: "by_time"}
+CAUSES = {
+    BY_PLACEMENT: PHRASES("by_placement"),
+    BY_TIME: PHRASES("by_time"),
+    UNKNOWN: PHRASES("unknown"),
+}
+PLACES = {
+    SAME_CPU: PHRASES("same_cpu"),
+    SIBLINGS: PHRASES("siblings"),
+    SHARED_CACHE: PHRASES("shared_cache"),
+    FURTHER: PHRASES("further"),
+}
 
 
 def sentences(evidence: Evidence) -> list[Phrase]:
@@ -86,10 +97,10 @@ def _apart_words(evidence: Evidence, pair: PlacedApart) -> Phrase:
         "apart",
         one=_name(evidence, pair.one.treatment),
         other=_name(evidence, pair.other.treatment),
-        place=PHRASES(NEARNESS[pair.share]),
+        place=PLACES[NEARNESS[pair.share]],
         share=float(pair.one.mean[pair.share]),
         other_share=float(pair.other.mean[pair.share]),
-        remedy=PHRASES("separated" if controlled else "separates"),
+        remedy=PHRASES("separated") if controlled else PHRASES("separates"),
     )
 
 
@@ -101,7 +112,7 @@ def _modes_words(evidence: Evidence, found: Modes) -> Phrase:
         low=low,
         high=high,
         ratio=found.ratio,
-        cause=PHRASES(CAUSES.get(found.cause, "unknown")),
+        cause=CAUSES[found.cause],
     )
 
 
@@ -135,7 +146,7 @@ def _table(evidence: Evidence, placed: Sequence[Placed]) -> Table:
         PHRASES("table"),
         [
             *factor_columns(evidence),
-            *(Column(name, f"{PHRASES(name.removeprefix('ran_on_'))}, share") for name in shown),
+            *(Column(name, f"{PLACES[name.removeprefix('ran_on_')]}, share") for name in shown),
             Column("wait_us", "wait for a CPU per message, µs", "measured"),
             Column("migrations", "migrations per message", "measured"),
         ],
