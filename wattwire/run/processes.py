@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wattwire.hosts.cores import RunCores
 from wattwire.hosts.host import Host
 from wattwire.model.deployment import Deployment
 from wattwire.model.errors import WattwireError
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
-from wattwire.run.cores import RunCores
 from wattwire.run.lines import BadLineError, parse_line, printable
 from wattwire.store.files import discard
 

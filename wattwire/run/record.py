@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Bridge
+from wattwire.hosts.cores import MachineCores
 from wattwire.hosts.socket_bytes import SshSent
 from wattwire.model.cores import FREE
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.hosts.clocks import ClockRelation, NodeClocks
 from wattwire.model.verdict import Outcome, Reason
 from wattwire.rig.host import TICK_NS
-from wattwire.run.cores import MachineCores
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.processes import RunProcesses
 from wattwire.run.results import syscalls

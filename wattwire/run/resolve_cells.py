@@ -9,6 +9,7 @@ from wattwire.catalog import Bridge, Catalog, Cell, Middleware
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.only import only_gap
 from wattwire.design import expand
+from wattwire.hosts.cores import core_gap
 from wattwire.hosts.host import Host
 from wattwire.model.cores import CORES, FREE
 from wattwire.model.deployment import PATTERNS, Pattern
@@ -23,7 +24,6 @@ from wattwire.model.variants import FACTOR
 from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements, check_services
-from wattwire.run.cores import core_gap
 from wattwire.run.encodings import encoding_gap, reply_gap
 from wattwire.run.node_specs import needs, node_plans, outer_services
 from wattwire.run.placing import (

@@ -16,6 +16,7 @@ from wattwire.catalog import Bridge
 from wattwire.catalog.services import setting_words
 from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.hosts.clocks import relate_again
+from wattwire.hosts.cores import RunCores
 from wattwire.hosts.fragments import await_empty_queues
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.hosts import LiveNetwork
@@ -34,7 +35,6 @@ from wattwire.rig.agent import AgentError
 from wattwire.rig.host import TICK_NS
 from wattwire.run import failed_start
 from wattwire.run.certificates import make_certificates
-from wattwire.run.cores import RunCores
 from wattwire.run.crash import crash_point
 from wattwire.run.dependencies import BEFORE_GO, DRAIN, WINDOW, fails, require
 from wattwire.run.failed_attempt import HARNESS_CODE

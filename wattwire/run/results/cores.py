@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattwire.hosts.cores import MachineCores
 from wattwire.model.cores.topology import NEARNESS, nearness
 from wattwire.model.verdict import Reason, Verdict
-from wattwire.run.cores import MachineCores
 from wattwire.run.record import HostRecord, RunRecord
 from wattwire.run.results.resources import Readings, total
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from wattwire.hosts.cores import MachineCores
 from wattwire.model.cores import Cpu, Machine, assign
 from wattwire.model.deployment import Deployment, Flow, Node, Process
-from wattwire.run.cores import MachineCores
 from wattwire.run.results.cores import where_it_ran
 from wattwire.run.results.resources import Readings
 
