@@ -9,7 +9,8 @@ single run (`stats.percentile`) has a stricter rule.
 
 The latency of a saturated run grows for as long as the run lasts, and so does the cost of a message
 that waits. Such a value is void: it describes the length of the run, so it enters no ratio and
-breaks every upper limit. Rates, throughput, shares and memory remain.
+breaks every upper limit. Rates, throughput, shares and memory remain. `not_compared.left_out`
+decides whether such runs are left out alone, or with their treatment.
 """
 
 from __future__ import annotations
@@ -102,5 +103,10 @@ def why_void(frame: pl.DataFrame, name: str) -> stats.NotComputable | None:
     runs = int(void(frame, name).sum())
     if not runs:
         return None
-    of_runs = f"{words.count(runs)} of {words.plural(frame.height, 'run')}"
-    return stats.NotComputable(f"the load was above the capacity (saturated) in {of_runs}")
+    return stats.NotComputable(saturated_in(runs, frame.height))
+
+
+def saturated_in(saturated_runs: int, runs: int) -> str:
+    """Return the reason against a response of `runs` runs, of which some were saturated."""
+    of_runs = f"{words.count(saturated_runs)} of {words.plural(runs, 'run')}"
+    return f"the load was above the capacity (saturated) in {of_runs}"

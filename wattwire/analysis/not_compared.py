@@ -5,6 +5,10 @@ messages is unbounded. A percentile of too few messages is unreliable. Costs per
 that fails its calls are the costs of failures. The latency of a saturated run depends on its
 length. A one-way latency between hosts is not known if the band of their clocks is too wide. Such a
 run is never excluded alone, because only the better runs of its treatment would remain.
+
+A treatment of which less than half of the runs were saturated is the exception: a busy machine can
+stop one run, which must not remove the answers about all others. Only these runs are left out, and
+the first lines of the page count them and say that the answers describe the other runs.
 """
 
 from __future__ import annotations
@@ -43,6 +47,8 @@ ONE_WAY = re.compile(
     r"(?P<part>\.hop\.\d+|\.flow\..+)?"
 )
 """Responses that need one clock for both ends of a message."""
+LEFT_OUT_BELOW = 0.5
+"""Share of saturated runs of a treatment from which the treatment is excluded entirely."""
 BAND, MEDIAN = "clock_band_us", "latency_p50_us"
 BAND_SHARE_MAX = 1.0
 """Largest share of the band in the median latency for a study without `answers.margin`. A wider
@@ -88,7 +94,7 @@ def without_value(evidence: Evidence, frame: pl.DataFrame, response: Response) -
     """Return whether each run lacks a comparable value of a response, shape (runs,).
 
     Runs whose nodes died before any latency was measured are included. Otherwise, only the better
-    runs of the treatment would remain.
+    runs of the treatment would remain. Runs that are `left_out` are not included.
     """
     values = column(frame, response.column)
     is_excluded: Mask = np.isposinf(values) | too_wide(evidence, frame, response.column)
@@ -99,7 +105,40 @@ def without_value(evidence: Evidence, frame: pl.DataFrame, response: Response) -
     is_excluded |= carried.void(frame, response.column)
     if "_per_message" in response.column:
         is_excluded |= ~np.isnan(values) & (_failed_share(frame) > FAILED_MAX)
-    return is_excluded
+    return is_excluded & ~left_out(evidence, frame, response)
+
+
+def left_out(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mask:
+    """Return the saturated runs that the response's model leaves out alone, shape (runs,).
+
+    Less than LEFT_OUT_BELOW of the runs of their treatment in `frame` are saturated.
+    """
+    void = carried.void(frame, response.column)
+    if not void.any():
+        return void
+    treatments = _treatments(evidence, frame)
+    runs = Counter(treatments)
+    saturated = Counter(
+        treatment for treatment, is_void in zip(treatments, void, strict=True) if is_void
+    )
+    is_minority = [saturated[key] < LEFT_OUT_BELOW * runs[key] for key in treatments]
+    return np.asarray(void & np.array(is_minority, dtype=np.bool_), dtype=np.bool_)
+
+
+def comparable_values(
+    evidence: Evidence, frame: pl.DataFrame, response: Response
+) -> NDArray[np.float64]:
+    """Return the response of each run, shape (runs,); NaN for runs that are `left_out`."""
+    values = column(frame, response.column)
+    return np.where(left_out(evidence, frame, response), np.nan, values)
+
+
+def _treatments(evidence: Evidence, frame: pl.DataFrame) -> list[tuple[str, ...]]:
+    """Return the words of the varied levels of each run."""
+    words_by_factor = [
+        [evidence.word(name, level) for level in levels_of(frame, name)] for name in evidence.varied
+    ]
+    return list(zip(*words_by_factor, strict=True)) or [()] * frame.height
 
 
 def _failed_share(frame: pl.DataFrame) -> NDArray[np.float64]:
@@ -118,16 +157,14 @@ def _failed_share(frame: pl.DataFrame) -> NDArray[np.float64]:
 def compared(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mask:
     """Return the runs to which a model of the response is fitted, as a mask of shape (runs,).
 
-    These runs have the response, and all runs of their treatment have a comparable value.
+    These runs have the response, and all runs of their treatment that are not `left_out` have a
+    comparable value.
     """
-    known: Mask = ~np.isnan(column(frame, response.column))
+    known: Mask = ~np.isnan(comparable_values(evidence, frame, response))
     without = without_value(evidence, frame, response)
     if not without.any():
         return known
-    words_by_factor = [
-        [evidence.word(name, level) for level in levels_of(frame, name)] for name in evidence.varied
-    ]
-    treatments = list(zip(*words_by_factor, strict=True)) or [()] * frame.height
+    treatments = _treatments(evidence, frame)
     excluded = {treatments[row] for row in np.flatnonzero(without)}
     return known & np.array([treatment not in excluded for treatment in treatments], dtype=np.bool_)
 
@@ -156,8 +193,9 @@ def _reason(
     if is_too_wide.any():
         unknown = frame.filter(pl.Series(is_too_wide))
         return _why_too_wide(evidence, unknown, response, int(at_levels.sum()))
-    if why_void := carried.why_void(frame.filter(pl.Series(at_levels)), response.column):
-        return str(why_void)
+    is_void = without & carried.void(frame, response.column)
+    if is_void.any():
+        return carried.saturated_in(int(is_void.sum()), int(at_levels.sum()))
     excluded = frame.filter(pl.Series(without))
     has_value = ~np.isnan(column(excluded, response.column))
     too_few = carried.why_not(excluded.filter(pl.Series(has_value)), response.column)
@@ -198,6 +236,13 @@ class Failed:
     levels: Mapping[str, Any]
     outcomes: Sequence[tuple[str, int]]
     runs: int
+
+    @property
+    def saturated_minority(self) -> int:
+        """The number of saturated runs if the others completed and are the majority, else 0."""
+        ((outcome, runs), *others) = self.outcomes
+        is_minority = outcome == Outcome.SATURATED and runs < LEFT_OUT_BELOW * self.runs
+        return runs if is_minority and not others else 0
 
 
 def why_emulated(

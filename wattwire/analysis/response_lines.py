@@ -143,7 +143,8 @@ def _treatments(
     """
     for frame in by_treatment(evidence, evidence.usable).values():
         if not not_compared.without_value(evidence, frame, response).any():
-            yield _levels(evidence, frame, factors), frame
+            is_left_out = pl.Series(not_compared.left_out(evidence, frame, response))
+            yield _levels(evidence, frame, factors), frame.filter(~is_left_out)
 
 
 def _levels(evidence: Evidence, frame: pl.DataFrame, factors: Sequence[str]) -> dict[str, Any]:

@@ -26,11 +26,14 @@ from wattwire.report.parts import Section, Table, figures_of, tables_of, write_c
 from wattwire.report.print import render
 from wattwire.report.print.latex import write_tex
 from wattwire.report.words import unanswered, validity
+from wattwire.report.words.phrases import split
 from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
 
 VALIDITY_PLACE = 20
 """Position of notices on validity limits. It is between limits and unanswered questions."""
+TITLE_MAX = 400
+"""Maximum number of characters of the page's title, about three lines."""
 
 
 def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
@@ -76,7 +79,8 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         notices = validity.sentences(evidence)
         title, lines = _head(parts, data, notices)
         gaps = unanswered.questions(evidence, answers)
-        (folder / "answer.txt").write_text("\n".join([title, *gaps, ""]), "utf-8")
+        answer = [text for text in (title, lines[0], *gaps) if text]
+        (folder / "answer.txt").write_text("".join(f"{line}\n" for line in answer), "utf-8")
         (folder / "validity.txt").write_text("".join(f"{line}\n" for line in notices), "utf-8")
         text = json.dumps(numbers, indent=1, allow_nan=False)
         (folder / "analysis.json").write_text(f"{text}\n", "utf-8")
@@ -99,12 +103,15 @@ def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
 def _head(
     parts: Sequence[PagePart], data: PageData, notices: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """Return the title of the page and the lines below it, sorted by place."""
+    """Return the title of the page and the lines below it, sorted by place.
+
+    The first line has the sentences for which the title has no room.
+    """
     head_lines = [line for part in parts for line in part.head(data)]
     head_lines += [HeadLine(VALIDITY_PLACE, text) for text in notices]
     head_lines.sort(key=lambda line: line.place)
-    title = " ".join(line.text for line in head_lines if line.place == TITLE and line.text)
-    return title, [line.text for line in head_lines if line.place != TITLE]
+    title, rest = split((line.text for line in head_lines if line.place == TITLE), TITLE_MAX)
+    return title, [rest, *(line.text for line in head_lines if line.place != TITLE)]
 
 
 def _write_tables(tables: Sequence[Table], folder: Path, printed: bool) -> None:

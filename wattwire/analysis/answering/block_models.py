@@ -46,7 +46,8 @@ def matched(
     The shapes are (combinations, levels) and (combinations,). A combination consists of a block and
     one level of each other factor. It is included if it has every level of `factor`.
     """
-    values, run_levels = column(frame, response.column), levels_of(frame, factor)
+    values = not_compared.comparable_values(evidence, frame, response)
+    run_levels = levels_of(frame, factor)
     if scale == "log":
         values = np.log(np.where(values > 0, values, math.nan))
     index_of = {

@@ -137,7 +137,8 @@ def _typical_difference(
     kind, runs, strata = "pairs", 2 * len(pairs), len(pairs)
     interval = stats.paired_shift_by_ranks(pairs[:, 0], pairs[:, 1], level)
     if frame["block"].n_unique() == 1 and evidence.varied == [wanted.factor]:
-        values, run_levels = column(frame, wanted.response.column), levels_of(frame, wanted.factor)
+        values = not_compared.comparable_values(evidence, frame, wanted.response)
+        run_levels = levels_of(frame, wanted.factor)
         upper, lower = (
             values[
                 [same_level(run_level, compared_level) for run_level in run_levels]

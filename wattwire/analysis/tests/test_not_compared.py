@@ -15,8 +15,10 @@ import pytest
 from wattwire import stats
 from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.answering.answer_types import Answers
+from wattwire.analysis.answering.block_models import block_table, usable_fit
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.responses import resolve
 from wattwire.report.sections import answers as answered
 from wattwire.report.tables import best_alternative as best_alternative_table
 from wattwire.report.tests.phrase_search import only, phrases_in
@@ -204,11 +206,43 @@ def test_many_treatments_with_the_same_outcome_share_a_sentence(tmp_path: Path) 
     folder = campaign(tmp_path / "campaign")
     for language, clients in ((SLOW, 1), (SLOW, 2), (SLOW, 4), (FAST, 4)):
         where = {"language": language, "clients": clients}
-        changed(folder, where, 2 if language == SLOW else 1, outcome="saturated")
+        changed(folder, where, 2, outcome="saturated")
     first = headline(*answers_of(folder))
     assert phrases_in(first, "not_compared.failed") == []
     shared = only(first, "not_compared.several_failed")
     assert (shared.values["treatments"], shared.values["runs"]) == (4, 16)
     assert [outcome.values for outcome in shared.values["outcomes"]] == [
-        {"outcome": "saturated", "runs": 7}
+        {"outcome": "saturated", "runs": 8}
     ]
+
+
+def test_a_minority_of_saturated_runs_is_left_out_and_every_contrast_stays(
+    tmp_path: Path,
+) -> None:
+    folder = campaign(tmp_path / "campaign")
+    high = {"outcome": "saturated", "latency_p50_us": 1e6, "cpu_us_per_message": 1e6}
+    for language in (SLOW, FAST):
+        changed(folder, {"language": language, "clients": 4}, 1, **high)
+    evidence, answers = answers_of(folder)
+    assert len(answers.computed()) == len(answers.items) == 6
+    result = result_of(answers, "latency_p50_us", FAST).result
+    assert isinstance(result, stats.Ratio) and result.run_count == 22
+    fit = usable_fit(evidence, resolve("latency_p50_us"))
+    assert isinstance(fit, stats.Fit) and fit.residuals.size == 22
+    means = block_table(evidence, resolve("latency_p50_us"), "clients", [1, 4])
+    assert np.exp(means).max() < 1e5, "the void latency is in no companion of the ratio"
+    counted = only(headline(evidence, answers), "not_compared.left_out").values
+    assert (counted["saturated"], counted["runs"], len(counted["treatments"])) == (2, 24, 2)
+    assert phrases_in(headline(evidence, answers), "not_compared.failed") == []
+
+
+def test_a_treatment_of_which_half_is_saturated_is_in_no_ratio_and_the_other_levels_stay(
+    tmp_path: Path,
+) -> None:
+    folder, _ = changed(campaign(tmp_path / "campaign"), DEAD, 2, outcome="saturated")
+    evidence, answers = answers_of(folder)
+    for level in (FAST, 4):
+        refused = result_of(answers, "latency_p50_us", level).result
+        assert "saturated) in 2 of " in str(refused), refused
+    assert isinstance(result_of(answers, "latency_p50_us", 2).result, stats.Ratio)
+    assert phrases_in(headline(evidence, answers), "not_compared.left_out") == []

@@ -485,6 +485,7 @@ def _head(data: PageData) -> list[HeadLine]:
     if data.evidence.study.flows:  # the title has room only for what arrives and for the best
         responses = question_responses(data.evidence)
         lines.append(HeadLine(25, not_compared.headline(data.evidence, responses)))
+        lines.append(HeadLine(26, not_compared.cautions(data.evidence, responses)))
     return lines
 
 

@@ -15,6 +15,7 @@ from wattwire.report.sections.limits import section
 from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
 from wattwire.report.tests.test_comparing import of_variants as variants_of
+from wattwire.report.words import unanswered
 from wattwire.report.words.answers import headline
 from wattwire.report.words.limits import in_short, sentence, value
 from wattwire.store import Campaign
@@ -166,3 +167,14 @@ def test_a_saturated_treatment_is_named_first_and_is_in_no_ratio_of_latency_or_c
     answers = answer_all(evidence)
     assert not answers.computed()
     assert headline(evidence, answers).startswith("Python saturated in 4 of 4 runs.")
+
+
+def test_responses_and_questions_without_a_number_for_one_reason_share_a_sentence(tmp_path):
+    responses = ["latency_p50_us", "cpu_us_per_message"]
+    questions = [{"id": name, "factors": ["language"], "responses": responses} for name in "AB"]
+    campaign = write_campaign(tmp_path / "c", Shape(**SHAPE, study={"question": questions}))
+    saturate(campaign, 4)
+    evidence = gather(Campaign(campaign))
+    (sentence,) = unanswered.questions(evidence, answer_all(evidence))
+    assert sentence.values["responses"] == ("median latency", "CPU time per message")
+    assert sentence.values["question"].values == {"questions": ("A", "B")}

@@ -252,9 +252,7 @@ def test_percentiles_that_the_data_do_not_carry_are_words(ordinary) -> None:
 
 def test_one_block_has_main_effects_and_no_interval_per_treatment(tmp_path) -> None:
     words, page = built(tmp_path / "campaign", Shape(blocks=1))
-    assert words.heading.startswith(
-        "One block gives only main effects and no interval per treatment. "
-    )
+    assert words.heading.startswith("Swift is better than Python")
     assert "One block gives no interval per treatment" in words.text
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
     assert row["model"] == "main effects"

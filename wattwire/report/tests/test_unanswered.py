@@ -102,7 +102,10 @@ def test_a_baseline_that_is_there_stays_whatever_stands_first(tmp_path):
 def test_a_response_without_a_number_is_named_with_the_question_and_the_reason(tmp_path):
     evidence = evidence_of(tmp_path / "c")
     exact, unmeasured = unanswered.questions(evidence, answer_all(evidence))
-    assert (exact.key, exact.values["response"]) == ("unanswered.no_interval", "memory per node")
+    assert (exact.key, exact.values["responses"]) == (
+        "unanswered.no_interval",
+        ("memory per node",),
+    )
     assert exact.values["question"].values == {"question": "Q1"}
     assert "0.488 without scatter" in exact.values["reason"]
     assert unmeasured.key == "unanswered.no_answer_in"

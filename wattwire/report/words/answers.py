@@ -80,7 +80,6 @@ PHRASES = Phrases(
         ),
         # The first sentence of the page, and the sentences before and after it.
         "incomplete": ("Incomplete: the campaign has {tried} of {runs} runs of the design so far."),
-        "one_block": ("One block gives only main effects and no interval per treatment. {answer}"),
         "within_noise": (
             "The effect is not larger than the A/A noise, so no difference is claimed."
         ),
@@ -355,9 +354,12 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
         return flow_headline.shortened(
             joined([edited, flow_headline.arrivals(evidence), first, failed, reread])
         )
-    uncompared = not_compared.headline(evidence, question_responses(evidence))
-    notes = "" if all_ended(evidence) else uncompared
-    return joined([edited, notes, first, failed, reread])
+    if all_ended(evidence):
+        return joined([edited, first, failed, reread])
+    responses = question_responses(evidence)
+    uncompared = not_compared.headline(evidence, responses)
+    cautions = not_compared.cautions(evidence, responses)
+    return joined([edited, uncompared, first, cautions, failed, reread])
 
 
 def _reread(evidence: Evidence) -> Phrase:
@@ -413,7 +415,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
         shares = exact_shares(answers, first)
         answer = sentence(evidence, first, answers.family)
         answer = joined([winner_sentence(evidence, answers, first), *shares, answer])
-    texts.append(PHRASES("one_block", answer=answer) if answers.block_count == 1 else answer)
+    texts.append(answer)
     if outcome == "within noise":
         texts.append(PHRASES("within_noise"))
     elif outcome == "undecided":

@@ -27,6 +27,12 @@ PHRASES = Phrases(
             "losses, starts”."
         ),
         "outcome": "{outcome} in {runs:count}",
+        "left_out": (
+            "{saturated:count} of {runs:plural run} did not keep up with the rate (saturated): "
+            "{treatments:listed 3}. Ratios of latency and of cost leave them out and describe the "
+            "other runs."
+        ),
+        "left_out_of": "{treatment} in {saturated:count} of {runs:count}",
         "only_treatment": "The only treatment",
         "emulated": (
             "In {runs:plural run}, the device was emulated ({devices:listed}). wattwire neither "
@@ -50,7 +56,10 @@ NAMED_MAX = 3
 
 
 def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
-    """Return sentences on failed runs, followed by sentences on missing values."""
+    """Return sentences on failed treatments, followed by sentences on missing values.
+
+    `cautions` has the sentences on treatments that are compared nevertheless.
+    """
     sentences = [*_failed_sentences(evidence), *_without_send_time(evidence)]
     for response in responses:
         too_few = not_compared.too_few_in_all(evidence, response)
@@ -59,9 +68,34 @@ def headline(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
         else:
             reasons = not_compared.excluded(evidence, response, with_saturated=False)
             sentences += [PHRASES("excluded", reason=reason) for reason in reasons]
-    sentences += _lossy(evidence, responses)
     more = len(sentences) - SENTENCES_MAX
     return joined([*sentences[:SENTENCES_MAX], PHRASES("more", more=more) if more > 0 else ""])
+
+
+def cautions(evidence: Evidence, responses: Sequence[Response]) -> Phrase:
+    """Return sentences that qualify the ratios: runs that are left out, and lost messages."""
+    return joined([_left_out(evidence), *_lossy(evidence, responses)])
+
+
+def _left_out(evidence: Evidence) -> Phrase:
+    """Return the number of saturated runs that are left out alone, with their treatments."""
+    treatments = [failed for failed in not_compared.failed(evidence) if failed.saturated_minority]
+    if not treatments:
+        return Phrase()
+    return PHRASES(
+        "left_out",
+        saturated=sum(failed.saturated_minority for failed in treatments),
+        runs=evidence.usable.height,
+        treatments=[
+            PHRASES(
+                "left_out_of",
+                treatment=_title(evidence, failed),
+                saturated=failed.saturated_minority,
+                runs=failed.runs,
+            )
+            for failed in treatments
+        ],
+    )
 
 
 def _lossy(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
@@ -108,6 +142,8 @@ def _failed_sentences(evidence: Evidence) -> list[Phrase]:
     """Return a sentence per treatment with failed runs, or one for many with the same outcomes."""
     by_outcomes: dict[tuple[str, ...], list[Failed]] = {}
     for failed in not_compared.failed(evidence):
+        if failed.saturated_minority:
+            continue
         names = tuple(outcome for outcome, _ in failed.outcomes)
         by_outcomes.setdefault(names, []).append(failed)
     sentences = []
@@ -134,13 +170,17 @@ def _several_failed_sentence(members: Sequence[Failed]) -> Phrase:
 
 def _failed_sentence(evidence: Evidence, failed: Failed) -> Phrase:
     """Return a sentence such as "CELL died in 4 of 4 runs."."""
-    treatment = " ".join(evidence.title(*item) for item in failed.levels.items())
     return PHRASES(
         "failed",
-        treatment=treatment or PHRASES("only_treatment"),
+        treatment=_title(evidence, failed),
         outcomes=[_outcome(*counted) for counted in failed.outcomes],
         runs=failed.runs,
     )
+
+
+def _title(evidence: Evidence, failed: Failed) -> str | Phrase:
+    title = " ".join(evidence.title(*item) for item in failed.levels.items())
+    return title or PHRASES("only_treatment")
 
 
 def _outcome(outcome: str, runs: int) -> Phrase:

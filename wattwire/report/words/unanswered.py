@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,11 @@ PHRASES = Phrases(
             "“Without an answer”."
         ),
         "question": "question {question}",
+        "questions": "questions {questions:listed}",
         "no_answer_about": "No answer to {question} about {factor}: {reason}.",
         "no_answer_to": "No answer to {question}: {reason}.",
-        "no_answer_in": "No answer to {question} in {response}: {reason}.",
-        "no_interval": "No interval for {question} in {response}: {reason}.",
+        "no_answer_in": "No answer to {question} in {responses:listed}: {reason}.",
+        "no_interval": "No interval for {question} in {responses:listed}: {reason}.",
         "not_measured": "not measured in this campaign",
         "and_other_reasons": "{reason}, and {others:plural other reason}",
         # Texts in the table of treatments without an answer.
@@ -63,6 +64,8 @@ PHRASES = Phrases(
 
 NAMED_MAX = 6
 """Maximum number of treatments that the page's first sentence names."""
+REASONS_NAMED = 3
+"""Maximum number of reasons that a sentence on responses without a number states."""
 IN_WORDS = {
     "other_load": "machine busy",
     "steal": "CPU time stolen by the host of this virtual machine",
@@ -282,8 +285,9 @@ def table(missing_treatments: Sequence[Missing]) -> Table | None:
 
 
 def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
-    """Return a sentence per fixed factor and per response without a number, with the reasons."""
+    """Return a sentence per fixed factor, and one per reason for responses without a number."""
     texts: list[Phrase] = []
+    gaps: list[_Gap] = []
     if not evidence.usable.height:
         return texts
     for number, question in enumerate(evidence.study.questions, 1):
@@ -310,18 +314,53 @@ def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
                 continue
             if not items and (question.factors or is_measured(evidence, response, BOTH)):
                 continue
-            why = next(iter(reasons), PHRASES("not_measured"))
-            if len(reasons) > 1:
-                why = PHRASES("and_other_reasons", reason=why, others=len(reasons) - 1)
-            texts.append(
-                PHRASES(
-                    "no_interval" if measured(evidence.usable, response) else "no_answer_in",
-                    question=name,
-                    response=response.title,
-                    reason=why,
-                )
-            )
-    return texts
+            key = "no_interval" if measured(evidence.usable, response) else "no_answer_in"
+            id_text = str(question.id or number)
+            gaps.append(_Gap(key, (id_text,), (response.title,), tuple(reasons)))
+    return [*texts, *(gap.sentence for gap in _merged(gaps))]
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """Responses of questions without a number, for the same reasons."""
+
+    key: str
+    questions: tuple[str, ...]
+    responses: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def sentence(self) -> Phrase:
+        named, others = self.reasons[:REASONS_NAMED], len(self.reasons) - REASONS_NAMED
+        why = joined(named, "; ") if named else PHRASES("not_measured")
+        if others > 0:
+            why = PHRASES("and_other_reasons", reason=why, others=others)
+        is_single = len(self.questions) == 1
+        name = (
+            PHRASES("question", question=self.questions[0])
+            if is_single
+            else PHRASES("questions", questions=self.questions)
+        )
+        return PHRASES(self.key, question=name, responses=self.responses, reason=why)
+
+
+def _merged(gaps: Sequence[_Gap]) -> list[_Gap]:
+    """Return the gaps with the responses of a question, then the questions, that have the same
+    reasons, merged.
+    """
+    by_question: dict[Any, _Gap] = {}
+    for gap in gaps:
+        key = gap.key, gap.questions, gap.reasons
+        first = by_question.get(key)
+        responses = (*first.responses, *gap.responses) if first else gap.responses
+        by_question[key] = replace(gap, responses=responses)
+    merged: dict[Any, _Gap] = {}
+    for gap in by_question.values():
+        key = gap.key, gap.responses, gap.reasons
+        first = merged.get(key)
+        questions = (*first.questions, *gap.questions) if first else gap.questions
+        merged[key] = replace(gap, questions=questions)
+    return list(merged.values())
 
 
 def lost(evidence: Evidence, answers: Answers) -> Phrase:
