@@ -13,6 +13,7 @@ from typing import TextIO
 
 import polars as pl
 
+from wattwire.imports import formats
 from wattwire.model.errors import UsageError
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -27,6 +28,8 @@ _ALIGNED = re.compile(r"\S {2,}\S")
 LINE = " line"
 """Column of the line numbers. No column of a file has this name, because names are stripped."""
 HEAD_CHARACTERS = 100_000
+SNIFFED = 10_000
+"""Characters in which the format of a text that is no table is recognized."""
 CHUNK_ROWS = 1 << 16
 """Rows that are in memory as Python objects, which take ten times the memory of columns."""
 
@@ -97,6 +100,12 @@ def _head(path: Path) -> str:
         raise UsageError(f"{path}: this is a folder; name a CSV file with a header line")
     if not path.is_file():
         raise UsageError(f"{path}: this file does not exist; name a CSV file with a header line")
+    with path.open("rb") as file:
+        compression = formats.compression(file.read(8))
+    if compression:
+        raise UsageError(
+            f"{path}: this file is compressed ({compression}); decompress it, or save it as CSV"
+        )
     try:
         with path.open(encoding="utf-8-sig") as file:
             return file.read(HEAD_CHARACTERS)
@@ -105,14 +114,17 @@ def _head(path: Path) -> str:
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> UsageError:
-    return UsageError(f"{path}: not UTF-8 text ({error.reason}); save it as CSV in UTF-8")
+    return UsageError(f"{path}: not UTF-8 text ({error.reason}); save it as CSV in UTF-8.")
 
 
 def _check_format(path: Path, text: str) -> None:
-    """Raise UsageError for JSON, and for a comment in the first line."""
+    """Raise UsageError for JSON, reports of tools, and a comment in the first line."""
     start = text.lstrip()
-    if start.startswith(("{", "[")) and '":' in start[:10_000]:
-        kind = "JSON" if start.startswith("[") or "\n{" not in start else "NDJSON"
+    tool = formats.known(start[:SNIFFED])
+    if tool:
+        raise UsageError(f"{path}: line 1: this is {tool.name}, not a table. {tool.remedy}")
+    if start.startswith(("{", "[")) and '":' in start[:SNIFFED]:
+        kind = "NDJSON" if start.startswith("{") and formats.is_ndjson(start) else "JSON"
         raise UsageError(
             f"{path}: line 1: this is {kind}, not CSV. Convert the records to a CSV file with a "
             "header line and a row per run."

@@ -70,11 +70,15 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Remark:
-    """A remark on the data, or on the numbers published from the data."""
+    """A remark on the data, or on the numbers published from the data.
+
+    A remark `at_top` qualifies every answer, so it is also in the first lines of the page.
+    """
 
     title: str
     text: str
     rows: tuple[Mapping[str, Any], ...] = ()
+    at_top: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -29,8 +30,28 @@ STATUS_COLUMNS = frozenset(
 STATUS_VALUES = frozenset({"ok", "success", "succeeded", "successful", "passed", "completed"})
 VALUES_MAX = 6
 """Maximum number of listed values, and of distinct values of a status column."""
+TIME_COLUMN = re.compile(r"(date|time|timestamp|date_?time|elapsed|ts|seconds?)(_?m?s)?", re.I)
+"""Names of columns of times."""
+RUN_COLUMN = re.compile(
+    r"(run|rep|repetition|repeat|replicate|trial|iteration|iter|id|seq|index|no|number)(_?(id|no))?"
+    f"|{TIME_COLUMN.pattern}",
+    re.IGNORECASE,
+)
+"""Names of columns that tell runs apart."""
+SAMPLES_MIN = 4
+"""Minimum number of rows at a constant step that are samples of a run."""
+REGULAR_SHARE = 0.5
+"""Share of the steps between rows that are equal in a table of samples."""
 _ROWS = " rows"
 """Column of a number of rows, which is no column of a file."""
+TIME_NAME = re.compile(r"lat|time|rtt|delay|duration|p\d\d|(?:^|[\W_])[mun]?s$", re.IGNORECASE)
+"""Names of responses that are times, which are never 0."""
+FEW_ZEROS = 0.5
+"""Share of zeros of a response below which each may be a missing value."""
+IF_MISSING = (
+    "Some programs write -1 or 0 for a missing value: then leave these cells empty and import "
+    "again."
+)
 LINES_MAX = 5
 """Maximum number of line numbers in a message."""
 
@@ -57,6 +78,46 @@ def check_independent(
                 "not independent runs. Name the column of the run with --run COL; wattwire then "
                 "averages its rows. If each row is a run, add --rows-are-runs."
             )
+
+
+def check_no_series(
+    path: Path, header: Sequence[str], rows: pl.DataFrame, keys: Sequence[str]
+) -> None:
+    """Raise UsageError if a column of times shows that rows are samples at regular intervals.
+
+    At least REGULAR_SHARE of the steps between neighbours in the file of the same treatment and
+    block are equal, and at least SAMPLES_MIN rows are part of such steps. Unlike a correlation, a
+    regular step is visible in a few rows. Runs in a random order have few such neighbours.
+    """
+    for name in header:
+        if name in keys or not TIME_COLUMN.fullmatch(name):
+            continue
+        times = _seconds(rows[name])
+        if times is None:
+            continue
+        follows = pl.all_horizontal(pl.col(key) == pl.col(key).shift(1) for key in keys)
+        steps = rows.select(follows, times.diff().alias(_ROWS)).filter(keys[0])[_ROWS].drop_nulls()
+        common = steps.mode().sort().first() if len(steps) else None
+        if not isinstance(common, float) or common <= 0.0:
+            continue
+        regular = int((steps == common).sum())
+        if regular >= max(SAMPLES_MIN - 1, REGULAR_SHARE * len(steps)):
+            raise UsageError(
+                f"{path}: {name}: {plural(regular + 1, 'row')} follow each other at a constant "
+                f"step of {common:.6g}, so the rows are samples within runs and not "
+                "independent runs. Name the column of the run with --run COL; wattwire then "
+                "averages its rows. If each row is a run, add --rows-are-runs."
+            )
+
+
+def _seconds(texts: pl.Series) -> pl.Series | None:
+    """Return the times of a column as numbers, dates in seconds; None if any is neither."""
+    numbers = texts.cast(pl.Float64, strict=False)
+    if numbers.null_count() == 0:
+        return numbers
+    iso = texts.str.replace("T", " ").str.strip_suffix("Z")
+    dates = iso.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False)
+    return None if dates.null_count() else dates.dt.epoch("us") / 1e6
 
 
 def _serial_correlation(rows: pl.DataFrame, keys: Sequence[str], name: str) -> tuple[int, float]:
@@ -149,7 +210,54 @@ def value_remarks(path: Path, rows: pl.DataFrame, responses: Sequence[str]) -> I
                 f"Negative values of {name}",
                 f"{path.name} has a negative {name} in {len(negative)} of "
                 f"{plural(rows.height, 'row')} ({lines_words(negative)}). Ratios are undefined, "
-                "so answers are differences.",
+                f"so answers are differences. {IF_MISSING}",
+                at_top=True,
+            )
+            continue
+        zero = rows.filter(is_number(name) & (as_number(name) == 0.0))[LINE]
+        if 0 < len(zero) < FEW_ZEROS * rows.height and TIME_NAME.search(name):
+            yield Remark(
+                f"Zeros in {name}",
+                f"{path.name} has a {name} of 0 in {len(zero)} of {plural(rows.height, 'row')} "
+                f"({lines_words(zero)}). {IF_MISSING}",
+                at_top=True,
+            )
+
+
+def repeated_remarks(
+    path: Path, header: Sequence[str], rows: pl.DataFrame, block: str | None
+) -> Iterator[Remark]:
+    """Yield a remark on rows that equal an earlier row in every column.
+
+    Without a column that tells runs apart, equal rows can be different runs.
+    """
+    if not any(name == block or RUN_COLUMN.fullmatch(name) for name in header):
+        return
+    repeated = rows.filter(~pl.struct(header).is_first_distinct())[LINE]
+    if len(repeated):
+        yield Remark(
+            "Repeated rows",
+            f"{path.name} has {plural(len(repeated), 'row')} equal to an earlier row in every "
+            f"column ({lines_words(repeated)}). Each counts as a run of its own, so intervals are "
+            "too narrow if the table has a run twice. Delete such rows.",
+            at_top=True,
+        )
+
+
+def spelling_remarks(path: Path, rows: pl.DataFrame, factors: Sequence[str]) -> Iterator[Remark]:
+    """Yield a remark for each factor with levels that differ only in case, spaces or hyphens."""
+    for name in factors:
+        spellings: dict[str, list[str]] = {}
+        for text in rows[name].unique(maintain_order=True):
+            spellings.setdefault(re.sub(r"[\s_-]+", "", text).casefold(), []).append(text)
+        alike = [", ".join(texts) for key, texts in spellings.items() if key and len(texts) > 1]
+        if alike:
+            yield Remark(
+                f"Levels of {name} with similar names",
+                f"In {path.name}, these levels differ only in case, spaces or hyphens, and count "
+                f"as different: {'; '.join(alike)}. If they are the same, write them alike and "
+                "import again.",
+                at_top=True,
             )
 
 
@@ -173,6 +281,7 @@ def unequal_remarks(
                 "other rows alone. If a value is missing because it was too large, such as the "
                 "latency of a lost message, the answers are too favourable; then also import a "
                 "column that counts the losses.",
+                at_top=True,
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ SUMMARY_COLUMN = re.compile(
     re.IGNORECASE,
 )
 """Names of columns of a table of summaries."""
+SUMMARY_ROW = re.compile(r"(mean|average|avg|median|total|sum|std|stdev)\W*", re.IGNORECASE)
+"""Cells that mark a row as a summary of others."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ def read(path: Path, request: TableRequest) -> Imported:
     _check_repeated(path, header, runs, request)
     keys = [*request.factors, *filter(None, [request.block])]
     if request.run is None and not request.rows_are_runs:
+        row_checks.check_no_series(path, header, rows, keys)
         row_checks.check_independent(path, rows, keys, request.response_columns)
     is_empty = pl.all_horizontal(*map(is_absent, request.response_columns))
     set_aside += excluded_rows(path, rows.filter(is_empty)[LINE], "no response in this row")
@@ -112,6 +115,8 @@ def read(path: Path, request: TableRequest) -> Imported:
         *(row_checks.many_rows(rows, keys) if request.run is None else ()),
         *row_checks.status_remarks(path, header, rows, _with_role(request)),
         *row_checks.unequal_remarks(rows, request.factors, request.response_columns),
+        *row_checks.spelling_remarks(path, rows, request.factors),
+        *(() if request.run else row_checks.repeated_remarks(path, header, rows, request.block)),
         *_merged_levels(path, runs, request),
         *row_checks.value_remarks(path, rows, request.response_columns),
     )
@@ -244,12 +249,29 @@ def _check_runs(path: Path, rows: pl.DataFrame, request: TableRequest) -> None:
         of_run = f"run {row[request.run]}"
     for name in fixed_columns:
         if _is_missing(row[name]):
-            raise UsageError(f"{path}: line {line}: {name}: found nothing; each row needs a level")
+            raise UsageError(
+                f"{path}: line {line}: {name}: found nothing; each row needs a level."
+                + _cause_of_no_level(row, request)
+            )
         if first[name] != row[name]:
             raise UsageError(
                 f"{path}: line {line}: found {name} {row[name]} for {of_run}; line {first[LINE]} "
                 f"has {first[name]}. All rows of a run need the same value."
             )
+
+
+def _cause_of_no_level(row: Mapping[str, Any], request: TableRequest) -> str:
+    """Return the probable cause of a row without a level, and the remedy, or ""."""
+    unit = row[request.response_columns[0]]
+    if unit and not NUMBER.fullmatch(unit) and not _is_missing(unit):
+        name = request.response_columns[0]
+        return (
+            " This row looks like a row of units: delete it, and name the unit in the option, e.g. "
+            f"--response {name}:{unit.strip('()[]')}."
+        )
+    if any(SUMMARY_ROW.fullmatch(str(cell)) for cell in row.values()):
+        return " This row looks like a summary of others: delete it."
+    return " If the row belongs to no treatment, delete it."
 
 
 def _is_missing(text: str) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from wattwire import stats
 from wattwire.analysis import not_compared
+from wattwire.analysis.answering import dependent_rows
 from wattwire.analysis.dataset import Evidence, levels_of, order_of, same_level
 from wattwire.analysis.responses import Response
 from wattwire.model.derived import FloatArray, column
@@ -99,10 +100,11 @@ def fit_of(
     factors = {name: [levels[i] for i in kept] for name, levels in factors.items()}
     order = order_of(evidence)
     if scale == "plain":
-        return stats.fit_plain(values[known], blocks, factors, order=order)
-    return stats.fit_log(
-        values[known], blocks, factors, None if covariate is None else covariate[known], order
-    )
+        fit = stats.fit_plain(values[known], blocks, factors, order=order)
+    else:
+        known_covariate = None if covariate is None else covariate[known]
+        fit = stats.fit_log(values[known], blocks, factors, known_covariate, order)
+    return (isinstance(fit, stats.Fit) and dependent_rows.refused(evidence, fit)) or fit
 
 
 def usable_fit(

@@ -10,6 +10,7 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import not_compared
+from wattwire.analysis.answering import dependent_rows
 from wattwire.analysis.answering.answer_types import Answer, Result
 from wattwire.analysis.answering.block_models import block_table, cached_fit, matched, usable_fit
 from wattwire.analysis.dataset import Evidence, levels_of, same_level
@@ -47,10 +48,12 @@ def contrast(
     )  # fmt: skip
     fit = cached_fit(evidence, frame, wanted.response, scope)
     if isinstance(fit, stats.NotPositive) or wanted.response.share:
+        fit = cached_fit(evidence, frame, wanted.response, scope, "plain")
+        if isinstance(fit, dependent_rows.Dependent):
+            return fit
         by_ranks = _typical_difference(evidence, frame, wanted, level, within)
         if by_ranks is not None:
             return _within_shares(by_ranks, wanted.response)
-        fit = cached_fit(evidence, frame, wanted.response, scope, "plain")
         if not isinstance(fit, stats.Fit):
             return fit
         return _within_shares(stats.difference(fit, *arguments, names), wanted.response)
@@ -177,7 +180,7 @@ def rank_companion(
     if refusal is not None:
         return refusal
     fit = usable_fit(evidence, wanted.response)
-    if isinstance(fit, stats.NotPositive):
+    if isinstance(fit, (stats.NotPositive, dependent_rows.Dependent)):
         return fit
     log_means = block_table(
         evidence, wanted.response, wanted.factor, [wanted.level, wanted.baseline]

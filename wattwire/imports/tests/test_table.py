@@ -7,7 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wattwire.imports import csv_text, table
+from wattwire import stats
+from wattwire.analysis.answering import dependent_rows
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
+from wattwire.imports import csv_text, table, writing
 from wattwire.model import words as model_words
 from wattwire.model.errors import UsageError
 
@@ -334,3 +338,110 @@ def test_missing_and_negative_values_are_named_with_their_lines(tmp_path) -> Non
     assert expected in found["Rows without power"]
     assert "(line 4). Ratios are undefined" in found["Negative values of power"]
     assert "(line 5)" in found["Rows without t"]
+
+
+SERIES = (
+    "time,lang,power\n2026-11-20 10:00:00,c,1.2\n2026-11-20 10:00:01,c,1.3\n"
+    "2026-11-20 10:00:02,c,1.2\n2026-11-20 11:00:00,py,2\n2026-11-20 11:00:01,py,3\n"
+)
+
+
+def test_a_few_rows_at_a_constant_step_are_samples_and_no_runs(tmp_path) -> None:
+    with pytest.raises(
+        UsageError, match="4 rows follow each other at a constant step of 1, .*--run"
+    ):
+        read(tmp_path, SERIES)
+    accepted = replace(request(), rows_are_runs=True)
+    assert read(tmp_path, SERIES, accepted).runs.height == 5
+    elapsed = "elapsed_ms,lang,power\n" + "".join(f"{100 * i},c,{i}\n" for i in range(5))
+    with pytest.raises(UsageError, match="constant step of 100"):
+        read(tmp_path, elapsed)
+    # Runs that alternate, and runs of different lengths, are runs whatever column has their times.
+    alternating = "time,lang,power\n" + "".join(
+        f"{60 * i},{'c' if i % 2 else 'py'},{i}\n" for i in range(9)
+    )
+    assert read(tmp_path, alternating).runs.height == 9
+    uneven = "time,lang,power\n" + "".join(f"{60 * i + i * i},c,{i}\n" for i in range(9))
+    assert read(tmp_path, uneven).runs.height == 9
+
+
+def test_equal_rows_and_levels_that_differ_only_in_case_are_named_at_the_top(tmp_path) -> None:
+    text = "lang,rep,power\nrest,1,1\nrest,2,1.1\nREST,1,1\ngrpc,3,2\ngrpc,3,2\n"
+    remarks = {remark.title: remark for remark in read(tmp_path, text).remarks}
+    assert "1 row equal to an earlier row in every column (line 6)" in remarks["Repeated rows"].text
+    assert "rest, REST" in remarks["Levels of lang with similar names"].text
+    assert all(remark.at_top for remark in remarks.values())
+    assert "Repeated rows" not in {
+        remark.title for remark in read(tmp_path, "lang,power\nc,1\nc,1\n").remarks
+    }, "equal rows without a column that tells runs apart"
+
+
+def test_values_that_often_mean_missing_are_named_at_the_top(tmp_path) -> None:
+    text = "lang,p50\nrest,-1\nrest,1.3\nrest,1.4\ngrpc,0.8\n"
+    (negative,) = read(tmp_path, text, request(responses="p50:ms")).remarks
+    assert negative.at_top and "-1 or 0 for a missing value" in negative.text
+    (zero,) = read(tmp_path, text.replace("-1", "0"), request(responses="p50:ms")).remarks
+    assert zero.at_top and "a p50 of 0 in 1 of 4 rows (line 2)" in zero.text
+    counted = read(
+        tmp_path, text.replace("-1", "0").replace("p50", "lost"), request(responses="lost")
+    )
+    assert counted.remarks == (), "0 is a count like any other"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            '{"results":[{"command":"rest","times":[0.5]},\n{"command":"grpc","times":[1]}]}',
+            "hyperfine",
+        ),
+        ('{\n "metrics": {\n  "http_req_duration": {"med": 1.0}\n }\n}', "k6"),
+        ('{"count":200,\n"latencyDistribution":[{"percentage":50}]}', "ghz"),
+        ("Running 10s test @ http://127.0.0.1/\n  2 threads and 8 connections\n", "wrk"),
+        ('\tCommand being timed: "./server"\n\tUser time (seconds): 0.5\n', "GNU time"),
+    ],
+)
+def test_output_of_a_tool_is_named_with_the_way_to_a_table(tmp_path, text: str, name: str) -> None:
+    with pytest.raises(UsageError, match=f"this is .*{name}.*, not a table. .*run"):
+        read(tmp_path, text)
+
+
+def test_json_over_several_lines_is_no_ndjson_and_compression_is_named(tmp_path) -> None:
+    with pytest.raises(UsageError, match="this is JSON, not CSV"):
+        read(tmp_path, '{"rows":[{"a":1},\n{"a":2}]}\n')
+    with pytest.raises(UsageError, match=r"compressed \(gzip\); decompress it"):
+        read(tmp_path, b"\x1f\x8b\x08\x00")
+
+
+def test_rows_of_units_and_of_means_are_named(tmp_path) -> None:
+    with pytest.raises(UsageError, match="row of units: .*--response power:W"):
+        read(tmp_path, "lang,power\n,(W)\nc,1\nc,2\n")
+    with pytest.raises(UsageError, match="line 4: lang: .* summary of others"):
+        read(tmp_path, "lang,rep,power\nc,1,1\nc,2,2\n,Average,1.5\n")
+
+
+def campaign_of(folder, text: str, wanted: table.TableRequest):
+    """Import a table that is known to have runs as rows, and return its evidence."""
+    path = folder / "mine.csv"
+    path.write_text(text)
+    imported = table.read(path, replace(wanted, rows_are_runs=True))
+    return gather(writing.write(imported, folder / "c", {"study": "csv"}, {}))
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.97])
+def test_correlated_rows_of_one_block_give_no_interval_and_decide_nothing(tmp_path, keep) -> None:
+    rng = np.random.default_rng(5)
+    lines = ["lang,t"]
+    for lang in ("c", "py"):
+        error = 0.0
+        for _ in range(300):
+            error = keep * error + rng.normal()
+            lines.append(f"{lang},{100 + error + 5 * (lang == 'py'):.4f}")
+    evidence = campaign_of(tmp_path, "\n".join(lines), request(responses="t:us"))
+    (answer,) = answer_all(evidence).items
+    if keep:
+        assert isinstance(answer.result, dependent_rows.Dependent)
+        assert isinstance(answer.by_ranks, dependent_rows.Dependent)
+        assert "correlated (0.9" in str(answer.result) and "--run COL" in str(answer.result)
+    else:
+        assert isinstance(answer.result, stats.Ratio)

@@ -69,7 +69,9 @@ def test_what_was_written_is_read_back(tmp_path) -> None:
     assert campaign.set_aside()[0] == {"path": "z.csv", "rows": "0", "why": "empty, they say"}
     assert [check["match"] for check in campaign.checks()] == ["exact", "differs"]
     assert campaign.checks()[1]["value"] is None, "a number that is none stays none"
-    assert campaign.remarks() == [{"title": "Odd", "text": "it is", "rows": [{"n": 1}]}]
+    assert campaign.remarks() == [
+        {"title": "Odd", "text": "it is", "rows": [{"n": 1}], "at_top": False}
+    ]
     assert campaign.columns == {"power_w": {"unit": "W", "kind": "measured", "summary": "power"}}
     assert campaign.messages("a").height == 0
 

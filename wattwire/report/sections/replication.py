@@ -16,6 +16,8 @@ from wattwire.report.parts import Column, Fold, Marked, Section, Table, Text
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.store import ImportedCampaign
 
+REMARKS_PLACE = 3
+"""Position of the remarks that qualify every answer, directly below the title."""
 PHRASES = Phrases(
     "replication",
     {
@@ -107,6 +109,17 @@ def in_short(evidence: Evidence) -> Phrase:
     reader = evidence.reader
     checks = reader.checks() if isinstance(reader, ImportedCampaign) else []
     return counted(checks) if checks else Phrase()
+
+
+def at_top(evidence: Evidence) -> list[Phrase]:
+    """Return the remarks on imported data that qualify every answer."""
+    reader = evidence.reader
+    remarks = reader.remarks() if isinstance(reader, ImportedCampaign) else []
+    return [
+        PHRASES("remark", title=remark["title"], text=remark["text"])
+        for remark in remarks
+        if remark.get("at_top")
+    ]
 
 
 # -- printed numbers ------------------------------------------------------------------------------
@@ -483,5 +496,8 @@ def _excluded_table(reader: ImportedCampaign) -> Table:
 PART = PagePart(
     60,
     lambda data: sections(data.evidence),
-    lambda data: [HeadLine(50, in_short(data.evidence))],
+    lambda data: [
+        *(HeadLine(REMARKS_PLACE, text) for text in at_top(data.evidence)),
+        HeadLine(50, in_short(data.evidence)),
+    ],
 )

@@ -31,6 +31,10 @@ PHRASES = Phrases(
             "Consecutive runs have correlated errors ({responses}). The intervals of ratios allow "
             "for a correlation within blocks; intervals of single treatments may be too narrow."
         ),
+        "correlated_in_one_block": (
+            "Consecutive runs have correlated errors ({responses}). With one block, intervals may "
+            "be too narrow; measure several blocks."
+        ),
         "correlated_response": "{response}, correlation {correlation:number 2}",
     },
 )
@@ -67,5 +71,11 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
     if runs:
         sentences.append(PHRASES("outlier", runs=joined(runs, "; ")))
     if correlations:
-        sentences.append(PHRASES("correlated", responses=joined(correlations, "; ")))
+        has_blocks = evidence.usable["block"].n_unique() > 1
+        sentences.append(
+            PHRASES(
+                "correlated" if has_blocks else "correlated_in_one_block",
+                responses=joined(correlations, "; "),
+            )
+        )
     return sentences

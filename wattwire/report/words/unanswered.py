@@ -314,9 +314,8 @@ def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
                 continue
             if not items and (question.factors or is_measured(evidence, response, BOTH)):
                 continue
-            key = "no_interval" if measured(evidence.usable, response) else "no_answer_in"
-            id_text = str(question.id or number)
-            gaps.append(_Gap(key, (id_text,), (response.title,), tuple(reasons)))
+            id_text, is_known = str(question.id or number), measured(evidence.usable, response)
+            gaps.append(_Gap(is_known, (id_text,), (response.title,), tuple(reasons)))
     return [*texts, *(gap.sentence for gap in _merged(gaps))]
 
 
@@ -324,7 +323,7 @@ def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
 class _Gap:
     """Responses of questions without a number, for the same reasons."""
 
-    key: str
+    is_measured: bool
     questions: tuple[str, ...]
     responses: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -341,7 +340,12 @@ class _Gap:
             if is_single
             else PHRASES("questions", questions=self.questions)
         )
-        return PHRASES(self.key, question=name, responses=self.responses, reason=why)
+        return PHRASES(
+            "no_interval" if self.is_measured else "no_answer_in",
+            question=name,
+            responses=self.responses,
+            reason=why,
+        )
 
 
 def _merged(gaps: Sequence[_Gap]) -> list[_Gap]:
@@ -350,13 +354,13 @@ def _merged(gaps: Sequence[_Gap]) -> list[_Gap]:
     """
     by_question: dict[Any, _Gap] = {}
     for gap in gaps:
-        key = gap.key, gap.questions, gap.reasons
+        key = gap.is_measured, gap.questions, gap.reasons
         first = by_question.get(key)
         responses = (*first.responses, *gap.responses) if first else gap.responses
         by_question[key] = replace(gap, responses=responses)
     merged: dict[Any, _Gap] = {}
     for gap in by_question.values():
-        key = gap.key, gap.responses, gap.reasons
+        key = gap.is_measured, gap.responses, gap.reasons
         first = merged.get(key)
         questions = (*first.questions, *gap.questions) if first else gap.questions
         merged[key] = replace(gap, questions=questions)
