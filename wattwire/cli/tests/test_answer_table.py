@@ -23,8 +23,17 @@ def test_decided_answers_come_first_and_among_them_the_largest_effect_either_way
             contrast(1.01, "undecided"), contrast(2.0), contrast(0.2), contrast(1.0, "equivalent")
         )
     )
-    assert [row[2].split()[0] for row in every] == ["0.200", "2.00", "1.00", "1.01"]
+    assert [row[2].split()[0] for row in every] == ["5.00", "2.00", "1.00", "1.01"]
     assert [row[3] for row in every][-2:] == ["equivalent", "no difference detected"]
+
+
+def test_the_larger_side_of_a_ratio_stands_first_as_in_sentences():
+    (row,) = rows(document(contrast(0.5, low=0.4, high=0.625)))
+    assert row[1:3] == ("A / B", "2.00 [1.60, 2.50]")
+    (row,) = rows(document(contrast(0.5, low=0.4, high=1.25)))
+    assert row[1:3] == ("A / B", "2.00 [0.800, 2.50]")
+    (row,) = rows(document(contrast(0.5, low=0.0, high=1.25)))
+    assert row[1] == "B / A", "its inverse would have no upper limit"
 
 
 def test_what_has_no_number_is_left_to_the_lines_that_name_it():

@@ -14,6 +14,8 @@ from wattwire.analysis.dataset import gather
 from wattwire.imports import csv_text, table, writing
 from wattwire.model import words as model_words
 from wattwire.model.errors import UsageError
+from wattwire.report.tests.phrase_search import only
+from wattwire.report.words.answers import headline
 
 PLAIN = """lang,size,day,power
 c,1,mon,1.5
@@ -445,3 +447,13 @@ def test_correlated_rows_of_one_block_give_no_interval_and_decide_nothing(tmp_pa
         assert "correlated (0.9" in str(answer.result) and "--run COL" in str(answer.result)
     else:
         assert isinstance(answer.result, stats.Ratio)
+
+
+def test_a_difference_that_is_only_a_rounding_error_is_none(tmp_path) -> None:
+    text = "lang,rep,t\nc,1,-1\nc,2,1.3\nc,3,1.4\npy,1,0.8\npy,2,0\npy,3,0.9\n"
+    evidence = campaign_of(tmp_path, text, request(responses="t:ms", block="rep"))
+    answers = answer_all(evidence)
+    (answer,) = answers.differences()
+    assert 0 < abs(answer.interval.estimate) < 1e-15, "the sums differ in their last digit"
+    first = headline(evidence, answers)
+    assert only(first, "answer.no_mean_difference").values["level"] == "py", first

@@ -66,6 +66,10 @@ def _row(contrast: Mapping[str, Any]) -> Row:
     values = contrast["estimate"], contrast["low"], contrast["high"]
     level, baseline = contrast["level_title"], contrast["baseline_title"]
     if contrast["kind"] == "ratio":
+        # As in sentences, the larger side stands first, so that no reader has to invert a ratio.
+        if values[0] < 1 and (contrast["low"] or 0) > 0:
+            level, baseline = baseline, level
+            values = 1 / values[0], 1 / values[2] if values[2] else 0.0, 1 / values[1]
         finite = [math.inf if value is None else value for value in values]
         estimate, low, high = words.limits(finite[0], finite[1], finite[2])
         interval = f"{estimate} [{low}, {high}]"

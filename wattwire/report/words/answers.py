@@ -55,6 +55,10 @@ PHRASES = Phrases(
             "The {response} {verb} {amount:number}{unit} {place} for {level} than for "
             "{baseline} ({name} {low:number} to {high:number}{unit}, {basis}{means})"
         ),
+        "no_mean_difference": (
+            "The {response} {verb} the same for {level} and {baseline} "
+            "({name} {low:number} to {high:number}{unit}, {basis}{means})"
+        ),
         "typically": "is typically",
         "on_average": "is on average",
         "above": "higher",
@@ -139,6 +143,8 @@ FAR_APART = 10.0
 """
 AGREEMENT = 0.02
 """Largest |log| of a ratio over the quotient of the means that a sentence states."""
+ROUNDING = 1e-12
+"""Share of the largest value of a response up to which a difference is a rounding error."""
 FEW_DEGREES, ENOUGH_DEGREES = 1, 4
 """A warning appears for at most FEW_DEGREES degrees of freedom. It compares the interval with the
 interval for ENOUGH_DEGREES.
@@ -268,6 +274,20 @@ def _difference_claim(
             100 * value for value in (interval.low, interval.estimate, interval.high)
         )
         interval = replace(interval, low=low, estimate=centre, high=high)
+    if _is_rounding(evidence, answer, result):
+        return PHRASES(
+            "no_mean_difference",
+            response=answer.response.title,
+            verb=PHRASES("typically" if result.kind in BY_RANKS else "on_average"),
+            level=evidence.title(answer.factor, answer.level),
+            baseline=evidence.title(answer.factor, answer.baseline),
+            name=_interval_name(interval, family),
+            low=interval.low,
+            high=interval.high,
+            unit=unit,
+            basis=_basis(result),
+            means=means,
+        )
     return PHRASES(
         "difference",
         response=answer.response.title,
@@ -283,6 +303,13 @@ def _difference_claim(
         basis=_basis(result),
         means=means,
     )
+
+
+def _is_rounding(evidence: Evidence, answer: Answer, result: stats.Difference) -> bool:
+    """Return whether a difference is only the rounding error of sums of the runs' values."""
+    values = column(evidence.usable, answer.response.column)
+    largest = float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
+    return abs(result.interval.estimate) <= ROUNDING * largest
 
 
 def _mean_of_each_side(evidence: Evidence, answer: Answer) -> Phrase:
