@@ -103,8 +103,8 @@ def check_no_series(
         regular = int((steps == common).sum())
         if regular >= max(SAMPLES_MIN - 1, REGULAR_SHARE * len(steps)):
             raise UsageError(
-                f"{path}: {name}: {plural(regular + 1, 'row')} follow each other at a constant "
-                f"step of {common:.6g}, so the rows are samples within runs and not "
+                f"{path}: {name}: {plural(regular, 'step')} between neighbouring rows of a "
+                f"treatment are {common:.6g} long, so the rows are samples within runs and not "
                 "independent runs. Name the column of the run with --run COL; wattwire then "
                 "averages its rows. If each row is a run, add --rows-are-runs."
             )

@@ -350,13 +350,13 @@ SERIES = (
 
 def test_a_few_rows_at_a_constant_step_are_samples_and_no_runs(tmp_path) -> None:
     with pytest.raises(
-        UsageError, match="4 rows follow each other at a constant step of 1, .*--run"
+        UsageError, match="3 steps between neighbouring rows of a treatment are 1 long, .*--run"
     ):
         read(tmp_path, SERIES)
     accepted = replace(request(), rows_are_runs=True)
     assert read(tmp_path, SERIES, accepted).runs.height == 5
     elapsed = "elapsed_ms,lang,power\n" + "".join(f"{100 * i},c,{i}\n" for i in range(5))
-    with pytest.raises(UsageError, match="constant step of 100"):
+    with pytest.raises(UsageError, match="are 100 long"):
         read(tmp_path, elapsed)
     # Runs that alternate, and runs of different lengths, are runs whatever column has their times.
     alternating = "time,lang,power\n" + "".join(
