@@ -37,6 +37,7 @@ from wattwire.model.derived import (
     flow_suffix,
     without_arrival,
 )
+from wattwire.model.flows import COLUMN, FLOWS, has_flow_of
 from wattwire.model.verdict import Outcome
 
 Mask = NDArray[np.bool_]
@@ -260,6 +261,24 @@ def why_emulated(
     return stats.NotComputable(
         f"{name}: the device is emulated, and emulated time is not the device's time"
     )
+
+
+def why_absent(
+    evidence: Evidence, frame: pl.DataFrame, response: Response, levels: Mapping[str, Any]
+) -> stats.NotComputable | None:
+    """Return the reason if the runs at these levels have no value but other runs have, else None.
+
+    A model drops a factor with one remaining level, so it cannot tell which level has the values.
+    """
+    at_levels = rows_at(frame, levels)
+    is_unknown = np.isnan(column(frame, response.column))
+    if not at_levels.any() or is_unknown.all() or not is_unknown[at_levels].all():
+        return None
+    name = " ".join(evidence.title(*item) for item in levels.items())
+    of_flow = COLUMN.fullmatch(response.column)
+    if of_flow and FLOWS in levels and not has_flow_of(response.column, levels):
+        return stats.NotComputable(f"{name} sends no {of_flow['flow']}")
+    return stats.NotComputable(f"no run of {name} has a value")
 
 
 def failed(evidence: Evidence) -> list[Failed]:

@@ -373,6 +373,8 @@ def contrast_of(
         return TooFew(fit.block_count, 2, "blocks to separate one treatment from another")
     level, baseline = levels
     upper, lower = names or (f"{factor} = {level}", f"{factor} = {baseline}")
+    if factor not in fit.factors:  # a factor with values at one level is not in the model
+        return NotComputable(f"at most one of {upper} and {lower} has a value")
     for required, name in ((level, upper), (baseline, lower)):
         if required not in fit.factors.get(factor, ()):
             return NotComputable(f"no run of {name} has a value")

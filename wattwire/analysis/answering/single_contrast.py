@@ -97,12 +97,14 @@ def _without_scatter(
 def _without_run(
     evidence: Evidence, frame: pl.DataFrame, wanted: Answer
 ) -> stats.NotComputable | None:
-    """Return an error that names the level without a run; None if both levels have runs."""
+    """Return an error that names the level without a run or value; None if both levels have one."""
     run_levels = set(levels_of(frame, wanted.factor)) if frame.height else set()
     for level in (wanted.level, wanted.baseline):
         if run_levels and not any(same_level(level, run_level) for run_level in run_levels):
             return stats.NotComputable(f"no valid run of {evidence.title(wanted.factor, level)}")
-        reason = not_compared.why_emulated(evidence, frame, wanted.response, {wanted.factor: level})
+        at_level = {wanted.factor: level}
+        reason = not_compared.why_emulated(evidence, frame, wanted.response, at_level)
+        reason = reason or not_compared.why_absent(evidence, frame, wanted.response, at_level)
         if reason:
             return reason
     return None

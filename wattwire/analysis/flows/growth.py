@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from wattwire.analysis.answering.answer_types import Answer, Answers
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.interactions import AtLevel, by_level
+from wattwire.analysis.interactions import Change, by_level, changes
 from wattwire.model.flows import COLUMN, FLOWS, names_in
 
 MEDIAN = "latency_p50_us"
@@ -16,14 +16,14 @@ MEDIAN = "latency_p50_us"
 class Growth:
     """The ratio of a flow's median latency with the flows `added` to that without them.
 
-    `at_levels` contains the ratio at each level of the question's next factor; it is empty if the
-    question has no other factor.
+    `change` has the ratios at each level of the factor that changes the ratio most, from its
+    exploratory intervals; None if no factor changes it.
     """
 
     answer: Answer
     flow: str
     added: tuple[str, ...]
-    at_levels: tuple[AtLevel, ...]
+    change: Change | None
 
 
 def growths(evidence: Evidence, answers: Answers) -> list[Growth]:
@@ -37,10 +37,7 @@ def growths(evidence: Evidence, answers: Answers) -> list[Growth]:
         added = tuple(name for name in after if name not in before)
         if not added or not {*before, of_flow["flow"]} <= {*after}:
             continue
-        factors = next(q.factors for q in evidence.study.questions if q.id == answer.question)
-        rows = by_level(evidence, answers, [answer])
-        others = [row for row in rows if row.other in factors]
-        first = [row for row in others if row.other == others[0].other]
-        growth = Growth(answer, of_flow["flow"], added, tuple(first))
+        largest = next(iter(changes(by_level(evidence, answers, [answer]))), None)
+        growth = Growth(answer, of_flow["flow"], added, largest)
         found.setdefault((of_flow["flow"], str(answer.level)), growth)
     return list(found.values())

@@ -46,9 +46,9 @@ def test_no_effect_smaller_than_that_of_identical_labels_is_claimed(tmp_path):
     words, page = built(tmp_path / "campaign", Shape(b_over_a=CPU_RATIO**-3, **SMALL))
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
     assert row["outcome"] == "not larger than the A/A noise"
-    assert (
-        "The effect is not larger than the A/A noise, so no difference is claimed." in words.heading
-    )
+    assert "not larger than the A/A noise: CPU time per message" in words.heading
+    assert "times the median latency" in words.heading  # the response with a decided answer
+    assert "times the CPU time" not in words.heading
     other, page = built(tmp_path / "quiet", Shape(b_over_a=1.0, **SMALL))
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
     assert row["outcome"] == "different"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
-from wattwire import stats
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.flows.growth import growths
+from wattwire.analysis.interactions import by_level
 from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
 from wattwire.report.parts import Text
@@ -87,17 +88,21 @@ def evidence(**changes):
     )  # fmt: skip
 
 
-def test_the_growth_has_an_interval_at_each_level_of_the_other_factor():
+def test_the_growth_is_split_by_the_factor_that_changes_it_most():
     found = evidence()
     answers = answer_all(found)
     (growth,) = growths(found, answers)
     assert (growth.flow, growth.added) == ("command", ("image",))
-    ratios = {row.level: row.result for row in growth.at_levels}
-    assert {*ratios} == {"native", "wifi"}
-    for level, ratio in ratios.items():
-        assert isinstance(ratio, stats.Ratio)
-        assert ratio.interval.low < GROWTH[level] < ratio.interval.high
-        assert ratio.interval.estimate == pytest.approx(GROWTH[level], rel=0.02)
+    assert growth.change is not None and growth.change.other == "network"
+    for level, interval in growth.change.levels:
+        assert interval.low < GROWTH[level] < interval.high
+        assert interval.estimate == pytest.approx(GROWTH[level], rel=0.02)
+    # The factor that the question names first changes the growth less than the network.
+    by_rmw = {**DOCUMENT, "question": [{**DOCUMENT["question"][0], "factors": [
+        "flows", "settings.rmw", "network"]}]}  # fmt: skip
+    found = replace(found, study=stored_study(by_rmw, "study.toml"))
+    (growth,) = growths(found, answer_all(found))
+    assert growth.change is not None and growth.change.other == "network"
 
 
 def test_the_first_sentence_ends_with_the_growth():
@@ -108,6 +113,7 @@ def test_the_first_sentence_ends_with_the_growth():
     assert [phrase.values["level"] for phrase in phrases_in(growth, "best_headline.growth_at")] == [
         "native", "wifi",
     ]  # fmt: skip
+    assert only(growth, "best_headline.growth_exploratory")
     sentence = flow_headline.sentence(found, choices(found, answers), growth)
     assert only(sentence, "flow_headline.growth").values["growth"] == growth
     # No mean over a fast and a slow network.
@@ -115,6 +121,36 @@ def test_the_first_sentence_ends_with_the_growth():
     assert (everywhere["leader"], everywhere["conditions"]) == ("fast", 4)
     assert everywhere["lowest"] == pytest.approx(100, rel=0.02)
     assert everywhere["highest"] == pytest.approx(400, rel=0.02)
+
+
+def with_growth(of_network, scatter=0.0):
+    """Return the evidence with other factors of growth, and with scatter between blocks."""
+    found = evidence()
+    latency, both = "latency_p50_us.flow.command", pl.col("factor.flows") == BOTH
+    planted = pl.col("factor.network").replace_strict(of_network, return_dtype=pl.Float64)
+    usual = pl.col("factor.network").replace_strict(GROWTH, return_dtype=pl.Float64)
+    noise = (
+        scatter * (pl.col("block") * 2.7 + pl.col("factor.network").str.len_chars()).sin()
+    ).exp()
+    value = pl.when(both).then(pl.col(latency) / usual * planted * noise).otherwise(pl.col(latency))
+    found.usable = found.usable.with_columns(value.alias(latency))
+    return found
+
+
+def test_a_growth_is_the_answer_of_the_table_or_not_detected():
+    found = with_growth({"native": 2.0, "wifi": 2.0})
+    answers = answer_all(found)
+    answer = next(item for item in answers.items if item.factor == "flows")
+    ratio = only(best_headline.growth(found, answers), "best_headline.growth_ratio").values
+    assert ratio["interval"] == answer.interval and ratio["family"] == "simultaneous "
+    found = with_growth({"native": 1.02, "wifi": 1.02}, scatter=0.8)
+    answers = answer_all(found)
+    text = best_headline.growth(found, answers)
+    assert [answers.outcome(item) for item in answers.items if item.factor == "flows"] == [
+        "undecided"
+    ]
+    assert only(text, "best_headline.no_growth").values["outcome"] == "no difference detected"
+    assert phrases_in(text, "best_headline.growth_ratio") == []
 
 
 def test_each_condition_has_its_own_best_alternative():
@@ -228,3 +264,16 @@ def test_the_table_has_a_row_for_each_flow_of_each_treatment():
     commands = [row for row in rows if row["flow"] == "command"]
     assert {row["lost"] for row in commands} == {0}
     assert all(row["latency_p50_us"] > 0 for row in commands)
+
+
+def test_a_response_of_a_flow_that_one_level_does_not_send_names_that_level():
+    # The baseline sends no image, so that only the level with images has values.
+    document = {**DOCUMENT, "question": [
+        {"id": "L", "text": "?", "factors": ["flows"], "responses": ["latency_p50_us.flow.image"]},
+    ]}  # fmt: skip
+    found = evidence()
+    found = replace(found, study=stored_study(document, "study.toml"))
+    (answer,) = answer_all(found).items
+    assert str(answer.result) == "command sends no image"
+    for row in by_level(found, answer_all(found), [answer]):
+        assert str(row.result) == "command sends no image"

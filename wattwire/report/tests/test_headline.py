@@ -90,6 +90,18 @@ def test_a_response_that_depends_on_another_factor_is_named_as_such(tmp_path) ->
     assert phrases_in(text, "headline.undecided") == []
 
 
+def test_a_response_within_the_noise_is_named_as_such_and_follows_what_is_decided(tmp_path) -> None:
+    evidence, answers = measured(tmp_path, {CPU: {"cpp": 20.0, "python": 90.0}})
+    cpu = next(item for item in answers.items if item.response.column == CPU)
+    (latency,) = {item.response for item in answers.items} - {cpu.response}
+    text = headline(evidence, replace(answers, noise={latency.column: 9.0}))
+    assert only(text, "headline.within_noise").values["responses"] == [latency.title]
+    assert phrases_in(text, "headline.undecided") == []
+    # The sentence with a number is about the response that has an answer.
+    assert only(text, "answer.ratio").values["response"] == cpu.response.title
+    assert phrases_in(text, "answer.within_noise") == []
+
+
 def test_a_response_of_which_more_is_better_counts_for_the_higher_level(tmp_path) -> None:
     text = headline(*measured(tmp_path, {RATE: {"cpp": 100.0, "python": 300.0}}))
     better = phrases_in(text, "headline.better")

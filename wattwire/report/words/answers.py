@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -84,10 +85,15 @@ PHRASES = Phrases(
         ),
         # The first sentence of the page, and the sentences before and after it.
         "incomplete": ("Incomplete: the campaign has {tried} of {runs} runs of the design so far."),
+        # Without a decision, the sentence has no number, which a reader would take for one.
         "within_noise": (
-            "The effect is not larger than the A/A noise, so no difference is claimed."
+            "The difference of {level} and {baseline} in {response} is not larger than the A/A "
+            "noise, so no difference is claimed."
         ),
-        "no_difference": ("No difference was detected, because the interval includes {no_effect}."),
+        "no_difference": (
+            "No difference of {level} and {baseline} in {response} was detected, because the "
+            "interval includes {no_effect}."
+        ),
         "no_common_answer": (
             "No common answer for the {response} of {level} and {baseline}: it depends on {other}."
         ),
@@ -137,6 +143,8 @@ PHRASES = Phrases(
     },
 )
 
+UNDECIDED = ("within noise", "undecided")
+"""Outcomes without a decision, in their order in the headline."""
 BY_RANKS = ("pairs", "two samples")
 FAR_APART = 10.0
 """A sentence also states both means if the ratio is at least this value or at most its reciprocal.
@@ -424,7 +432,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     numbers = [*answers.computed(), *answers.differences()]
     candidates = [item for item in numbers if not item.response.energy]
     candidates.sort(
-        key=lambda item: (item.factor != evidence.primary, answers.outcome(item) == "undecided")
+        key=lambda item: (item.factor != evidence.primary, _order_of(answers.outcome(item)))
     )
     if not candidates:
         return joined([*texts, _without_contrast(evidence, answers)])
@@ -438,16 +446,14 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
             baseline=evidence.title(first.factor, first.baseline),
             other=words.factor_title(answers.dependent[first.key]),
         )
+    elif outcome in UNDECIDED:
+        answer = _undecided(evidence, answers, first, candidates)
     else:
-        shares = exact_shares(answers, first)
         answer = sentence(evidence, first, answers.family)
+    if outcome != "depends":
+        shares = exact_shares(answers, first)
         answer = joined([winner_sentence(evidence, answers, first), *shares, answer])
     texts.append(answer)
-    if outcome == "within noise":
-        texts.append(PHRASES("within_noise"))
-    elif outcome == "undecided":
-        no_effect = 1 if isinstance(first.result, stats.Ratio) else 0
-        texts.append(PHRASES("no_difference", no_effect=no_effect))
     if outcome == "depends":
         texts += _dependences(evidence, answers, first)
     else:
@@ -456,6 +462,29 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     if 0 < degrees <= FEW_DEGREES:
         texts.append(PHRASES("too_few_runs", degrees=round(degrees)))
     return joined(texts)
+
+
+def _undecided(
+    evidence: Evidence, answers: Answers, first: Answer, candidates: Sequence[Answer]
+) -> Phrase:
+    """Return a sentence on `first`, after the first answer of another factor that is decided."""
+    decided = [item for item in candidates if answers.outcome(item) == "different"]
+    texts = [sentence(evidence, item, answers.family) for item in decided[:1]]
+    level, baseline = (evidence.title(first.factor, at) for at in (first.level, first.baseline))
+    response = first.response.title
+    if answers.outcome(first) == "within noise":
+        text = PHRASES("within_noise", level=level, baseline=baseline, response=response)
+        return joined([*texts, text])
+    no_effect = 1 if isinstance(first.result, stats.Ratio) else 0
+    text = PHRASES(
+        "no_difference", level=level, baseline=baseline, response=response, no_effect=no_effect
+    )
+    return joined([*texts, text])
+
+
+def _order_of(outcome: str) -> int:
+    """Return the position of an outcome in the headline, where decided answers come first."""
+    return UNDECIDED.index(outcome) + 1 if outcome in UNDECIDED else 0
 
 
 def _dependences(evidence: Evidence, answers: Answers, answer: Answer) -> list[Phrase]:

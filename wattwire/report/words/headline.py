@@ -34,6 +34,7 @@ PHRASES = Phrases(
         "better": "better by {responses:listed}: {title}",
         "equivalent": "equivalent: {responses:listed}",
         "undecided": "no difference detected: {responses:listed}",
+        "within_noise": "not larger than the A/A noise: {responses:listed}",
         "depends": "dependent on another factor: {responses:listed}",
         "unknown": "no result: {responses:listed}",
         "exact": "{response:capital}: {reason}.",
@@ -113,6 +114,8 @@ def _parts(groups: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> Ph
         parts.append(PHRASES("equivalent", responses=titles_of))
     if titles_of := groups.get("undecided"):
         parts.append(PHRASES("undecided", responses=titles_of))
+    if titles_of := groups.get("within noise"):
+        parts.append(PHRASES("within_noise", responses=titles_of))
     if titles_of := groups.get("depends"):
         parts.append(PHRASES("depends", responses=titles_of))
     if titles_of := groups.get("unknown"):
@@ -132,7 +135,7 @@ def _group(answers: Answers, item: Answer) -> str:
     else:
         outcome = answers.outcome(item)
         if outcome != "different":
-            return outcome if outcome in ("equivalent", "depends") else "undecided"
+            return outcome
         is_higher = result.interval.estimate > (1 if isinstance(result, stats.Ratio) else 0)
     return "level" if is_higher == item.response.more_is_better else "baseline"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wattwire import stats
-from wattwire.analysis.answering.answer_types import Answers, Result
+from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import Choice, mean_shares
 from wattwire.analysis.dataset import Evidence, held_levels
-from wattwire.analysis.flows.growth import growths
+from wattwire.analysis.flows.growth import Growth, growths
 from wattwire.analysis.responses import Response
 from wattwire.report.words.best_alternative import (
     NAMES_MAX,
@@ -39,12 +39,18 @@ PHRASES = Phrases(
         "growth": (
             "with {added:listed} also sent, the {response} changed by a factor of {ratios:listed}"
         ),
-        "no_growth": "with {added:listed} also sent, the growth of the {response} is not known",
-        "growth_ratio": "{interval:estimate} ({confidence:confidence} CI {interval:limits})",
-        "growth_at": (
-            "{interval:estimate} ({confidence:confidence} CI {interval:limits}) at {level}"
+        "no_growth": (
+            "with {added:listed} also sent, no change of the {response} is decided ({outcome})"
         ),
-        "growth_unknown": "; not known at {level} ({reason})",
+        "growth_ratio": (
+            "{interval:estimate} ({family}{confidence:confidence} CI {interval:limits})"
+        ),
+        "growth_exploratory": "{ratios:listed} (exploratory {confidence:confidence} CI)",
+        "growth_at": "{interval:interval} at {level}",
+        "simultaneous": "simultaneous ",
+        "no_difference": "no difference detected",
+        "within_noise": "not larger than the A/A noise",
+        "depends": "no common answer",
         "with_conditions": "With {conditions:listed}, ",
         "in_these_runs": "In these runs, ",
         "literal": "“{literal}”",
@@ -149,31 +155,46 @@ def growth(evidence: Evidence, answers: Answers) -> Phrase:
     """Return the growth of each flow's median latency; "" for a study that asks for none."""
     texts = []
     for item in growths(evidence, answers):
-        rows = [(evidence.title(row.other, row.level), row.result) for row in item.at_levels]
-        rows = rows or [("", item.answer.result)]
-        ratios = [_growth_ratio(level, result) for level, result in rows]
-        known = [ratio for ratio in ratios if ratio]
-        response = item.answer.response.title
-        clause = (
-            PHRASES("growth", added=item.added, response=response, ratios=known)
-            if known
-            else PHRASES("no_growth", added=item.added, response=response)
+        ratios, response = _growth_ratios(evidence, answers, item), item.answer.response.title
+        texts.append(
+            PHRASES("growth", added=item.added, response=response, ratios=ratios)
+            if ratios
+            else PHRASES(
+                "no_growth",
+                added=item.added,
+                response=response,
+                outcome=_growth_outcome(answers, item.answer),
+            )
         )
-        reasons = [
-            PHRASES("growth_unknown", level=level, reason=str(result))
-            for (level, result), ratio in zip(rows, ratios, strict=True)
-            if level and not ratio
-        ]
-        texts.append(joined([clause, *reasons], ""))
     return joined(texts, "; ")
 
 
-def _growth_ratio(level: str, result: Result) -> Phrase:
-    if not isinstance(result, stats.Ratio):
-        return Phrase()
-    if not level:
-        return PHRASES("growth_ratio", interval=result.interval, confidence=CONFIDENCE)
-    return PHRASES("growth_at", interval=result.interval, confidence=CONFIDENCE, level=level)
+def _growth_ratios(evidence: Evidence, answers: Answers, item: Growth) -> list[Phrase]:
+    """Return the ratios at the levels that change the growth, or the decided ratio over them."""
+    if item.change is not None:
+        other = item.change.other
+        at_levels = [
+            PHRASES("growth_at", interval=interval, level=evidence.title(other, level))
+            for level, interval in item.change.levels
+        ]
+        return [PHRASES("growth_exploratory", ratios=at_levels, confidence=CONFIDENCE)]
+    if not isinstance(item.answer.result, stats.Ratio):
+        return []
+    if answers.outcome(item.answer) not in ("different", "equivalent"):
+        return []
+    family = PHRASES("simultaneous") if answers.family > 1 else ""
+    interval = item.answer.interval
+    return [PHRASES("growth_ratio", interval=interval, confidence=CONFIDENCE, family=family)]
+
+
+def _growth_outcome(answers: Answers, answer: Answer) -> str:
+    """Return the outcome in the words of the table, or the reason for the lack of a number."""
+    if not isinstance(answer.result, NUMBER):
+        return str(answer.result)
+    outcome = answers.outcome(answer)
+    if outcome == "depends":
+        return PHRASES("depends")
+    return PHRASES("within_noise") if outcome == "within noise" else PHRASES("no_difference")
 
 
 def _conditions(evidence: Evidence) -> Phrase:
