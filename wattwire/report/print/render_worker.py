@@ -8,6 +8,7 @@ other part of the report. `shared` returns the Pen of the calling process.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -41,6 +42,9 @@ PRINTED = re.compile(
 )
 SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 MARK = re.compile(r'<path (?:aria-[a-z]+="[^"]*" )*transform="translate\(([^)]*)\)" ([^>]*)/>')
+
+
+END_WAIT_S = 5.0
 
 
 class Pen:
@@ -86,11 +90,17 @@ class Pen:
             line = ""
         if not line.endswith("\n"):
             raise WattwireError(
-                f"{svg}: the process that draws figures ended (exit code {self._process.poll()}) "
+                f"{svg}: the process that draws figures ended (exit code {self._exit_code()}) "
                 "before this figure was complete. The runs are unchanged; repeat the same command."
             )
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+    def _exit_code(self) -> int | None:
+        """Return the exit code of the ending process, whose pipes close before it can be reaped."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(END_WAIT_S)
+        return None
 
 
 _pens: list[Pen] = []
