@@ -15,7 +15,7 @@ from wattwire.imports import csv_text, table, writing
 from wattwire.model import words as model_words
 from wattwire.model.errors import UsageError
 from wattwire.report.tests.phrase_search import only
-from wattwire.report.words.answers import headline
+from wattwire.report.words.answers import headline, sentence
 
 PLAIN = """lang,size,day,power
 c,1,mon,1.5
@@ -456,4 +456,6 @@ def test_a_difference_that_is_only_a_rounding_error_is_none(tmp_path) -> None:
     (answer,) = answers.differences()
     assert 0 < abs(answer.interval.estimate) < 1e-15, "the sums differ in their last digit"
     first = headline(evidence, answers)
-    assert only(first, "answer.no_mean_difference").values["level"] == "py", first
+    assert only(first, "answer.no_difference").values["level"] == "py", first
+    stated = sentence(evidence, answer, answers.family)
+    assert only(stated, "answer.no_mean_difference").values["level"] == "py", stated
