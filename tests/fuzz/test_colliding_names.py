@@ -58,8 +58,9 @@ def words() -> tuple[str, ...]:
                 for node in ast.walk(ast.parse(path.read_text("utf-8")))
                 if isinstance(node, ast.Constant) and isinstance(node.value, str)
             }
-    kept = {text for text in texts if WORD.fullmatch(text)} | set(OTHERS)
-    return tuple(sorted(text for text in kept if not is_absent(text)))
+    kept = pl.Series(sorted({text for text in texts if WORD.fullmatch(text)} | set(OTHERS)))
+    present = pl.DataFrame({"word": kept}).filter(~is_absent("word"))
+    return tuple(present["word"])
 
 
 def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Path:

@@ -242,7 +242,7 @@ def quantities_frame(
 def _owners(deployment: Deployment, series: list[dict[str, Any]]) -> dict[str, pl.Series]:
     """Return the process and its kind of each series."""
     processes = [
-        deployment.by_process.get(service_of(entry["info"].get("process", entry["subject"])))
+        deployment.by_process.get(service_of(_process_of(entry)))
         if entry["scope"] == PROCESS_SCOPE
         else None
         for entry in series
@@ -252,3 +252,8 @@ def _owners(deployment: Deployment, series: list[dict[str, Any]]) -> dict[str, p
         "process_kind": [process.kind if process else None for process in processes],
     }
     return {name: pl.Series(owners, dtype=pl.String) for name, owners in values.items()}
+
+
+def _process_of(series: Mapping[str, Any]) -> str:
+    """Return the process of a series, whose subject may also name a CPU."""
+    return str(series.get("info", {}).get("process", series["subject"]))
