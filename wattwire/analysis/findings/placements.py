@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.model.cores.topology import NEARNESS
@@ -150,7 +150,7 @@ def _differ(one: FloatArray, other: FloatArray, level: float) -> bool:
     degrees = variances.sum() ** 2 / (
         variances[0] ** 2 / (len(one) - 1) + variances[1] ** 2 / (len(other) - 1)
     )
-    half_width = student.ppf((1 + level) / 2, degrees) * math.sqrt(variances.sum())
+    half_width = stdtrit(degrees, (1 + level) / 2) * math.sqrt(variances.sum())
     return bool(difference > half_width)
 
 
