@@ -172,9 +172,11 @@ def test_a_taken_port_is_told_with_the_services_own_words(cli, mini, tmp_path, n
         )  # fmt: skip
     assert "could not be started" in result.out
     assert "Address already in use" in result.out
-    told = " ".join(result.out.split())
-    assert f"failed before GO: port {port} is in use" in told
-    assert told.index("This is the reason in 1 of 1 run") < told.index("0 of 1 design run is valid")
+    output = " ".join(result.out.split())
+    assert f"failed before GO: port {port} is in use" in output
+    assert output.index("This is the reason in 1 of 1 run") < output.index(
+        "0 of 1 design run is valid"
+    )
     campaign = Campaign(tmp_path / "c")
     attempts = campaign.journal.attempts()
     campaign.close()

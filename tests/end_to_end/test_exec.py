@@ -474,9 +474,9 @@ def test_variants_of_a_command_are_compared_in_blocks_and_the_exit_code_is_a_gat
         "--variant", f"head={prints(3, 9.0)}",
     )  # fmt: skip
     assert result.code == 1, result.err
-    told = " ".join(result.out.split())
-    assert "Variant base:" in told and "Variant head:" in told
-    assert "value.p50_ms = 9.00 [9.00; 9.00] ms" in told and "Noise floor of" in told
+    output = " ".join(result.out.split())
+    assert "Variant base:" in output and "Variant head:" in output
+    assert "value.p50_ms = 9.00 [9.00; 9.00] ms" in output and "Noise floor of" in output
     rows = pl.read_parquet(cli.folder / "out" / "summary.parquet", glob=False)
     # Three blocks of two variants and three control runs of the first.
     assert sorted(rows["control"].to_list()) == sorted(["", "", "a", "b", "unsampled"] * 3)

@@ -60,7 +60,7 @@ class RunCores:
         self.machines = [self._on_machine(tuple(names), deployment) for names in by_boot.values()]
 
     def _on_machine(self, hosts: tuple[str, ...], deployment: Deployment) -> MachineCores:
-        machine = Machine.of(self._hosts[hosts[0]].agent.request("cpus"))
+        machine = Machine.of(self._hosts[hosts[0]].agent.cpus)
         here = [process for process in deployment.processes if process.host in hosts]
         roles = {node.process: node.role for node in deployment.nodes}
         nodes = {p.name: roles.get(p.name, p.name) for p in here if p.kind == NODE}
@@ -82,15 +82,19 @@ class RunCores:
     @contextlib.contextmanager
     def kept_free(self) -> Iterator[None]:
         """Keep the agents and this process off the CPUs that belong to the run alone."""
-        busy = {m.hosts: [*m.assignment.kept_free] for m in self.machines if m.assignment.kept_free}
-        here = [cpu for names, cpus in busy.items() if self._hosts[names[0]].here for cpu in cpus]
+        kept_free = {
+            name: machine.assignment.kept_free
+            for machine in self.machines
+            for name in machine.hosts
+            if machine.assignment.kept_free
+        }
+        here = {cpu for name, cpus in kept_free.items() if self._hosts[name].here for cpu in cpus}
         with staying_off(here):
-            for names, cpus in busy.items():
-                for name in names:
-                    self._hosts[name].agent.request("stay_off", cpus=cpus)
+            for name, cpus in kept_free.items():
+                self._hosts[name].agent.request("stay_off", cpus=cpus)
             try:
                 yield
             finally:
-                for name in (name for names in busy for name in names):
+                for name in kept_free:
                     if not self._hosts[name].agent.lost.is_set():
                         self._hosts[name].agent.request("stay_off", cpus=[])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import queue
@@ -114,6 +115,11 @@ class AgentClient:
         except WattwireError:
             self.close()
             raise
+
+    @functools.cached_property
+    def cpus(self) -> dict[str, Any]:
+        """Return the reply to `cpus`. The CPUs that an agent inherited do not change."""
+        return self.request("cpus")
 
     @property
     def pid(self) -> int:

@@ -47,7 +47,7 @@ _HOLDER = re.compile(r'\(\("(?P<name>[^"]+)",pid=(?P<pid>\d+)')
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause, and the words of the process that tell it."""
+    """A cause, and the words of the process that state it."""
 
     code: str
     line: str
@@ -55,7 +55,7 @@ class Cause:
 
 
 def cause_in(text: str) -> Cause | None:
-    """Return the cause that the last lines of a process's output tell, or None."""
+    """Return the cause that the last lines of a process's output state, or None."""
     lines = [line.strip() for line in text.splitlines() if line.strip()][-TAIL_LINES:]
     for code, pattern in CAUSES.items():
         for index in reversed(range(len(lines))):
@@ -68,10 +68,10 @@ def cause_in(text: str) -> Cause | None:
 def reasons(processes: RunProcesses, ended: str, problem: str) -> list[Reason]:
     """Return the causes of the processes that ended before GO; `problem` describes one of them.
 
-    The list is empty if no process tells a cause. Its end is then a result.
+    The list is empty if no process states a cause. Its end is then a result.
     """
     texts = {
-        process: "\n".join([*_told(processes, process), problem if process == ended else ""])
+        process: "\n".join([*_written(processes, process), problem if process == ended else ""])
         for process, state in processes.states.items()
         if state.exit is not None and not _was_killed(state.exit)
     }
@@ -92,12 +92,12 @@ def _was_killed(exit_status: Mapping[str, Any]) -> bool:
     return bool(exit_status.get("signal") or exit_status.get("guard_lost"))
 
 
-def _told(processes: RunProcesses, process: str) -> list[str]:
+def _written(processes: RunProcesses, process: str) -> list[str]:
     """Return what a process wrote, and the reason of its line ERROR, if any."""
-    told = []
+    logs = []
     with contextlib.suppress(AgentError):
-        told = processes.logs_of(process)
-    return [*told, str(processes.states[process].lines.get("ERROR", {}).get("reason") or "")]
+        logs = processes.logs_of(process)
+    return [*logs, str(processes.states[process].lines.get("ERROR", {}).get("reason") or "")]
 
 
 def _ports(processes: RunProcesses, process: str) -> list[int]:
@@ -112,8 +112,8 @@ def _words(cause: Cause, host: Host | None, candidates: Iterable[int]) -> str:
         return f"a library or module is missing ({quoted})"
     if cause.code == PERMISSION:
         return f"a permission is missing ({quoted})"
-    told = [int(port) for port in _PORT.findall(cause.nearby) if int(port) < 65536]
-    ports = list(dict.fromkeys(told or candidates))
+    stated = [int(port) for port in _PORT.findall(cause.nearby) if int(port) < 65536]
+    ports = list(dict.fromkeys(stated or candidates))
     held = {port: holder for port in ports if host and (holder := holder_of(host, port))}
     if held:
         port, holder = next(iter(held.items()))

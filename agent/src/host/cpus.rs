@@ -62,7 +62,7 @@ impl OwnCpus {
             Err(_) => self.inherited.clone(),
         };
         let cpus: Vec<Value> = online.iter().map(|cpu| describe(tree, *cpu)).collect();
-        Ok(json!({"allowed": self.inherited, "online": online, "cpus": cpus}))
+        Ok(json!({"allowed": self.inherited, "cpus": cpus}))
     }
 
     /// Moves all threads of this agent off these CPUs. An empty list ends this.

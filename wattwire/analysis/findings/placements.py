@@ -11,7 +11,7 @@ Reference: Welch (1947), doi:10.1093/biomet/34.1-2.28.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -21,6 +21,7 @@ import polars as pl
 from scipy.special import stdtrit
 
 from wattwire.analysis.dataset import Evidence, by_treatment
+from wattwire.model.cores import CORES
 from wattwire.model.cores.topology import NEARNESS
 from wattwire.model.derived import FloatArray, column
 
@@ -96,11 +97,7 @@ def placed(evidence: Evidence) -> list[Placed]:
 
 def placed_apart(evidence: Evidence) -> list[PlacedApart]:
     """Return the pairs with different placements, the largest difference of each factor first."""
-    pairs = [
-        (factor, one, other)
-        for one, other in combinations(placed(evidence), 2)
-        for factor in _only_difference(evidence, one.treatment, other.treatment)
-    ]
+    pairs = [*_pairs(evidence, placed(evidence))]
     level = 1 - (1 - CONFIDENCE) / max(1, len(pairs) * len(NEARNESS))
     apart = [
         PlacedApart(factor, one, other, share)
@@ -132,11 +129,15 @@ def _shares(frame: pl.DataFrame) -> FloatArray:
     return np.column_stack([column(frame, name) for name in COLUMNS])
 
 
-def _only_difference(evidence: Evidence, one: Treatment, other: Treatment) -> Iterator[str]:
-    """Yield the factor in which two treatments differ, if it is one and not the placement."""
-    differing = [factor for factor, a, b in zip(evidence.varied, one, other, strict=True) if a != b]
-    if len(differing) == 1 and differing != ["cores"]:
-        yield differing[0]
+def _pairs(evidence: Evidence, entries: Sequence[Placed]) -> Iterator[tuple[str, Placed, Placed]]:
+    """Yield the pairs of treatments that differ in one factor alone, other than the placement."""
+    for position, factor in enumerate(evidence.varied):
+        groups: dict[Treatment, list[Placed]] = {}
+        for entry in entries if factor != CORES else ():
+            others = entry.treatment[:position] + entry.treatment[position + 1 :]
+            groups.setdefault(others, []).append(entry)
+        for group in groups.values():
+            yield from ((factor, *pair) for pair in combinations(group, 2))
 
 
 def _differ(one: FloatArray, other: FloatArray, level: float) -> bool:

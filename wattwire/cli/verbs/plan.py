@@ -104,10 +104,10 @@ def plan(options: argparse.Namespace) -> int:
         try:
             chooser = studies.chooser(study, options.only, catalog)
             prepared = prepare(study, catalog, builder, chooser)
-            if agent is not None:
+            if agent is not None and (levels := _core_levels(study)):
                 local = (name for name, spec in study.rig.hosts.items() if spec.kind != SSH)
                 prepared = without_core_gaps(prepared, study, dict.fromkeys(local, here(agent)))
-                cores = core_lines(_core_levels(study), Machine.of(agent.request("cpus")))
+                cores = core_lines(levels, Machine.of(agent.cpus))
         except MissingError as error:
             raise MissingError(f"{error}{_import_hint(name, path)}") from error
         builds = builds_ahead(prepared.cells, builder)

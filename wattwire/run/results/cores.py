@@ -11,7 +11,8 @@ import numpy.typing as npt
 from wattwire.hosts.cores import MachineCores
 from wattwire.model.cores.topology import NEARNESS, nearness
 from wattwire.model.verdict import Reason, Verdict
-from wattwire.run.record import HostRecord, RunRecord
+from wattwire.run.record import RunRecord
+from wattwire.run.results.costs import cost_window
 from wattwire.run.results.resources import Readings, total
 
 RUN_TIME = "run_time_on"
@@ -52,6 +53,7 @@ def where_it_ran(
         increase = total(_increase(record, readings, quantity, process) for process in nodes)
         row[column] = None if increase is None or not sent else increase * scale / sent
     ran_ns = {p: _ran_by_cpu(record, readings, p) for p in [*nodes, *record.services]}
+    pairs = [pair for pair in _pairs(record, ran_ns) if pair["intervals"]]
     document = {
         "level": record.cores_level,
         "machines": [machine.to_json() for machine in record.cores],
@@ -59,10 +61,8 @@ def where_it_ran(
             process: {str(cpu): round(float(ns.sum())) for cpu, ns in by_cpu.items()}
             for process, by_cpu in ran_ns.items()
         },
-        "pairs": [],
+        "pairs": pairs,
     }
-    pairs = [pair for pair in _pairs(record, ran_ns) if pair["intervals"]]
-    document["pairs"] = pairs
     for name, column in COLUMN_OF.items():
         shares = [pair[name] for pair in pairs]
         row[column] = sum(shares) / len(shares) if shares else None
@@ -83,17 +83,11 @@ def _outside(asked: Mapping[str, Iterable[int]], ran_ns: Mapping[str, ByCpu]) ->
             yield Reason(Verdict.INVALID, "cores", text)
 
 
-def _span(record: RunRecord, host: HostRecord) -> tuple[int, int]:
-    """Return the window without the warm-up, on the host's clock."""
-    window = host.window
-    return window.get("cost_begin_ns", 0), window.get("end_ns", 0)
-
-
 def _increase(
     record: RunRecord, readings: Mapping[str, Readings], quantity: str, process: str
 ) -> float | None:
     host = record.host_of(process)
-    return readings[host.name].increase(quantity, "process", process, *_span(record, host))
+    return readings[host.name].increase(quantity, "process", process, *cost_window(host))
 
 
 def _ran_by_cpu(record: RunRecord, readings: Mapping[str, Readings], process: str) -> ByCpu:
@@ -116,7 +110,7 @@ def _ran_by_cpu(record: RunRecord, readings: Mapping[str, Readings], process: st
 
 def _grid_ns(record: RunRecord, readings: Readings) -> npt.NDArray[np.int64]:
     """Return the times (ns) of the readings in the window on the clock of the senders' host."""
-    begin_ns, end_ns = _span(record, record)
+    begin_ns, end_ns = cost_window(record)
     times_ns: npt.NDArray[np.int64] = np.array([], np.int64)
     for subject in readings.subjects(RUN_TIME, "process"):
         series_ns, _ = readings.series(RUN_TIME, "process", subject)

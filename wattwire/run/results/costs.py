@@ -34,15 +34,15 @@ def costs_of_hosts(
     by_host = {}
     for name, host in record.hosts.items():
         row = _costs(record, host, readings[name], sent, models.get(name))
-        if _window(host)[1] > _window(host)[0]:
+        if cost_window(host)[1] > cost_window(host)[0]:
             machine = record.hosts[host.machine]
             energy_j = machines[host.machine].get("dynamic_j")
             row |= resources.attributed_energy(
                 readings[name],
                 [*_processes(record, name)],
-                (_window(host), _span(host.baselines["silent"])),
+                (cost_window(host), _span(host.baselines["silent"])),
                 readings[machine.name],
-                (_window(machine), _span(machine.baselines["silent"])),
+                (cost_window(machine), _span(machine.baselines["silent"])),
                 energy_j,
             )
         by_host[name] = row | {k: v for k, v in machines.get(name, {}).items() if k != "dynamic_j"}
@@ -79,7 +79,8 @@ def _processes(record: RunRecord, host: str) -> list[str]:
     return [*nodes, *services]
 
 
-def _window(host: HostRecord) -> power.Span:
+def cost_window(host: HostRecord) -> power.Span:
+    """Return the window without the warm-up, on the host's clock."""
     return host.window["cost_begin_ns"], host.window["end_ns"]
 
 
@@ -95,7 +96,7 @@ def _costs(
     model: dict[str, float] | None,
 ) -> Row:
     """Return the costs of the processes on one host."""
-    processes, window = _processes(record, host.name), _window(host)
+    processes, window = _processes(record, host.name), cost_window(host)
     if window[1] <= window[0]:
         return dict(resources.life_costs(readings, processes))
     return {
@@ -112,7 +113,7 @@ def _machine_power(host: HostRecord, readings: Readings) -> Row:
 
     `dynamic_j` is its energy in the window above the silent baseline, if both are known.
     """
-    window, silent = _window(host), _span(host.baselines["silent"])
+    window, silent = cost_window(host), _span(host.baselines["silent"])
     if window[1] <= window[0]:
         return {}
     machine_span = _span(host.baselines["machine"])
