@@ -311,7 +311,7 @@ def _notes(evidence: Evidence) -> list[str]:
             "The comparison is not like for like, because the treatments guarantee different "
             f"delivery ({listed})."
         )
-    notes += placements.sentences(evidence)
+    notes += [*placements.sentences(evidence), *placements.restrictions(evidence)]
     if evidence.excluded.height:
         reasons: dict[str, list[str]] = {}
         for run in evidence.excluded["run"].to_list():

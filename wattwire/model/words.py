@@ -142,6 +142,9 @@ COUNTED = ("clients", "nodes")
 any other name, such as "qos" or "loss", may belong to its stem.
 """
 
+NAMED = ("cores",)
+"""Factors whose levels are words that mean nothing without the name, such as "same"."""
+
 
 def factor_title(factor: str) -> str:
     """Return a factor's name as a table heading."""
@@ -216,6 +219,8 @@ def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]
     unit = FACTOR_UNITS.get(factor)
     if unit:
         return f"{plain(level)} {unit}"
+    if factor in NAMED:
+        return f"{factor} {level}"
     if isinstance(level, bool):
         return f"{factor_title(factor)} {'on' if level else 'off'}"
     if isinstance(level, (int, float)):

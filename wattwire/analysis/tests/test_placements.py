@@ -9,12 +9,16 @@ import pytest
 from wattwire.analysis.findings.placements import COLUMNS, modes, placed_apart
 
 CAMPAIGNS = 20
+WANDERING, SPREAD = 0.46, 0.2
+"""Mean and standard deviation over runs of the share of a pair with helper threads (measured)."""
 
 
 def evidence_of(rows, varied=("cell",)):
     frame = pl.DataFrame(rows)
     return SimpleNamespace(
         usable=frame,
+        study=SimpleNamespace(answers=SimpleNamespace(baseline={})),
+        baselines={},
         varied=varied,
         factors={name: list(dict.fromkeys(frame[f"factor.{name}"])) for name in varied},
         word=lambda name, level: str(level),
@@ -44,10 +48,69 @@ def test_levels_pinned_differently_are_named_and_levels_placed_alike_are_not():
             for b in range(5)
         ]
         found = placed_apart(evidence_of(pinned))
-        pairs = {frozenset((*p.one.treatment, *p.other.treatment)) for p in found}
-        named += pairs == {frozenset(("a", other)) for other in "bcd"}
+        pairs = {(*pair.baseline.treatment, *pair.other.treatment) for pair in found}
+        named += pairs == {("a", other) for other in "bcd"}
     assert named >= 19
     assert alike <= 1
+
+
+CELLS, PAYLOADS, BLOCKS = "abcdefghijkl", (64, 1024), 5
+"""A campaign of 24 treatments with five runs each, and 34 pairs of one with its baseline."""
+
+
+def many(share_of):
+    """Return the runs of a campaign with many levels. `share_of` returns a run's share."""
+    return [
+        run(cell, block, share_of(cell), payload=payload)
+        for cell in CELLS
+        for payload in PAYLOADS
+        for block in range(BLOCKS)
+    ]
+
+
+def beta(random, mean, sd):
+    concentration = mean * (1 - mean) / sd**2 - 1
+    return random.beta(mean * concentration, (1 - mean) * concentration)
+
+
+def test_a_pair_that_stays_on_one_cpu_is_named_among_many_levels():
+    """Threads of the other cells wander between two CPUs, from run to run as measured."""
+    named = 0
+    for seed in range(CAMPAIGNS):
+        random = np.random.default_rng(seed)
+        rows = many(lambda cell, r=random: 1.0 if cell == "a" else beta(r, WANDERING, SPREAD))
+        found = placed_apart(evidence_of(rows, ("cell", "payload")))
+        named += bool(found) and all(pair.baseline.treatment[0] == "a" for pair in found)
+    assert named >= 19
+
+
+def test_the_only_cell_in_another_placement_is_named_among_many_levels():
+    named = 0
+    for seed in range(CAMPAIGNS):
+        random = np.random.default_rng(seed)
+        rows = many(lambda cell, r=random: beta(r, WANDERING, SPREAD) if cell == "g" else 1.0)
+        found = placed_apart(evidence_of(rows, ("cell", "payload")))
+        named += {pair.other.treatment[0] for pair in found} == {"g"}
+    assert named >= 19
+
+
+@pytest.mark.parametrize(
+    "share_of",
+    [
+        lambda random: random.uniform(0.3, 0.6),
+        lambda random: beta(random, WANDERING, SPREAD),
+        lambda random: float(random.random() < 0.5),
+        lambda random: 1.0 if random.random() < 0.9 else random.uniform(0, 0.5),
+    ],
+    ids=["wanders", "wanders widely", "sticks to one of two placements", "moves rarely"],
+)
+def test_many_levels_placed_alike_are_not_named(share_of):
+    named = 0
+    for seed in range(CAMPAIGNS):
+        random = np.random.default_rng(seed)
+        rows = many(lambda cell, r=random: share_of(r))
+        named += bool(placed_apart(evidence_of(rows, ("cell", "payload"))))
+    assert named <= 1
 
 
 def test_only_pairs_that_differ_in_one_factor_other_than_cores_are_compared():

@@ -15,7 +15,7 @@ from wattwire.analysis.findings.placements import (
     Placed,
     PlacedApart,
 )
-from wattwire.model.cores import CORES, FREE
+from wattwire.model.cores import CORES
 from wattwire.model.cores.topology import FURTHER, NEARNESS, SAME_CPU, SHARED_CACHE, SIBLINGS
 from wattwire.model.derived import column
 from wattwire.report.parts import Column, Section, Table, Text
@@ -33,13 +33,18 @@ PHRASES = Phrases(
             "the nodes waited, per message."
         ),
         "apart": (
-            "{one} and {other} ran in different placements: their nodes {place} in "
+            "{baseline} and {other} ran in different placements: their nodes {place} in "
             "{share:percent} and {other_share:percent} of the time. Part of their difference is "
             "therefore the scheduler's{remedy}."
         ),
         "more": "{more:plural further pair differs so/further pairs differ so}.",
         "separates": "; --cores same,apart separates it (cores in a study)",
         "separated": "; the levels of cores in this study separate it",
+        "separated_ratios": (
+            ". {level} {verb} {ratios:listed} times the {response} of {baseline} "
+            "({confidence:confidence} intervals)"
+        ),
+        "ratio_at": "{ratio:interval} ({cores})",
         "same_cpu": "shared a CPU",
         "siblings": "ran on hardware threads of one core",
         "shared_cache": "ran on different cores under one cache",
@@ -54,6 +59,12 @@ PHRASES = Phrases(
             "machine or of its host does."
         ),
         "unknown": "Neither the placement nor the order in time explains them.",
+        "restricted": (
+            "{host}A restriction from outside (taskset, a cpuset) left wattwire and the nodes "
+            "{allowed:plural CPU} of {online}: {cpus:listed}. The scheduler and each level of "
+            "cores had these alone."
+        ),
+        "of_host": "{host}: ",
         "the_treatment": "the only treatment",
     },
 )
@@ -81,6 +92,31 @@ def sentences(evidence: Evidence) -> list[Phrase]:
     return [*lines, *([PHRASES("more", more=more)] if more else [])]
 
 
+def restrictions(evidence: Evidence) -> list[Phrase]:
+    """Return a sentence per machine on which wattwire could not use all CPUs."""
+    machines = [
+        machine
+        for document in evidence.runs.values()
+        for machine in (document.get("cores") or {}).get("machines", [])
+    ]
+    hosts = dict.fromkeys(machine["hosts"][0] for machine in machines)
+    found = {
+        (machine["hosts"][0], tuple(machine["allowed"])): len(machine["topology"])
+        for machine in machines
+        if len(machine["allowed"]) < len(machine["topology"])
+    }
+    return [
+        PHRASES(
+            "restricted",
+            host=PHRASES("of_host", host=host) if len(hosts) > 1 else "",
+            allowed=len(allowed),
+            online=online,
+            cpus=[str(cpu) for cpu in allowed],
+        )
+        for (host, allowed), online in found.items()
+    ]
+
+
 def mode_sentences(evidence: Evidence) -> list[Phrase]:
     """Return a sentence per treatment whose runs have two modes."""
     return [_modes_words(evidence, found) for found in placements.modes(evidence)]
@@ -92,15 +128,34 @@ def _name(evidence: Evidence, treatment: Sequence[str]) -> str:
 
 
 def _apart_words(evidence: Evidence, pair: PlacedApart) -> Phrase:
-    controlled = {*evidence.factors.get(CORES, ())} - {FREE}
     return PHRASES(
         "apart",
-        one=_name(evidence, pair.one.treatment),
+        baseline=_name(evidence, pair.baseline.treatment),
         other=_name(evidence, pair.other.treatment),
         place=PLACES[NEARNESS[pair.share]],
-        share=float(pair.one.mean[pair.share]),
+        share=float(pair.baseline.mean[pair.share]),
         other_share=float(pair.other.mean[pair.share]),
-        remedy=PHRASES("separated") if controlled else PHRASES("separates"),
+        remedy=_remedy(evidence, pair),
+    )
+
+
+def _remedy(evidence: Evidence, pair: PlacedApart) -> Phrase:
+    """Return the ratio in each placement if the study has several, otherwise how to measure it."""
+    if CORES not in evidence.varied:
+        return PHRASES("separates")
+    found = placements.ratios_by_cores(evidence, pair)
+    if found is None:
+        return PHRASES("separated")
+    response, ratios = found
+    index = evidence.varied.index(pair.factor)
+    return PHRASES(
+        "separated_ratios",
+        response=response.title,
+        verb=response.had,
+        level=evidence.title(pair.factor, pair.other.treatment[index]),
+        baseline=evidence.title(pair.factor, pair.baseline.treatment[index]),
+        confidence=ratios[0][1].level,
+        ratios=[PHRASES("ratio_at", ratio=ratio, cores=cores) for cores, ratio in ratios],
     )
 
 
@@ -122,7 +177,8 @@ def section(evidence: Evidence) -> Section | None:
     if not placed:
         return None
     part = Section("placements", PHRASES("title"))
-    part.parts += [Text(text) for text in (*sentences(evidence), *mode_sentences(evidence))]
+    texts = (*sentences(evidence), *mode_sentences(evidence), *restrictions(evidence))
+    part.parts += [Text(text) for text in texts]
     part.parts.append(_table(evidence, placed))
     return part
 

@@ -388,6 +388,7 @@ def _internal(evidence: Evidence) -> Iterator[Phrase]:
     yield from _unmeasured(evidence)
     yield from placements.sentences(evidence)
     yield from placements.mode_sentences(evidence)
+    yield from placements.restrictions(evidence)
     if not evidence.controls_planned:
         yield PHRASES("no_controls")
     yield from _warm_up(evidence)
