@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from wattwire.catalog import home
+from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_USAGE
 
 pytestmark = pytest.mark.slow
 
@@ -17,12 +18,12 @@ title = "Where nodes run"
 [factors]
 cores = {levels}
 [fixed]
-cell = "{cell}/python"
-pattern = "{pattern}"
+cell = "{cell}"
+pattern = "pingpong"
 loop = "closed"
 count = 1500
 [plan]
-blocks = 1
+blocks = {blocks}
 controls = false
 baseline_s = 0.05
 quiet_ms = 30
@@ -35,10 +36,24 @@ look = true
 """
 
 
-def campaign_of(cli, levels, cell="loopback", pattern="pingpong", **environment):
-    text = STUDY.format(levels=json.dumps(levels), cell=cell, pattern=pattern)
+def campaign_of(cli, levels, cell="loopback/python", name="c", blocks=1, **environment):
+    text = STUDY.format(levels=json.dumps(levels), cell=cell, blocks=blocks)
     (cli.folder / "study.toml").write_text(text)
-    return cli("run", "study.toml", "--campaign", "c", **environment)
+    return cli("run", "study.toml", "--campaign", name, **environment)
+
+
+def pinning_cell(cli, lines):
+    """Write a cell that executes these lines first. Return the environment that adds it."""
+    root = cli.folder / "roots"
+    folder = root / "middleware" / "stray"
+    if not folder.exists():
+        shutil.copytree(home() / "middleware" / "loopback" / "python", folder / "python")
+        shutil.copy(home() / "middleware" / "loopback" / "middleware.toml", folder)
+    original = (home() / "middleware" / "loopback" / "python" / "node.py").read_text("utf-8")
+    (folder / "python" / "node.py").write_text(
+        f"import json, os, sys\n\n{lines}\n{original}", "utf-8"
+    )
+    return {"WATTWIRE_PATH": str(root)}
 
 
 def documents(folder):
@@ -87,15 +102,59 @@ def test_a_library_that_chooses_other_cpus_is_named(cli):
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
         pytest.skip("one CPU: there is no other one")
-    folder = cli.folder / "roots" / "middleware" / "stray"
-    shutil.copytree(home() / "middleware" / "loopback" / "python", folder / "python")
-    shutil.copy(home() / "middleware" / "loopback" / "middleware.toml", folder)
-    node = folder / "python" / "node.py"
-    stray = f"import os\n\nos.sched_setaffinity(0, {{{allowed[0]}}})\n"
-    node.write_text(stray + node.read_text(encoding="utf-8"), encoding="utf-8")
-    done = campaign_of(cli, [f"*={allowed[-1]}"], "stray", WATTWIRE_PATH=str(cli.folder / "roots"))
+    environment = pinning_cell(cli, f"os.sched_setaffinity(0, {{{allowed[0]}}})")
+    done = campaign_of(cli, [f"*={allowed[-1]}"], "stray/python", **environment)
     (run,) = documents(cli.folder).values()
     assert run["verdict"] == "invalid", done.err
     texts = [reason["detail"] for reason in run["reasons"] if reason["code"] == "cores"]
     assert len(texts) == 2
     assert all(f"on CPU {allowed[0]} instead of {allowed[-1]}" in text for text in texts)
+
+
+def test_taskset_around_wattwire_is_respected_and_named(cli):
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("one CPU: nothing can be restricted")
+    first, last = min(allowed), max(allowed)
+    os.sched_setaffinity(0, {last})
+    try:
+        done = campaign_of(cli, ["free", "apart", f"*={first}"])
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert done.code == 0, done.err
+    (run,) = documents(cli.folder).values()
+    assert run["levels"]["cores"] == "free"
+    assert {cpu for ran in run["cores"]["processes"].values() for cpu in ran} == {str(last)}
+    plan = json.loads((cli.folder / "c" / "plan.json").read_text())
+    skipped = {entry["levels"]["cores"]: entry["skipped"] for entry in plan if entry["skipped"]}
+    assert "1 CPU can be used" in skipped["apart"]
+    assert "taskset or a cpuset restricts it" in skipped[f"*={first}"]
+    assert cli("report", "c").code == 0
+    page = (cli.folder / "c" / "report" / "index.html").read_text(encoding="utf-8")
+    assert "A restriction from outside (taskset, a cpuset)" in page
+
+
+def test_campaigns_in_other_placements_have_no_verdict(cli):
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("one CPU: nodes cannot be apart")
+    for cores in ("same", "apart"):
+        assert campaign_of(cli, [cores], "udp/cpp", cores, blocks=3).code == 0
+    refused = cli("compare", "same", "apart")
+    assert refused.code == EXIT_USAGE
+    assert "cores: same against apart" in " ".join(refused.err.split())
+
+
+def test_a_placement_that_no_study_asked_for_leaves_the_comparison_undecided(cli):
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("one CPU: nodes cannot be apart")
+    for name, cpus in (("base", [allowed[-1]] * 2), ("head", allowed[-2:])):
+        spec = 'json.load(open(sys.argv[sys.argv.index("--spec") + 1]))'
+        pins = f'os.sched_setaffinity(0, {{{cpus}[{spec}["role"] == "pong"]}})'
+        environment = pinning_cell(cli, pins)
+        assert campaign_of(cli, ["free"], "stray/python", name, 5, **environment).code == 0
+    compared = cli("compare", "base", "head", "--response", "latency_p50_us", "--margin", "5%")
+    first_line = " ".join(compared.out.split("\n\n")[0].split())
+    assert compared.code == EXIT_CANNOT_TELL, compared.out
+    assert "the nodes ran in different placements" in first_line

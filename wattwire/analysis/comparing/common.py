@@ -19,6 +19,7 @@ from wattwire.analysis.controls import noise_floor, pairs
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import metrics
+from wattwire.model.cores import CORES, FREE
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.errors import UsageError
 from wattwire.model.study import DEFAULT_LEVELS
@@ -70,7 +71,7 @@ def treatment_key(levels: Mapping[str, Any], without: Sequence[str] = ()) -> str
     The text includes default levels, because older campaigns do not store levels of factors that
     were introduced later.
     """
-    complete = {**DEFAULT_LEVELS, **levels}
+    complete = {**DEFAULT_LEVELS, CORES: FREE, **levels}
     return json.dumps({k: v for k, v in complete.items() if k not in without}, sort_keys=True)
 
 

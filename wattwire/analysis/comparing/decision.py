@@ -68,7 +68,18 @@ class Completions:
     first_incomplete: Incomplete | None = None
 
 
-ItemReason = stats.TooFew | stats.NotComputable | Cause | WithinNoise | Completions
+@dataclass(frozen=True)
+class OtherPlacement:
+    """The nodes of base and head ran in different placements, so a difference has two causes.
+
+    `shares` are the mean shares of the time at this `nearness` (an entry of NEARNESS).
+    """
+
+    nearness: str
+    shares: tuple[float, float]
+
+
+ItemReason = stats.TooFew | stats.NotComputable | Cause | WithinNoise | OtherPlacement | Completions
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,8 @@ class Item:
         interval of the same width and exceeds the A/A noise floor. It is None without an interval,
         or if no change of any size would be detected.
         """
+        if isinstance(self.why, OtherPlacement):
+            return None
         if self.shares is not None:
             difference = self.difference
             if not isinstance(difference, stats.Interval):

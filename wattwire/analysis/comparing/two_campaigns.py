@@ -47,6 +47,7 @@ from wattwire.analysis.comparing.notes import (
     Unmatched,
     ValidityNote,
 )
+from wattwire.analysis.comparing.other_placements import in_equal_placements, shares_of_runs
 from wattwire.analysis.comparing.undelivered import (
     difference_of_occasions,
     has_width,
@@ -112,7 +113,7 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
         for response in shares
     )
     level = single_level(family, 1, *sides)
-    items = []
+    items: list[Item] = []
     for key, response, item in drafts:
         items.append(judged(_with_ratio(item, sides, tables, key, response, level), margin))
     for response in shares:
@@ -120,6 +121,7 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
             item = _pending_item(base, head, key, response, sides, tables)
             item = _with_shares(item, *_values(sides, tables, key, response), level)
             items.append(judged_share(item, _noise_of_share(sides, response), margin))
+    items = in_equal_placements(items, _placements(head, sides, tables, common))
     for key in common:
         outcomes = [outcomes_of(s, t[key]) for s, t in zip(sides, tables, strict=True)]
         title = _treatment_title(sides, tables[0][key].levels)
@@ -291,6 +293,19 @@ def _ratio(
             return few
     lower, upper = _values(sides, tables, key, response)
     return stats.welch_ratio(upper, lower, level)
+
+
+def _placements(
+    head: Source, sides: Pair, tables: Tables, common: Sequence[str]
+) -> dict[tuple[str, str], tuple[FloatArray, FloatArray]]:
+    """Return where the nodes of both campaigns ran, by the treatment and the head of an item."""
+    placements = {}
+    for key in common:
+        base, of_head = (
+            shares_of_runs(side, table[key]) for side, table in zip(sides, tables, strict=True)
+        )
+        placements[_treatment_title(sides, tables[0][key].levels), head.name] = (base, of_head)
+    return placements
 
 
 def _with_shares(item: Item, base: FloatArray, head: FloatArray, level: float) -> Item:

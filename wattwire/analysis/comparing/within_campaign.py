@@ -53,6 +53,7 @@ from wattwire.analysis.comparing.notes import (
     UnpairedRuns,
     ValidityNote,
 )
+from wattwire.analysis.comparing.other_placements import in_equal_placements, shares_of_runs
 from wattwire.analysis.comparing.undelivered import (
     difference_of_blocks,
     has_width,
@@ -64,6 +65,7 @@ from wattwire.analysis.comparing.undelivered import (
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.responses import Response
 from wattwire.analysis.validity import notices
+from wattwire.model.cores import CORES, FREE
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
@@ -138,6 +140,7 @@ def compare_inside(
         noise = noise_of_share(evidence, response)
         share_items = [_share(evidence, base, pairing, response, level) for pairing in pairings]
         items += [judged_share(item, noise, margin) for item in share_items]
+    items = in_equal_placements(items, _placements(evidence, pairings))
     for pairing in pairings:
         sides = (outcomes_of(evidence, pairing.base), outcomes_of(evidence, pairing.head))
         failed = first_incomplete((evidence, pairing.head), (evidence, pairing.base))
@@ -155,6 +158,23 @@ def compare_inside(
     return Judged(
         base, heads, tuple(items), margin, level, family, tests, Method.PAIRED_BLOCKS, notes
     )  # fmt: skip
+
+
+def _placements(
+    evidence: Evidence, pairings: Sequence[Pairing]
+) -> dict[tuple[str, str], tuple[FloatArray, FloatArray]]:
+    """Return where the nodes of both variants ran, by the treatment and the head of an item.
+
+    Variants that differ in `cores` are meant to run in different placements.
+    """
+    base_shares = {p.base_title: shares_of_runs(evidence, p.base) for p in pairings}
+    return {
+        (pairing.title, pairing.head_name): (
+            base_shares[pairing.base_title], shares_of_runs(evidence, pairing.head)
+        )
+        for pairing in pairings
+        if pairing.base.levels.get(CORES, FREE) == pairing.head.levels.get(CORES, FREE)
+    }  # fmt: skip
 
 
 def _judged_ratios(

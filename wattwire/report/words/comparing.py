@@ -14,10 +14,12 @@ from wattwire.analysis.comparing.decision import (
     Item,
     Judged,
     Method,
+    OtherPlacement,
     WithinNoise,
 )
 from wattwire.analysis.comparing.notes import AcrossMachines
 from wattwire.analysis.responses import Response
+from wattwire.report.tables.placements import PLACES
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -82,6 +84,14 @@ PHRASES = Phrases(
         ),
         "first_incomplete": "; first incomplete run: {outcome}",
         "first_incomplete_detail": "; first incomplete run: {outcome}, {detail}",
+        "other_placement": (
+            "there is no verdict, because the nodes ran in different placements: they {place} in "
+            "{head_share:percent} of the time of {head} and {base_share:percent} of {base}"
+        ),
+        "other_placements": (
+            "In {comparisons:plural comparison}, the nodes ran in different placements, which may "
+            'cause any difference; measure both sides with cores = "same" or "apart".'
+        ),
         # Changes that the comparison detects.
         "detectable": (
             "Detectable changes, given the margin of {margin:margin} and the widths of the "
@@ -113,7 +123,9 @@ def first_line(judged: Judged) -> Phrase:
     """Return a sentence on the verdict, followed by a sentence per increased share."""
     result = PHRASES("sentence", before=_across(judged.across), result=_result(judged))
     smallest = detectable(judged) if judged.verdict == UNCLEAR else ""
-    return joined([result, smallest, *undelivered(judged, besides=WORSE)])
+    placements = sum(isinstance(item.why, OtherPlacement) for item in judged.items)
+    placed_apart = PHRASES("other_placements", comparisons=placements) if placements else ""
+    return joined([result, placed_apart, smallest, *undelivered(judged, besides=WORSE)])
 
 
 def _across(machines: AcrossMachines | None) -> Phrase:
@@ -230,6 +242,15 @@ def why(item: Item) -> Phrase:
         if item.shares is not None:
             return PHRASES("within_noise_share", points=100 * reason.noise)
         return PHRASES("within_noise", noise=math.exp(reason.noise))
+    if isinstance(reason, OtherPlacement):
+        return PHRASES(
+            "other_placement",
+            place=PLACES[reason.nearness],
+            head=item.head,
+            head_share=reason.shares[1],
+            base=item.base,
+            base_share=reason.shares[0],
+        )
     if isinstance(reason, Completions):
         return _completions(item, reason)
     return PHRASES("reason", reason=reason)
