@@ -73,3 +73,15 @@ def test_the_preset_cross_has_a_ring_and_a_star_over_the_languages_that_share_a_
     left_out = {(t["middleware"], t["language"], t["server_language"]) for t, _ in prepared.skipped}
     assert left_out == {("rpc", *pair) for pair in of_nine - of_seven}
     assert all("uses the wire format" in reason for _, reason in prepared.skipped)
+
+
+def test_the_preset_placement_ranks_the_languages_of_grpc_in_each_placement():
+    document = apply_preset(read_toml(FOLDER / "study.toml"), "placement", "study.toml")
+    study = parse_study(FOLDER.name, document, "study.toml")
+    prepared = prepare(study, Catalog(), None)
+    assert prepared.skipped == []
+    found = {(t["language"], t["cores"]) for t in prepared.treatments}
+    assert found == {(name, cores) for name in RING for cores in ("free", "same", "apart")}
+    (question,) = study.questions
+    assert {*question.factors} == {"language", "cores"}, "no answer is a mean over placements"
+    assert {*question.responses} == {"cpu_us_per_message", "latency_p50_us"}

@@ -29,7 +29,9 @@ def test_every_option_stands_in_the_study():
         "--blocks", "3", "--clients", "4",
     )  # fmt: skip
     assert study["factors"] == {"cell": CELLS, "payload_bytes": [64, 1024, 1_000_000]}
-    assert study["fixed"] == {"pattern": "service", "rate_hz": 50.0, "clients": 4}
+    assert study["fixed"] == {
+        "pattern": "service", "rate_hz": 50.0, "clients": 4, "cores": "free"
+    }  # fmt: skip
     plan = study["plan"]
     assert (plan["blocks"], plan["duration_s"], plan["primary"]) == (3, 0.5, "cell")
     assert 0 < plan["warmup_s"] <= 0.05
@@ -40,6 +42,30 @@ def test_two_cells_alone_are_compared_in_five_blocks_within_a_minute():
     assert len(expand(study)) == 2 and study.plan.blocks == 5
     assert study.fixed["payload_bytes"] == 64 and study.fixed["pattern"] == "pingpong"
     assert study.questions[0].factors == ("cell",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fixed", "varied"),
+    [
+        ((), "same", None),
+        (("--clients", "1,4"), "free", None),
+        (("--cores", "apart"), "apart", None),
+        (("--placement", "same,apart"), None, ["same", "apart"]),
+        (("--set", 'cores=["free","same"]'), None, ["free", "same"]),
+        (("--set", "cores=free"), "free", None),
+    ],
+)
+def test_the_placement_of_the_nodes_is_always_stated(arguments, fixed, varied):
+    """Left to the scheduler, the number of threads of a library decides how many cores it has."""
+    study = document(*arguments)
+    assert study["fixed"].get("cores") == fixed
+    assert study["factors"].get("cores") == varied
+
+
+def test_a_word_that_is_no_placement_is_refused_with_the_words(capsys):
+    assert main(["try", *CELLS, "--cores", "sam"]) == 2
+    error = capsys.readouterr().err
+    assert "--cores: found 'sam'" in error and '"free", "same", "apart"' in error
 
 
 def test_what_is_written_reads_back_as_the_same_study():

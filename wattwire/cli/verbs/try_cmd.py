@@ -29,7 +29,8 @@ from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.plan import agent_here, confirm_long
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.design import PlannedRun, cautions, make_plan
-from wattwire.model.cores import CORES, checked
+from wattwire.model.cores import CORES, FREE, SAME, Machine, checked
+from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.deployment import PATTERNS
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
 from wattwire.model.fields import WORDS
@@ -48,6 +49,7 @@ CELL = "cell"
 WIDTH = 80
 WARMUP_S_MAX = 0.2
 WARMUP_SHARE = 0.1
+DEFAULT_NOTE = " This is the default; --cores same,apart compares two placements."
 HEAD = """\
 # Written by: {command}
 # Edit this file as required, and run it with `wattwire run FILE`.
@@ -88,7 +90,8 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--cores", "--placement", default="", metavar="WORDS",
         help="CPUs of the nodes: free (the scheduler chooses), same (one core for all), apart (a "
-             "core for each), or several of them, such as same,apart",
+             "core for each), or several of them, such as same,apart (default: same, and free with "
+             "several clients)",
     )  # fmt: skip
     verb.add_argument(
         "--set",
@@ -129,24 +132,33 @@ def try_cells(options: argparse.Namespace) -> int:
     directory = Path(options.campaign or f"campaigns/{NAME}-{stamp}")
     if not options.json:
         seconds = forecast(study, runs, expected).seconds
-        _announce(study, runs, seconds, prepared)
+        _announce(study, runs, seconds, prepared, is_default=not options.cores)
     _measure(options, catalog, document, directory)
     return _close(options, directory)
 
 
-def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared: Prepared) -> None:
+def _announce(
+    study: Study,
+    runs: Sequence[PlannedRun],
+    seconds: float,
+    prepared: Prepared,
+    is_default: bool,
+) -> None:
     headline = (
         f"{study.heading}: {plural(len(runs), 'run')} in {plural(study.plan.blocks, 'block')}, "
         f"about {duration_words(seconds)}."
     )
     with agent_here() as agent:
         builds = builds_ahead(prepared.cells, Builder(agent) if agent else None)
+        levels = study.factors.get(CORES, (study.fixed.get(CORES, FREE),))
+        placements = core_lines(levels, Machine.of(agent.cpus)) if agent else []
     headline += f" {build_words(builds)}." if builds else ""
     skipped = prepared.skipped
     reasons = (f"Skipped: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
     closed = "In closed loop, --for has no effect; a run ends after its calls (--set count=CALLS)."
     notes = [closed] if study.held.get("loop") == "closed" else []
     treatments = prepared.treatments
+    notes += [f"{text}.{DEFAULT_NOTE if is_default else ''}" for text in placements]
     notes += [f"{text[:1].upper()}{text[1:]}." for text in rate_lines(treatments)]
     cautious = (*cautions(study, treatments), *unreached_rates(treatments, prepared.cells))
     warnings = (f"Caution: {text}." for text in cautious)
@@ -271,8 +283,9 @@ def _levels(options: argparse.Namespace) -> dict[str, list[Any]]:
         "rate_hz": sorted(_number(word, float, "--rate") for word in _words(options.rate)),
         "clients": sorted(_number(word, int, "--clients") for word in _words(options.clients)),
     }
-    if options.cores:
-        levels[CORES] = [checked(word, "--cores") for word in _words(options.cores)]
+    # Several clients are meant to run at the same time. decisions/0026 has the reasons.
+    default = FREE if max(levels["clients"]) > 1 else SAME
+    levels[CORES] = [checked(word, "--cores") for word in _words(options.cores or default)]
     return {name: list(dict.fromkeys(values)) for name, values in levels.items()}
 
 
