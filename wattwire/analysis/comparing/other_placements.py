@@ -39,9 +39,10 @@ def in_equal_placements(
     """
     known = {key: pair for key, pair in sides.items() if all(map(len, pair))}
     keys = [*known]
+    compared = [[pair] for pair in known.values()]
     reasons = {
         keys[index]: _reason(share, known[keys[index]])
-        for index, share in different_shares([*known.values()])
+        for index, share in different_shares(compared)
     }
     return [
         replace(item, verdict=UNCLEAR, why=reasons[key])

@@ -3,11 +3,12 @@
 A treatment's placement is the mean over its runs of the shares of time that connected nodes spent
 on one CPU, on siblings, under one cache and further apart (`run/results/cores.py`).
 
-What is named: pairs of a treatment with its baseline, if a share differs by at least SHARE_MIN and
-more than the runs scatter. Few runs do not show how much one treatment scatters, so each variance
-is moderated towards the mean variance of all treatments (Smyth 2004, doi:10.2202/1544-6115.1027),
-and not below it: five runs of a placement that sticks for a run may all be equal. Holm's step-down
-procedure (1979, doi:10.2307/4615733) covers all pairs.
+What is named: a level of a factor beside its baseline, on average over the other factors or in one
+treatment, if a share differs by at least SHARE_MIN and more than the runs scatter. Few runs do not
+show how much one treatment scatters, so each variance is moderated towards the mean variance of all
+treatments (Smyth 2004, doi:10.2202/1544-6115.1027), and not below it: five runs of a placement that
+sticks for a run may all be equal. Holm's step-down procedure (1979, doi:10.2307/4615733) covers all
+comparisons.
 What it misses: treatments whose placement the study controls, because they run as asked or their
 runs are invalid.
 """
@@ -67,17 +68,25 @@ class Placed:
 
 @dataclass(frozen=True)
 class PlacedApart:
-    """A treatment and its baseline in `factor`, which ran in different placements."""
+    """A level of `factor` and its baseline, which ran in different placements.
+
+    `pairs` has the treatments (baseline, level), which are equal in the other factors.
+    """
 
     factor: str
-    baseline: Placed
-    other: Placed
+    pairs: tuple[tuple[Placed, Placed], ...]
     share: int
     """Index in NEARNESS of the share that differs most."""
 
     @property
+    def shares(self) -> tuple[float, float]:
+        """Return the share of baseline and level, as means over the pairs."""
+        baseline, level = np.mean([[p.mean[self.share] for p in pair] for pair in self.pairs], 0)
+        return float(baseline), float(level)
+
+    @property
     def difference(self) -> float:
-        return float(abs(self.baseline.mean[self.share] - self.other.mean[self.share]))
+        return abs(self.shares[0] - self.shares[1])
 
 
 @dataclass(frozen=True)
@@ -106,30 +115,31 @@ def placed(evidence: Evidence) -> list[Placed]:
 
 
 def placed_apart(evidence: Evidence) -> list[PlacedApart]:
-    """Return the pairs with different placements, the largest difference of each factor first."""
-    pairs = [*_pairs(evidence, placed(evidence))]
-    compared = [(baseline.shares, other.shares) for _, baseline, other in pairs]
-    apart = [PlacedApart(*pairs[index], share) for index, share in different_shares(compared)]
-    return sorted(apart, key=lambda pair: -pair.difference)
+    """Return what ran in different placements, the largest difference first."""
+    comparisons = [*_comparisons(evidence, placed(evidence))]
+    shares = [[(one.shares, other.shares) for one, other in pairs] for _, pairs in comparisons]
+    apart = [PlacedApart(*comparisons[index], share) for index, share in different_shares(shares)]
+    return sorted(apart, key=lambda found: -found.difference)
 
 
 def ratios_by_cores(
-    evidence: Evidence, pair: PlacedApart
+    evidence: Evidence, apart: PlacedApart
 ) -> tuple[Response, list[tuple[Any, stats.Interval]]] | None:
-    """Return a response, and (level of `cores`, ratio to the baseline) of the pair's other level.
+    """Return a response, and (level of `cores`, ratio to the baseline) of what ran apart.
 
     The response is the first with a ratio that a question on the factor names. The confidence is
     that of ratios at the levels of another factor. None without two such levels.
     """
     if CORES not in evidence.varied:
         return None
-    word = pair.other.treatment[evidence.varied.index(pair.factor)]
-    level = next(v for v in evidence.factors[pair.factor] if evidence.word(pair.factor, v) == word)
-    confidence = strata_confidence(evidence, pair.factor)
-    for response in _responses(evidence, pair.factor):
+    factor = apart.factor
+    word = apart.pairs[0][1].treatment[evidence.varied.index(factor)]
+    level = next(v for v in evidence.factors[factor] if evidence.word(factor, v) == word)
+    confidence = strata_confidence(evidence, factor)
+    for response in _responses(evidence, factor):
         pending = stats.NotComputable("not computed")
-        baseline = baseline_in(evidence, pair.factor, response)
-        answer = Answer("", response, pair.factor, level, baseline, pending, pending)
+        baseline = baseline_in(evidence, factor, response)
+        answer = Answer("", response, factor, level, baseline, pending, pending)
         results = [
             (cores, contrast(evidence, evidence.usable, answer, confidence, (CORES, cores)))
             for cores in evidence.factors[CORES]
@@ -148,37 +158,51 @@ def _responses(evidence: Evidence, factor: str) -> list[Response]:
     return [response for response in responses if measured(evidence.usable, response)]
 
 
-def different_shares(pairs: Sequence[tuple[FloatArray, FloatArray]]) -> list[tuple[int, int]]:
-    """Return (pair, index in NEARNESS) of the pairs in which the share that differs most differs.
+def different_shares(
+    comparisons: Sequence[Sequence[tuple[FloatArray, FloatArray]]],
+) -> list[tuple[int, int]]:
+    """Return (comparison, index in NEARNESS) where the share that differs most differs.
 
-    A pair has the shares of two groups of runs, of shape (runs, len(NEARNESS)) each. A group may be
-    part of several pairs. In at most 5 % of campaigns whose groups are placed alike, a pair is
-    returned.
+    A comparison is the mean over its pairs. A pair has the shares of two groups of runs, of shape
+    (runs, len(NEARNESS)) each. A group may be part of several comparisons. In at most 5 % of
+    campaigns whose groups are placed alike, a comparison is returned.
     """
-    groups = list({id(group): group for pair in pairs for group in pair}.values())
-    total_degrees = sum(len(group) - 1 for group in groups)
+    groups = {id(group): group for pairs in comparisons for pair in pairs for group in pair}
+    total_degrees = sum(len(group) - 1 for group in groups.values())
     if not total_degrees:
         return []
-    squares = [((group - group.mean(axis=0)) ** 2).sum(axis=0) for group in groups]
-    mean_variance = np.sum(squares, axis=0) / total_degrees
-    shares_vary = np.ptp(np.concatenate(groups), axis=0) > 0
+    squares = [((group - group.mean(axis=0)) ** 2).sum(axis=0) for group in groups.values()]
+    variances = np.sum(squares, axis=0) / total_degrees
+    shares_vary = np.ptp(np.concatenate([*groups.values()]), axis=0) > 0
     # The shares of a run have the sum 1, so that one of them follows from the others.
-    tests = len(pairs) * max(1, int(shares_vary.sum()) - 1)
-    chances = []
-    for pair in pairs:
-        means = [group.mean(axis=0) for group in pair]
-        share = int(np.argmax(np.abs(means[0] - means[1])))
-        difference = float(abs(means[0][share] - means[1][share]))
-        errors = [_moderated_error(group[:, share], float(mean_variance[share])) for group in pair]
-        chances.append((_chance(difference, errors, total_degrees), share, difference))
+    tests = len(comparisons) * max(1, int(shares_vary.sum()) - 1)
+    results = [_largest_difference(pairs, variances, total_degrees) for pairs in comparisons]
     found = []
-    for rank, index in enumerate(sorted(range(len(pairs)), key=lambda index: chances[index][0])):
-        chance, share, difference = chances[index]
+    for rank, index in enumerate(sorted(range(len(results)), key=lambda index: results[index][0])):
+        chance, share, difference = results[index]
         if chance > (1 - CONFIDENCE) / (tests - rank):
             break
         if difference >= SHARE_MIN:
             found.append((index, share))
     return found
+
+
+def _largest_difference(
+    pairs: Sequence[tuple[FloatArray, FloatArray]], variances: FloatArray, degrees_max: int
+) -> tuple[float, int, float]:
+    """Return the two-sided p value of the largest difference of shares, its index and its size."""
+    means = np.mean([one.mean(axis=0) - other.mean(axis=0) for one, other in pairs], axis=0)
+    share = int(np.argmax(np.abs(means).round(6)))  # the first of equal ones
+    errors = [
+        _moderated_error(group[:, share], float(variances[share])) for p in pairs for group in p
+    ]
+    squared = sum(error for error, _ in errors)
+    difference = float(abs(means[share]))
+    if squared == 0:
+        return float(difference == 0), share, difference
+    degrees = squared**2 / sum(error**2 / own for error, own in errors)
+    statistic = difference * len(pairs) / math.sqrt(squared)
+    return float(2 * stdtr(min(degrees, degrees_max), -statistic)), share, difference
 
 
 def modes(evidence: Evidence, response: str = "latency_p50_us") -> list[Modes]:
@@ -203,25 +227,31 @@ def shares_of(frame: pl.DataFrame) -> FloatArray:
     return np.column_stack([column(frame, name) for name in COLUMNS])
 
 
-def _pairs(evidence: Evidence, entries: Sequence[Placed]) -> Iterator[tuple[str, Placed, Placed]]:
-    """Yield (factor, baseline, treatment) for each treatment that differs from one in one factor.
+def _comparisons(
+    evidence: Evidence, entries: Sequence[Placed]
+) -> Iterator[tuple[str, tuple[tuple[Placed, Placed], ...]]]:
+    """Yield a factor, and pairs of treatments with the baseline and with one other level.
 
-    In a study with the factor of placements, only treatments that are left to the scheduler have a
-    placement of their own.
+    The pairs of a level are compared together and each alone. In a study with the factor of
+    placements, only treatments that are left to the scheduler have a placement of their own.
     """
     if CORES in evidence.varied:
         position, free = evidence.varied.index(CORES), evidence.word(CORES, FREE)
         entries = [entry for entry in entries if entry.treatment[position] == free]
+    known = {entry.treatment: entry for entry in entries}
     for position, factor in enumerate(evidence.varied):
         baseline = evidence.word(factor, baseline_of(evidence, factor))
-        groups: dict[Treatment, dict[str, Placed]] = {}
+        pairs: dict[str, list[tuple[Placed, Placed]]] = {}
         for entry in entries:
-            others = entry.treatment[:position] + entry.treatment[position + 1 :]
-            groups.setdefault(others, {})[entry.treatment[position]] = entry
-        for group in groups.values():
-            if baseline in group:
-                entries_of_others = (group[level] for level in group if level != baseline)
-                yield from ((factor, group[baseline], entry) for entry in entries_of_others)
+            level, at_baseline = entry.treatment[position], [*entry.treatment]
+            at_baseline[position] = baseline
+            if level != baseline and tuple(at_baseline) in known:
+                pair = (known[tuple(at_baseline)], entry)
+                pairs.setdefault(level, []).append(pair)
+        for of_level in pairs.values():
+            yield factor, tuple(of_level)
+            if len(of_level) > 1:
+                yield from ((factor, (pair,)) for pair in of_level)
 
 
 def _moderated_error(values: FloatArray, mean_variance: float) -> tuple[float, int]:
@@ -230,15 +260,6 @@ def _moderated_error(values: FloatArray, mean_variance: float) -> tuple[float, i
     squares = float(((values - values.mean()) ** 2).sum())
     moderated = (PRIOR_DEGREES * mean_variance + squares) / degrees
     return max(moderated, mean_variance) / len(values), degrees
-
-
-def _chance(difference: float, errors: Sequence[tuple[float, int]], degrees_max: int) -> float:
-    """Return the two-sided p value of a difference of two means with these squared errors."""
-    squared = sum(error for error, _ in errors)
-    if squared == 0:
-        return float(difference == 0)
-    degrees = squared**2 / sum(error**2 / own for error, own in errors)
-    return float(2 * stdtr(min(degrees, degrees_max), -difference / math.sqrt(squared)))
 
 
 def _modes_of(treatment: Treatment, frame: pl.DataFrame, response: str) -> Iterator[Modes]:

@@ -37,7 +37,7 @@ PHRASES = Phrases(
             "{share:percent} and {other_share:percent} of the time. Part of their difference is "
             "therefore the scheduler's{remedy}."
         ),
-        "more": "{more:plural further pair differs so/further pairs differ so}.",
+        "more": ("{more:plural further comparison differs so/further comparisons differ so}."),
         "separates": "; --cores same,apart separates it (cores in a study)",
         "separated": "; the levels of cores in this study separate it",
         "separated_ratios": (
@@ -127,33 +127,43 @@ def _name(evidence: Evidence, treatment: Sequence[str]) -> str:
     return evidence.treatment_title(levels) or PHRASES("the_treatment")
 
 
-def _apart_words(evidence: Evidence, pair: PlacedApart) -> Phrase:
+def _level_names(evidence: Evidence, found: PlacedApart) -> list[str]:
+    """Return the names of the baseline and of the other level."""
+    position = evidence.varied.index(found.factor)
+    return [evidence.title(found.factor, entry.treatment[position]) for entry in found.pairs[0]]
+
+
+def _apart_words(evidence: Evidence, found: PlacedApart) -> Phrase:
+    if len(found.pairs) > 1:
+        baseline, other = _level_names(evidence, found)
+    else:
+        baseline, other = (_name(evidence, entry.treatment) for entry in found.pairs[0])
     return PHRASES(
         "apart",
-        baseline=_name(evidence, pair.baseline.treatment),
-        other=_name(evidence, pair.other.treatment),
-        place=PLACES[NEARNESS[pair.share]],
-        share=float(pair.baseline.mean[pair.share]),
-        other_share=float(pair.other.mean[pair.share]),
-        remedy=_remedy(evidence, pair),
+        baseline=baseline,
+        other=other,
+        place=PLACES[NEARNESS[found.share]],
+        share=found.shares[0],
+        other_share=found.shares[1],
+        remedy=_remedy(evidence, found),
     )
 
 
-def _remedy(evidence: Evidence, pair: PlacedApart) -> Phrase:
+def _remedy(evidence: Evidence, apart: PlacedApart) -> Phrase:
     """Return the ratio in each placement if the study has several, otherwise how to measure it."""
     if CORES not in evidence.varied:
         return PHRASES("separates")
-    found = placements.ratios_by_cores(evidence, pair)
+    found = placements.ratios_by_cores(evidence, apart)
     if found is None:
         return PHRASES("separated")
     response, ratios = found
-    index = evidence.varied.index(pair.factor)
+    baseline, level = _level_names(evidence, apart)
     return PHRASES(
         "separated_ratios",
         response=response.title,
         verb=response.had,
-        level=evidence.title(pair.factor, pair.other.treatment[index]),
-        baseline=evidence.title(pair.factor, pair.baseline.treatment[index]),
+        level=level,
+        baseline=baseline,
         confidence=ratios[0][1].level,
         ratios=[PHRASES("ratio_at", ratio=ratio, cores=cores) for cores, ratio in ratios],
     )
