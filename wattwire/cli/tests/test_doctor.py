@@ -97,6 +97,15 @@ def test_cells_are_told_apart_by_what_they_lack(agent, root, capsys):
     assert out.endswith("Next: wattwire try wire/plain")
 
 
+def test_the_cores_and_the_meaning_of_each_placement_are_listed(agent, root, capsys):
+    assert main(["doctor"]) == 0
+    out = text_of(capsys)
+    assert "2 cores for nodes: CPU 0-1" in out
+    assert "cores = free: the scheduler chooses among CPU 0-1" in out
+    assert "cores = same: all nodes on CPU 1" in out
+    assert "cores = apart: each node on a CPU of its own, such as 1 and 0" in out
+
+
 def test_the_first_line_says_whether_energy_is_measured_estimated_or_neither(
     agent, root, capsys, monkeypatch
 ):

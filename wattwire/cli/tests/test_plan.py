@@ -14,6 +14,8 @@ from wattwire.cli.percentiles_ahead import percentile_words
 from wattwire.cli.rates_ahead import rate_lines
 from wattwire.cli.verbs import plan
 from wattwire.design import expand, make_plan
+from wattwire.model.cores import Machine
+from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
@@ -250,6 +252,19 @@ def meter_lines(capsys, tmp_path, monkeypatch, here):
     assert main(["plan", str(tmp_path / "s.toml")]) == 0
     told = capsys.readouterr().out.splitlines()
     return [line for line in told if any(m in line for m in ("proc_cpu", "proc_memory", "meters"))]
+
+
+@pytest.mark.parametrize(("fixed", "words"), [("", "free"), ('cores = "same"\n', "same")])
+def test_the_placement_of_the_nodes_on_this_machine_is_told(tmp_path, capsys, fixed, words):
+    (tmp_path / "s.toml").write_text(
+        f'title = "T"\n[fixed]\ncell = "loopback/python"\npattern = "topic"\n{fixed}'
+    )
+    assert main(["plan", str(tmp_path / "s.toml")]) == 0
+    with plan.agent_here() as agent:
+        if agent is None:
+            pytest.skip("no agent: the machine's cores are unknown")
+        (line,) = core_lines([words], Machine.of(agent.cpus))
+    assert line in " ".join(capsys.readouterr().out.split())
 
 
 def test_windows_are_told_of_meters_that_can_read_here_and_the_others_named_in_one_line(

@@ -24,7 +24,7 @@ from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
 from wattwire.design import CONTROLS, PROCESSES_MANY, PlannedRun, cautions, make_plan, piloted
 from wattwire.hosts.hosts import here
-from wattwire.model.cores import CORES, Machine
+from wattwire.model.cores import CORES, FREE, Machine
 from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.deployment import node_count
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
@@ -104,10 +104,10 @@ def plan(options: argparse.Namespace) -> int:
         try:
             chooser = studies.chooser(study, options.only, catalog)
             prepared = prepare(study, catalog, builder, chooser)
-            if agent is not None and (levels := _core_levels(study)):
+            if agent is not None:
                 local = (name for name, spec in study.rig.hosts.items() if spec.kind != SSH)
                 prepared = without_core_gaps(prepared, study, dict.fromkeys(local, here(agent)))
-                cores = core_lines(levels, Machine.of(agent.cpus))
+                cores = core_lines(_core_levels(study), Machine.of(agent.cpus))
         except MissingError as error:
             raise MissingError(f"{error}{_import_hint(name, path)}") from error
         builds = builds_ahead(prepared.cells, builder)
@@ -158,9 +158,8 @@ def plan(options: argparse.Namespace) -> int:
 
 
 def _core_levels(study: Study) -> Sequence[Level]:
-    """Return the levels of `cores` that the study names; none for a study without it."""
-    held = (study.fixed[CORES],) if CORES in study.fixed else ()
-    return study.factors.get(CORES, held)
+    """Return the levels of `cores`, which is FREE in a study without it."""
+    return study.factors.get(CORES, (study.fixed.get(CORES, FREE),))
 
 
 def _import_hint(name: str, path: Path) -> str:

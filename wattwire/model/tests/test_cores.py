@@ -3,6 +3,7 @@
 import pytest
 
 from wattwire.model.cores import CoresGapError, Cpu, Machine, assign, checked, listed_cpus, nearness
+from wattwire.model.cores.descriptions import core_lines, machine_words
 from wattwire.model.errors import UsageError
 
 TWO = Machine(tuple(Cpu(n, n, 0, 0) for n in range(2)), frozenset({0, 1}))
@@ -109,3 +110,16 @@ def test_an_unknown_topology_makes_each_cpu_a_core():
     machine = Machine(tuple(Cpu(n) for n in range(3)), frozenset({0, 1, 2}))
     assert machine.cores == [(0,), (1,), (2,)]
     assert nearness(machine.cpus)[0, 1] == "further"
+
+
+def test_each_level_is_described_for_a_machine():
+    free, same, apart = core_lines(["free", "same", "apart"], EIGHT)
+    assert "among CPU 0-7" in free
+    assert "all nodes on CPU 3" in same
+    assert "such as 3 and 2" in apart
+    one = Machine((Cpu(0, 0, 0, 0), Cpu(1, 1, 0, 0)), frozenset({0}))
+    _, same, apart = core_lines(["free", "same", "apart"], one)
+    assert "the machine has one core" in same
+    assert "not possible here" in apart and "1 CPU can be used" in apart
+    assert "taskset or a cpuset excludes CPU 1" in machine_words(one)
+    assert "hardware threads of a core: 0,4; 1,5; 2,6; 3,7" in machine_words(EIGHT)
