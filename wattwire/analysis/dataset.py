@@ -357,9 +357,20 @@ def rows_at(frame: pl.DataFrame, levels: Mapping[str, Any]) -> npt.NDArray[np.bo
     """Return whether each row has these levels (factor → level), shape (rows,)."""
     matching = np.ones(frame.height, dtype=np.bool_)
     for factor, level in levels.items():
-        row_levels = levels_of(frame, factor)
-        matching &= np.array([same_level(row, level) for row in row_levels], dtype=np.bool_)
+        matching &= _rows_at(frame, factor, level)
     return matching
+
+
+def _rows_at(frame: pl.DataFrame, factor: str, level: Any) -> npt.NDArray[np.bool_]:
+    """Return whether each row has this level, by one comparison per distinct level."""
+    name = f"factor.{factor}"
+    if name not in frame.columns:
+        return np.full(frame.height, same_level(None, level), dtype=np.bool_)
+    column = frame[name]
+    if column.dtype == pl.Object or column.dtype.is_nested():  # is_in does not support these
+        return np.array([same_level(row, level) for row in column.to_list()], dtype=np.bool_)
+    equal = [distinct for distinct in column.unique().to_list() if same_level(distinct, level)]
+    return column.is_in(equal, nulls_equal=True).to_numpy()
 
 
 def has_levels(present: Mapping[str, Any], levels: Mapping[str, Any]) -> bool:

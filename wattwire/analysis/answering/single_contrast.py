@@ -13,7 +13,7 @@ from wattwire.analysis import not_compared
 from wattwire.analysis.answering import dependent_rows
 from wattwire.analysis.answering.answer_types import Answer, Result
 from wattwire.analysis.answering.block_models import block_table, cached_fit, matched, usable_fit
-from wattwire.analysis.dataset import Evidence, levels_of, same_level
+from wattwire.analysis.dataset import Evidence, levels_of, rows_at, same_level
 from wattwire.analysis.responses import Response, measured
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -35,8 +35,8 @@ def contrast(
     scope = "usable" if frame is evidence.usable else "all"
     if within is not None and frame.height and frame["block"].n_unique() == 1:
         # A single block gives no error within treatments, so use the main effects at this level.
-        at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
-        frame, scope, within = frame.filter(pl.Series(at_level)), f"{scope} at {within}", None
+        frame = frame.filter(rows_at(frame, dict([within])))
+        scope, within = f"{scope} at {within}", None
     refusal = _refusal(frame, wanted.response) or without_value(evidence, frame, wanted, within)
     refusal = _without_run(evidence, frame, wanted) or refusal
     refusal = refusal or _without_scatter(evidence, frame, wanted, within)
@@ -68,8 +68,7 @@ def _without_scatter(
     An interval would come from the scatter of other levels alone, and would enlarge the family.
     """
     if within is not None:
-        at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
-        frame = frame.filter(pl.Series(at_level))
+        frame = frame.filter(rows_at(frame, dict([within])))
     response, levels = wanted.response, [wanted.level, wanted.baseline]
     pairs, block_numbers = matched(evidence, frame, response, wanted.factor, levels, "plain")
     if not len(pairs) or not np.isfinite(pairs).all():
@@ -134,8 +133,7 @@ def _typical_difference(
     """
     compared_levels = [wanted.level, wanted.baseline]
     if within is not None:
-        at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
-        frame = frame.filter(pl.Series(at_level))
+        frame = frame.filter(rows_at(frame, dict([within])))
     pairs, blocks = matched(
         evidence, frame, wanted.response, wanted.factor, compared_levels, "plain"
     )
@@ -143,12 +141,8 @@ def _typical_difference(
     interval = stats.paired_shift_by_ranks(pairs[:, 0], pairs[:, 1], level)
     if frame["block"].n_unique() == 1 and evidence.varied == [wanted.factor]:
         values = not_compared.comparable_values(evidence, frame, wanted.response)
-        run_levels = levels_of(frame, wanted.factor)
         upper, lower = (
-            values[
-                [same_level(run_level, compared_level) for run_level in run_levels]
-                & np.isfinite(values)
-            ]
+            values[rows_at(frame, {wanted.factor: compared_level}) & np.isfinite(values)]
             for compared_level in compared_levels
         )
         kind, runs, strata = "two samples", len(upper) + len(lower), 1
