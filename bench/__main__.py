@@ -3,7 +3,8 @@
 Speed, compared with peers (default): recording, echo, pipeline, libraries, sampler, own_time, page,
 scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
-REV, summary_row --old REV. Steps and threads of a round trip: steps. Robot and co-processor: copro.
+REV, summary_row --old REV. Steps and threads of a round trip: steps.
+Independent tools: peers. Robot and co-processor: copro.
 As root: links, planted_links. Prints Markdown.
 """
 
@@ -39,7 +40,7 @@ from bench import (
 from bench.coprocessing import bridge_memory, engines, planted_break_even, round_trips
 from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
-from bench.peers import pipeline, step_costs
+from bench.peers import pipeline, step_costs, tools
 from bench.peers.libraries import comparisons
 from bench.rigs import bridges, links, planted_links
 from bench.runs_simulated import confirming, run_order, steady_state, strata, variants
@@ -262,7 +263,8 @@ KITS, SUMMARY_ROW = "kits", "summary_row"
 BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
 COPRO = "copro"
 STEPS = "steps"
-ON_REQUEST = (VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS)
+PEERS = "peers"
+ON_REQUEST = (VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS)
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS}
 
@@ -279,7 +281,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, help=f"default {PAIRS}, of calls {calls.PAIRS}")
     parser.add_argument(
         "--cells", nargs="+", default=["*"], metavar="PATTERN",
-        help="of the parts calls, syscalls, kits and steps: those cells, as rest/go or 'rpc/*'",
+        help="of the parts calls, syscalls, kits, steps and peers: those cells, as rest/go or "
+        "'rpc/*'",
     )  # fmt: skip
     parser.add_argument(
         "--seconds", type=float,
@@ -373,6 +376,9 @@ def main() -> int:
                 comparing_kits(workbench, pairs, options.old, options.cells, side_s)
             elif part == STEPS:
                 step_costs.report(workbench, options.cells)
+            elif part == PEERS:
+                print("\n## Cells beside tools that others wrote, median latency")
+                tools.report(workbench, options.pairs or tools.PAIRS, options.cells)
             elif part == SUMMARY_ROW:
                 computing_rows(workbench, options.pairs or PAIRS, options.old)
             elif part == VALIDITY:

@@ -256,15 +256,22 @@ def _changes(count: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def started(
-    workbench: Bench, cell: CellUnderTest, count: int, *roles: str, **payload: Any
+    workbench: Bench,
+    cell: CellUnderTest,
+    count: int,
+    *roles: str,
+    client: CellUnderTest | None = None,
+    **payload: Any,
 ) -> Iterator[Group]:
     """Start new nodes of the cell in these roles, and yield their group.
 
-    `payload` contains keys of the spec that replace the keys for the literal TEXT.
+    `client` is the cell of the client if it is another one. `payload` contains keys of the spec
+    that replace the keys for the literal TEXT.
     """
     changes = {"client": {**_changes(count), **payload}}
     changes["server"] = {**changes["client"], "peers.nodes": [SENDER_NODE], "peers.count": 1}
-    members = [Member(cell, role, changes[role]) for role in roles]
+    cells = {"client": client or cell, "server": cell}
+    members = [Member(cells[role], role, changes[role]) for role in roles]
     with (
         cell.service() as endpoints,
         Group(workbench.folder, "service", members, endpoints) as group,

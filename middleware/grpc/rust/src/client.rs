@@ -94,6 +94,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
         return Err(Error::bad_spec(key, "no entry", "the address of a server"));
     };
     let runtime = Tokio::new(kit)?;
+    let runtime_name = runtime.name();
     let mut tls_version = "none";
     if tls::is_enabled(kit) {
         tls_version = runtime.block_on(tls::agreed_version(kit, address))?;
@@ -115,6 +116,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     let discovery_ns = kit.probe(&mut calls)?;
     let mut effective = effective(kit, tls_version.into());
     effective.insert("keep_alive".into(), on_or_off(keeps));
+    effective.insert("runtime".into(), runtime_name.into());
     kit.ready(&Ready {
         matched: Some(1),
         library: Library {

@@ -93,6 +93,7 @@ pub fn serve(kit: &'static Kit) -> Result<(), Error> {
     kit.listening(&[address.to_string()]);
     let version = locked_version(LOCKED, "tonic");
     let mut effective = effective(kit, tls::offered(kit));
+    effective.insert("runtime".into(), runtime.name().into());
     effective.insert("server_workers".into(), runtime.workers().into());
     kit.ready(&Ready {
         matched: None,

@@ -64,6 +64,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
         return Err(Error::bad_spec(key, "no entry", "the address of a server"));
     };
     let runtime = Tokio::new(kit)?;
+    let runtime_name = runtime.name();
     let mut tls_version = "none";
     if tls::is_enabled(kit) {
         let address = url.split('/').nth(2).unwrap_or_default();
@@ -83,6 +84,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     let http_version = if by_http2.load(Relaxed) { "2" } else { "1.1" };
     effective.insert("http_version".into(), http_version.into());
     effective.insert("keep_alive".into(), on_or_off(keeps));
+    effective.insert("runtime".into(), runtime_name.into());
     effective.insert("tcp_nodelay".into(), nodelay.into());
     effective.insert("tls".into(), tls_version.into());
     effective.insert("transport".into(), "tcp/ipv4".into());

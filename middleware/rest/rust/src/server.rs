@@ -111,6 +111,7 @@ pub fn serve(kit: &'static Kit) -> Result<(), Error> {
     effective.insert("tcp_nodelay".into(), (switch(kit, NODELAY) == Some(true)).into());
     effective.insert("tls".into(), tls::offered(kit));
     effective.insert("server".into(), format!("axum {version}, hyper {hyper}").into());
+    effective.insert("runtime".into(), runtime.name().into());
     effective.insert("server_workers".into(), runtime.workers().into());
     effective.insert("transport".into(), "tcp/ipv4".into());
     let library = Library { name: "axum".into(), version: version.into(), build: COMPILER.into() };

@@ -96,6 +96,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
         return Err(Error::bad_spec(key, "no entry", "the address of a server"));
     };
     let runtime = Tokio::new(kit)?;
+    let runtime_name = runtime.name();
     let mut tls_version = "none";
     if tls::is_enabled(kit) {
         let address = url.split('/').nth(2).unwrap_or_default();
@@ -117,6 +118,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     let nodelay = switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF);
     let mut effective = kit.spec().settings();
     effective.insert("keep_alive".into(), on_or_off(keeps));
+    effective.insert("runtime".into(), runtime_name.into());
     effective.insert("tcp_nodelay".into(), nodelay.into());
     effective.insert("tls".into(), tls_version.into());
     effective.insert("transport".into(), "tcp/ipv4".into());

@@ -102,6 +102,7 @@ pub fn serve_calls(kit: &'static Kit) -> Result<(), Error> {
     effective.insert("tcp_nodelay".into(), nodelay.into());
     effective.insert("tls".into(), tls::offered(kit));
     effective.insert("server".into(), format!("jsonrpsee-server {version}").into());
+    effective.insert("runtime".into(), runtime.name().into());
     effective.insert("server_workers".into(), runtime.workers().into());
     effective.insert("transport".into(), "tcp/ipv4".into());
     kit.ready(&Ready {

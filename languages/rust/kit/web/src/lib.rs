@@ -7,33 +7,52 @@ pub mod tls;
 use std::future::Future;
 
 use serde_json::Value;
+use tokio::runtime::Builder;
 use wattwire_kit::{Buffer, Error, Kit, Message, Runtime};
 
-/// Tokio's multi-thread runtime. Servers have settings.server_workers threads, and other roles have
-/// tokio's default number.
-pub struct Tokio(tokio::runtime::Runtime);
+/// Tokio's runtime, as its users have it for this role.
+///
+/// A client that makes one call at a time has the current-thread runtime: the thread that waits for
+/// the reply also reads the socket. With worker threads, each call would change threads twice, which
+/// doubles its CPU time. Concurrent calls and servers have the multi-thread runtime, which
+/// `#[tokio::main]` starts by default; servers have settings.server_workers threads.
+pub struct Tokio {
+    runtime: tokio::runtime::Runtime,
+    name: &'static str,
+}
 
 impl Tokio {
     pub fn new(kit: &Kit) -> Result<Self, Error> {
-        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let serves = ["server", "pong"].contains(&kit.string("role"));
+        let one_at_a_time = !serves && !kit.overlaps();
+        let (mut builder, name) = if one_at_a_time {
+            (Builder::new_current_thread(), "current_thread")
+        } else {
+            (Builder::new_multi_thread(), "multi_thread")
+        };
         let workers = kit.integer("settings.server_workers");
-        if workers > 0 && ["server", "pong"].contains(&kit.string("role")) {
+        if workers > 0 && serves {
             builder.worker_threads(workers as usize);
         }
-        Ok(Tokio(builder.enable_all().build()?))
+        Ok(Tokio { runtime: builder.enable_all().build()?, name })
+    }
+
+    /// Returns the runtime's name for READY's `effective`.
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 
     pub fn workers(&self) -> usize {
-        self.0.metrics().num_workers()
+        self.runtime.metrics().num_workers()
     }
 }
 
 impl Runtime for Tokio {
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        self.0.block_on(future)
+        self.runtime.block_on(future)
     }
     fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
-        self.0.spawn(future);
+        self.runtime.spawn(future);
     }
 }
 

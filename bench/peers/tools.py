@@ -1,0 +1,293 @@
+"""Compare cells with clients and servers that others wrote, on one core and on a core each.
+
+A bare client shares the habits of those who wrote the cell. An independent tool shows what both
+have in common. The message is the text TEXT, and its reply is the same text, so a tool needs no
+payload of the contract.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from bench.calls import COMPILED_LATE, TEXT, WARM_CALLS, cores, sleep_until, started
+from bench.nodes import Bench
+from bench.pairs import Comparison, abba, compared, table
+from bench.turns import on_cores, place
+from contract.conformance.cell import CellUnderTest
+from contract.conformance.process import NodeProcess
+
+PAIRS = 8
+PROMISE = 1.25
+"""A cell that takes longer than this ratio needs an explanation or a repair."""
+AGREEMENT = 1.15
+CALLS = 1500
+SOCKET_BYTES = 64
+TOOL_S = 2
+HANG_S = 120.0
+CONTENT_TYPE = "text/plain; charset=utf-8"
+UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
+PROTO = Path(__file__).parents[2] / "middleware" / "grpc" / "idl" / "wattwire.proto"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A load generator. `argv` gets its endpoint, its number of calls and a folder for files.
+
+    `median_us` reads the median latency (µs) from its output, and raises ValueError if a call
+    failed.
+    """
+
+    program: str
+    middleware: str
+    source: str
+    argv: Callable[[str, int, Path], list[str]]
+    median_us: Callable[[str], float]
+
+
+def _oha(endpoint: str, calls: int, _: Path) -> list[str]:
+    request = ["-m", "POST", "-d", TEXT, "-T", CONTENT_TYPE]
+    return ["oha", "--no-tui", "--json", "-c", "1", "-n", str(calls), *request, endpoint]
+
+
+def _oha_median_us(output: str) -> float:
+    result = json.loads(output)
+    if set(result["statusCodeDistribution"]) != {"200"}:
+        raise ValueError(f"oha: {result['statusCodeDistribution']} {result['errorDistribution']}")
+    return 1e6 * float(result["latencyPercentiles"]["p50"])
+
+
+def _wrk(endpoint: str, _: int, folder: Path) -> list[str]:
+    script = folder / "post.lua"
+    script.write_text(
+        f'wrk.method = "POST"\nwrk.body = "{TEXT}"\n'
+        f'wrk.headers["Content-Type"] = "{CONTENT_TYPE}"\n'
+    )
+    limits = ["-t", "1", "-c", "1", "-d", f"{TOOL_S}s"]
+    return ["wrk", *limits, "--latency", "-s", str(script), endpoint]
+
+
+def _wrk_median_us(output: str) -> float:
+    found = re.search(r"50%\s+([0-9.]+)(us|ms|s)\b", output)
+    if found is None or "Non-2xx" in output:
+        raise ValueError(f"wrk: {output[-300:]}")
+    return float(found[1]) * UNITS_US[found[2]]
+
+
+def _ghz(endpoint: str, calls: int, _: Path) -> list[str]:
+    call = ["--insecure", "--proto", str(PROTO), "--call", "wattwire.Calls.Text"]
+    message = ["-d", json.dumps({"data": TEXT})]
+    return ["ghz", *call, *message, "-c", "1", "-n", str(calls), "-O", "json", endpoint]
+
+
+def _ghz_median_us(output: str) -> float:
+    result = json.loads(output)
+    if set(result["statusCodeDistribution"]) != {"OK"}:
+        raise ValueError(f"ghz: {result['statusCodeDistribution']} {result['errorDistribution']}")
+    (median_ns,) = [
+        row["latency"] for row in result["latencyDistribution"] if row["percentage"] == 50
+    ]
+    return float(median_ns) / 1e3
+
+
+TOOLS = (
+    Tool("oha", "rest", "cargo install oha@1.4.5 --locked", _oha, _oha_median_us),
+    Tool("wrk", "rest", "apt install wrk", _wrk, _wrk_median_us),
+    Tool("ghz", "grpc", "go install github.com/bojand/ghz/cmd/ghz@v0.93.0", _ghz, _ghz_median_us),
+)
+SOCKETS = {"udp/cpp": (), "tcp/cpp": ("--tcp",)}
+"""Cell → options of sockperf for the same protocol. Its server and its client are a pair."""
+SAME_SERVER = (("grpc/rust", "grpc/go"), ("rest/rust", "rest/go"))
+"""Pairs of cells whose clients are compared on the server of the first."""
+
+
+def report(workbench: Bench, pairs: int, patterns: Sequence[str]) -> None:
+    """Print the comparisons of each placement, and which tools are absent."""
+    for together in (True, False):
+        placement = "one core" if together else "a core each"
+        print(f"\n### Client and server on {placement}\n")
+        rows = list(_comparisons(workbench, pairs, patterns, cores(together)))
+        print(f"\n{table(rows)}", flush=True)
+
+
+def _comparisons(
+    workbench: Bench, pairs: int, patterns: Sequence[str], places: tuple[int, int]
+) -> Iterator[Comparison]:
+    """Yield the comparisons with all tools. `places` are the cores of client and server."""
+    chosen = [
+        name
+        for name in workbench.catalog.cells
+        if not name.endswith("-bare") and any(fnmatch(name, pattern) for pattern in patterns)
+    ]
+    for tool in TOOLS:
+        if shutil.which(tool.program) is None:
+            print(f"  {tool.program}: absent: not on PATH ({tool.source})", flush=True)
+            continue
+        for name in chosen:
+            if name.partition("/")[0] == tool.middleware:
+                yield from _beside_tool(workbench, pairs, name, tool, places)
+    for first, second in SAME_SERVER:
+        if first in chosen and second in chosen:
+            yield from _clients_of_one_server(workbench, pairs, first, second, places)
+    if shutil.which("sockperf") is None:
+        print("  sockperf: absent: not on PATH (apt install sockperf)", flush=True)
+        return
+    for name, options in SOCKETS.items():
+        if name in chosen:
+            yield from _beside_sockperf(workbench, pairs, name, options, places)
+
+
+def _beside_tool(
+    workbench: Bench, pairs: int, name: str, tool: Tool, places: tuple[int, int]
+) -> Iterator[Comparison]:
+    """Yield the comparison of a cell's client with a tool, each with a server of the cell."""
+    cell = workbench.cell(name)
+    if cell is None:
+        return
+    label = f"{name} beside {tool.program}, server {name}"
+    ours = functools.partial(client_median_us, workbench, cell, cell, places)
+    theirs = functools.partial(tool_median_us, workbench, cell, tool, places)
+    yield from _compared(label, abba(label, ours, theirs, pairs), PROMISE)
+
+
+def _clients_of_one_server(
+    workbench: Bench, pairs: int, first: str, second: str, places: tuple[int, int]
+) -> Iterator[Comparison]:
+    cells = [workbench.cell(name) for name in (first, second)]
+    if cells[0] is None or cells[1] is None:
+        return
+    label = f"client {first} beside client {second}, server {first}"
+    sides = [
+        functools.partial(client_median_us, workbench, cell, cells[0], places)
+        for cell in cells
+        if cell is not None
+    ]
+    yield from _compared(label, abba(label, sides[0], sides[1], pairs), PROMISE)
+
+
+def _beside_sockperf(
+    workbench: Bench, pairs: int, name: str, options: Sequence[str], places: tuple[int, int]
+) -> Iterator[Comparison]:
+    cell = workbench.cell(name)
+    if cell is None:
+        return
+    label = f"{name} beside sockperf"
+    ours = functools.partial(client_median_us, workbench, cell, cell, places, SOCKET_BYTES)
+    theirs = functools.partial(_sockperf_median_us, options, places)
+    yield from _compared(label, abba(label, ours, theirs, pairs), AGREEMENT)
+
+
+def _compared(
+    label: str, sides: tuple[tuple[float, ...], tuple[float, ...]], promise: float
+) -> Iterator[Comparison]:
+    for comparison in compared(label, "µs", sides, promise):
+        limits = f"{comparison.limit(-1):.3f} … {comparison.limit(1):.3f}"
+        print(f"  {label}: {comparison.ratio:.3f} ({limits})", file=sys.stderr, flush=True)
+        yield comparison
+
+
+def client_median_us(
+    workbench: Bench,
+    client: CellUnderTest,
+    server: CellUnderTest,
+    places: tuple[int, int],
+    payload_bytes: int = 0,
+) -> float:
+    """Return the median latency (µs) of a cell's consecutive calls to a server.
+
+    With `payload_bytes`, messages are payloads of the contract; otherwise the text TEXT.
+    """
+    warm = _warm_calls(client, server)
+    payload = {}
+    if payload_bytes:
+        payload = {
+            "payload.encoding": "bytes", "payload.bytes": payload_bytes, "payload.literal": "",
+            "reply": "echo", "reply.literal": "", "verify": "header",
+        }  # fmt: skip
+    with started(
+        workbench, server, warm + CALLS, "client", "server", client=client, **payload
+    ) as group:
+        for role, core in zip(("client", "server"), places, strict=True):
+            place(group.node(role).pid, core)
+        group.go()
+        sleep_until(group.start_ns)
+        group.wait_sent()
+        group.finish()
+        records = group.samples(group.node("client")).records
+    answered = sorted(
+        (record for record in records if not record.flags), key=lambda record: record.begin_ns
+    )[warm:]
+    if len(answered) < 0.9 * CALLS:
+        raise RuntimeError(f"{client.name}: only {len(answered)} of {CALLS} calls were answered")
+    return statistics.median(record.end_ns - record.begin_ns for record in answered) / 1e3
+
+
+def tool_median_us(
+    workbench: Bench, server: CellUnderTest, tool: Tool, places: tuple[int, int]
+) -> float:
+    """Return the median latency (µs) that a tool prints for a new server of the cell."""
+    with started(workbench, server, CALLS, "server") as group:
+        node = group.node("server")
+        place(node.pid, places[1])
+        group.go()
+        sleep_until(group.start_ns)
+        endpoint = _endpoint(node)
+        with on_cores(places[0]):
+            warm = _warm_calls(server)
+            _output(tool.argv(endpoint, warm, workbench.folder), workbench.folder)
+            output = _output(tool.argv(endpoint, CALLS, workbench.folder), workbench.folder)
+        group.finish()
+    return tool.median_us(output)
+
+
+def _warm_calls(*cells: CellUnderTest) -> int:
+    """Return the calls before the measured ones: more if one side compiles at run time."""
+    languages = [cell.name.rpartition("/")[2] for cell in cells]
+    return max(COMPILED_LATE.get(language, WARM_CALLS) for language in languages)
+
+
+def _endpoint(node: NodeProcess) -> str:
+    line = node.fields("LISTENING")
+    return str(line["endpoints"][0])
+
+
+def _output(argv: Sequence[str], folder: Path) -> str:
+    result = subprocess.run(
+        argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        timeout=HANG_S,
+    )  # fmt: skip
+    if result.returncode != 0:
+        raise RuntimeError(f"{argv[0]}: exit {result.returncode}: {result.stderr[-300:].strip()}")
+    return result.stdout
+
+
+def _sockperf_median_us(options: Sequence[str], places: tuple[int, int]) -> float:
+    """Return the median round trip (µs) of sockperf's client with sockperf's server."""
+    address = ["-i", "127.0.0.1", "-p", "11112", *options]
+    size = ["-m", str(SOCKET_BYTES)]
+    with on_cores(places[1]):
+        server = subprocess.Popen(
+            ["sockperf", "server", *address], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    try:
+        with on_cores(places[0]):
+            client = ["sockperf", "ping-pong", *address, *size, "-t", str(TOOL_S), "--full-rtt"]
+            output = _output(client, Path(os.curdir))
+    finally:
+        server.kill()
+        server.wait()
+    found = re.search(r"percentile 50\.000 = +([0-9.]+)", output)
+    if found is None:
+        raise RuntimeError(f"sockperf printed no median: {output[-300:]}")
+    return float(found[1])
