@@ -20,7 +20,12 @@ from wattwire.catalog.only import FACTORS
 from wattwire.catalog.services import setting_words
 from wattwire.cli.check_hosts import CheckHosts, rig_hosts
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
-from wattwire.cli.round_trips import bare_round_trip_ns, cell_round_trip_ns, measured_cost
+from wattwire.cli.round_trips import (
+    Strangers,
+    bare_round_trip_ns,
+    cell_round_trip_ns,
+    measured_cost,
+)
 from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs.doctor import install_command, sources
 from wattwire.cli.wrap import searchable
@@ -28,11 +33,12 @@ from wattwire.hosts.hosts import here
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.setting_purposes import NAGLE_OFF, TLS
-from wattwire.model.words import plural
+from wattwire.model.words import number, plural
 from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.rig.bare_clients import bare_argv
 from wattwire.rig.builds import LackingError
 from wattwire.rig.harness_costs import HarnessCost, note_harness_cost
+from wattwire.rig.stranger_calls import StrangerCalls, note_stranger_calls
 from wattwire.run.processes import RunProcesses
 from wattwire.run.services import Service, endpoint_words, start_service
 
@@ -180,6 +186,7 @@ class _Check:
         self._suite = suite()
         self._builder, self._hosts, self._folder = builder, hosts, folder
         self._built: dict[str, Any] = {}
+        self._strangers = Strangers(folder)
         self.absent: list[str] = []
 
     def run(self, cell: Cell, pairing: Pairing, clauses: list[str] | None) -> int:
@@ -218,9 +225,44 @@ class _Check:
 
         self._suite.run_suite(subject, partner_cells, clauses, print_result, print_scenario)
         print("  " + ", ".join(f"{count} {status}" for status, count in counts.items()), flush=True)
+        if pairing.pairs is not Pairs.NONE and not clauses and not counts["failed"]:
+            self._measure_strangers(cell, subject, pairing)
         if untested := early_words(ended_by):
             print(searchable(untested, sys.stdout, "  ", " " * 4), flush=True)
         return counts["failed"]
+
+    def _measure_strangers(self, cell: Cell, subject: Any, pairing: Pairing) -> None:
+        """Measure the cell's server with the clients of other cells, print and store the result.
+
+        Nothing is measured if no role listens: then the nodes find each other through the library.
+        """
+        if self._hosts.entries or not subject.listens.get("pingpong"):
+            return
+        others = [
+            sibling
+            for name, sibling in self._present(cell, pairing).items()
+            if name != cell.name and sibling.wire_name == subject.wire_name
+            if "pingpong" in sibling.patterns
+        ]
+        if not others:
+            return
+        broken = importlib.import_module("contract.conformance.cell").Broken
+        try:
+            calls = self._strangers.measure(subject, others)
+        except (broken, OSError, RuntimeError, subprocess.SubprocessError) as error:
+            print(searchable(f"strangers not measured: {error}", sys.stdout, "  ", " " * 4))
+            return
+        note_stranger_calls(self._builder.cell(cell).key, calls)
+        print(searchable(stranger_words(calls), sys.stdout, "  ", " " * 4), flush=True)
+
+    def _present(self, cell: Cell, pairing: Pairing) -> dict[str, Any]:
+        """Return the cells of the middleware that can be built on this machine, by name."""
+        siblings = {
+            sibling.name: self._under_test(sibling)
+            for sibling in pairing.among
+            if sibling.middleware.name == cell.middleware.name
+        }
+        return {k: v for k, v in siblings.items() if not isinstance(v, MissingError)}
 
     def _partners(self, cell: Cell, pairing: Pairing) -> tuple[list[Any], str]:
         """Return the built partners of `cell`, and the reason if it has none.
@@ -229,12 +271,7 @@ class _Check:
         """
         if pairing.pairs is Pairs.NONE:
             return [], ""
-        siblings = {
-            sibling.name: self._under_test(sibling)
-            for sibling in pairing.among
-            if sibling.middleware.name == cell.middleware.name
-        }
-        present = {k: v for k, v in siblings.items() if not isinstance(v, MissingError)}
+        present = self._present(cell, pairing)
         wires = {name: sibling.wire_name for name, sibling in present.items()}
         chosen = partners(pairs_of(wires, pairing.pairs), cell.name, pairing.alone)
         return [present[name] for name in chosen], unpaired(wires, cell.name)
@@ -252,6 +289,26 @@ class _Check:
                 subject = error
             self._built[cell.name] = subject
         return self._built[cell.name]
+
+
+def stranger_words(calls: StrangerCalls) -> str:
+    """Return the line on how a server answers the clients of other cells."""
+    slower_us = calls.slower_us
+    if not slower_us:
+        slowest = max(calls.strangers_us.values())
+        return (
+            f"strangers: {plural(len(calls.strangers_us), 'client')} of other cells wait "
+            f"{number(slowest)} µs at most for this server (median round trip; its own client "
+            f"{number(calls.own_us)} µs)"
+        )
+    each = ", ".join(f"{name} {number(latency)} µs" for name, latency in slower_us.items())
+    tuned = ""
+    if calls.tuned_us is not None:
+        tuned = f"; with {calls.tuned} {number(calls.tuned_us)} µs for the first of them"
+    return (
+        f"strangers: this server is slower for clients of other cells: {each} (median round trip; "
+        f"its own client {number(calls.own_us)} µs{tuned})"
+    )
 
 
 def early_words(ended_by: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Measure the harness's cost by interleaved round trips of a cell and its bare client."""
+"""Measure round trips of cells: beside a bare client, and of a server with strangers' clients."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import importlib
 import os
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from wattwire.model.deployment import PATTERNS
 from wattwire.rig.bare_clients import bare_server, printed_ns
 from wattwire.rig.harness_costs import HarnessCost
+from wattwire.rig.stranger_calls import StrangerCalls
 from wattwire.stats import Interval, mean_interval
 
 PINGPONG = PATTERNS["pingpong"]
 PAYLOAD_BYTES, CALLS, PAIRS = 64, 1500, 10
+STRANGER_CALLS = 300
 
 
 def bare_round_trip_ns(subject: Any, argv: Sequence[str]) -> float:
@@ -30,10 +33,13 @@ def bare_round_trip_ns(subject: Any, argv: Sequence[str]) -> float:
         return printed_ns([*argv, caller, endpoint, str(PAYLOAD_BYTES), str(CALLS)], env)
 
 
-def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes: Any) -> float:
-    """Return the median round trip of a cell's closed ping-pong loop in nanoseconds.
+def cell_round_trip_ns(
+    subject: Any, folder: Path, count: int = CALLS, client: Any = None, **changes: Any
+) -> float:
+    """Return the median round trip of a closed ping-pong loop with a cell's server (ns).
 
-    Raises RuntimeError if fewer than 90 % of the calls received a reply.
+    `client` is the cell of the client, by default the same. Raises RuntimeError if fewer than 90 %
+    of the calls received a reply.
     """
     group_module = importlib.import_module("contract.conformance.group")
     closed = {"loop": "closed", "count": count, "period_ns": 0, "duration_ns": 0}
@@ -41,7 +47,8 @@ def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes
         "verify": "header", "payload.bytes": PAYLOAD_BYTES, "timeout_ns": 2_000_000_000, **closed,
         "record.capacity": count + 10, "outstanding_max": 1, **changes,
     }  # fmt: skip
-    members = [group_module.Member(subject, role, keys) for role in PINGPONG.path]
+    cells = dict(zip(PINGPONG.path, (client or subject, subject), strict=True))
+    members = [group_module.Member(cell, role, keys) for role, cell in cells.items()]
     with (
         subject.service() as endpoints,
         group_module.Group(folder, PINGPONG.name, members, endpoints) as group,
@@ -50,8 +57,41 @@ def cell_round_trip_ns(subject: Any, folder: Path, count: int = CALLS, **changes
         records = group.samples(group.node(PINGPONG.sender)).records
     times = [record.end_ns - record.begin_ns for record in records if not record.flags]
     if len(times) < 0.9 * count:
-        raise RuntimeError(f"{subject.name}: only {len(times)} of {count} calls received a reply")
+        names = " → ".join(dict.fromkeys(cell.name for cell in cells.values()))
+        raise RuntimeError(f"{names}: only {len(times)} of {count} calls received a reply")
     return float(statistics.median(times))
+
+
+class Strangers:
+    """Measures servers with clients of other cells, and each client once with its own server."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._at_home_us: dict[str, float] = {}
+
+    def measure(self, server: Any, others: Sequence[Any]) -> StrangerCalls:
+        """Return the latencies of a server; the cells `others` have the same wire format."""
+        strangers_us = {other.name: self._median_us(server, other) for other in others}
+        at_home_us = {other.name: self._home_us(other) for other in others}
+        day = datetime.date.today().isoformat()
+        calls = StrangerCalls(self._home_us(server), strangers_us, at_home_us, day)
+        slow = next((other for other in others if other.name in calls.slower_us), None)
+        if slow is None or not server.prompt or not slow.prompt:
+            return calls
+        ((key, value),) = server.prompt.items()
+        tuned_us = self._median_us(server, slow, **server.prompt)
+        words = str(value).lower() if isinstance(value, bool) else value
+        return replace(calls, tuned=f"{key.removeprefix('settings.')} = {words}", tuned_us=tuned_us)
+
+    def _home_us(self, cell: Any) -> float:
+        if cell.name not in self._at_home_us:
+            self._at_home_us[cell.name] = self._median_us(cell, cell)
+        return self._at_home_us[cell.name]
+
+    def _median_us(self, server: Any, client: Any, **changes: Any) -> float:
+        return (
+            cell_round_trip_ns(server, self._folder, STRANGER_CALLS, client=client, **changes) / 1e3
+        )
 
 
 def measured_cost(

@@ -23,7 +23,9 @@ TREES = "trees"
 COMPILERS = "compilers"
 """Files that compilers cache between builds, in one folder for each compiler."""
 HARNESS_COSTS = "harness_costs"
-"""Measured costs of the harness, one file for each build; removed with the build."""
+STRANGER_CALLS = "stranger_calls"
+BUILD_NOTES = (HARNESS_COSTS, STRANGER_CALLS)
+"""Folders of measurements with one file for each build, which is removed with the build."""
 AGENT = b"wattwire-agent"
 """Name of the process of an agent, as in `agent/src/processes/own.rs`."""
 DAY_S = 86_400.0
@@ -92,7 +94,7 @@ def _size(path: Path) -> int:
 
 
 def remove(entry: Entry) -> bool:
-    """Remove a build with its log and cost, or a blob.
+    """Remove a build with its log and measurements, or a blob.
 
     Return False if the entry is being built.
     """
@@ -107,8 +109,9 @@ def remove(entry: Entry) -> bool:
         (entry.path / MARKER).unlink(missing_ok=True)
         shutil.rmtree(entry.path)
         entry.path.with_name(f"{entry.path.name}.log").unlink(missing_ok=True)
-        cost = entry.path.parents[1] / HARNESS_COSTS / f"{entry.path.name}.json"
-        cost.unlink(missing_ok=True)
+        for kind in BUILD_NOTES:
+            note = entry.path.parents[1] / kind / f"{entry.path.name}.json"
+            note.unlink(missing_ok=True)
         # The lock file remains, because a waiting process would otherwise lock an unlinked file.
     return True
 

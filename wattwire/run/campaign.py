@@ -33,6 +33,7 @@ from wattwire.rig import AgentClient, Builder, host
 from wattwire.rig.agent import AgentError
 from wattwire.rig.builds import digest_of
 from wattwire.rig.harness_costs import harness_cost
+from wattwire.rig.stranger_calls import stranger_calls
 from wattwire.run.crash import crash_point
 from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.results import CommandResults
@@ -119,8 +120,14 @@ class CampaignRunner:
             name: asdict(cost) if (cost := harness_cost(build.key)) else None
             for name, build in sorted(prepared.builds.items())
         }
+        strangers = {
+            name: {**asdict(calls), "slower_us": calls.slower_us}
+            for name, build in sorted(prepared.builds.items())
+            if (calls := stranger_calls(build.key)) is not None
+        }
         machine = self._machine()
-        campaign.write_json("machine.json", {**machine, "harness_costs": costs})
+        measured = {"harness_costs": costs, "stranger_calls": strangers}
+        campaign.write_json("machine.json", {**machine, **measured})
         campaign.freeze("plan.json", self._plan_document(plan, prepared))
         campaign.journal.add_segment(identity_of(machine), [], _now())
         # Last and at once: without an identity, --resume knows that nothing was measured.

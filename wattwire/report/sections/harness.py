@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence
+from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.metrics import HARNESS, METRICS, metrics_in
 from wattwire.report.page_parts import PagePart
@@ -32,6 +33,12 @@ PHRASES = Phrases(
             "The harness cost per round trip was not measured here{which}. Use “wattwire "
             "check CELL --cost” to measure it for cells with a bare client."
         ),
+        "strangers": (
+            "The server of {cell} is slower for clients of other cells: {latencies} µs (median "
+            "round trip), and {own} µs for its own client, which this campaign measures. A user "
+            "whose client comes from another library will see the longer time{tuned}."
+        ),
+        "strangers_tuned": "; with {tuned} it is {latency} µs",
         "none": "No run recorded the cost of the harness.",
     },
 )
@@ -87,7 +94,30 @@ def section(evidence: Evidence) -> Section:
     if not part.parts:
         part.parts.append(Text(PHRASES("none"), "warning"))
     part.parts += round_trip_costs(evidence.reader.machine)
+    part.parts += slow_for_strangers(evidence.reader.machine)
     return part
+
+
+def slow_for_strangers(machine: Mapping[str, Any]) -> list[Text]:
+    """Return a warning for each cell whose server is much slower for clients of other cells."""
+    warnings = []
+    for cell, document in sorted((machine.get("stranger_calls") or {}).items()):
+        slower_us, tuned_us = document["slower_us"], document["tuned_us"]
+        if not slower_us:
+            continue
+        tuned = ""
+        if tuned_us is not None:
+            latency = words.number(tuned_us)
+            tuned = PHRASES("strangers_tuned", tuned=document["tuned"], latency=latency)
+        latencies = ", ".join(f"{name} {words.number(us)}" for name, us in slower_us.items())
+        own = words.number(document["own_us"])
+        warnings.append(
+            Text(
+                PHRASES("strangers", cell=cell, latencies=latencies, own=own, tuned=tuned),
+                "warning",
+            )
+        )
+    return warnings
 
 
 def round_trip_costs(machine: Mapping[str, Any]) -> list[Table | Text]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wattwire.report.parts import Table, Text
-from wattwire.report.sections.harness import round_trip_costs
+from wattwire.report.sections.harness import round_trip_costs, slow_for_strangers
 from wattwire.stats import Interval
 
 COST = {
@@ -29,3 +29,16 @@ def test_where_nothing_was_measured_the_page_says_so() -> None:
 
 def test_a_campaign_of_before_says_nothing_about_it() -> None:
     assert round_trip_costs({}) == []
+
+
+def test_a_server_that_is_slow_for_strangers_is_named_with_its_own_time_and_the_remedy() -> None:
+    calls = {
+        "own_us": 131.0, "slower_us": {"rest/go": 43_200.0}, "tuned": "tcp_nodelay = on",
+        "tuned_us": 124.0,
+    }  # fmt: skip
+    even = {**calls, "slower_us": {}}
+    (text,) = slow_for_strangers({"stranger_calls": {"rest/cpp": calls, "rest/rust": even}})
+    for word in ("rest/cpp", "rest/go 43\u202f200", "131 µs", "with tcp_nodelay = on it is 124 µs"):
+        assert word in text.words
+    assert text.tone == "warning"
+    assert slow_for_strangers({}) == []
