@@ -12,9 +12,9 @@ use wattwire_kit::{Buffer, Error, Kit, Message, Runtime};
 
 /// Tokio's runtime, as its users have it for this role.
 ///
-/// A client that makes one call at a time has the current-thread runtime: the thread that waits for
-/// the reply also reads the socket. With worker threads, each call would change threads twice, which
-/// doubles its CPU time. Concurrent calls and servers have the multi-thread runtime, which
+/// A client that makes one call at a time has the current-thread runtime: the thread that waits
+/// for the reply also reads the socket. With worker threads, each call would change threads twice,
+/// which doubles its CPU time. Concurrent calls and servers have the multi-thread runtime, which
 /// `#[tokio::main]` starts by default; servers have settings.server_workers threads.
 pub struct Tokio {
     runtime: tokio::runtime::Runtime,
