@@ -21,6 +21,7 @@ from wattwire.catalog.services import setting_words
 from wattwire.cli.check_hosts import CheckHosts, rig_hosts
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.round_trips import (
+    PINGPONG,
     Strangers,
     bare_round_trip_ns,
     cell_round_trip_ns,
@@ -236,13 +237,13 @@ class _Check:
 
         Nothing is measured if no role listens: then the nodes find each other through the library.
         """
-        if self._hosts.entries or not subject.listens.get("pingpong"):
+        if self._hosts.entries or not subject.listens.get(PINGPONG.name):
             return
         others = [
             sibling
             for name, sibling in self._present(cell, pairing).items()
             if name != cell.name and sibling.wire_name == subject.wire_name
-            if "pingpong" in sibling.patterns
+            if PINGPONG.name in sibling.patterns
         ]
         if not others:
             return
@@ -297,8 +298,8 @@ def stranger_words(calls: StrangerCalls) -> str:
     if not slower_us:
         slowest = max(calls.strangers_us.values())
         return (
-            f"strangers: {plural(len(calls.strangers_us), 'client')} of other cells wait "
-            f"{number(slowest)} µs at most for this server (median round trip; its own client "
+            f"strangers: with {plural(len(calls.strangers_us), 'other cell')}, a round trip to "
+            f"this server takes {number(slowest)} µs at most (median; with its own cell "
             f"{number(calls.own_us)} µs)"
         )
     each = ", ".join(f"{name} {number(latency)} µs" for name, latency in slower_us.items())

@@ -10,7 +10,7 @@ from typing import Any
 NARROW_SPACE = "\u202f"
 MISSING = "–"
 NO_P = "< 10⁻³⁰⁰"
-INFINITE = "∞ (lost)"
+INFINITE = "∞ (no arrival)"
 COLUMN = "column."
 """Prefix of the factors of an imported table whose names are factors of measured studies."""
 LEVEL_DIGITS = 13

@@ -75,10 +75,11 @@ PHRASES = Phrases(
             "gives the first run's percentile, with an order-statistic interval that "
             "describes that run only. “Too few”: the effective sample size, or the number of "
             "separate clusters above the percentile, is too small. The sample of a percentile "
-            "consists of the “latencies” and of the lost messages and failed calls, which "
-            "count as +∞. “∞ (lost)”: at 95 % confidence, the share of lost messages and "
-            "failed calls exceeds the tail above the percentile, or the percentile of a run "
-            "is infinite."
+            "consists of the “latencies” and of the lost messages, failed calls, and messages "
+            "that were due and never sent, which count as +∞. “∞ (no arrival)”: at 95 % "
+            "confidence, their share exceeds the tail above the percentile, or the percentile "
+            "of a run is infinite. The percentiles since the send call omit messages that were "
+            "never sent."
         ),
         "one_clock": (
             "The hosts {hosts:listed} have one clock (one boot and one time namespace), so one-way "
@@ -248,18 +249,23 @@ def _pooled(evidence: Evidence, across: str | None) -> str:
 def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        runs_us = [series[run].values_us for run in frame["run"].to_list() if run in series]
+        of_runs = [series[run] for run in frame["run"].to_list() if run in series]
+        runs_us = [of_run.values_us for of_run in of_runs]
         if not runs_us:
             continue
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
         row["runs"] = len(runs_us)
         row["messages"] = sum(run_us.size for run_us in runs_us)
         row["latencies"] = sum(int(np.isfinite(run_us).sum()) for run_us in runs_us)
-        row["lost"] = _lost_count(runs_us)
+        row["unsent"] = sum(of_run.unsent for of_run in of_runs)
+        row["lost"] = _lost_count(runs_us) - row["unsent"]
         for share in SHARES:
             row[_percentile_key(share)] = _percentile_of_runs(runs_us, share)
         row["per_s"] = rates.delivered_per_s(frame)
-        row |= due_time.since_send(frame)
+        # Messages that were never sent, which come last, have no send call.
+        sent_us = [r.since_send_us[: r.since_send_us.size - r.unsent] for r in of_runs]
+        for name in due_time.PERCENTILES:
+            row[f"since_send_{name}"] = _percentile_of_runs(sent_us, float(name[1:]) / 100)
         row["band_us"] = _band_us(frame)
         rows.append(row)
     columns = factor_columns(evidence)
@@ -268,6 +274,7 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         Column("messages", "expected", "measured"),
         Column("latencies", "latencies", "measured"),
         Column("lost", "lost or failed", "measured"),
+        *([Column("unsent", "never sent", "measured")] if any(r["unsent"] for r in rows) else []),
         Column("per_s", rates.delivered_title(evidence), "measured"),
     ]
     columns += [
@@ -319,6 +326,8 @@ def _typical_percentile(runs: list[FloatArray], share: float) -> Any:
 def _among_lost(runs: list[FloatArray], share: float) -> bool:
     """Return whether losses make the percentile infinite for any number of messages."""
     expected = sum(values.size for values in runs)
+    if not expected:
+        return False
     return stats.share_interval(_lost_count(runs), expected).low > 1.0 - share
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.model.derived import column
 from wattwire.report.parts import Column
 from wattwire.report.words.phrases import Phrase, Phrases
+from wattwire.stats import Interval
 
 PHRASES = Phrases(
     "due_time",
@@ -31,27 +33,30 @@ LATE_FACTOR = 2.0
 DIFFERENCE_MIN = 0.1
 """Smallest relative difference with which the table shows both figures."""
 PERCENTILES = ("p50", "p99")
+STEMS = ("latency", "since_send")
 COLUMNS = [
     Column(f"since_send_{name}", f"{name} since the send call", "measured", "µs")
     for name in PERCENTILES
 ]
 
 
-def since_send(frame: pl.DataFrame) -> dict[str, float | None]:
-    """Return the medians over runs of both figures (µs), None if unknown."""
-    return {
-        f"{stem}_{name}": _median(frame, f"{stem}_{name}_us")
-        for stem in ("latency", "since_send")
-        for name in PERCENTILES
-    }
+def differs(row: Mapping[str, Any]) -> bool:
+    """Return whether both figures of a treatment differ by more than DIFFERENCE_MIN.
 
-
-def differs(row: dict[str, Any]) -> bool:
-    """Return whether both figures of a treatment differ by more than DIFFERENCE_MIN."""
+    `row` has the percentiles of the latency (`p50_us`) and of the time since the send call, each an
+    interval, infinite, or refused.
+    """
+    pairs = ((_figure(row[f"{n}_us"]), _figure(row[f"since_send_{n}"])) for n in PERCENTILES)
     return any(
         late is not None and prompt is not None and late > (1 + DIFFERENCE_MIN) * prompt
-        for late, prompt in ((row[f"latency_{n}"], row[f"since_send_{n}"]) for n in PERCENTILES)
+        for late, prompt in pairs
     )
+
+
+def _figure(result: Any) -> float | None:
+    if isinstance(result, Interval):
+        return result.estimate
+    return result if isinstance(result, float) else None
 
 
 def late_senders(evidence: Evidence) -> Phrase:
@@ -72,16 +77,23 @@ def late_senders(evidence: Evidence) -> Phrase:
 
 
 def _cases(evidence: Evidence) -> Iterator[tuple[float, str, str, float, float]]:
-    """Yield the ratio, the treatment, the percentile and both figures above LATE_FACTOR."""
+    """Yield the ratio, the treatment, the percentile and both figures above LATE_FACTOR.
+
+    A figure is the geometric mean over runs, as in the answers. A percentile for which a run has
+    too few messages, or that is infinite, has no figure.
+    """
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        row, title = since_send(frame), dict(zip(evidence.varied, key, strict=True))
+        title = dict(zip(evidence.varied, key, strict=True))
         for name in PERCENTILES:
-            late, prompt = row[f"latency_{name}"], row[f"since_send_{name}"]
-            if late and prompt and prompt > 0 and late >= LATE_FACTOR * prompt:
+            if carried.too_few(frame, f"latency_{name}_us").any():
+                continue
+            late, prompt = (_typical(frame, f"{stem}_{name}_us") for stem in STEMS)
+            if late and prompt and late >= LATE_FACTOR * prompt:
                 yield late / prompt, evidence.treatment_title(title), name, late, prompt
 
 
-def _median(frame: pl.DataFrame, name: str) -> float | None:
+def _typical(frame: pl.DataFrame, name: str) -> float | None:
+    """Return the geometric mean over runs (µs); None if a run has no positive, finite value."""
     values = column(frame, name)
-    values = values[~np.isnan(values)]
-    return float(np.median(values)) if values.size else None
+    known = bool(values.size) and bool((np.isfinite(values) & (values > 0)).all())
+    return float(np.exp(np.log(values).mean())) if known else None

@@ -32,7 +32,7 @@ from wattwire.store import Campaign, Messages
         (9.996, "10.0"),
         (0.0, "0"),
         (-2.5, "−2.50"),
-        (math.inf, "∞ (lost)"),
+        (math.inf, "∞ (no arrival)"),
         (math.nan, "–"),
         (None, "–"),
         (1.5e12, "1.50 × 10¹²"),
