@@ -1,7 +1,9 @@
 """Test the sentences on late senders, the start of latency, and costs of lossy runs."""
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -9,10 +11,11 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import all_series
 from wattwire.report.sections.latency import section
-from wattwire.report.tables.due_time import late_senders
+from wattwire.report.tables.due_time import differs, late_senders
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import SLOW, Shape, put_row, row_of, write_campaign
 from wattwire.report.words.answers import headline
+from wattwire.stats import Interval, TooFew
 from wattwire.store import Campaign
 
 SHAPE = Shape(blocks=3, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=4.0)
@@ -35,9 +38,57 @@ def test_the_page_names_the_treatment_with_late_senders_from_a_factor_of_two(
         assert values["percentile"] == "p50"
         assert values["latency"] == pytest.approx(factor * values["since_send"])
     part = section(evidence, all_series(evidence))
-    (table,) = [p for p in part.parts if getattr(p, "id", "") == "latency-percentiles"]
-    assert "since_send_p50" in [column.key for column in table.columns]
     assert "was due" in part.parts[0].words, "an open loop"
+
+
+def interval(estimate_us):
+    return Interval(estimate_us, estimate_us, estimate_us, 0.95, 3, "t", 2)
+
+
+@pytest.mark.parametrize(
+    ("latency", "since_send", "is_shown"),
+    [
+        (interval(200.0), interval(100.0), True),
+        (interval(105.0), interval(100.0), False),
+        (math.inf, interval(100.0), True),  # most messages were never sent
+        (TooFew(90, 1000, "messages"), interval(100.0), False),
+    ],
+)
+def test_the_table_shows_the_time_since_the_send_call_where_it_differs(
+    latency, since_send, is_shown
+):
+    few = TooFew(90, 1000, "messages")
+    row = {"p50_us": latency, "since_send_p50": since_send, "p99_us": few, "since_send_p99": few}
+    assert differs(row) is is_shown
+
+
+def test_a_percentile_of_too_few_messages_is_not_in_the_first_lines(tmp_path):
+    campaign = write_campaign(tmp_path / "c", SHAPE)  # 80 messages a run
+    for path in sorted(campaign.glob("runs/*/summary.json")):
+        row = row_of(path)
+        put_row(row.with_columns(since_send_p99_us=pl.col("latency_p99_us") / 9), path)
+    assert not late_senders(gather(Campaign(campaign)))
+
+
+def test_the_table_counts_messages_that_were_never_sent_apart_from_lost_ones(tmp_path):
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", SHAPE)))
+    every = {
+        run: replace(
+            series,
+            values_us=np.append(series.values_us, [math.inf] * 300),
+            since_send_us=np.append(series.since_send_us, [math.inf] * 300),
+            loose=series.loose + 300,
+            unsent=300,
+        )
+        for run, series in all_series(evidence).items()
+    }
+    part = section(evidence, every)
+    (table,) = [p for p in part.parts if getattr(p, "id", "") == "latency-percentiles"]
+    assert {"unsent", "since_send_p50"} <= {column.key for column in table.columns}
+    for row in table.rows:
+        assert (row["unsent"], row["lost"]) == (300 * row["runs"], 0)
+        assert row["p50_us"] == math.inf
+        assert math.isfinite(row["since_send_p50"].estimate)
 
 
 def test_costs_per_message_of_lossy_runs_are_compared_with_a_sentence_on_the_loss(tmp_path):
