@@ -48,8 +48,8 @@ def _averaged(study: Study) -> list[str]:
     if not study.questions or not averaged:
         return []
     return [
-        f"no question names {listed(averaged)}, so every answer is an average over "
-        "the levels; for an answer per level, add the factor to a [[question]]"
+        f"no question names {listed(averaged)}, so an answer is an average over "
+        "its levels; for an answer per level, add the factor to a [[question]]"
     ]
 
 

@@ -321,7 +321,7 @@ def ratio(
         )
     interval = _exponential_interval(fit, weights, confidence)
     return Ratio(
-        factor, level, baseline, interval, strata, fit.run_count, fit.block_count, fit.kind
+        factor, level, baseline, interval, strata, *runs_and_blocks(fit, weights), fit.kind
     )
 
 
@@ -470,7 +470,7 @@ def interval_with(
     centre = float(weights @ fit.coefficients)
     margin = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
     return Interval(
-        centre, centre - margin, centre + margin, confidence, fit.run_count,
+        centre, centre - margin, centre + margin, confidence, runs_and_blocks(fit, weights)[0],
         f"t, {fit.scale} scale, {fit.kind}", float(degrees),
     )  # fmt: skip
 
@@ -485,10 +485,7 @@ def contrast_error(fit: Fit, weights: FloatArray) -> tuple[float, float]:
         return float("nan"), 0.0
     if fit.kind == "main effects" and len(fit.factors) > 1:
         return pooled_error(fit, weights)
-    influence = fit.design @ (fit.covariance_base @ weights)
-    # Runs without influence must not add their variance or degrees of freedom by rounding errors.
-    rounding = RELATIVE_ZERO * float(np.max(np.abs(influence), initial=0.0))
-    influence = np.where(np.abs(influence) <= rounding, 0.0, influence)
+    influence = influence_of_runs(fit, weights)
     if fit.order == GROUPED and fit.block_count > 1:
         variance, degrees = of_blocks(influence, fit.residuals, fit.block_of_run)
     else:
@@ -496,6 +493,23 @@ def contrast_error(fit: Fit, weights: FloatArray) -> tuple[float, float]:
             influence, fit.residuals, fit.residual_shares, fit.treatment_of_run
         )
     return float(np.sqrt(variance)), degrees
+
+
+def influence_of_runs(fit: Fit, weights: FloatArray) -> FloatArray:
+    """Return the derivative of a contrast with respect to each run's value, shape (runs,).
+
+    Runs without influence are exactly 0, because they must not add their variance or degrees of
+    freedom by rounding errors.
+    """
+    influence = fit.design @ (fit.covariance_base @ weights)
+    rounding = RELATIVE_ZERO * float(np.max(np.abs(influence), initial=0.0))
+    return np.where(np.abs(influence) <= rounding, 0.0, influence)
+
+
+def runs_and_blocks(fit: Fit, weights: FloatArray) -> tuple[int, int]:
+    """Return the number of runs that decide a contrast, and of their blocks."""
+    has_influence = influence_of_runs(fit, weights) != 0.0
+    return int(has_influence.sum()), len(np.unique(fit.block_of_run[has_influence]))
 
 
 def repeat_limit(fit: Fit, treatment: tuple[Level, ...], confidence: float) -> float:

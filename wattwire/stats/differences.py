@@ -18,6 +18,7 @@ from wattwire.stats.blocked import (
     contrast_error,
     contrast_interval,
     contrast_of,
+    runs_and_blocks,
 )
 from wattwire.stats.results import NotComputable
 
@@ -57,5 +58,5 @@ def difference(
         )
     interval = contrast_interval(fit, weights, confidence)
     return Difference(
-        factor, level, baseline, interval, strata, fit.run_count, fit.block_count, fit.kind
+        factor, level, baseline, interval, strata, *runs_and_blocks(fit, weights), fit.kind
     )

@@ -59,8 +59,8 @@ PHRASES = Phrases(
             "factors."
         ),
         "averaged": (
-            "No question names {factor}, so every answer is an average over "
-            "{levels:plural level}: {names:listed 6}."
+            "No question names {factor} ({names:listed 6}), so an answer is an average over the "
+            "levels at which both of its sides were measured."
         ),
         "as_sentences": "The answers of the table in {sentences:plural sentence}",
         "level": "{claim}: {outcome}.",
@@ -196,7 +196,6 @@ def _averaged(evidence: Evidence) -> list[Phrase]:
         PHRASES(
             "averaged",
             factor=words.factor_title(name),
-            levels=len(evidence.factors[name]),
             names=[evidence.title(name, level) for level in evidence.factors[name]],
         )
         for name in averaged

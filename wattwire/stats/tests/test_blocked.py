@@ -225,3 +225,18 @@ def test_factors_that_always_change_together_are_named_as_the_reason() -> None:
         "B and A cannot be separated: language and compiler always change together"
     )
     assert isinstance(stats.ratio(fit, "pattern", "p", "q"), stats.Ratio)
+
+
+def test_a_contrast_counts_the_runs_and_blocks_that_decide_it() -> None:
+    rng = np.random.default_rng(4)
+    values, blocks, factors = campaign(rng, 4)
+    # A third language, in two blocks and with one pattern only.
+    values += list(np.exp(rng.normal(0, 0.05, 2)))
+    blocks += [0, 1]
+    factors["language"] += ["third", "third"]
+    factors["pattern"] += ["x", "x"]
+    fit = fitted(values, blocks, factors)
+    both = ratio_of(fit, "language", "fast", "slow")
+    assert (both.run_count, both.block_count, both.interval.count) == (24, 4, 24)
+    within = ratio_of(fit, "language", "fast", "slow", within=("pattern", "x"))
+    assert (within.run_count, within.block_count) == (8, 4)
