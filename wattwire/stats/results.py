@@ -66,6 +66,11 @@ class NotComputable:
 
 
 @dataclass(frozen=True)
+class Never(NotComputable):
+    """No estimate of a share, because it is 0 in every run; this is a result, not a gap."""
+
+
+@dataclass(frozen=True)
 class NotPositive(NotComputable):
     """No ratio of geometric means, because `count` of `runs` values are not positive."""
 

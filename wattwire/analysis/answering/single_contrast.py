@@ -198,8 +198,10 @@ def _refusal(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
     shares = column(frame, response.column)
     if response.share and not (shares > 0).any():
         unknown = int(np.isnan(shares).sum())
-        apart = f"; unknown in {words.plural(unknown, 'run')}" if unknown else ""
-        return stats.NotComputable(f"none in any of {frame.height - unknown} runs{apart}")
+        none = f"none in any of {frame.height - unknown} runs"
+        if unknown:
+            return stats.NotComputable(f"{none}; unknown in {words.plural(unknown, 'run')}")
+        return stats.Never(none)
     return None
 
 

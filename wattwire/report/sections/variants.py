@@ -10,7 +10,6 @@ from wattwire.analysis.comparing.decision import WORSE, Item
 from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence
 from wattwire.model.errors import UsageError
-from wattwire.model.variants import FACTOR
 from wattwire.report.page_parts import TITLE, HeadLine, PagePart
 from wattwire.report.parts import Column, Fold, Section, Table, Text
 from wattwire.report.print.comparison import basis, completed
@@ -31,7 +30,7 @@ PHRASES = Phrases(
 
 def section(evidence: Evidence) -> Section | None:
     """Return the section with every treatment's verdict, or None for a study without variants."""
-    if not _has_variants(evidence):
+    if not comparing.judges_variants(evidence):
         return None
     part = Section("variants", PHRASES("title"))
     try:
@@ -48,22 +47,14 @@ def section(evidence: Evidence) -> Section | None:
     return part
 
 
-def _has_variants(evidence: Evidence) -> bool:
-    """Return whether the study has variants. An imported column may have the factor's name."""
-    return not evidence.imported and len(evidence.factors.get(FACTOR, ())) > 1
-
-
 def headline(evidence: Evidence) -> str:
-    """Return sentences on variants with more losses or failures than their base.
-
-    The result is "" if there are no such variants.
-    """
-    if not _has_variants(evidence):
+    """Return the verdict on the variants, or why there is none; "" for a study without variants."""
+    if not comparing.judges_variants(evidence):
         return ""
     try:
-        return " ".join(comparing.undelivered(compare_inside(evidence, Wanted())))
-    except UsageError:
-        return ""
+        return comparing.first_line(compare_inside(evidence, Wanted()))
+    except UsageError as error:
+        return PHRASES("none", reason=str(error))
 
 
 def _row(item: Item) -> dict[str, Any]:

@@ -365,6 +365,15 @@ def test_variants_are_compared_inside_blocks_against_the_first(tmp_path):
     assert other.verdict == NOT_WORSE and other.heads == (FAST,)
 
 
+def test_the_verdict_on_the_variants_is_the_first_sentence_of_their_page(tmp_path):
+    campaign = of_variants(tmp_path / "c")
+    evidence = gather(campaign)
+    verdict = first_line(comparing.compare_variants(campaign, Wanted()))
+    assert section.headline(evidence) == verdict
+    # A sentence on the levels as such could contradict the verdict, which knows the margin.
+    assert not unanswered.headline(evidence, answer_all(evidence))
+
+
 def test_suspects_are_both_sides_of_what_is_worse_and_looks_share_the_error(tmp_path):
     campaign = of_variants(tmp_path / "c")
     once = comparing.compare_variants(campaign, Wanted())

@@ -209,3 +209,10 @@ def test_percentage_points_of_an_imported_percentage_are_not_percent(tmp_path) -
     difference = stats.Difference("language", "python", "cpp", interval, 1, 10, 5, "pair means")
     text = claim(evidence, replace(first, response=percent, result=difference), 1)
     assert only(text, "answer.difference").values["unit"].key == "answer.percentage_points"
+
+
+def test_a_loss_that_never_occurred_is_a_result(tmp_path) -> None:
+    values = {CPU: {"cpp": 20.0, "python": 90.0}, LOSS: {"cpp": 0.0, "python": 0.0}}
+    text = headline(*measured(tmp_path, values))
+    assert only(text, "headline.never").values["responses"] == ["share of messages lost"]
+    assert phrases_in(text, "headline.unknown") == []

@@ -21,7 +21,7 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.flows import COLUMN
 from wattwire.model.verdict import ended_unsent
-from wattwire.report.words import failed_calls, not_compared
+from wattwire.report.words import comparing, failed_calls, not_compared
 from wattwire.report.words.headline import (
     along_factor,
     exact_shares,
@@ -421,6 +421,8 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
         return ended
     untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
     texts = [PHRASES("incomplete", tried=runs - untried, runs=runs)] if untried else []
+    if comparing.judges_variants(evidence):
+        return joined(texts)  # the verdict on the variants follows (sections/variants.py)
     growth = best_headline.growth(evidence, answers)
     chosen = choices(evidence, answers)
     if evidence.study.flows:

@@ -18,7 +18,9 @@ from wattwire.analysis.comparing.decision import (
     WithinNoise,
 )
 from wattwire.analysis.comparing.notes import AcrossMachines
+from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response
+from wattwire.model.variants import FACTOR
 from wattwire.report.tables.placements import PLACES
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
@@ -117,6 +119,11 @@ PHRASES = Phrases(
 )
 
 NAMED_MAX = 3
+
+
+def judges_variants(evidence: Evidence) -> bool:
+    """Return whether the study compares variants. An imported column may have the factor's name."""
+    return not evidence.imported and len(evidence.factors.get(FACTOR, ())) > 1
 
 
 def first_line(judged: Judged) -> Phrase:

@@ -36,6 +36,7 @@ PHRASES = Phrases(
         "undecided": "no difference detected: {responses:listed}",
         "within_noise": "not larger than the A/A noise: {responses:listed}",
         "depends": "dependent on another factor: {responses:listed}",
+        "never": "none in any run: {responses:listed}",
         "unknown": "no result: {responses:listed}",
         "exact": "{response:capital}: {reason}.",
         # A numeric factor with several levels.
@@ -118,6 +119,8 @@ def _parts(groups: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> Ph
         parts.append(PHRASES("within_noise", responses=titles_of))
     if titles_of := groups.get("depends"):
         parts.append(PHRASES("depends", responses=titles_of))
+    if titles_of := groups.get("never"):
+        parts.append(PHRASES("never", responses=titles_of))
     if titles_of := groups.get("unknown"):
         parts.append(PHRASES("unknown", responses=titles_of))
     return PHRASES("parts", parts=joined(parts, "; "))
@@ -130,6 +133,8 @@ def _group(answers: Answers, item: Answer) -> str:
         if result.level == result.baseline:
             return "equivalent"
         is_higher = result.level > result.baseline
+    elif isinstance(result, stats.Never):
+        return "never"
     elif not isinstance(result, NUMBER):
         return "unknown"
     else:
