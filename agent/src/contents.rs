@@ -7,7 +7,8 @@ use std::path::Path;
 
 use crate::cache::hash_file;
 
-/// The list: a line `SIZE MTIME_NS SHA256 PATH` for each file, and `- - TARGET PATH` for each link.
+/// The list: a line `SIZE MTIME_NS,CTIME_NS SHA256 PATH` for each file, and `- - TARGET PATH` for
+/// each link. A list of an earlier version has no `,CTIME_NS`, so the hashes decide.
 const LIST: &str = ".wattwire-files";
 /// Interpreters write their caches at the first run, after the build.
 const CACHES: [&str; 1] = ["__pycache__"];
@@ -16,6 +17,10 @@ const CACHES: [&str; 1] = ["__pycache__"];
 pub fn record(directory: &Path) -> io::Result<()> {
     let mut lines = String::new();
     walk(directory, directory, &mut lines)?;
+    write(directory, &lines)
+}
+
+fn write(directory: &Path, lines: &str) -> io::Result<()> {
     let partial = directory.join(format!("{LIST}.{}", std::process::id()));
     fs::write(&partial, lines)?;
     fs::rename(partial, directory.join(LIST))
@@ -38,46 +43,59 @@ fn walk(folder: &Path, top: &Path, lines: &mut String) -> io::Result<()> {
             let target = fs::read_link(&path)?;
             lines.push_str(&format!("- - {} {relative}\n", hash_text(&target.to_string_lossy())));
         } else if kind.is_file() {
-            let status = entry.metadata()?;
-            let (size, modified) = (status.len(), modified_ns(&status));
-            lines.push_str(&format!("{size} {modified} {} {relative}\n", hash_file(&path)?));
+            lines.push_str(&line(&entry.metadata()?, &hash_file(&path)?, relative));
         }
     }
     Ok(())
 }
 
+fn line(status: &fs::Metadata, hash: &str, relative: &str) -> String {
+    format!("{} {} {hash} {relative}\n", status.len(), times_ns(status))
+}
+
 /// Returns whether all recorded files are unchanged. Files that were added later do not matter.
 ///
-/// A file with the recorded size and time counts as unchanged; otherwise its content decides. A
-/// build of an earlier version has no list, and gets one.
+/// A file with the recorded size and times counts as unchanged; otherwise its content decides, and
+/// its new times are recorded. A build of an earlier version has no list, and gets one.
 pub fn is_intact(directory: &Path) -> bool {
-    match fs::read_to_string(directory.join(LIST)) {
-        Ok(text) => text.lines().all(|line| line_is_intact(directory, line)),
+    let text = match fs::read_to_string(directory.join(LIST)) {
+        Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             // A cache that is not writable stays without a list.
             let _ = record(directory);
-            true
+            return true;
         }
-        Err(_) => false,
+        Err(_) => return false,
+    };
+    let verified: Option<String> = text.lines().map(|line| verified(directory, line)).collect();
+    if let Some(lines) = verified.as_ref().filter(|lines| **lines != text) {
+        let _ = write(directory, lines);
     }
+    verified.is_some()
 }
 
-fn line_is_intact(directory: &Path, line: &str) -> bool {
-    let fields: Vec<&str> = line.splitn(4, ' ').collect();
-    let [size, modified, hash, relative] = fields[..] else { return false };
+/// Returns the line of a file that is unchanged, with its times now; None if it has changed.
+fn verified(directory: &Path, recorded: &str) -> Option<String> {
+    let fields: Vec<&str> = recorded.splitn(4, ' ').collect();
+    let [size, times, hash, relative] = fields[..] else { return None };
     let path = directory.join(relative);
     if size == "-" {
-        return fs::read_link(&path).is_ok_and(|to| hash_text(&to.to_string_lossy()) == hash);
+        let target = fs::read_link(&path).ok()?;
+        return (hash_text(&target.to_string_lossy()) == hash).then(|| format!("{recorded}\n"));
     }
-    let Ok(status) = fs::symlink_metadata(&path) else { return false };
-    status.is_file()
+    let status = fs::symlink_metadata(&path).ok()?;
+    let is_same = status.is_file()
         && status.len().to_string() == size
-        && (modified_ns(&status).to_string() == modified
-            || hash_file(&path).is_ok_and(|actual| actual == hash))
+        && (times_ns(&status) == times || hash_file(&path).is_ok_and(|actual| actual == hash));
+    is_same.then(|| line(&status, hash, relative))
 }
 
-fn modified_ns(status: &fs::Metadata) -> i128 {
-    i128::from(status.mtime()) * 1_000_000_000 + i128::from(status.mtime_nsec())
+/// Returns the times of the last change of a file's content and of its inode. A program can set the
+/// former, but not the latter.
+fn times_ns(status: &fs::Metadata) -> String {
+    let ns = |s: i64, ns: i64| i128::from(s) * 1_000_000_000 + i128::from(ns);
+    let modified_ns = ns(status.mtime(), status.mtime_nsec());
+    format!("{modified_ns},{}", ns(status.ctime(), status.ctime_nsec()))
 }
 
 fn hash_text(text: &str) -> String {

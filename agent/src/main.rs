@@ -26,8 +26,8 @@ use host::{
     fingerprint, load, others, packet_sockets, perf, ports, programs, servers, tree, tree_file,
 };
 use processes::{
-    attach, bounded, census, cgroup, clean, command, guard, launch, member, members, own, process,
-    pump, reaped, shm,
+    attach, bounded, census, cgroup, child, clean, command, guard, launch, member, members, own,
+    process, pump, reaped, shm,
 };
 
 const USAGE: &str = "\

@@ -64,6 +64,7 @@ fn a_build_whose_files_changed_is_built_again() {
         ("ln -sf /etc/passwd b", false),
         ("rm a; ln -s /etc/hostname a", false),
         ("touch a", true),
+        ("cp -p a kept; echo y > a; touch -r kept a", false),
         ("echo y > __pycache__/c", true),
         ("rm .wattwire-files", true),
         ("echo y > a", false),
@@ -76,6 +77,22 @@ fn a_build_whose_files_changed_is_built_again() {
         assert_eq!(agent.request("build", request.clone())["cached"], json!(cached), "{text}");
         assert_eq!(std::fs::read_to_string(directory.join("a")).unwrap(), "x\n");
     }
+}
+
+#[test]
+fn a_file_whose_content_was_verified_is_not_hashed_again() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let request = build("k", json!([["sh", "-c", "echo x > a"]]));
+    agent.request("build", request.clone());
+    let list = folder.join("cache/builds/k/.wattwire-files");
+    let first = std::fs::read_to_string(&list).unwrap();
+    // An earlier version recorded the time of modification only.
+    let fields: Vec<&str> = first.split(' ').collect();
+    let (modified, _) = fields[1].split_once(',').unwrap();
+    std::fs::write(&list, [fields[0], modified, fields[2], fields[3]].join(" ")).unwrap();
+    assert_eq!(agent.request("build", request)["cached"], json!(true));
+    assert_eq!(std::fs::read_to_string(&list).unwrap(), first);
 }
 
 #[test]

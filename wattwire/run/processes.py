@@ -63,7 +63,7 @@ class ProcessState:
     exit: dict[str, Any] | None = None
     pid: int | None = None
     started_ns: int | None = None
-    """CLOCK_MONOTONIC of its host just before the process was created."""
+    """CLOCK_MONOTONIC of its host just before the process executed its program."""
     guard_pid: int | None = None
     argv: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)

@@ -7,15 +7,14 @@
 //! status pipe.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 
 use serde::{Deserialize, Serialize};
 
+use crate::child::{self, Started};
 use crate::clock;
-use crate::cpus;
 use crate::members;
 use crate::reaped::{Reaped, Usage};
 
@@ -42,7 +41,7 @@ pub struct Order {
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// `t_ns` is the time before the process was created.
+    /// `t_ns` is the time just before the process executed its program.
     Started {
         pid: i32,
         t_ns: i64,
@@ -72,8 +71,6 @@ const GRACE_NS: i64 = 300_000_000;
 const REAPED_MAX: usize = 500;
 const CONTROL: RawFd = 0;
 const STATUS: RawFd = 1;
-/// The descriptor to which a node writes its lines (clause C-05).
-const LINES: RawFd = 3;
 
 /// Runs the guard and returns its exit code.
 pub fn run() -> i32 {
@@ -92,9 +89,8 @@ pub fn run() -> i32 {
         Ok(order) => order,
         Err(_) => return 1,
     };
-    let t_ns = clock::monotonic_ns();
-    let pid = match start(&order) {
-        Ok(pid) => pid,
+    let Started { pid, t_ns } = match child::start(&order) {
+        Ok(started) => started,
         Err(error) => {
             let permission = error.kind() == io::ErrorKind::PermissionDenied;
             send(&Status::Refused { permission, message: error.to_string() });
@@ -153,213 +149,6 @@ fn watched_signals() -> io::Result<RawFd> {
             fd => Ok(fd),
         }
     }
-}
-
-fn strings(texts: impl Iterator<Item = String>) -> io::Result<Vec<CString>> {
-    texts
-        .map(|text| {
-            CString::new(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
-        })
-        .collect()
-}
-
-fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
-    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
-}
-
-/// Data that the child needs between fork and exec, allocated before the fork.
-struct Prepared {
-    argv: Vec<*const libc::c_char>,
-    env: Vec<*const libc::c_char>,
-    cwd: CString,
-    cgroup_procs: Option<CString>,
-    cpus: Option<libc::cpu_set_t>,
-    /// The descriptors that become 0, 1 (or `LINES`) and 2.
-    fds: [RawFd; 3],
-    lines_on_three: bool,
-    report: RawFd,
-    guard: libc::pid_t,
-}
-
-/// Starts the node. An error names the step that failed.
-fn start(order: &Order) -> io::Result<i32> {
-    let argv = strings(order.argv.iter().cloned())?;
-    let env = strings(order.env.iter().map(|(key, value)| format!("{key}={value}")))?;
-    // execvpe searches the PATH of the calling process, so the guard takes over the node's PATH.
-    match order.env.get("PATH") {
-        Some(path) => std::env::set_var("PATH", path),
-        None => std::env::remove_var("PATH"),
-    }
-    let mut pipe = [0; 2];
-    // SAFETY: `pipe` has room for two descriptors.
-    if unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // Avoids descriptor `LINES`, which the child overwrites.
-    // SAFETY: plain system calls on a descriptor that the guard owns.
-    let report = unsafe { libc::fcntl(pipe[1], libc::F_DUPFD_CLOEXEC, LINES + 1) };
-    if report < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the guard owns the descriptor and uses only its duplicate.
-    unsafe { libc::close(pipe[1]) };
-    let cgroup_procs = order.cgroup.as_ref().map(|folder| format!("{folder}/cgroup.procs"));
-    let prepared = Prepared {
-        argv: pointers(&argv),
-        env: pointers(&env),
-        cwd: CString::new(order.cwd.clone())?,
-        cgroup_procs: cgroup_procs.map(CString::new).transpose()?,
-        cpus: (!order.cpus.is_empty()).then(|| cpus::set_of(order.cpus.iter().copied())),
-        fds: [order.stdin, order.stdout, order.stderr],
-        lines_on_three: order.lines_on_three,
-        report,
-        // SAFETY: plain system call.
-        guard: unsafe { libc::getpid() },
-    };
-    // SAFETY: the guard has a single thread, and the child makes only async-signal-safe calls.
-    let pid = unsafe { libc::fork() };
-    if pid == 0 {
-        // SAFETY: see `become_node`.
-        unsafe { become_node(&prepared) }
-    }
-    // SAFETY: closes only the guard's writing end; the child's closes on exec or exit.
-    unsafe { libc::close(report) };
-    if pid < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let failure = first_failure(pipe[0]);
-    // SAFETY: the guard owns the descriptor and has read it to its end.
-    unsafe { libc::close(pipe[0]) };
-    match failure {
-        None => Ok(pid),
-        Some((step, errno)) => {
-            // SAFETY: reaps the child, which has just exited.
-            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
-            let error = io::Error::from_raw_os_error(errno);
-            Err(io::Error::new(error.kind(), explain(step, order, &error)))
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Step {
-    Cgroup,
-    Cpus,
-    Directory,
-    Execute,
-}
-
-fn explain(step: Step, order: &Order, error: &io::Error) -> String {
-    match step {
-        Step::Cgroup => {
-            format!("joining cgroup {}: {error}", order.cgroup.as_deref().unwrap_or("(none)"))
-        }
-        Step::Cpus => format!(
-            "cpus: found {:?}: {error}; allowed: CPUs of this host that are online and in the \
-             agent's cpuset",
-            order.cpus
-        ),
-        Step::Directory => format!("cwd {}: {error}", order.cwd),
-        Step::Execute => {
-            let path = order.env.get("PATH").map_or("(not set)", |path| path.as_str());
-            let program = order.argv.first().map_or("(empty argv)", |program| program.as_str());
-            format!("argv[0] {program}: {error}; PATH is {path}, cwd is {}", order.cwd)
-        }
-    }
-}
-
-fn first_failure(fd: RawFd) -> Option<(Step, i32)> {
-    let mut report = [0i32; 2];
-    // SAFETY: `report` is 8 bytes; a pipe write of 8 bytes is atomic.
-    let length = unsafe { libc::read(fd, report.as_mut_ptr().cast(), 8) };
-    let step = match report[0] {
-        0 => Step::Cgroup,
-        1 => Step::Cpus,
-        2 => Step::Directory,
-        _ => Step::Execute,
-    };
-    (length == 8).then_some((step, report[1]))
-}
-
-/// # Safety
-/// Runs in the child between fork and exec. It makes only async-signal-safe calls and never
-/// allocates.
-unsafe fn become_node(prepared: &Prepared) -> ! {
-    libc::setpgid(0, 0);
-    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-    if libc::getppid() != prepared.guard {
-        // The guard died before the call to prctl.
-        libc::_exit(127);
-    }
-    if let Some(path) = &prepared.cgroup_procs {
-        let fd = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-        if fd < 0 || libc::write(fd, c"0".as_ptr().cast(), 1) != 1 {
-            exit_with_error(prepared, Step::Cgroup);
-        }
-        libc::close(fd);
-    }
-    if let Some(cpus) = &prepared.cpus {
-        // Before exec, so that a library sizes its pool of threads by these CPUs.
-        if !take_cpus(cpus) {
-            exit_with_error(prepared, Step::Cpus);
-        }
-    }
-    if libc::chdir(prepared.cwd.as_ptr()) != 0 {
-        exit_with_error(prepared, Step::Directory);
-    }
-    let [stdin, stdout, stderr] = prepared.fds;
-    move_to(stdin, libc::STDIN_FILENO);
-    move_to(stderr, libc::STDERR_FILENO);
-    if prepared.lines_on_three {
-        move_to(stdout, LINES);
-        libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO);
-    } else {
-        move_to(stdout, libc::STDOUT_FILENO);
-    }
-    let mut none: libc::sigset_t = std::mem::zeroed();
-    libc::sigemptyset(&mut none);
-    libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-    libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-    libc::execvpe(prepared.argv[0], prepared.argv.as_ptr(), prepared.env.as_ptr());
-    exit_with_error(prepared, Step::Execute)
-}
-
-/// Restricts this process to these CPUs. The kernel leaves out CPUs of the set that the process may
-/// not use, so the set is read again; a difference is the error EINVAL.
-///
-/// # Safety
-/// As `become_node`.
-unsafe fn take_cpus(cpus: &libc::cpu_set_t) -> bool {
-    let size = std::mem::size_of::<libc::cpu_set_t>();
-    if libc::sched_setaffinity(0, size, cpus) != 0 {
-        return false;
-    }
-    let mut taken: libc::cpu_set_t = std::mem::zeroed();
-    if libc::sched_getaffinity(0, size, &mut taken) != 0 {
-        return false;
-    }
-    let is_same = libc::CPU_EQUAL(cpus, &taken);
-    if !is_same {
-        *libc::__errno_location() = libc::EINVAL;
-    }
-    is_same
-}
-
-/// # Safety
-/// As `become_node`.
-unsafe fn move_to(fd: RawFd, target: RawFd) {
-    if fd != target {
-        libc::dup2(fd, target);
-        libc::close(fd);
-    }
-}
-
-/// # Safety
-/// As `become_node`.
-unsafe fn exit_with_error(prepared: &Prepared, step: Step) -> ! {
-    let report = [step as i32, *libc::__errno_location()];
-    libc::write(prepared.report, report.as_ptr().cast(), 8);
-    libc::_exit(127)
 }
 
 /// Supervises a node and all its descendants.

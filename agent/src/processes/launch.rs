@@ -16,7 +16,7 @@ use crate::protocol::{Kind, Problem};
 /// A running node (or build command) with its guard.
 pub struct Launched {
     pub pid: i32,
-    /// Time before the node was created.
+    /// Time just before the node executed its program.
     pub started_ns: i64,
     pub guard: Child,
     /// Dropping this pipe makes the guard kill everything.

@@ -4,6 +4,7 @@ pub mod attach;
 pub mod bounded;
 pub mod census;
 pub mod cgroup;
+pub mod child;
 pub mod clean;
 pub mod command;
 pub mod guard;

@@ -69,8 +69,8 @@ impl Processes {
         self.table().get(process).map(|process| process.subject.clone())
     }
 
-    /// Starts a process. Calls `started`, with the time (ns) before the process was created, before
-    /// its first line can arrive.
+    /// Starts a process. Calls `started`, with the time (ns) just before it executed its program,
+    /// before its first line can arrive.
     pub fn spawn(
         self: &Arc<Self>,
         request: Spawn,

@@ -1,7 +1,7 @@
 """Run a deployment without nodes: a command, attached processes, or both.
 
-The loop is the one of `OneRun`. Without flows, the window begins when the command starts. It ends
-when the command or all attached processes end, or when the time is up.
+The loop is the one of `OneRun`. Without flows, the window begins when the command is executed. It
+ends when the command or all attached processes end, or when the time is up.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class CommandRun(OneRun):
         return (count or 0.0) >= self._request.warmup_messages
 
     def _spawn_command(self) -> int | None:
-        """Start the command; return the time (ns) just before its process was created."""
+        """Start the command; return the time (ns) just before it was executed."""
         processes, argv = self.record.processes, list(self._request.command)
         cwd = str(Path(self._request.cwd).resolve())
         try:
@@ -397,8 +397,10 @@ class CommandRun(OneRun):
                 "the output exceeds the size limit of its log, so messages are not counted"
             )
         elif record.messages is None:
+            after = " after the warm-up" if request.warms_up else ""
             record.notes.append(
-                self._counter.problem or f'--count-from: no output matched "{request.count_from}"'
+                self._counter.problem
+                or f'--count-from: no output{after} matched "{request.count_from}"'
             )
         else:
             record.totals = self._counter.totals(POLL_S)
