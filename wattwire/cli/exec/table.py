@@ -26,7 +26,7 @@ from wattwire.model.deployment import Request
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK
 from wattwire.model.metrics import find, is_printed
 from wattwire.model.study import parse_study
-from wattwire.model.words import MISSING, duration, listed, number, plural
+from wattwire.model.words import MISSING, duration, listed, listed_first, number, plural
 from wattwire.model.words import count as count_words
 from wattwire.report.print.processes import headline
 from wattwire.rig import host
@@ -47,6 +47,8 @@ EXIT_INTERRUPTED = 130
 KIB_PER_MIB = 1 / 1024
 PIPE_WIDTH = 120
 ROWS_MAX = 30
+REPEATS_MAX = 10
+"""Maximum number of repeats that a sentence names."""
 GAP = 2
 NAME_WIDTH = 20
 MEASURED, ESTIMATED = "measured", "estimate"
@@ -359,13 +361,26 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
 
 def _printed_sentences(executed: Executed) -> Iterator[str]:
     """Yield a sentence on the figures that the command printed."""
-    texts = []
+    texts, omissions = [], []
     for name in executed.summary.columns:
         if is_printed(name.partition(".")[0]) and (metric := find(name)):
             value = _cell(Row("", 1, {name: executed.values(name)}).interval(name))
             texts.append(f"{name} = {value}{f' {metric.unit}' if metric.unit else ''}")
+            if blocks := _repeats_without(executed, name):
+                omissions.append(f"{name} was not printed in {blocks}, which its mean omits.")
     if texts:
         yield f"Printed by the command: {'; '.join(texts)}."
+    yield from omissions
+
+
+def _repeats_without(executed: Executed, figure: str) -> str:
+    """Return the repeats without a figure, such as "repeat 2 of 3"; "" if all have it."""
+    rows = executed.summary.sort("block").to_dicts()
+    blocks = [str(row["block"]) for row in rows if row.get(figure) is None]
+    if not blocks:
+        return ""
+    noun = "repeat" if len(blocks) == 1 else "repeats"
+    return f"{noun} {listed_first(blocks, REPEATS_MAX)} of {len(rows)}"
 
 
 def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -387,6 +402,14 @@ def _end_words(row: dict[str, Any]) -> str:
 
 def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
     counts = executed.values("messages")
+    uncounted = _repeats_without(executed, "messages") if executed.request.count_from else ""
+    if uncounted and len(executed.summary) > 1:
+        yield (
+            f"No messages were counted in {uncounted}, so the number of messages, their rate and "
+            "values per message are those of the other repeats."
+            if counts
+            else "No messages were counted in any repeat."
+        )
     if not counts:
         return
     cost = _cell(Row("", 1, {"x": executed.values("cpu_us_per_message")}).interval("x"))
@@ -414,8 +437,9 @@ def _rate_sentence(executed: Executed, counts: list[float]) -> str:
     """
     rates = executed.values("messages_per_s")
     if not rates:
-        windows = executed.values("window_s")
-        return f"Rate: {number(sum(counts) / sum(windows))} messages per second."
+        rows = executed.summary.to_dicts()
+        counted_s = sum(row["window_s"] for row in rows if row["messages"] is not None)
+        return f"Rate: {number(sum(counts) / counted_s)} messages per second."
     spans_s = executed.values("messages_span_s")
     rate = sum(r * s for r, s in zip(rates, spans_s, strict=True)) / sum(spans_s)
     share = max(executed.values("messages_per_s_resolution_share"))

@@ -49,6 +49,29 @@ def test_what_is_attached_twice_is_refused_since_it_would_count_twice(tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
+def test_repeats_without_a_count_or_a_figure_are_named_and_in_no_rate() -> None:
+    rows = [
+        {"verdict": "valid", "block": block, "messages": count, "window_s": seconds,
+         "cpu_us_per_message": 5.0, "value.p50_ms": p50_ms}
+        for block, count, seconds, p50_ms in (
+            (3, 100.0, 1.0, 4.0), (1, 200.0, 1.0, None), (2, None, 10.0, 4.0)
+        )
+    ]  # fmt: skip
+    request = Request(command=("x",), count_from="sent", values_from=("p50_ms",))
+    executed = Executed(request, pl.DataFrame(rows), pl.DataFrame())
+    omitted, _, rate = exec_table._message_sentences(executed, "")
+    assert omitted.startswith("No messages were counted in repeat 2 of 3, so ")
+    assert rate == "Rate: 150 messages per second."
+    _, printed = exec_table._printed_sentences(executed)
+    assert printed == "value.p50_ms was not printed in repeat 1 of 3, which its mean omits."
+    silent = Executed(
+        request, pl.DataFrame([{**rows[2], "block": b} for b in (1, 2)]), pl.DataFrame()
+    )
+    assert list(exec_table._message_sentences(silent, "")) == [
+        "No messages were counted in any repeat."
+    ]
+
+
 def rate_sentence(totals: int | None, uncounted_s: float) -> str:
     """Return the sentence on a command that sent 100 messages per second for 10 s."""
     row = {
