@@ -4,7 +4,7 @@ Speed, compared with peers (default): recording, echo, pipeline, libraries, samp
 scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
 REV, summary_row --old REV. Steps and threads of a round trip: steps.
-Independent tools: peers. Robot and co-processor: copro.
+Independent tools: peers, exec. Robot and co-processor: copro.
 As root: links, planted_links. Prints Markdown.
 """
 
@@ -40,7 +40,7 @@ from bench import (
 from bench.coprocessing import bridge_memory, engines, planted_break_even, round_trips
 from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
-from bench.peers import pipeline, step_costs, tools
+from bench.peers import commands, pipeline, step_costs, tools
 from bench.peers.libraries import comparisons
 from bench.rigs import bridges, links, planted_links
 from bench.runs_simulated import confirming, run_order, steady_state, strata, variants
@@ -263,8 +263,10 @@ KITS, SUMMARY_ROW = "kits", "summary_row"
 BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
 COPRO = "copro"
 STEPS = "steps"
-PEERS = "peers"
-ON_REQUEST = (VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS)
+PEERS, EXEC = "peers", "exec"
+ON_REQUEST = (
+    VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS, EXEC
+)  # fmt: skip
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS}
 
@@ -338,6 +340,9 @@ def main() -> int:
     for part in options.parts or PARTS:
         if part in SIMULATIONS:
             SIMULATIONS[part](options.trials)
+            continue
+        if part == EXEC:
+            commands.report(options.pairs or commands.REPEATS)
             continue
         if part == BRIDGES:
             bridges.report(options.pairs or PAIRS, options.soak)
