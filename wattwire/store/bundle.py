@@ -12,6 +12,7 @@ import re
 import sqlite3
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from wattwire.model.errors import UsageError
-from wattwire.store import frozen
+from wattwire.store import command_lines, frozen
 from wattwire.store.files import ROW_GROUP_ROWS, regular, scan_table
 from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
 from wattwire.store.imported import open_campaign
@@ -36,6 +37,7 @@ COPIED_BYTES = 2**20
 PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 MESSAGES = "messages.parquet"
 CITATION = "CITATION.cff"
+COMMANDS, GUIDE_NAME, SUMS = "commands.txt", "README.md", "SHA256SUMS"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """Fixed date of every file, which makes archives of equal data byte-identical."""
 
@@ -70,6 +72,7 @@ CAMPAIGN_FILES = """\
 | `runs/<id>/messages.parquet` | a row per message and receiver{messages} |
 | `runs/<id>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
 | `runs/<id>/logs/`, `out/` | output of the processes, and their specs |
+| `commands.txt` | every distinct command line of the runs, with their number |
 | `methods.tex`, `threats.md` | method for a paper, and threats to validity |
 | `CITATION.cff` | the authors to cite, if they were given |
 """
@@ -115,6 +118,8 @@ class Bundled:
     redacted: dict[str, int] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     """Files that were omitted, each with the reason."""
+    commands: Counter[str] = field(default_factory=Counter)
+    """Number of runs by command line in the archive."""
 
 
 class LeaveOut(Exception):
@@ -189,7 +194,9 @@ def _fill(
         try:
             redactor.place = path.name
             name = _archive_name(path.relative_to(folder), redactor)
-            add(name, _without_names(path, redactor))
+            if name in (COMMANDS, GUIDE_NAME, SUMS, *texts):
+                raise LeaveOut("the archive has a file with this name")
+            add(name, _without_names(path, redactor, bundled.commands))
         except LeaveOut as reason:
             bundled.left_out.append(f"{redactor.text(shown_path)}: {reason}")
     if not (folder / "summary.parquet").exists():
@@ -197,8 +204,11 @@ def _fill(
     for name, text in texts.items():
         redactor.place = name
         add(name, (text if name == CITATION else redactor.text(text)).encode())
-    add("README.md", redactor.text(guide).encode())
-    add("SHA256SUMS", ("\n".join(sums) + "\n").encode())
+    if bundled.commands:
+        lines = (f"{count}× {line}\n" for line, count in sorted(bundled.commands.items()))
+        add(COMMANDS, "".join(lines).encode())
+    add(GUIDE_NAME, redactor.text(guide).encode())
+    add(SUMS, ("\n".join(sums) + "\n").encode())
 
 
 def _files(folder: Path, with_messages: bool) -> Iterator[Path]:
@@ -225,8 +235,11 @@ def _archive_name(path: Path, redactor: Redactor) -> str:
     return redactor.text(text)
 
 
-def _without_names(path: Path, redactor: Redactor) -> bytes | BinaryIO:
-    """Return the content of a file without names. Raise LeaveOut if they cannot be removed."""
+def _without_names(path: Path, redactor: Redactor, commands: Counter[str]) -> bytes | BinaryIO:
+    """Return the content of a file without names. Raise LeaveOut if they cannot be removed.
+
+    The command lines of a run are counted in `commands`.
+    """
     if path.suffix == ".parquet":
         return _table(path, redactor)
     if path.suffix == ".sqlite":
@@ -246,7 +259,10 @@ def _without_names(path: Path, redactor: Redactor) -> bytes | BinaryIO:
         return data
     if path.suffix == ".json":
         with contextlib.suppress(ValueError, RecursionError):
-            return json.dumps(_document(path, json.loads(text), redactor), indent=1).encode()
+            document = _document(path, json.loads(text), redactor)
+            if path.name == command_lines.DOCUMENT:
+                commands.update(command_lines.command_lines(document))
+            return json.dumps(document, indent=1).encode()
     return redactor.text(text).encode()
 
 

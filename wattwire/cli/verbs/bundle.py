@@ -13,12 +13,14 @@ from wattwire.cli.quantities import size_words
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.model.errors import EXIT_OK, UsageError
-from wattwire.model.words import listed_first
+from wattwire.model.words import listed_first, plural
 from wattwire.store import open_campaign
-from wattwire.store.bundle import bundle
+from wattwire.store.bundle import COMMANDS, Bundled, bundle
 from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
 from wattwire.store.redact import Names, Redactor, names_here, names_noted
 
+COMMANDS_MAX = 40
+"""Maximum number of command lines that are printed; commands.txt in the archive has all."""
 PLACES_MAX = 4
 """Maximum number of files that the warning names for each secret."""
 
@@ -82,11 +84,28 @@ def write_bundle(options: argparse.Namespace) -> int:
             "The data do not name the measuring machine, so only the names of this machine were "
             "redacted. Use --redact to redact others."
         )
+    for line in command_lines(bundled):
+        print(line)
     for line in secret_lines(redactor, folder):
         print(line)
     for note in [*warnings, *notes]:
         print(note)
     return EXIT_OK
+
+
+def command_lines(bundled: Bundled) -> Iterator[str]:
+    """Yield the command lines in the archive, because no pattern recognizes every secret."""
+    lines = sorted(bundled.commands.items())
+    if not lines:
+        return
+    yield (
+        f"Command lines in the archive ({plural(len(lines), 'line')}, in {COMMANDS}, with the "
+        "number of runs). If one contains a secret, write the archive again with --redact SECRET:"
+    )
+    for line, count in lines[:COMMANDS_MAX]:
+        yield f"  {count}× {line}"
+    if len(lines) > COMMANDS_MAX:
+        yield f"  and {len(lines) - COMMANDS_MAX} more in {COMMANDS}"
 
 
 def secret_lines(redactor: Redactor, folder: Path) -> Iterator[str]:

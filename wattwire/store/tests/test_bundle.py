@@ -128,3 +128,30 @@ def test_a_damaged_note_of_names_is_refused_in_words(campaign, text) -> None:
     (campaign / NOTE).write_text(text)
     with pytest.raises(UsageError, match="damaged"):
         names_noted(campaign)
+
+
+def test_every_stored_command_line_is_listed_once_with_its_number_of_runs(campaign) -> None:
+    """A secret without a recognizable form is only found by a person who reads the lines."""
+    for attempt in (1, 2):
+        folder = campaign / f"runs/b01-p001-{attempt}"
+        folder.mkdir(exist_ok=True)
+        words = ["node", "--spec", f"/x/runs/.b01-p001-{attempt}.partial/spec.json", "hunter2"]
+        child = {"argv": ["sh", "-c", "echo a\necho mara"]}
+        document = {"commands": {"ping": words, "odd": [1]}, "members": {"command": [child, 3]}}
+        (folder / "run.json").write_text(json.dumps(document))
+    done, files = bundled(campaign, Names(users=("mara",)))
+    assert done.commands == {
+        "node --spec /x/runs/*/spec.json hunter2": 2,
+        r"sh -c 'echo a\necho [user]'": 2,
+    }
+    assert files["commands.txt"].decode().splitlines()[0].startswith("2× node ")
+
+
+def test_a_file_with_the_name_of_one_that_the_archive_adds_is_left_out(campaign) -> None:
+    for name in ("README.md", "SHA256SUMS", "commands.txt"):
+        (campaign / name).write_text("mine")
+    done, files = bundled(campaign)
+    assert b"mine" not in files["README.md"] + files["SHA256SUMS"]
+    assert [line.partition(":")[0] for line in done.left_out] == [
+        "README.md", "SHA256SUMS", "commands.txt",
+    ]  # fmt: skip
