@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use crate::guard::{Ended, Order};
+use crate::child::Order;
+use crate::guard::Ended;
 use crate::launch;
 use crate::lock::locked;
 use crate::members;

@@ -1,15 +1,36 @@
 //! Starts the process of a guard, and learns when its program begins.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::RawFd;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock;
 use crate::cpus;
-use crate::guard::Order;
 
 /// The descriptor to which a node writes its lines (clause C-05).
 const LINES: RawFd = 3;
+
+/// The process that the guard starts. The guard inherits the file descriptors from the agent.
+#[derive(Serialize, Deserialize)]
+pub struct Order {
+    pub argv: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub cwd: String,
+    pub stdin: RawFd,
+    pub stdout: RawFd,
+    pub stderr: RawFd,
+    /// If true, `stdout` becomes descriptor 3, and standard output is redirected to standard error.
+    #[serde(default)]
+    pub lines_on_three: bool,
+    /// Folder of the process's cgroup, if it has one.
+    pub cgroup: Option<String>,
+    /// The CPUs of the process; those of the guard if the list is empty.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
+}
 
 fn strings(texts: impl Iterator<Item = String>) -> io::Result<Vec<CString>> {
     texts
@@ -243,7 +264,6 @@ unsafe fn report(prepared: &Prepared, step: i32, errno: i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
     use std::os::fd::{AsRawFd, IntoRawFd};
     use std::path::Path;
     use std::time::Duration;

@@ -6,36 +6,16 @@
 //! Standard input is the control pipe, whose first line is the `Order`. Standard output is the
 //! status pipe.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 
 use serde::{Deserialize, Serialize};
 
-use crate::child::{self, Started};
+use crate::child::{self, Order, Started};
 use crate::clock;
 use crate::members;
 use crate::reaped::{Reaped, Usage};
-
-/// The process that the guard starts. The guard inherits the file descriptors from the agent.
-#[derive(Serialize, Deserialize)]
-pub struct Order {
-    pub argv: Vec<String>,
-    pub env: BTreeMap<String, String>,
-    pub cwd: String,
-    pub stdin: RawFd,
-    pub stdout: RawFd,
-    pub stderr: RawFd,
-    /// If true, `stdout` becomes descriptor 3, and standard output is redirected to standard error.
-    #[serde(default)]
-    pub lines_on_three: bool,
-    /// Folder of the process's cgroup, if it has one.
-    pub cgroup: Option<String>,
-    /// The CPUs of the process; those of the guard if the list is empty.
-    #[serde(default)]
-    pub cpus: Vec<u32>,
-}
 
 /// A message of the guard to the agent, one JSON object per line.
 #[derive(Serialize, Deserialize, Debug)]

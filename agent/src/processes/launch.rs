@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use crate::guard::{Order, Status};
+use crate::child::Order;
+use crate::guard::Status;
 use crate::own;
 use crate::protocol::{Kind, Problem};
 

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use serde_json::{json, Value};
 
 use crate::cgroup::{Cgroup, Cgroups};
+use crate::child::Order;
 use crate::clean;
-use crate::guard::{Ended, Order};
+use crate::guard::Ended;
 use crate::launch::{self, Launched};
 use crate::members;
 use crate::meter::{Final, Reach, Subject};
