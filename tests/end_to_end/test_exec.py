@@ -225,6 +225,18 @@ def test_a_rate_is_that_between_running_totals_and_says_how_exact_it_is(cli):
     assert "J (estimate)" in unmatched.out
 
 
+def test_processes_that_a_command_leaves_running_are_named_since_their_output_is_cut(measured):
+    """Whether a late line is counted depends on the 0.3 s after which they are killed."""
+    count = ("--count-from", r"sent (?P<add>\d+)", "--", "sh", "-c")
+    result, table, _ = measured(
+        *count, "(echo sent 5; sleep 9; echo sent 7) & sleep 0.1; echo sent 3"
+    )
+    assert result.code == 0 and table["whole"]["messages"]["mean"] == 8
+    assert "the command ended and left processes running" in " ".join(result.err.split())
+    waits, table, _ = measured(*count, "(sleep 0.1; echo sent 5) & wait; echo sent 3")
+    assert table["whole"]["messages"]["mean"] == 8 and "left processes" not in waits.err
+
+
 def test_rows_stand_in_the_order_of_what_was_attached(cli, tmp_path):
     idle = started("import time\nopen('ready', 'w').close()\ntime.sleep(60)", tmp_path)
     (tmp_path / "ready").unlink()

@@ -39,6 +39,11 @@ STOPS = (("INT", 12.0), ("TERM", 5.0), ("KILL", 5.0))
 
 As at a terminal, a launcher has time to stop its nodes before the next signal.
 """
+LEFT_RUNNING = (
+    "the command ended and left processes running, which wattwire killed 0.3 s later; their later "
+    "output and CPU time are missing. Make the command wait for its processes, or measure a time "
+    "with --for and a command that does not end"
+)
 WARM_UP = "warm_up"
 AFTER = "after"
 """Name of the baseline after the window."""
@@ -374,6 +379,8 @@ class CommandRun(OneRun):
 
     def _end_processes(self) -> None:
         """Kill the processes that the command left. Attached systems continue to run."""
+        if self.record.ended_by == "itself" and (self.record.exit or {}).get("killed_by_guard"):
+            self.record.notes.append(LEFT_RUNNING)
         left = [item for item in self.record.processes.end_all() if item != COMMAND]
         if left:
             self.record.notes.append(
