@@ -28,7 +28,7 @@ PHRASES = Phrases(
         ),
         "summary": (
             "In {falling} of {groups:plural group} of runs that differ only in the rate, the "
-            "median latency at {slow} is {ratios} times the median at {fast} ("
+            "median time since the send call at {slow} is {ratios} times the median at {fast} ("
             "{runs:plural run}; simultaneous {confidence:confidence} intervals over blocks "
             "exclude 1; see the table)."
         ),
@@ -38,9 +38,8 @@ PHRASES = Phrases(
         "confirm": (
             'To confirm the cause, make loop = ["open", "closed"] a factor. Back-to-back calls '
             "have no pause, so this comparison shows whether the pause is the cause. "
-            "Alternatively, measure the same study again with idle states disabled (by a process "
-            "that keeps /dev/cpu_dma_latency open with the value 0) and compare the two campaigns. "
-            "This comparison shows whether idle states are the cause."
+            "Alternatively, as root, add the factor cpu_latency_us with the levels 0 and default. "
+            "Level 0 disables idle states, so this comparison shows whether they are the cause."
         ),
         "table": "Groups whose latency falls as the rate rises",
         "note": (

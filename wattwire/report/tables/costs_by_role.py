@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, all_levels, levels_of, window_seconds
 from wattwire.analysis.metrics_by_role import sum_of
 from wattwire.analysis.responses import CPU
@@ -28,36 +31,50 @@ PHRASES = Phrases(
             "the run sent; the roles add up to the row “{all_roles}”, which is the CPU time per "
             "message in the answers. “One process”: the CPU time of one process per message or "
             "call that it sends or handles itself. CPU values are arithmetic means over the valid "
-            "runs of the row{pooled}; memory is that of one process, as a geometric mean. The "
-            "range extends from the lowest to the highest run and is not a confidence interval."
+            "runs of the row{pooled}, without runs above the capacity; memory is that of one "
+            "process, as a geometric mean. The range extends from the lowest to the highest run "
+            "and is not a confidence interval."
         ),
         "all_roles": "all",
+        "others": "other levels",
         "pooled": ", which pool {factors:listed}",
     },
 )
 
 OF_CELL = ("cell", "middleware", "language")
 """Factors whose level is part of a cell's name."""
+APART_MAX = 24
+"""Maximum number of combinations of levels for which all factors have rows of their own."""
 
 
 @dataclass(frozen=True, order=True)
 class Group:
-    """Key of a row in a table by role. `level` is the level of the primary factor as text."""
+    """Key of a row in a table by role. `level` is the level of the primary factor as text.
+
+    `others` are the levels of the factors without a column; "" if the row pools them.
+    """
 
     pattern: str
     level: str
+    others: str
     cell: str
     role: str
 
 
 def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
-    """Return the valid runs of each group, in planned order.
+    """Return the valid runs of each group, in planned order, without saturated runs.
 
-    A group is a pattern, level of the primary factor, cell and role. A run belongs to each role
+    A group is a pattern, level of the primary factor, cell and role, and in campaigns of few
+    treatments also the levels of all other factors. A run belongs to each role
     with a value in a column `prefix.<role>.<index>`. Roles of different languages or middleware are
     separate groups, because their costs are not comparable.
     """
-    frame = evidence.usable
+    frame = evidence.usable.filter(~carried.void(evidence.usable, CPU.column))
+    apart = factors_apart(evidence)
+    planned = [
+        evidence.treatment_title(dict(zip(apart, combination, strict=True)))
+        for combination in itertools.product(*(evidence.factors[name] for name in apart))
+    ]
     levels = [evidence.word(evidence.primary, v) for v in levels_of(frame, evidence.primary)]
     roles = {
         role: [column(frame, name) for name in names]
@@ -70,8 +87,11 @@ def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataF
             if any(np.isfinite(values[index]) for values in role_columns):
                 document = evidence.runs[run]
                 pattern = str(all_levels(document).get("pattern", ""))
+                treatment = {k: v for k, v in all_levels(document).items() if k in apart}
+                others = evidence.treatment_title(treatment)
                 cell = _cell_of(document, role)
-                group_rows.setdefault(Group(pattern, levels[index], cell, role), []).append(index)
+                group = Group(pattern, levels[index], others, cell, role)
+                group_rows.setdefault(group, []).append(index)
     order = {
         name: {
             evidence.word(name, v): position
@@ -87,7 +107,8 @@ def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataF
             ("cell", group.cell),
         )
         positions = tuple(order[name].get(level, len(order[name])) for name, level in group_levels)
-        return (*positions, group.pattern, group.cell, list(roles).index(group.role))
+        place = planned.index(group.others) if group.others in planned else len(planned)
+        return (*positions, group.pattern, group.cell, place, list(roles).index(group.role))
 
     return {group: frame[group_rows[group]] for group in sorted(group_rows, key=sort_key)}
 
@@ -106,6 +127,7 @@ def group_columns(evidence: Evidence) -> list[Column]:
     return [
         Column("pattern", "pattern", factor="pattern"),
         *([] if evidence.primary in ("", *OF_CELL) else primary),
+        *([Column("others", PHRASES("others"))] if factors_apart(evidence) else []),
         Column("cell", "cell"),
         Column("role", "role"),
         Column("runs", "runs", "measured"),
@@ -139,7 +161,7 @@ def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
 def table(evidence: Evidence) -> Table:
     groups_of_runs: dict[tuple[Any, ...], list[tuple[Group, pl.DataFrame]]] = {}
     for group, frame in by_cell_and_role(evidence, "cpu_share", "memory_kib").items():
-        key = (group.pattern, group.level, *frame["run"].to_list())
+        key = (group.pattern, group.level, group.others, *frame["run"].to_list())
         groups_of_runs.setdefault(key, []).append((group, frame))
     rows = []
     for groups in groups_of_runs.values():
@@ -238,10 +260,25 @@ def _mean_where_total(frame: pl.DataFrame, values: FloatArray) -> float | None:
     return float(np.mean(values[known])) if known.any() else None
 
 
-def _pooled(evidence: Evidence) -> str:
-    """Return a clause that names the factors without a column, over which each row pools."""
+def factors_apart(evidence: Evidence) -> list[str]:
+    """Return the factors without a column whose levels have rows of their own.
+
+    These are all such factors in a campaign of few combinations of levels. In others, rows pool.
+    """
+    combinations = math.prod(len(evidence.factors.get(name, ())) for name in evidence.varied)
+    return _without_column(evidence) if combinations <= APART_MAX else []
+
+
+def _without_column(evidence: Evidence) -> list[str]:
     shown = {"pattern", evidence.primary, *OF_CELL}
-    names = [words.factor_title(name) for name in evidence.varied if name not in shown]
+    return [name for name in evidence.varied if name not in shown]
+
+
+def _pooled(evidence: Evidence) -> str:
+    """Return a clause that names the factors over which each row pools."""
+    if factors_apart(evidence):
+        return ""
+    names = [words.factor_title(name) for name in _without_column(evidence)]
     return PHRASES("pooled", factors=names) if names else ""
 
 

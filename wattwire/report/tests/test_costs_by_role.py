@@ -6,11 +6,14 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU
+from wattwire.model.verdict import Outcome
 from wattwire.report.sections.costs import _estimate_table, runs_figure
+from wattwire.report.tables import costs_by_role
 from wattwire.report.tables.costs_by_role import table
 from wattwire.report.tests.synthetic import FAST, MEMORY_KIB, Shape, write_campaign
 from wattwire.store import Campaign
@@ -19,23 +22,49 @@ SERVICE, TOPIC = ("server", "client"), ("publisher", "subscriber")
 
 
 def rows_of(folder, **shape):
-    evidence = gather(Campaign(write_campaign(folder, Shape(blocks=2, **shape))))
+    shape = Shape(blocks=2, **{"intervals_s": (0.5,), **shape})
+    evidence = gather(Campaign(write_campaign(folder, shape)))
     return evidence, {(row["cell"], row["role"]): row for row in table(evidence).rows}
 
 
 @pytest.mark.parametrize("clients", [(1,), (2,), (8,), (1, 2, 8)])
 @pytest.mark.parametrize(("pattern", "roles"), [("service", SERVICE), ("topic", TOPIC)])
-def test_the_roles_add_up_to_the_cpu_time_of_a_message(tmp_path, pattern, roles, clients):
+def test_the_roles_add_up_to_the_cpu_time_of_a_message(
+    monkeypatch, tmp_path, pattern, roles, clients
+):
+    monkeypatch.setattr(costs_by_role, "APART_MAX", 0)  # rows pool the numbers of clients
     evidence, rows = rows_of(tmp_path / "c", patterns=(pattern,), clients=clients)
     cell = f"loopback/{FAST}"
     runs = evidence.usable.filter(evidence.usable["factor.language"] == FAST)
     total_us = float(np.mean(runs["cpu_us_per_message"].to_numpy()))
     assert rows[cell, "all"]["cpu_us"] == pytest.approx(total_us)
     assert sum(rows[cell, role]["cpu_us"] for role in roles) == pytest.approx(total_us)
-    sender, receiver = (rows[cell, role] for role in roles)
     counts = f"{clients[0]} to {clients[-1]}" if len(clients) > 1 else str(clients[0])
     many = rows[cell, "client" if pattern == "service" else "subscriber"]
     assert many["processes"] == counts
+
+
+def test_a_campaign_of_few_treatments_has_a_row_for_each_without_saturated_runs(tmp_path):
+    shape = Shape(blocks=2, patterns=("service",), clients=(1, 8), intervals_s=(0.5,))
+    campaign = write_campaign(tmp_path / "c", shape)
+    evidence = gather(Campaign(campaign))
+    usable, cell = evidence.usable, f"loopback/{FAST}"
+    of_cell = pl.col("factor.language") == FAST
+    for clients in (1, 8):
+        (row,) = [
+            row
+            for row in table(evidence).rows
+            if (row["cell"], row["role"]) == (cell, "all")
+            and row["others"] == evidence.title("clients", clients)
+        ]
+        runs = usable.filter(of_cell & (pl.col("factor.clients") == clients))
+        assert row["runs"] == runs.height == 2
+        assert row["cpu_us"] == pytest.approx(runs["cpu_us_per_message"].mean())
+    is_saturated = of_cell & (pl.col("factor.clients") == 8)
+    outcome = pl.when(is_saturated).then(pl.lit(Outcome.SATURATED.value)).otherwise("outcome")
+    evidence.usable = usable.with_columns(outcome=outcome)
+    titles = {row["others"] for row in table(evidence).rows if row["cell"] == cell}
+    assert titles == {evidence.title("clients", 1)}
 
 
 @pytest.mark.parametrize("clients", [1, 2, 8])
