@@ -10,7 +10,7 @@ from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.tables import placements
 from wattwire.report.tables.nested_tables import flat
-from wattwire.report.words.phrases import Phrase, Phrases
+from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
     "node_settings",
@@ -18,10 +18,11 @@ PHRASES = Phrases(
         "title": "Settings in force",
         "none": "No node reported its settings.",
         "guarantees": (
-            "The comparison is not like for like, because {pattern} ran with {kinds} "
-            "different guarantees: {guarantees}."
+            "The comparison is not like for like, because the nodes{patterns} had {kinds} "
+            "different guarantees (delivery, order, overload): {guarantees}."
         ),
-        "any_pattern": "the nodes",
+        "patterns": " of {patterns:listed}",
+        "of_cells": "{cells:listed} {guarantee}",
         "table": "Settings reported by each node",
         "note": (
             "Each node reports its library's settings at READY, if the library provides them. "
@@ -45,21 +46,28 @@ def _ready_nodes(
 
 
 def unequal_guarantees(evidence: Evidence) -> list[Phrase]:
-    """Return a sentence per pattern whose nodes have different guarantees.
+    """Return a sentence for the patterns whose nodes have different guarantees.
 
-    The line is below the title of the page, because it limits the answer.
+    Patterns with the same guarantees share a sentence. The line is below the title of the page,
+    because it limits the answer.
     """
-    guarantees: dict[str, set[str]] = {}
-    for key, _ in _ready_nodes(evidence):
-        guarantees.setdefault(key[1], set()).add(key[4])
+    by_pattern: dict[str, dict[str, dict[str, None]]] = {}
+    for (cell, pattern, _, _, guarantee, _), _ in _ready_nodes(evidence):
+        by_pattern.setdefault(pattern, {}).setdefault(guarantee, {})[cell] = None
+    alike: dict[tuple[tuple[str, tuple[str, ...]], ...], list[str]] = {}
+    for pattern, cells_of in by_pattern.items():
+        kinds = tuple(sorted((kind, tuple(sorted(cells))) for kind, cells in cells_of.items()))
+        alike.setdefault(kinds, []).append(pattern)
     return [
         PHRASES(
             "guarantees",
-            pattern=pattern or PHRASES("any_pattern"),
+            patterns=PHRASES("patterns", patterns=patterns) if len(alike) > 1 else "",
             kinds=len(kinds),
-            guarantees="; ".join(sorted(kinds)),
+            guarantees=joined(
+                [PHRASES("of_cells", cells=cells, guarantee=kind) for kind, cells in kinds], "; "
+            ),
         )
-        for pattern, kinds in guarantees.items()
+        for kinds, patterns in alike.items()
         if len(kinds) > 1
     ]
 
@@ -116,7 +124,7 @@ def _row_key(
     levels_text = ", ".join(evidence.title(name, levels.get(name)) for name in varied)
     library = ready.get("library") or {}
     library_text = " ".join(str(library[k]) for k in ("name", "version", "build") if library.get(k))
-    guarantee = ", ".join(str(v) for v in (ready.get("guarantee") or {}).values())
+    guarantee = ", ".join(str(v).replace("_", " ") for v in (ready.get("guarantee") or {}).values())
     cell, pattern = str(node.get("cell", "")), str(levels.get("pattern", ""))
     return cell, pattern, str(node.get("role", "")), library_text, guarantee, levels_text
 
