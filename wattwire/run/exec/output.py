@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -132,7 +133,9 @@ class ValueReader:
                         self.values[name] = parse_number(value, f"--value-from: the group {name}")
 
 
-_NUMBER = r"[-+]?(?:\d[\d,_]*)?\.?\d+(?:[eE][-+]?\d+)?"
+_NUMBER = r"[-+]?(?:[\d.,_]*\d(?:[eE][-+]?\d+)?|(?i:inf(?:inity)?|nan)\b)"
+"""All text that may be a number; `parse_number` decides."""
+_GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
 
 def _value_pattern(expression: str) -> re.Pattern[str]:
@@ -153,11 +156,24 @@ def _value_pattern(expression: str) -> re.Pattern[str]:
 
 
 def parse_number(text: str | None, place: str) -> float:
-    """Parse a number with optional separators of thousands. Raise UsageError for other text."""
+    """Parse a finite number, which may have separators of thousands.
+
+    Raise UsageError for other text. A comma that does not separate three digits may be a decimal
+    comma, so the number is not guessed. Load generators print NaN or inf if no request succeeded.
+    """
+    found = text or ""
+    if "," in found and not _GROUPED.fullmatch(found):
+        raise UsageError(
+            f"{place} matched {found!r}; allowed: a decimal point, and commas only before "
+            "groups of three digits"
+        )
     try:
-        return float((text or "").replace(",", "").replace("_", ""))
+        value = float(found.replace(",", "").replace("_", ""))
     except ValueError:
-        raise UsageError(f"{place} matched {text!r}, which is not a number") from None
+        raise UsageError(f"{place} matched {found!r}, which is not a number") from None
+    if not math.isfinite(value):
+        raise UsageError(f"{place} matched {found!r}, which is not a finite number")
+    return value
 
 
 class Tail:
