@@ -19,6 +19,7 @@ import pytest
 
 import wattwire
 from tests.end_to_end.conftest import NOBODY, environment_at, interpreter_of
+from wattwire.store import Campaign
 
 pytestmark = pytest.mark.slow
 
@@ -276,6 +277,31 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(cli, tmp_path):
     assert table["repeats"][0]["window_s"] > 0
     assert left_of(folder) == []
     assert "1 of 1 design run is valid" in cli("run", "--resume", folder, "--no-report").out
+
+
+def test_a_repeat_that_ctrl_c_cuts_is_discarded_and_measured_again(cli, tmp_path):
+    folder, script = tmp_path / "out", tmp_path / "repeat.sh"
+    # The second start waits, and every other start ends at once.
+    script.write_text(
+        f"echo x >> {tmp_path}/starts\n"
+        f'[ "$(wc -l < {tmp_path}/starts)" = 2 ] && echo cut && sleep 60\ntrue\n'
+    )
+    process = cli.start("exec", "--repeat", "3", "--out", str(folder), "--baseline", BASELINE,
+                        "--no-report", "--", "bash", str(script))  # fmt: skip
+    assert process.stderr is not None
+    assert any(line == "cut\n" for line in iter(process.stderr.readline, ""))
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert left_of(folder) == []
+    resumed = cli("run", "--resume", folder, "--no-report", "--json")
+    assert resumed.code == 0, resumed.err
+    campaign = Campaign(folder)
+    rows = campaign.summary()
+    campaign.close()
+    assert rows.height == 3
+    assert rows["ended_by"].to_list() == ["itself"] * 3
+    assert rows["window_s"].max() < 30
 
 
 def test_what_cannot_be_started_is_said_in_words(cli, tmp_path):

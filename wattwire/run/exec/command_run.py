@@ -136,7 +136,10 @@ class CommandRun(OneRun):
         ]
 
     def execute(self) -> RunRecord:
-        """Run all phases. Ctrl-C ends the window; the values until then are kept."""
+        """Run all phases. Ctrl-C ends the window of a single run, whose values are kept.
+
+        One of several repeats is discarded instead.
+        """
         targets = dict(zip(self._attached, self._request.attached, strict=True))
         try:
             for name, target in targets.items():
@@ -219,6 +222,8 @@ class CommandRun(OneRun):
                 begin_ns = self._warm_up(begin_ns)
             self._wait(begin_ns)
         except KeyboardInterrupt:
+            if self._is_repeated():
+                raise  # a part of a repeat is no repeat; --resume measures the whole
             record.ended_by, record.interrupted = "Ctrl-C", True
         self._mark("window_end")
         # A mark's readings are taken after its time, so the window ends after the last reading.
@@ -227,6 +232,10 @@ class CommandRun(OneRun):
             record.window["end_ns"] = max(begin_ns, record.exit["t_ns"])
         record.after = {name: self._members(name) for name in self._request.labels}
         self._note_missing_figures()
+
+    def _is_repeated(self) -> bool:
+        """Return whether the run is one of several, whose windows are compared or averaged."""
+        return self._study.plan.blocks > 1 or bool(self._study.variants)
 
     def _warm_up(self, started_ns: int) -> int:
         """Wait for the end of the warm-up, and return the begin of the window (ns).
