@@ -87,6 +87,7 @@ class _Due:
 
     latency_us: FloatArray
     since_send_us: FloatArray
+    """The same array as `latency_us` if all messages were sent when they were due."""
     due_ns: NDArray[np.int64]
     nodes: NDArray[np.uint16]
     senders: NDArray[np.uint16]
@@ -98,30 +99,49 @@ class _Due:
         ordered = expected.select(
             "latency_us", "since_send_us", due, pl.col("node", "sender").cast(pl.UInt16)
         )
-        return cls(*(column.to_numpy() for column in ordered))
+        latency_us, since_send_us, due_ns, *nodes = (column.to_numpy() for column in ordered)
+        # A closed loop has equal times, which need no second array, as do the nodes of one flow.
+        if np.array_equal(latency_us, since_send_us):
+            since_send_us = latency_us
+        return cls(latency_us, since_send_us, due_ns, *map(_compact, nodes))
+
+
+def _compact(nodes: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Return the same array, with the memory of one value if all are equal."""
+    is_constant = nodes.size > 0 and bool((nodes == nodes[0]).all())
+    return np.broadcast_to(nodes[0].copy(), nodes.shape) if is_constant else nodes
 
 
 def _in_due_order(parts: list[_Due]) -> tuple[FloatArray, FloatArray]:
     """Return all latencies and times since the send call, shape (n,), in order of `deliveries`.
 
-    The parts are in the order of their counters. The list is emptied to free memory early.
+    The parts are in the order of their counters. The list is emptied, and arrays are freed as soon
+    as possible, because those of a long run take most of the memory.
     """
     filled = [part for part in parts if part.due_ns.size]
-    is_ordered = all(a.due_ns[-1] < b.due_ns[0] for a, b in itertools.pairwise(filled))
     parts.clear()
-    values, since_send = (
-        np.concatenate([np.empty(0), *(getattr(part, name) for part in filled)])
-        for name in ("latency_us", "since_send_us")
-    )
-    if not is_ordered:
-        keys = [
-            np.concatenate([getattr(part, name) for part in filled])
-            for name in ("senders", "nodes", "due_ns")
-        ]
-        order = np.lexsort(keys)
-        values, since_send = values[order], since_send[order]
-    # A closed loop has equal times, which need no second array.
-    return values, values if np.array_equal(values, since_send) else since_send
+    order = None
+    if not all(a.due_ns[-1] < b.due_ns[0] for a, b in itertools.pairwise(filled)):
+        order = np.lexsort(
+            [
+                np.concatenate([getattr(part, name) for part in filled])
+                for name in ("senders", "nodes", "due_ns")
+            ]
+        )
+    is_sent_when_due = all(part.since_send_us is part.latency_us for part in filled)
+    latencies, since_sends = ([p.latency_us for p in filled], [p.since_send_us for p in filled])
+    filled.clear()
+    if is_sent_when_due:
+        since_sends.clear()
+    values = _joined(latencies, order)
+    return values, values if is_sent_when_due else _joined(since_sends, order)
+
+
+def _joined(arrays: list[FloatArray], order: NDArray[np.int64] | None) -> FloatArray:
+    """Return the values of all arrays in this order, and empty the list."""
+    joined = np.concatenate([np.empty(0), *arrays])
+    arrays.clear()
+    return joined if order is None else joined[order]
 
 
 def all_series(evidence: Evidence) -> dict[str, Series]:

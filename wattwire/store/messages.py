@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     pl = LazyModule("polars")
 
-PART_RECORDS = 1 << 19
+PART_RECORDS = 1 << 18
 """Approximate records per part; in use, a part takes ten times the memory of its columns."""
 COUNTERS_PER_BUCKET = 1 << 12
 COLUMNS = (

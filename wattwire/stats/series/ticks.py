@@ -13,6 +13,7 @@ the period.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ WIDTH = 0.15
 EARLY = 0.005
 SHARE_MIN = 0.8
 VALUES_MIN = 20
+BLOCK_VALUES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,29 @@ def ticks_of(runs: Sequence[FloatArray], period: float) -> Ticks | None:
     total = int(sizes.sum())
     if total < VALUES_MIN:
         return None
-    multiples = _multiples(np.concatenate(runs), period)
-    inside_by_run = np.add.reduceat(multiples > 0, np.cumsum(sizes) - sizes, dtype=np.int64)
+    by_run = [_counts(series, period) for series in runs if series.size]
+    inside_by_run = np.array([counts.total() for counts in by_run])
     inside = int(inside_by_run.sum())
     runs_hit = np.count_nonzero(inside_by_run >= SHARE_MIN * sizes)
     if inside < SHARE_MIN * total or 2 * runs_hit < sizes.size:
         return None
-    values, counts = np.unique(multiples, return_counts=True)
-    pairs = tuple((int(k), int(n)) for k, n in zip(values, counts, strict=True) if k > 0)
-    return Ticks(period, inside, total, pairs, sizes.size)
+    counts: Counter[int] = Counter()
+    for counts_of_run in by_run:
+        counts.update(counts_of_run)
+    return Ticks(period, inside, total, tuple(sorted(counts.items())), sizes.size)
+
+
+def _counts(series: FloatArray, period: float) -> Counter[int]:
+    """Return the number of values at the tick of each multiple ≥ 1.
+
+    Blocks need little memory; all values of a run of 10⁷ at once would take five times their own.
+    """
+    counts: Counter[int] = Counter()
+    for begin in range(0, series.size, BLOCK_VALUES):
+        multiples = _multiples(series[begin : begin + BLOCK_VALUES], period)
+        values, numbers = np.unique(multiples[multiples > 0], return_counts=True)
+        counts.update(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
+    return counts
 
 
 def _multiples(series: FloatArray, period: float) -> NDArray[np.int64]:

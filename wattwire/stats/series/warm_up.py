@@ -31,6 +31,7 @@ from scipy import special
 FloatArray = NDArray[np.float64]
 
 POINTS_MIN, POINTS_MAX = 60, 300
+BLOCK_VALUES = 1 << 16
 PIECE_MIN = 5
 PENALTY = 6.0
 """Penalty per cut, in units of the logarithm of the length times the whitened variance."""
@@ -57,10 +58,11 @@ class Course:
 def classify(series: Sequence[float] | FloatArray) -> Course:
     """Return the class of `series` (n,) in time order. Values that are not finite are excluded."""
     data = np.asarray(series, dtype=np.float64)
-    data = data[np.isfinite(data)]
+    is_finite = np.isfinite(data)
+    data = data if is_finite.all() else data[is_finite]
     if data.size < POINTS_MIN:
         return Course(CANNOT_TELL, None, ())
-    points = _averaged(_normal_scores(data))
+    points = _mean_scores(data)
     if np.ptp(points) == 0:
         return Course(FLAT, 0.0, ())
     correlation = neighbour_correlation(points) + CORRELATION_ERRORS / np.sqrt(points.size)
@@ -96,17 +98,21 @@ def neighbour_correlation(points: FloatArray) -> float:
     return float(np.clip((lag_two / lag_one) ** 2 - 1.0, 0.0, 1.0))
 
 
-def _normal_scores(data: FloatArray) -> FloatArray:
-    """Return the normal quantiles of the ranks of `data`, shape (n,). Ties have their mean rank."""
-    _, places, counts = np.unique(data, return_inverse=True, return_counts=True)
-    shares = (np.cumsum(counts) - counts / 2.0) / data.size
-    return np.asarray(special.ndtri(shares)[places], dtype=np.float64)
+def _mean_scores(data: FloatArray) -> FloatArray:
+    """Return the means of the normal quantiles of ranks over windows, at most POINTS_MAX points.
 
-
-def _averaged(data: FloatArray) -> FloatArray:
+    Ties have their mean rank. The quantiles are computed some windows at a time, because the ranks
+    of 10⁷ values take several times the memory of the values.
+    """
+    values, counts = np.unique(data, return_counts=True)
+    scores = special.ndtri((np.cumsum(counts) - counts / 2.0) / data.size)
     width = int(np.ceil(data.size / POINTS_MAX))
-    full_windows = data[: data.size - data.size % width]
-    return np.asarray(full_windows.reshape(-1, width).mean(axis=1), dtype=np.float64)
+    windows = data[: data.size - data.size % width].reshape(-1, width)
+    step = max(1, BLOCK_VALUES // width)
+    blocks = [windows[begin : begin + step] for begin in range(0, len(windows), step)]
+    return np.concatenate(
+        [scores[np.searchsorted(values, block)].mean(axis=1) for block in blocks], dtype=np.float64
+    )
 
 
 def _scale(white: FloatArray) -> float:

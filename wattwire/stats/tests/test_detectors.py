@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import special
+from scipy.stats import rankdata
 
 from wattwire import stats
+from wattwire.stats.series import warm_up
 
 
 def test_a_heap_between_two_limits_is_a_mode_and_a_smooth_tail_is_none() -> None:
@@ -131,6 +135,33 @@ def test_values_just_above_multiples_of_a_period_are_at_its_ticks() -> None:
     assert stats.ticks_of([series], 7.0) is None
     assert stats.ticks_of([series + 3.0], 10.0) is None
     assert stats.ticks_of([series[:19]], 10.0) is None
+
+
+def test_long_series_need_little_more_memory_than_their_values() -> None:
+    """A run of 10⁷ values took 600 MB, because several arrays of its size existed at once."""
+    rng = np.random.default_rng(8)
+    series = np.round(rng.lognormal(3.0, 0.1, 1 << 20), 3)
+    tracemalloc.start()
+    try:
+        stats.ticks_of([series], 1000.0)
+        ticks_bytes = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        course = stats.classify(series)
+        course_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert course.name == "flat"
+    assert ticks_bytes < series.nbytes and course_bytes < 3 * series.nbytes
+
+
+def test_the_points_of_a_course_are_means_of_normal_quantiles_of_mean_ranks() -> None:
+    rng = np.random.default_rng(9)
+    series = np.round(rng.lognormal(3.0, 0.1, 300 * 700 + 11), 1)  # with ties
+    quantiles = special.ndtri((rankdata(series) - 0.5) / series.size)
+    width = math.ceil(series.size / 300)
+    full = series.size // width * width
+    expected = quantiles[:full].reshape(-1, width).mean(axis=1)
+    assert warm_up._mean_scores(series) == pytest.approx(expected)
 
 
 def test_losses_values_before_a_tick_and_runs_without_ticks_count_against_them() -> None:
