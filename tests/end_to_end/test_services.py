@@ -116,7 +116,7 @@ def test_a_round_trip_over_a_relay_passes_a_router_on_a_third_host(measured, tmp
     assert processes["router"] == "cloud"
 
 
-def test_a_broker_counts_every_message_of_a_run_whose_study_uses_a_counter(measured):
+def test_a_broker_counts_every_message_of_a_run_whose_study_uses_a_counter(measured, tmp_path):
     factor = "settings.broker_tcp_nodelay"
     counted = COUNTED.format(factor, "broker.messages_dropped")
     factors = f'"{factor}" = [false, true]\n{counted}'
@@ -126,6 +126,9 @@ def test_a_broker_counts_every_message_of_a_run_whose_study_uses_a_counter(measu
         assert row["service_counter.broker.messages_received"] == row["sent"] > 0
         assert row["service_counter.broker.messages_dropped"] == 0
         assert document["services"][0]["counters"]["before"]["messages_received"] == 0
+        # One connection of each node, and one for both readings of the counters.
+        (log,) = tmp_path.glob(f"campaign/runs/{row['run']}-{row['attempt']}/logs/broker.err")
+        assert log.read_text().count("New client connected") == len(document["nodes"]) + 1
 
 
 @pytest.mark.parametrize(

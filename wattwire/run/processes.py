@@ -83,7 +83,7 @@ class RunProcesses:
         self._hosts = hosts
         self._cores = cores
         self._deployment = deployment
-        self._token = token
+        self.token = token
         self._folder = folder
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.states: dict[str, ProcessState] = {}
@@ -100,7 +100,7 @@ class RunProcesses:
 
     def folder_of(self, process: str) -> Path:
         """Return the folder of the attempt on the host of a process."""
-        return self.host_of(process).folder_of(self._folder, self._token)
+        return self.host_of(process).folder_of(self._folder, self.token)
 
     def out_of(self, process: str) -> Path:
         """Return the process's own folder on its host."""
@@ -137,7 +137,7 @@ class RunProcesses:
         future = host.agent.submit(
             "spawn",
             process=process,
-            run=self._token,
+            run=self.token,
             argv=argv,
             env=env,
             cwd=cwd,
@@ -289,7 +289,7 @@ class RunProcesses:
                 self.agent_of(process).request("signal", process=process, signal="KILL", tree=True)
         stuck = self.wait_exit(alive, time.monotonic() + 5.0)
         agents = [host.agent for host in self._hosts.values()]
-        cleaned = [(agent, agent.submit("clean", run=self._token)) for agent in agents]
+        cleaned = [(agent, agent.submit("clean", run=self.token)) for agent in agents]
         killed = {  # agents of one machine may find the same process
             (agent.hello["boot_id"], pid): f"pid {pid}"
             for agent, future in cleaned

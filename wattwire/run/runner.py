@@ -53,8 +53,8 @@ from wattwire.run.results.resources import SENT_BYTES
 from wattwire.run.services import (
     AFTER,
     BEFORE,
+    CounterReader,
     endpoint_words,
-    read_counters,
     start_service,
     uses_counters,
 )
@@ -114,6 +114,7 @@ class OneRun:
         self._marks_only = planned.control == UNSAMPLED
         self._settling = planned.control == SETTLING
         self._services = services
+        self._counter_readers: list[CounterReader] = []
         self._builds = builds
         self._point = BEFORE_GO
         self._ssh_before: dict[str, SshSent] = {}
@@ -434,10 +435,16 @@ class OneRun:
         """Read the counters that the study uses, outside the window and the baselines."""
         if not uses_counters(self._study.document):
             return
-        if any(service.counters for service in self.record.services.values()):
+        if reading == BEFORE:
+            services = self.record.services.values()
+            counting = [service for service in services if service.counters]
+            self._counter_readers = [
+                CounterReader(self.record.processes, each) for each in counting
+            ]
+        if self._counter_readers:
             self._enter(f"counters {reading}")
-        for process, service in self.record.services.items():
-            read_counters(self.record.processes.host_of(process), service, reading)
+        for reader in self._counter_readers:
+            reader.read(reading)
 
     def _start_nodes(self, service_endpoints: Mapping[bool, list[str]]) -> None:
         """Start the nodes. A node starts when all nodes to which it connects listen.
@@ -751,6 +758,8 @@ class OneRun:
     def _end_processes(self) -> None:
         """Stop the services, then kill all remaining processes."""
         record = self.record
+        for reader in self._counter_readers:
+            reader.close()
         for service in reversed(list(record.services)):
             if record.processes.states[service].exit is None:
                 stop = self._services[service.split(".")[0]].get("stop", "TERM")

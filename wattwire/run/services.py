@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import queue
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -10,18 +12,19 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from wattwire.hosts.host import Host
 from wattwire.model.deployment import process_of, service_of
-from wattwire.rig.agent import AgentError
+from wattwire.rig.agent import AgentError, wait_event
 from wattwire.rig.builds import substitute
 from wattwire.run.lines import printable
-from wattwire.run.processes import NodeEndedError, RunProcesses, port_hint
+from wattwire.run.processes import NodeEndedError, RunProcesses, discard_on, port_hint
 
 SERVICE_TRIES = 3
 READY_COMMAND_S = 5.0
 """Longest duration of a command that checks whether a service is ready."""
 COUNTERS_S = 10.0
-"""Longest duration of a command that reads the counters of a service."""
+"""Longest duration of one reading of the counters of a service."""
+END_S = 1.0
+"""Time until a program that reads counters has ended after its input."""
 COUNTER_NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 COUNTER_METRIC = "service_counter"
 """Metric of the growth of a counter: service_counter.SERVICE.NAME."""
@@ -195,24 +198,102 @@ def uses_counters(part: Any) -> bool:
     return isinstance(part, list | tuple) and any(map(uses_counters, part))
 
 
-def read_counters(host: Host, service: Service, reading: str) -> None:
-    """Store a reading of a service's counters, or the reason why there is none.
+class CounterReader:
+    """The program that prints the counters of a service, through the agent of its host.
 
-    The counters describe a run but do not change its verdict.
+    A program that stays after a reading serves the later readings, too, over one connection. It
+    waits for a line on its standard input, so that it sends nothing in the window.
     """
-    if not service.counters:
-        return
-    try:
-        code, output = host.command(service.counters, COUNTERS_S, service.env)
-    except AgentError as error:
-        service.readings[reading] = {"absent": printable(str(error))}
-        return
-    try:
-        if code != 0:
-            raise ValueError(f"the command ended with code {code}: {output.strip()[-200:]}")
-        service.readings[reading] = dict(parse_counters(output))
-    except ValueError as error:
-        service.readings[reading] = {"absent": printable(str(error))}
+
+    def __init__(self, processes: RunProcesses, service: Service) -> None:
+        self._host, self._service = processes.host_of(service.process), service
+        self._process = f"{service.process}.counters"
+        self._order: dict[str, Any] = {
+            "run": processes.token,
+            "argv": list(service.counters),
+            "env": service.env,
+            "cwd": str(processes.folder_of(service.process)),
+            "stdout": "lines",
+            "clear_env": False,
+        }
+        self._errors = processes.folder_of(service.process) / "logs" / f"{self._process}.err"
+        self._events: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._running = False
+
+    def read(self, reading: str) -> None:
+        """Store a reading in the service, or the reason why there is none.
+
+        The counters describe a run but do not change its verdict.
+        """
+        try:
+            self._service.readings[reading] = dict(parse_counters(self._output()))
+        except (AgentError, ValueError) as error:
+            self._service.readings[reading] = {"absent": printable(str(error))}
+
+    def _output(self) -> str:
+        """Return what the program prints until an empty line, or until its end with code 0."""
+        has_stayed = self._running
+        self._request()
+        deadline_s, lines = time.monotonic() + COUNTERS_S, list[str]()
+        while True:
+            event = wait_event(self._events, deadline_s)
+            if event is None:
+                self.close()
+                raise ValueError(f"the command printed no complete reading in {COUNTERS_S:g} s")
+            if event["event"] == "line" and event["text"].strip():
+                lines.append(event["text"])
+            elif event["event"] == "line" and lines:
+                return "\n".join(lines)
+            elif event["event"] in ("exit", "guard_lost"):
+                self._running = False
+                if has_stayed and event.get("code") == 0 and not lines:
+                    has_stayed = False  # it ended after the reading before
+                    self._request()
+                elif event.get("code") == 0:
+                    return "\n".join(lines)
+                else:
+                    raise ValueError(f"the command ended with {self._end(event)}")
+
+    def _request(self) -> None:
+        """Request a reading from the program if it still runs, or start it."""
+        agent = self._host.agent
+        if self._running:
+            with contextlib.suppress(AgentError):  # it has ended; its exit is the next event
+                agent.request("write", process=self._process, text="\n")
+            return
+        agent.subscribe(self._process, self._events)
+        discard_on(self._host, self._errors)
+        agent.request("spawn", process=self._process, stderr=str(self._errors), **self._order)
+        self._running = True
+
+    def _end(self, event: Mapping[str, Any]) -> str:
+        """Return the code or signal of the program and the end of its standard error."""
+        text = ""
+        with contextlib.suppress(AgentError):
+            text = self._host.read(self._errors).decode(errors="replace").strip()[-200:]
+        how = f"signal {event['signal']}" if event.get("signal") else f"code {event.get('code')}"
+        return f"{how}: {text}" if text else how
+
+    def close(self) -> None:
+        """End the program: close its input, and kill it if it does not end soon."""
+        agent = self._host.agent
+        orders: dict[str, dict[str, Any]] = {
+            "write": {"close": True},
+            "signal": {"signal": "KILL", "tree": True},
+        }
+        for operation, fields in orders.items():
+            if not self._running:
+                break
+            with contextlib.suppress(AgentError):  # it has ended
+                agent.request(operation, process=self._process, **fields)
+            self._await_end(time.monotonic() + END_S)
+        self._running = False
+        agent.unsubscribe(self._process)
+
+    def _await_end(self, deadline_s: float) -> None:
+        """Discard the events of the program until it ends."""
+        while self._running and (event := wait_event(self._events, deadline_s)) is not None:
+            self._running = event["event"] == "line"
 
 
 def parse_counters(output: str) -> dict[str, float]:

@@ -18,17 +18,17 @@ from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.study import parse_study
 from wattwire.model.verdict import PORT_IN_USE, Verdict
 from wattwire.rig import AgentClient
-from wattwire.run import failed_start
+from wattwire.run import failed_start, services
 from wattwire.run.network import HOST_ADDRESS
 from wattwire.run.processes import NodeEndedError, RunProcesses, port_hint
 from wattwire.run.resolve_cells import prepare
 from wattwire.run.services import (
     AFTER,
     BEFORE,
+    CounterReader,
     Service,
     endpoint_words,
     parse_counters,
-    read_counters,
     start_service,
     uses_counters,
 )
@@ -156,6 +156,28 @@ def test_a_start_at_a_taken_port_is_failed_and_names_the_port_and_its_holder(pro
 
 
 COUNTING = "import sys; print('{\"taken\": %s}' % sys.argv[1])"
+STAYS = """
+import itertools, os, sys
+for number in itertools.count():
+    print('{"pid": %d, "reading": %d}' % (os.getpid(), number), end="\\n\\n", flush=True)
+    if not sys.stdin.readline():
+        break
+"""
+
+
+@pytest.fixture
+def service(processes):
+    """Return a function that makes a service with a command, and the reader of its counters."""
+    readers = []
+
+    def made(*command):
+        made_service = Service("broker", [], counters=command)
+        readers.append(CounterReader(processes, made_service))
+        return made_service, readers[-1]
+
+    yield made
+    for reader in readers:
+        reader.close()
 
 
 @pytest.mark.parametrize(
@@ -165,23 +187,49 @@ COUNTING = "import sys; print('{\"taken\": %s}' % sys.argv[1])"
         ([sys.executable, "-c", "print('a_b 3'); print('c 1.5')"], {"a_b": 3, "c": 1.5}),
     ],
 )
-def test_counters_are_what_their_command_prints(processes, command, reading):
-    service = Service("broker", [], counters=tuple(command))
-    read_counters(processes.host_of("broker"), service, BEFORE)
-    assert service.readings == {BEFORE: reading}
+def test_counters_are_what_their_command_prints(service, command, reading):
+    counted, reader = service(*command)
+    reader.read(BEFORE)
+    reader.read(AFTER)
+    assert counted.readings == {BEFORE: reading, AFTER: reading}
 
 
-def test_a_command_that_fails_leaves_a_reason_and_no_counters(processes):
-    host = processes.host_of("broker")
-    failing = (sys.executable, "-c", "raise SystemExit('no broker')")
-    service = Service("broker", [], counters=failing)
-    read_counters(host, service, BEFORE)
-    assert service.readings[BEFORE]["absent"] == "the command ended with code 1: no broker"
-    service.counters = ("/no/such/program",)
-    read_counters(host, service, AFTER)
-    assert "/no/such/program" in service.readings[AFTER]["absent"]
-    assert service.counted == {}
-    assert json.loads(json.dumps(service.to_json()))["counters"] == service.readings
+def test_a_command_that_stays_serves_every_reading_and_ends_with_its_input(service, processes):
+    counted, reader = service(sys.executable, "-c", STAYS)
+    reader.read(BEFORE)
+    reader.read(AFTER)
+    before, after = counted.readings[BEFORE], counted.readings[AFTER]
+    assert before["pid"] == after["pid"] and (before["reading"], after["reading"]) == (0, 1)
+    reader.close()
+    assert not os.path.exists(f"/proc/{before['pid']}")
+    assert processes.end_all() == []
+
+
+def test_a_command_that_ends_between_the_readings_is_started_again(service):
+    code = "print('a 3', end='\\n\\n', flush=True)"
+    counted, reader = service(sys.executable, "-c", code)
+    reader.read(BEFORE)
+    reader.read(AFTER)
+    assert counted.readings == {BEFORE: {"a": 3}, AFTER: {"a": 3}}
+
+
+def test_a_command_that_fails_leaves_a_reason_and_no_counters(service):
+    counted, reader = service(sys.executable, "-c", "raise SystemExit('no broker')")
+    reader.read(BEFORE)
+    assert counted.readings[BEFORE]["absent"] == "the command ended with code 1: no broker"
+    missing, reader = service("/no/such/program")
+    reader.read(AFTER)
+    assert "/no/such/program" in missing.readings[AFTER]["absent"]
+    assert missing.counted == {}
+    assert json.loads(json.dumps(missing.to_json()))["counters"] == missing.readings
+
+
+def test_a_command_that_prints_no_complete_reading_is_ended(service, processes, monkeypatch):
+    monkeypatch.setattr(services, "COUNTERS_S", 1.0)
+    counted, reader = service(sys.executable, "-c", "print('a 3', flush=True); input(); input()")
+    reader.read(BEFORE)
+    assert "no complete reading in 1 s" in counted.readings[BEFORE]["absent"]
+    assert processes.end_all() == []
 
 
 def test_the_growth_of_a_counter_needs_both_readings_and_no_reset():
