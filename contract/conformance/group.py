@@ -14,7 +14,8 @@ from typing import Any
 
 from .cell import Broken, CellUnderTest
 from .host import Place, waiting_per_core
-from .process import NodeProcess, SharedMemory
+from .leftovers.shared_memory import SharedMemory
+from .process import NodeProcess
 from .roles import MESSAGE, PATTERNS, SENDING_ROLES, chain_roles
 from .samples import Record, Samples, converted, read_samples
 from .spec import READY_TIMEOUT_MS, base_spec, first_node, new_token, overlap

@@ -5,94 +5,28 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
+import select
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .cell import CellUnderTest
 from .host import HERE, Place
+from .leftovers.shared_memory import SharedMemory
+from .leftovers.watchdog import WATCHDOG
 
 TIMES = ("begin_ns", "end_ns")
 """Fields of lines that are times of the clock of the node's host; other fields are durations."""
 KEYWORDS = ("LISTENING", "READY", "COUNTED", "SENT", "DONE", "ERROR")
+OBSERVE_MS = 100
+"""Period at which the files of a node are recorded until it prints a line."""
 LINES_ON_THREE = ("sh", "-c", 'exec "$@" 3>&1 1>&2', "sh")
 """Prefix of a node's command that opens descriptor 3 for its lines (C-05)."""
-SHARED_MEMORY = "/dev/shm"
-COMPANION_NAME_MIN = 8
-"""Shorter names do not identify an owner reliably."""
-_MAPPED = re.compile(rf"\S+ \S+ \S+ \S+ +(\d+) +{SHARED_MEMORY}/(.+)")
-
-
-def shared_files() -> set[tuple[str, int]]:
-    """Return the (name, inode) of each file in /dev/shm."""
-    found = set()
-    with contextlib.suppress(OSError):
-        found = {(entry.name, entry.inode()) for entry in os.scandir(SHARED_MEMORY)}
-    return found
-
-
-def session_of(leader: int) -> list[int]:
-    """Return the pids of a session."""
-    pids = []
-    for pid in filter(str.isdecimal, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            if os.getsid(int(pid)) == leader:
-                pids.append(int(pid))
-    return pids
-
-
-def used_by(pids: Iterable[int]) -> set[tuple[str, int]]:
-    """Return the (name, inode) of each file in /dev/shm that these processes map or have open."""
-    used: set[tuple[str, int]] = set()
-    for pid in pids:
-        process = Path(f"/proc/{pid}")
-        with contextlib.suppress(OSError):
-            for line in (process / "maps").read_text("utf-8", "replace").splitlines():
-                if mapped := _MAPPED.match(line):
-                    used.add((mapped[2], int(mapped[1])))
-        with contextlib.suppress(OSError):
-            for link in (process / "fd").iterdir():
-                with contextlib.suppress(OSError):
-                    target = os.readlink(link)
-                    if target.startswith(f"{SHARED_MEMORY}/"):
-                        used.add((target.removeprefix(f"{SHARED_MEMORY}/"), link.stat().st_ino))
-    return used
-
-
-class SharedMemory:
-    """The files in /dev/shm of a group of nodes, which killed nodes leave there.
-
-    A file belongs to a group if it did not exist before the group, and if a node mapped or opened
-    it. Locks and semaphores are open only briefly, so files named after it belong to it, too.
-    """
-
-    def __init__(self) -> None:
-        self._before = shared_files()
-        self._own: set[tuple[str, int]] = set()
-
-    def observe(self, leader: int) -> None:
-        """Record the new files that a node's session uses, and those named after them."""
-        new = used_by(session_of(leader)) - self._before
-        self._own |= new
-        names = [name for name, _ in new if len(name) >= COMPANION_NAME_MIN]
-        words = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(map(re.escape, names))})(?![A-Za-z0-9])")
-        if names:
-            self._own |= {file for file in shared_files() - self._before if words.search(file[0])}
-
-    def remove_unused(self) -> None:
-        """Remove the recorded files that no process uses any more."""
-        left = self._own & shared_files()
-        if left:
-            pids = [int(pid) for pid in os.listdir("/proc") if pid.isdecimal()]
-            for name, _ in left - used_by(pids):
-                with contextlib.suppress(OSError):
-                    os.unlink(f"{SHARED_MEMORY}/{name}")
 
 
 @dataclass(frozen=True)
@@ -129,9 +63,13 @@ class NodeProcess:
         place: Place = HERE,
         shared_memory: SharedMemory | None = None,
     ) -> None:
-        """Start a node, whose files in /dev/shm are recorded in `shared_memory` if it is given."""
+        """Start a node.
+
+        Its files in /dev/shm are recorded in `shared_memory`, or are removed after its kill.
+        """
+        self._is_alone = shared_memory is None
         # Hosts in namespaces have a /dev/shm of their own, which ends with them.
-        self._shared_memory = None if place.enter else shared_memory
+        self._shared_memory = None if place.enter else shared_memory or SharedMemory()
         self.cell, self.spec, self.label, self.folder = cell, spec, label, folder
         self.place = place
         self.out = folder / "out"
@@ -151,6 +89,7 @@ class NodeProcess:
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
                 env={**env, **cell.env}, cwd=folder, start_new_session=True, bufsize=0,
             )  # fmt: skip
+        WATCHDOG.node_started(self.pid)
         threading.Thread(target=self._read, daemon=True).start()
 
     @property
@@ -160,15 +99,26 @@ class NodeProcess:
     def _read(self) -> None:
         """Append lines to `self.lines` until the node's output ends. Runs in a thread."""
         assert self._process.stdout is not None
+        self._observe_until_line()
         with open(self._process.stdout.fileno(), "rb", closefd=False) as stdout:
             for raw in stdout:
                 line = self._converted(parse_line(raw, time.monotonic_ns()))
                 with self._changed:
                     self.lines.append(line)
                     self._changed.notify_all()
+                if len(self.lines) == 1:
+                    self.note_shared_memory()
         with self._changed:
             self._ended = True
             self._changed.notify_all()
+
+    def _observe_until_line(self) -> None:
+        """Record the files in /dev/shm of a node that may end before it prints its first line."""
+        waiting = select.poll()
+        assert self._process.stdout is not None
+        waiting.register(self._process.stdout)
+        while self._shared_memory is not None and not waiting.poll(OBSERVE_MS):
+            self.note_shared_memory()
 
     def _converted(self, line: Line) -> Line:
         """Return a line of the node with the times of its fields on the clock of this process."""
@@ -225,6 +175,7 @@ class NodeProcess:
         self.write(f"GO {start_ns + self.place.clock_ahead_ns}\n")
 
     def close_input(self) -> None:
+        self.note_shared_memory()
         assert self._process.stdin is not None
         self._process.stdin.close()
 
@@ -237,7 +188,7 @@ class NodeProcess:
     def note_shared_memory(self) -> None:
         """Record the files in /dev/shm that the node uses now."""
         if self._shared_memory is not None and self.running:
-            self._shared_memory.observe(self.pid)
+            WATCHDOG.files_used(self._shared_memory.observe(self.pid))
 
     def wait_exit(self, timeout_s: float) -> int | None:
         """Return the exit code (negative: a signal's number), or None if the node still runs."""
@@ -260,6 +211,9 @@ class NodeProcess:
         self.signal(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(10)
+            WATCHDOG.node_ended(self.pid)
+        if self._is_alone and self._shared_memory is not None:
+            self._shared_memory.remove_unused()
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()

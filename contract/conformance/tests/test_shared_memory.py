@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from contract.conformance.process import SHARED_MEMORY, NodeProcess, SharedMemory
+from contract.conformance.leftovers.shared_memory import SHARED_MEMORY, SharedMemory
+from contract.conformance.process import NodeProcess
 
 CREATE = """
 import mmap, sys
