@@ -26,6 +26,7 @@ from bench.pairs import BROKEN, Comparison, compared, lose_pair
 from bench.turns import Turn, on_cores, place, take_turns
 from contract.conformance.cell import CellUnderTest
 from contract.conformance.group import Group, Member
+from contract.conformance.leftovers.watchdog import WATCHDOG
 from contract.conformance.process import NodeProcess
 from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE
 
@@ -194,6 +195,7 @@ class _BareClient:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**env, **bare.env}, cwd=workbench.folder, start_new_session=True,
         )  # fmt: skip
+        WATCHDOG.node_started(self._process.pid)
         self.turn = Turn(self._process.pid, lambda: self._process.poll() is not None)
         self._guard = threading.Timer(HANG_S, self._kill)
         self._guard.start()

@@ -19,6 +19,7 @@ from pathlib import Path
 from bench.nodes import Bench
 from bench.pairs import Comparison, abba, compared, interleaved
 from contract.conformance.cell import CellUnderTest
+from contract.conformance.leftovers.watchdog import WATCHDOG
 from wattwire.cli.round_trips import bare_round_trip_ns
 from wattwire.rig.bare_clients import HANG_S, bare_argv
 
@@ -115,6 +116,7 @@ def _silent_server(argv: list[str], env: dict[str, str]) -> Iterator[None]:
     process = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=env, start_new_session=True
     )
+    WATCHDOG.node_started(process.pid)
     try:
         yield
     finally:

@@ -18,6 +18,7 @@ from bench.nodes import Bench
 from bench.pairs import BROKEN, Comparison, compared, lose_pair
 from contract.conformance.cell import CellUnderTest
 from contract.conformance.group import Group, Member
+from contract.conformance.leftovers.watchdog import WATCHDOG
 from contract.conformance.roles import PATTERNS, chain_roles
 from wattwire.rig.bare_clients import HANG_S
 
@@ -122,6 +123,7 @@ def killed_process(argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
+    WATCHDOG.node_started(process.pid)
     try:
         yield process
     finally:
