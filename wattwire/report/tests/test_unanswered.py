@@ -306,5 +306,5 @@ def test_a_factor_that_no_question_names_is_named_with_its_levels(tmp_path):
     shape = Shape(patterns=("topic", "service"))
     evidence = evidence_of(tmp_path / "c", shape)
     (text,) = _averaged(evidence)
-    assert text.values == {"factor": "pattern", "levels": 2, "names": ["topic", "service"]}
+    assert text.values == {"factor": "pattern", "names": ["topic", "service"]}
     assert _averaged(evidence_of(tmp_path / "d")) == []
