@@ -26,6 +26,11 @@ from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model.derived import column
 
+NO_DIRECTION = (
+    "whether a higher or a lower value is better is unknown; import again with --higher-is-better "
+    "or --lower-is-better"
+)
+
 
 @dataclass(frozen=True)
 class Placed:
@@ -123,6 +128,8 @@ def _choice(
     fit = fit_of(evidence, frame, response) if excluded_levels else usable_fit(evidence, response)
     if isinstance(fit, stats.Fit) and response.more_is_better:
         fit = replace(fit, coefficients=-fit.coefficients)  # the lowest reciprocal is the best
+    if not response.direction:
+        return Choice(response, (), NO_DIRECTION, without)
     ranking = stats.lowest_of(fit, factors, level) if isinstance(fit, stats.Fit) else fit
     if not (isinstance(ranking, stats.Ranking) and isinstance(fit, stats.Fit)):
         return Choice(response, (), str(ranking), without)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wattwire import stats
 from wattwire.analysis import not_compared
-from wattwire.analysis.answering.block_models import answering_fit
+from wattwire.analysis.answering.block_models import answering_fit, model_rows
 from wattwire.analysis.dataset import Evidence, levels_of
 from wattwire.analysis.responses import Response
 from wattwire.model.derived import FloatArray
@@ -34,11 +34,15 @@ class UnequalVariance:
 
 @dataclass(frozen=True)
 class Outlier:
-    """A run whose error is `size` standard deviations."""
+    """A run whose error is `size` standard deviations.
+
+    If runs are `averaged`, it is the mean of the runs of its treatment and block.
+    """
 
     response: Response
     run: str
     size: float
+    averaged: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,28 +65,30 @@ def violations(evidence: Evidence, responses: Sequence[Response]) -> Violations:
         fit = answering_fit(evidence, response)
         if not isinstance(fit, stats.Fit):
             continue
-        compared = not_compared.compared(evidence, evidence.usable, response)
-        unequal += _unequal_variances(evidence, response, fit, compared, checks)
+        if fit.is_averaged:
+            rows, _ = model_rows(evidence, evidence.usable, response)
+        else:
+            rows = np.flatnonzero(not_compared.compared(evidence, evidence.usable, response))
+        unequal += _unequal_variances(evidence, response, fit, rows, checks)
         outlier = stats.far_out(fit)
         if isinstance(outlier, stats.FarOut):
-            run = evidence.usable["run"].to_list()[int(np.flatnonzero(compared)[outlier.run])]
-            outliers.append(Outlier(response, run, outlier.size))
-        order = np.arange(compared.size)[compared]
-        correlation = stats.serial_correlation(fit, _run_order(evidence)[order])
+            run = evidence.usable["run"].to_list()[int(rows[outlier.run])]
+            outliers.append(Outlier(response, run, outlier.size, fit.is_averaged))
+        if fit.is_averaged:
+            continue  # means over runs of a block have no order
+        correlation = stats.serial_correlation(fit, _run_order(evidence)[rows])
         if isinstance(correlation, stats.SerialCorrelation) and correlation.p < SERIAL_ALARM:
             correlations.append((response, correlation.correlation))
     return Violations(unequal, outliers, correlations)
 
 
 def _unequal_variances(
-    evidence: Evidence, response: Response, fit: stats.Fit, compared: Any, checks: int
+    evidence: Evidence, response: Response, fit: stats.Fit, rows: NDArray[np.int64], checks: int
 ) -> Iterator[UnequalVariance]:
     # A resampling test cannot give a p-value below 1/(DRAWS + 1).
     alarm = max(ALARM / checks, 1.0 / (DRAWS + 1))
-    levels = {
-        factor: list(itertools.compress(levels_of(evidence.usable, factor), compared))
-        for factor in evidence.varied
-    }
+    run_levels = {factor: levels_of(evidence.usable, factor) for factor in evidence.varied}
+    levels = {factor: [of_runs[row] for row in rows] for factor, of_runs in run_levels.items()}
     for factor, spread in stats.spreads_between(fit, levels).items():
         if isinstance(spread, stats.Spread) and spread.p <= alarm and spread.ratio >= SPREAD_MIN:
             yield UnequalVariance(response, factor, spread.noisiest, spread.ratio)

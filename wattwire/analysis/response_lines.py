@@ -161,9 +161,7 @@ def _group(
 
 def _line(group: Group, cells: Mapping[float, _Cell], scale: str) -> Line:
     xs = sorted(cells)
-    means = tuple(
-        _mean(x, cells[x].values, scale) for x in xs if np.isfinite(cells[x].values).all()
-    )
+    means = tuple(_mean(x, cells[x], scale) for x in xs if np.isfinite(cells[x].values).all())
     blocks = sorted({block for cell in cells.values() for block in cell.blocks})
     table = np.full((len(blocks), len(xs)), np.nan)
     for (row, block), (column, x) in itertools.product(enumerate(blocks), enumerate(xs)):
@@ -173,8 +171,13 @@ def _line(group: Group, cells: Mapping[float, _Cell], scale: str) -> Line:
     return Line(group, means, stats.linear_fit(table, xs))
 
 
-def _mean(x: float, values: FloatArray, scale: str) -> Mean:
-    is_log = scale == LOG
+def _mean(x: float, cell: _Cell, scale: str) -> Mean:
+    """Return the mean of a cell, over the means of its blocks if it has several blocks."""
+    is_log, values = scale == LOG, cell.values
+    if 1 < len(set(cell.blocks)) < values.size:
+        values = stats.cell_means(values, cell.blocks, scale)
     interval = stats.geometric_mean(values) if is_log else stats.mean_interval(values)
     mean = float(np.exp(np.log(values).mean()) if is_log else values.mean())
-    return Mean(x, mean, interval if isinstance(interval, stats.Interval) else None, values.size)
+    return Mean(
+        x, mean, interval if isinstance(interval, stats.Interval) else None, cell.values.size
+    )

@@ -18,7 +18,8 @@ class Response:
     """A number per run: `column` of the summary, in `unit`.
 
     `had` is the verb in "A {had} 0.5 times the {title} of B". `energy` marks responses that require
-    an energy meter.
+    an energy meter. `stated_direction` is the better direction of an imported column, "" if it is
+    unknown; it is None for all other columns.
     """
 
     column: str
@@ -27,16 +28,27 @@ class Response:
     had: str = "had"
     energy: bool = False
     share: bool = False
+    stated_direction: str | None = None
 
     @property
-    def more_is_better(self) -> bool:
-        """Whether a higher value is better; False for times, costs, losses and unknown columns."""
+    def direction(self) -> str:
+        """The better direction: LOWER or HIGHER, or "" if it is unknown.
+
+        It is LOWER for columns that the registry lacks, except for imported ones.
+        """
+        if self.stated_direction is not None:
+            return self.stated_direction
         stem, _, name = self.column.partition(".")
         if metrics.is_printed(stem):
             metric = metrics.printed(name)
         else:
             metric = metrics.METRICS.get(self.column.split(".flow.")[0])
-        return metric is not None and metric.direction == metrics.HIGHER
+        return metrics.LOWER if metric is None else metric.direction
+
+    @property
+    def more_is_better(self) -> bool:
+        """Whether a higher value is better; False if this is unknown."""
+        return self.direction == metrics.HIGHER
 
 
 def response_of(name: str) -> Response:
@@ -56,12 +68,21 @@ OFFERED = tuple(response_of(name) for name in metrics.metrics_in(metrics.OFFERED
 def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None) -> Response:
     """Return the response with the name that a study uses; any summary column is allowed.
 
-    `described` contains the columns of imported data (unit, title, had), which take precedence.
+    `described` contains the columns of imported data (unit, title, had, direction), which take
+    precedence. Without a direction, the name and the unit give it.
     """
     if described and name in described:
         description = described[name]
-        title = description.get("title") or name.replace("_", " ")
-        return Response(name, title, description.get("unit", ""), description.get("had", "had"))
+        title, unit = (
+            description.get("title") or name.replace("_", " "),
+            description.get("unit", ""),
+        )
+        known_metric = metrics.find(name)
+        direction = known_metric.direction if known_metric else metrics.direction_of(title, unit)
+        direction = description.get("direction", direction)
+        return Response(
+            name, title, unit, description.get("had", "had"), stated_direction=direction
+        )
     of_flow = COLUMN.fullmatch(name)
     if of_flow and of_flow["stem"] in metrics.OF_FLOWS:
         whole = response_of(of_flow["stem"])

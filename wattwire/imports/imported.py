@@ -88,9 +88,11 @@ class Imported:
     `runs` has one row per run with the columns of the store (`run/results/schema.py`): run,
     attempt, block, position, verdict, outcome, used, control, factor.NAME, and responses with the
     store's names and units, per node as STEM.ROLE.INDEX. `columns` describes responses that the
-    store does not define: name -> {unit, kind, summary}. `reasons` maps runs to the reason why they
-    are not valid. `provenance` has a row per run and response: run, column, files (list of paths
-    below the source), rows_used, rows_left_out, how. `study` is the document of a study (title,
+    store does not define: name -> {unit, kind, summary}, and optionally title, had and direction
+    (the better direction, "lower", "higher", or "" if it is unknown). `reasons` maps runs to the
+    reason why they are not valid. `provenance` has a row per run and response: run, column, files
+    (list of paths below the source), rows_used, rows_left_out, how. `study` is the document of a
+    study (title,
     factors, question, answers, source, published). `machine` is the authors' description of their
     machine.
     """

@@ -15,10 +15,10 @@ from wattwire.imports.csv_text import LINE, NUMBER, read_table
 from wattwire.imports.imported import PROVENANCE, Imported, Remark, SetAside
 from wattwire.imports.row_checks import as_number, is_absent, is_number
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.metrics import METRICS
+from wattwire.model.metrics import HIGHER, LOWER, METRICS, direction_of
 from wattwire.model.study import LEVEL_TYPES
 from wattwire.model.treatment import is_setting
-from wattwire.model.words import COLUMN, listed_first
+from wattwire.model.words import COLUMN, listed, listed_first
 
 UNBOUNDED = ("inf", "infinity", "nan", "∞")
 RUN_COLUMN = "row"
@@ -41,6 +41,14 @@ SUMMARY_ROW = re.compile(r"(mean|average|avg|median|total|sum|std|stdev)\W*", re
 """Cells that mark a row as a summary of others."""
 
 
+DIRECTION_WORDS = {
+    LOWER: "Lower is better: {}.",
+    HIGHER: "Higher is better: {}.",
+    "": "Unknown: {}; the page names no better level of it, and `compare` refuses it.",
+}
+"""Better direction of responses → sentence."""
+
+
 @dataclass(frozen=True)
 class TableRequest:
     """The roles of a table's columns: responses as (column, unit), factors, block and run name."""
@@ -53,6 +61,8 @@ class TableRequest:
     """Column and value of the rows to import. Several values of a column are alternatives."""
     rows_are_runs: bool = False
     """Whether each row is a run although consecutive rows are correlated."""
+    higher_is_better: tuple[str, ...] = ()
+    lower_is_better: tuple[str, ...] = ()
 
     @property
     def response_columns(self) -> list[str]:
@@ -97,12 +107,14 @@ def read(path: Path, request: TableRequest) -> Imported:
         row_checks.check_independent(path, rows, keys, request.response_columns)
     is_empty = pl.all_horizontal(*map(is_absent, request.response_columns))
     set_aside += excluded_rows(path, rows.filter(is_empty)[LINE], "no response in this row")
+    directions = _directions(request)
     columns = {
         column(name): {
             "unit": unit,
             "kind": "measured",
             "summary": f"{name} of {path.name}",
             "title": _title(name),
+            "direction": directions[name],
         }
         for name, unit in request.responses
     }
@@ -119,9 +131,33 @@ def read(path: Path, request: TableRequest) -> Imported:
         *(() if request.run else row_checks.repeated_remarks(path, header, rows, request.block)),
         *_merged_levels(path, runs, request),
         *row_checks.value_remarks(path, rows, request.response_columns),
+        *_direction_remarks(directions),
     )
     runs = _with_positions(runs)
     return Imported(study, runs, provenance, tuple(set_aside), columns, reasons, remarks=remarks)
+
+
+def _directions(request: TableRequest) -> dict[str, str]:
+    """Return the better direction of each response: as stated, or by name and unit, or ""."""
+    stated = dict.fromkeys(request.higher_is_better, HIGHER)
+    stated |= dict.fromkeys(request.lower_is_better, LOWER)
+    return {name: stated.get(name, direction_of(name, unit)) for name, unit in request.responses}
+
+
+def _direction_remarks(directions: Mapping[str, str]) -> Iterator[Remark]:
+    """Yield a remark on the better direction of each response, unless all are better if lower."""
+    if set(directions.values()) == {LOWER}:
+        return
+    texts = [
+        words.format(listed([name for name, known in directions.items() if known == direction]))
+        for direction, words in DIRECTION_WORDS.items()
+        if direction in directions.values()
+    ]
+    yield Remark(
+        "Better direction",
+        f"{' '.join(texts)} Names and units tell the direction; --higher-is-better COL and "
+        "--lower-is-better COL state it.",
+    )
 
 
 def _with_columns_of(header: Sequence[str], request: TableRequest) -> TableRequest:
@@ -214,6 +250,16 @@ def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> No
     for option, name in (*options, *wheres):
         if name not in header:
             raise unknown(f"{path}: {option}", "column", name, header)
+    directed = [("--higher-is-better", name) for name in request.higher_is_better]
+    directed += [("--lower-is-better", name) for name in request.lower_is_better]
+    for option, name in directed:
+        if name not in request.response_columns:
+            raise unknown(f"{path}: {option}", "response", name, request.response_columns)
+    both = set(request.higher_is_better) & set(request.lower_is_better)
+    if both:
+        raise UsageError(
+            f"{path}: column {min(both)}: named in --higher-is-better and in --lower-is-better"
+        )
     option_of: dict[str, str] = {}
     for option, name in options:
         if name in option_of:

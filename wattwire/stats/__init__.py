@@ -6,6 +6,7 @@ from wattwire.stats.blocked import (
     Fit,
     Ratio,
     bonferroni,
+    cell_means,
     conclusion,
     fit_log,
     fit_plain,
@@ -56,6 +57,7 @@ from wattwire.stats.two_samples import cliffs_delta, ratio_by_ranks, shift_by_ra
 from wattwire.stats.variance import Effect, interaction, main_effect, omega_squared
 
 __all__ = [
+    "cell_means",
     "disjoint_confidence",
     "RUNS_MAX",
     "SIZES_MIN",

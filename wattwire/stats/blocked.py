@@ -56,6 +56,8 @@ class Fit:
     `scale` is "log" or "plain" (untransformed) and applies to residuals and variance. `variance` is
     pooled over treatments, with `degrees`. `treatment_of_run`, shape (runs,), is the index in
     `treatments`. `order` is RANDOM or GROUPED, and determines the error of a contrast.
+    `runs_of_value`, shape (values,), is the number of runs of which each value of the fit is the
+    mean; it is None if each value is that of a run.
     """
 
     design: FloatArray
@@ -72,6 +74,12 @@ class Fit:
     treatment_of_run: NDArray[np.int64]
     scale: str = "log"
     order: str = RANDOM
+    runs_of_value: NDArray[np.int64] | None = None
+
+    @property
+    def is_averaged(self) -> bool:
+        """Return whether runs of the same treatment and block are averaged."""
+        return self.runs_of_value is not None
 
     @property
     def block_count(self) -> int:
@@ -80,7 +88,7 @@ class Fit:
 
     @property
     def run_count(self) -> int:
-        """Return the number of runs in the fit."""
+        """Return the number of values in the fit, one per run unless runs are averaged."""
         return int(self.design.shape[0])
 
     @cached_property
@@ -114,6 +122,8 @@ class Contrast:
     run_count: int
     block_count: int
     kind: str
+    averaged: bool = False
+    """Whether runs of the same treatment and block are averaged."""
 
 
 class Ratio(Contrast):
@@ -191,6 +201,18 @@ def _fit(
     treatment_of_run = np.array([number_of[row] for row in rows], dtype=np.int64)
     fit = _solve(values, columns, kind, block_of_run, levels, treatments, treatment_of_run, scale)
     return replace(fit, order=order)
+
+
+def cell_means(values: FloatArray, cells: Sequence[Hashable], scale: str) -> FloatArray:
+    """Return the mean of each cell, geometric on the scale "log", shape (cells,).
+
+    `cells` has the cell of each value; cells are in the order of their first values.
+    """
+    numbers: dict[Hashable, int] = {}
+    cell = np.array([numbers.setdefault(name, len(numbers)) for name in cells], dtype=np.int64)
+    is_log = scale == "log"
+    means = np.bincount(cell, np.log(values) if is_log else values) / np.bincount(cell)
+    return np.asarray(np.exp(means) if is_log else means, dtype=np.float64)
 
 
 def centred(matrix: FloatArray, block_of_run: NDArray[np.int64]) -> FloatArray:
@@ -321,8 +343,9 @@ def ratio(
         )
     interval = _exponential_interval(fit, weights, confidence)
     return Ratio(
-        factor, level, baseline, interval, strata, *runs_and_blocks(fit, weights), fit.kind
-    )
+        factor, level, baseline, interval, strata, *runs_and_blocks(fit, weights), fit.kind,
+        fit.is_averaged,
+    )  # fmt: skip
 
 
 def treatment_ratio(
@@ -468,9 +491,10 @@ def interval_with(
 ) -> Interval:
     """Return a contrast with the t interval of a standard `error` with `degrees` of freedom."""
     centre = float(weights @ fit.coefficients)
+    count = int(np.count_nonzero(influence_of_runs(fit, weights)))
     margin = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
     return Interval(
-        centre, centre - margin, centre + margin, confidence, runs_and_blocks(fit, weights)[0],
+        centre, centre - margin, centre + margin, confidence, count,
         f"t, {fit.scale} scale, {fit.kind}", float(degrees),
     )  # fmt: skip
 
@@ -509,7 +533,8 @@ def influence_of_runs(fit: Fit, weights: FloatArray) -> FloatArray:
 def runs_and_blocks(fit: Fit, weights: FloatArray) -> tuple[int, int]:
     """Return the number of runs that decide a contrast, and of their blocks."""
     has_influence = influence_of_runs(fit, weights) != 0.0
-    return int(has_influence.sum()), len(np.unique(fit.block_of_run[has_influence]))
+    runs = np.ones(fit.run_count) if fit.runs_of_value is None else fit.runs_of_value
+    return int(runs[has_influence].sum()), len(np.unique(fit.block_of_run[has_influence]))
 
 
 def repeat_limit(fit: Fit, treatment: tuple[Level, ...], confidence: float) -> float:

@@ -58,5 +58,6 @@ def difference(
         )
     interval = contrast_interval(fit, weights, confidence)
     return Difference(
-        factor, level, baseline, interval, strata, *runs_and_blocks(fit, weights), fit.kind
-    )
+        factor, level, baseline, interval, strata, *runs_and_blocks(fit, weights), fit.kind,
+        fit.is_averaged,
+    )  # fmt: skip

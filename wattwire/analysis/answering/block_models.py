@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,9 @@ def fit_of(
     """Return the blocked model of a response over all varied factors.
 
     `scale` is "log" or "plain". A treatment is excluded entirely if one of its runs has no
-    comparable value.
+    comparable value. The values are those of `model_rows`: with several blocks, runs of the same
+    treatment and block are averaged on the scale, because they share the block's effect on the
+    treatment and are not independent replicates.
     """
     values = column(frame, response.column)
     known = not_compared.compared(evidence, frame, response)
@@ -94,17 +97,48 @@ def fit_of(
         run_levels = levels_of(frame, name)
         planned = {level: _planned_level(evidence, name, level) for level in set(run_levels)}
         factors[name] = [planned[level] for level in run_levels]
-    kept = [i for i, keep in enumerate(known) if keep]
+    runs, cell_of_run = model_rows(evidence, frame, response)
+    averages = values[known]
+    covariates = None if covariate is None else covariate[known]
+    runs_of_value = None
+    is_usable = np.isfinite(averages) & ((averages > 0) | (scale == "plain"))
+    if len(runs) < len(averages) and is_usable.all():
+        runs_of_value = np.bincount(cell_of_run)
+        averages = stats.cell_means(averages, cell_of_run.tolist(), scale)
+        if covariates is not None:
+            covariates = stats.cell_means(covariates, cell_of_run.tolist(), "plain")
+    else:
+        runs = np.flatnonzero(known)
     run_blocks = frame["block"].to_list()
-    blocks = [run_blocks[i] for i in kept]
-    factors = {name: [levels[i] for i in kept] for name, levels in factors.items()}
+    blocks = [run_blocks[i] for i in runs]
+    factors = {name: [levels[i] for i in runs] for name, levels in factors.items()}
     order = order_of(evidence)
     if scale == "plain":
-        fit = stats.fit_plain(values[known], blocks, factors, order=order)
+        fit = stats.fit_plain(averages, blocks, factors, order=order)
     else:
-        known_covariate = None if covariate is None else covariate[known]
-        fit = stats.fit_log(values[known], blocks, factors, known_covariate, order)
+        fit = stats.fit_log(averages, blocks, factors, covariates, order)
+    if isinstance(fit, stats.Fit):
+        fit = replace(fit, runs_of_value=runs_of_value)
     return (isinstance(fit, stats.Fit) and dependent_rows.refused(evidence, fit)) or fit
+
+
+def model_rows(
+    evidence: Evidence, frame: pl.DataFrame, response: Response
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the row of the first run of each value of the model, and each run's value.
+
+    The shapes are (values,) and (compared runs,). With several blocks, a value is the mean of the
+    runs of a treatment in a block. With one block, it is a run.
+    """
+    rows = np.flatnonzero(not_compared.compared(evidence, frame, response))
+    if frame.height == 0 or frame["block"].n_unique() < 2:
+        return rows, np.arange(rows.size)
+    levels = (levels_of(frame, name) for name in evidence.varied)
+    keys = list(zip(frame["block"].to_list(), *levels, strict=True))
+    cells: dict[tuple[Any, ...], int] = {}
+    cell_of_run = np.array([cells.setdefault(keys[row], len(cells)) for row in rows], np.int64)
+    firsts = np.unique(cell_of_run, return_index=True)[1]
+    return rows[firsts], cell_of_run
 
 
 def usable_fit(

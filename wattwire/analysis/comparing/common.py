@@ -120,15 +120,21 @@ def chosen_responses(
 ) -> list[Response]:
     """Return the responses to compare: the requested responses, or the measured `defaults`.
 
-    Raise UsageError if a requested response is missing on both sides, or if no default was
-    measured.
+    Raise UsageError if a requested response is missing on both sides or has no better direction, or
+    if no default was measured.
     """
     available = sorted(set().union(*(_numeric_columns(side) for side in sides)))
+    with_values = sorted(set().union(*(_with_values(side, available) for side in sides)))
     if wanted.responses:
-        requested = [resolve(name, sides[0].described) for name in wanted.responses]
+        requested = [_with_direction(sides, name) for name in wanted.responses]
         for response, name in zip(requested, wanted.responses, strict=True):
             if available and response.column not in available:
-                raise _unknown_response(name, response, available)
+                raise _unknown_response(name, response, with_values)
+            if not response.direction:
+                raise UsageError(
+                    f"--response {name}: whether a higher or a lower value is better is unknown. "
+                    f"Import again with --higher-is-better {name} or --lower-is-better {name}."
+                )
         return list(dict.fromkeys(requested))
     responses = [resolve(name) for name in defaults]
     if any(side.usable.height == 0 for side in sides):
@@ -137,9 +143,21 @@ def chosen_responses(
     if not measured_responses:
         raise UsageError(
             f"no default comparison: not every run has {' or '.join(defaults)}. Select responses "
-            f"with --response; available: {', '.join(available) or 'nothing'}"
+            f"with --response; available: {', '.join(with_values) or 'nothing'}"
         )
     return measured_responses
+
+
+def _with_direction(sides: Sequence[Evidence], name: str) -> Response:
+    """Return a response with the better direction that the campaigns state; possibly none."""
+    by_side = [resolve(name, side.described) for side in sides]
+    directed = [response for response in by_side if response.direction]
+    if len({response.direction for response in directed}) > 1:
+        raise UsageError(
+            f"--response {name}: higher is better in one campaign and lower in the other. Import "
+            "both with the same option --higher-is-better or --lower-is-better."
+        )
+    return (directed or by_side)[0]
 
 
 def _unknown_response(name: str, response: Response, available: Sequence[str]) -> UsageError:
@@ -160,6 +178,12 @@ def _numeric_columns(evidence: Evidence) -> list[str]:
         if dtype.is_numeric() and name not in excluded_columns
         if "." not in name or metrics.is_printed(name.partition(".")[0])
     ]
+
+
+def _with_values(evidence: Evidence, names: Sequence[str]) -> list[str]:
+    """Return the columns that have a value in a valid run."""
+    frame = evidence.usable
+    return [n for n in names if n in frame.columns and not np.isnan(column(frame, n)).all()]
 
 
 def _positive(evidence: Evidence, response: Response) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -277,12 +278,23 @@ def _values(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the base's and the head's values without NaN, shape (runs,) each.
 
-    Runs without a value (died or timed out) are counted by the item on completion.
+    Runs without a value (died or timed out) are counted by the item on completion. If a treatment
+    has several runs in its blocks, the values are the means of the blocks.
     """
-    both = [
-        values_of(side, table[key], response) for side, table in zip(sides, tables, strict=True)
-    ]
-    return both[0][~np.isnan(both[0])], both[1][~np.isnan(both[1])]
+    base, head = (
+        _block_means(values_of(side, table[key], response), table[key].blocks, response)
+        for side, table in zip(sides, tables, strict=True)
+    )
+    return base, head
+
+
+def _block_means(values: FloatArray, blocks: Sequence[int], response: Response) -> FloatArray:
+    known = ~np.isnan(values)
+    values, run_blocks = values[known], list(itertools.compress(blocks, known))
+    if not 1 < len(set(run_blocks)) < len(run_blocks) or not np.isfinite(values).all():
+        return values
+    has_logs = bool((values > 0).all()) and not response.share
+    return stats.cell_means(values, run_blocks, "log" if has_logs else "plain")
 
 
 def _ratio(

@@ -12,7 +12,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.cli.main import main
 from wattwire.imports.tests.test_loading import study
-from wattwire.model.errors import EXIT_OK, EXIT_USAGE
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, EXIT_USAGE
 from wattwire.report.words.answers import headline
 from wattwire.store import open_campaign
 
@@ -164,3 +164,30 @@ def test_a_table_with_one_level_says_what_to_compare_by(tmp_path, capsys) -> Non
         "4 runs were measured, all with the same levels (lang c), so there is nothing"
     )
     assert first.endswith("--factor COLUMN for a column in which runs differ: day.")
+
+
+def rates(folder: Path, name: str, factor: float, *options: str) -> str:
+    """Import eight runs of a server with rates around 1000 times `factor`; return the campaign."""
+    rows = [f"go,{day},{factor * (1000 + day)},{factor * (50 + day)}\n" for day in range(8)]
+    (folder / f"{name}.csv").write_text("server,day,req_per_s,score\n" + "".join(rows))
+    typed = ["import", "csv", str(folder / f"{name}.csv"), "--response", "req_per_s"]
+    typed += ["--response", "score", "--factor", "server", "--no-report", *options]
+    assert main([*typed, "--campaign", str(folder / name)]) == EXIT_OK
+    return str(folder / name)
+
+
+@pytest.mark.parametrize(("factor", "code"), [(0.6, EXIT_BAD_RESULT), (1.4, EXIT_OK)])
+def test_the_gate_fails_on_a_drop_of_a_rate_and_not_on_a_gain(tmp_path, capsys, factor, code):
+    base, head = rates(tmp_path, "base", 1.0), rates(tmp_path, "head", factor)
+    compared = ["compare", base, head, "--across-machines", "--response"]
+    assert main([*compared, "req_per_s"]) == code
+    capsys.readouterr()
+    assert main([*compared, "score"]) == EXIT_USAGE
+    assert "Import again with --higher-is-better score" in capsys.readouterr().err
+    assert main([*compared, "p99"]) == EXIT_USAGE
+    assert capsys.readouterr().err.rstrip().endswith("Available: req_per_s, score")
+    lower = rates(tmp_path, "lower", factor, "--lower-is-better", "score")
+    assert main(["compare", base, lower, *compared[3:], "score"]) == {0: 1, 1: 0}[code]
+    higher = rates(tmp_path, "higher", factor, "--higher-is-better", "score")
+    assert main(["compare", lower, higher, *compared[3:], "score"]) == EXIT_USAGE
+    assert "higher is better in one campaign" in capsys.readouterr().err

@@ -74,6 +74,15 @@ def add_to(verbs: Any) -> None:
         help="import only rows with this value, e.g. status=OK (repeatable; values of one column "
         "are alternatives)",
     )
+    for better in ("higher", "lower"):
+        csv_options.add_argument(
+            f"--{better}-is-better",
+            action="append",
+            default=[],
+            metavar="COL",
+            help=f"a response of which a {better} value is better, if its name and unit do not "
+            "tell (repeatable)",
+        )
     csv_options.add_argument(
         "--rows-are-runs",
         action="store_true",
@@ -138,6 +147,8 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
     given = {"--response": options.response, "--factor": options.factor}
     given |= {"--block": options.block, "--run": options.run}
     given |= {"--where": options.where, "--rows-are-runs": options.rows_are_runs}
+    given |= {"--higher-is-better": options.higher_is_better}
+    given |= {"--lower-is-better": options.lower_is_better}
     foreign = [name for name, value in given.items() if value]
     if foreign:
         raise UsageError(f"{', '.join(foreign)}: allowed only with `import csv FILE`")
@@ -160,6 +171,8 @@ def _table(options: argparse.Namespace, source: Path) -> imports.Imported:
         options.run,
         tuple(table.condition(text) for text in options.where),
         options.rows_are_runs,
+        tuple(options.higher_is_better),
+        tuple(options.lower_is_better),
     )
     return table.read(source, request)
 

@@ -14,6 +14,7 @@ from wattwire.analysis.dataset import gather
 from wattwire.imports import csv_text, table, writing
 from wattwire.model import words as model_words
 from wattwire.model.errors import UsageError
+from wattwire.model.metrics import direction_of
 from wattwire.report.tests.phrase_search import only
 from wattwire.report.words.answers import headline, sentence
 
@@ -315,11 +316,11 @@ def test_numbers_in_their_usual_forms_are_read(tmp_path, number: str) -> None:
 
 
 def test_levels_that_become_one_are_told(tmp_path) -> None:
-    imported = read(tmp_path, "size,p\n1,1\n1.0,1\n1,2\n2,2\n", request("size", responses="p"))
+    imported = read(tmp_path, "size,p\n1,1\n1.0,1\n1,2\n2,2\n", request("size", responses="p:s"))
     assert imported.study["factors"] == {"size": [1.0, 2.0]}
     (remark,) = imported.remarks
     assert "one level: 1, 1.0." in remark.text
-    assert not read(tmp_path, PLAIN, request("lang", responses="size")).remarks
+    assert not read(tmp_path, PLAIN, request("lang", responses="size:B")).remarks
 
 
 def test_levels_that_are_no_finite_numbers_stay_words(tmp_path) -> None:
@@ -424,6 +425,7 @@ def test_rows_of_units_and_of_means_are_named(tmp_path) -> None:
 
 def campaign_of(folder, text: str, wanted: table.TableRequest):
     """Import a table that is known to have runs as rows, and return its evidence."""
+    folder.mkdir(exist_ok=True)
     path = folder / "mine.csv"
     path.write_text(text)
     imported = table.read(path, replace(wanted, rows_are_runs=True))
@@ -459,3 +461,60 @@ def test_a_difference_that_is_only_a_rounding_error_is_none(tmp_path) -> None:
     assert only(first, "answer.no_difference").values["level"] == "py", first
     stated = sentence(evidence, answer, answers.family)
     assert only(stated, "answer.no_mean_difference").values["level"] == "py", stated
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "direction"),
+    [
+        *((name, "", "higher") for name in ("req_per_s", "rate_hz", "qps", "throughput", "Req/s")),
+        *((name, "", "higher") for name in ("msgs_per_ms", "requests/sec", "tput_mbps", "avgRps")),
+        *(("rate", unit, "higher") for unit in ("1/s", "Hz", "Mbit/s", "msg/s", "kHz", "B/s")),
+        *((name, "", "lower") for name in ("p50_ms", "p99", "latency", "elapsed", "rss_kib")),
+        *((name, "", "lower") for name in ("errors", "lost_pct", "errors_per_s", "respTimeMs")),
+        *(("x", unit, "lower") for unit in ("ms", "µs", "J", "W", "MiB", "J/s", "Wh")),
+        *((name, "", "") for name in ("score", "rate", "metric_value", "accuracy", "hits")),
+        ("uptime", "s", ""),
+        ("received", "MB", ""),
+    ],
+)
+def test_the_name_and_the_unit_of_a_column_give_its_better_direction(name, unit, direction) -> None:
+    assert direction_of(name, unit) == direction
+
+
+SERVERS = "server,day,p99_ms,rps,score\n" + "".join(
+    f"{server},{day},{1000 / speed + day / 50},{speed + day % 3},{speed / 10 + day % 2}\n"
+    for day in range(8)
+    for server, speed in (("go", 100), ("rust", 200))
+)
+
+
+def test_a_rate_counts_for_the_higher_level_and_an_unknown_direction_for_none(tmp_path) -> None:
+    wanted = request("server", responses="p99_ms:ms rps", block="day")
+    evidence = campaign_of(tmp_path / "known", SERVERS, wanted)
+    winner = only(headline(evidence, answer_all(evidence)), "headline.winner")
+    assert winner.values == {"winner": "rust", "loser": "go", "responses": 2}
+    wanted = request("server", responses="p99_ms:ms score", block="day")
+    imported = read(tmp_path, SERVERS, wanted)
+    assert any("Unknown: score;" in remark.text for remark in imported.remarks)
+    evidence = campaign_of(tmp_path / "unknown", SERVERS, wanted)
+    text = headline(evidence, answer_all(evidence))
+    assert only(text, "headline.no_direction").values["responses"] == 2
+    assert only(text, "headline.higher").values == {"responses": ["score"], "title": "rust"}
+    stated = replace(wanted, higher_is_better=("score",))
+    evidence = campaign_of(tmp_path / "stated", SERVERS, stated)
+    assert (
+        only(headline(evidence, answer_all(evidence)), "headline.winner").values["responses"] == 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("higher", "lower", "words"),
+    [
+        (("p95_ms",), (), '--higher-is-better: unknown response "p95_ms"'),
+        (("rps",), ("rps",), "named in --higher-is-better and in --lower-is-better"),
+    ],
+)
+def test_a_direction_without_a_response_is_refused(tmp_path, higher, lower, words) -> None:
+    wanted = request("server", responses="p99_ms:ms rps", block="day")
+    with pytest.raises(UsageError, match=words):
+        read(tmp_path, SERVERS, replace(wanted, higher_is_better=higher, lower_is_better=lower))

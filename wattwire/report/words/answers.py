@@ -72,6 +72,7 @@ PHRASES = Phrases(
         "pair_means": "means of {pairs:plural pair} in {blocks:plural block}",
         "by_ranks_of_runs": "by ranks of {runs:plural run}",
         "blocks_and_runs": "{blocks:plural block}, {runs:plural run}",
+        "blocks_of_means": "means of {blocks:plural block}, {runs:plural run}",
         "no_number": "{level} against {baseline}, {response}: {reason}",
         "stated": "{claim}.",
         "with_excluded": "With the excluded runs: {answer}",
@@ -350,6 +351,8 @@ def _basis(result: stats.Ratio | stats.Difference) -> Phrase:
         return PHRASES("pair_means", pairs=result.strata, blocks=blocks)
     if result.kind == "two samples":
         return PHRASES("by_ranks_of_runs", runs=result.run_count)
+    if result.averaged:
+        return PHRASES("blocks_of_means", blocks=blocks, runs=result.run_count)
     return PHRASES("blocks_and_runs", blocks=blocks, runs=result.run_count)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wattwire import stats
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.error_checks import violations
+from wattwire.analysis.error_checks import Outlier, violations
 from wattwire.analysis.responses import Response
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
@@ -26,6 +26,10 @@ PHRASES = Phrases(
             "Outliers: {runs}. An outlier widens the intervals and has less effect on rank-based "
             "results."
         ),
+        "outlier_mean": (
+            "the mean of {run} and the other runs of its treatment and block in {response}, "
+            "{size:number 2} standard deviations"
+        ),
         "outlier_run": "{run} in {response}, {size:number 2} standard deviations",
         "correlated": (
             "Consecutive runs have correlated errors ({responses}). The intervals of ratios allow "
@@ -38,6 +42,13 @@ PHRASES = Phrases(
         "correlated_response": "{response}, correlation {correlation:number 2}",
     },
 )
+
+
+def _outlier(outlier: Outlier) -> Phrase:
+    run, response, size = outlier.run, outlier.response.title, outlier.size
+    if outlier.averaged:
+        return PHRASES("outlier_mean", run=run, response=response, size=size)
+    return PHRASES("outlier_run", run=run, response=response, size=size)
 
 
 def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
@@ -55,10 +66,7 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
         )
         for unequal in violated.unequal
     ]
-    runs = [
-        PHRASES("outlier_run", run=outlier.run, response=outlier.response.title, size=outlier.size)
-        for outlier in violated.outliers
-    ]
+    runs = [_outlier(outlier) for outlier in violated.outliers]
     correlations = [
         PHRASES("correlated_response", response=response.title, correlation=correlation)
         for response, correlation in violated.correlations

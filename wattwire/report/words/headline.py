@@ -30,7 +30,10 @@ PHRASES = Phrases(
         "no_better": (
             "Neither {level} nor {baseline} is better in any of {responses:plural response}{parts}."
         ),
+        # Responses of which the better direction is unknown.
+        "no_direction": "{level} and {baseline} in {responses:plural response}: {parts}.",
         "parts": " ({parts})",
+        "higher": "higher {responses:listed}: {title}",
         "better": "better by {responses:listed}: {title}",
         "equivalent": "equivalent: {responses:listed}",
         "undecided": "no difference detected: {responses:listed}",
@@ -49,6 +52,8 @@ PHRASES = Phrases(
     },
 )
 
+HIGHER_SIDES = {"higher level": "level", "higher baseline": "baseline"}
+"""Group of the responses that are higher on one side, and that side."""
 OTHERS_NAMED = 2
 """Maximum number of other factors whose effects the headline names."""
 
@@ -79,6 +84,15 @@ def winner_sentence(evidence: Evidence, answers: Answers, first: Answer) -> Phra
     for item in items:
         groups.setdefault(_group(answers, item), []).append(item.response.title)
     titles = {"level": level, "baseline": baseline}
+    if any(side in groups for side in HIGHER_SIDES):
+        # Without the better direction of a response, no level is better in all responses.
+        return PHRASES(
+            "no_direction",
+            level=level,
+            baseline=baseline,
+            responses=len(items),
+            parts=joined(_groups(groups, titles), "; "),
+        )
     winners = [side for side in titles if side in groups]
     responses = len(items)
     if len(winners) == 1:
@@ -105,11 +119,20 @@ def winner_sentence(evidence: Evidence, answers: Answers, first: Answer) -> Phra
 
 
 def _parts(groups: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> Phrase:
+    return PHRASES("parts", parts=joined(_groups(groups, titles), "; "))
+
+
+def _groups(groups: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> list[Phrase]:
     """Return the responses of each group, the better ones with the better level."""
     parts = [
         PHRASES("better", responses=groups[side], title=title)
         for side, title in titles.items()
         if side in groups
+    ]
+    parts += [
+        PHRASES("higher", responses=groups[higher], title=titles[side])
+        for higher, side in HIGHER_SIDES.items()
+        if higher in groups
     ]
     if titles_of := groups.get("equivalent"):
         parts.append(PHRASES("equivalent", responses=titles_of))
@@ -123,11 +146,14 @@ def _parts(groups: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> Ph
         parts.append(PHRASES("never", responses=titles_of))
     if titles_of := groups.get("unknown"):
         parts.append(PHRASES("unknown", responses=titles_of))
-    return PHRASES("parts", parts=joined(parts, "; "))
+    return parts
 
 
 def _group(answers: Answers, item: Answer) -> str:
-    """Return "level" or "baseline" for the better side, or why neither is better."""
+    """Return "level" or "baseline" for the better side, or why neither is better.
+
+    If the better direction is unknown, the result is the key of the higher side in HIGHER_SIDES.
+    """
     result = item.result
     if isinstance(result, stats.Exact):
         if result.level == result.baseline:
@@ -142,6 +168,8 @@ def _group(answers: Answers, item: Answer) -> str:
         if outcome != "different":
             return outcome
         is_higher = result.interval.estimate > (1 if isinstance(result, stats.Ratio) else 0)
+    if not item.response.direction:
+        return "higher level" if is_higher else "higher baseline"
     return "level" if is_higher == item.response.more_is_better else "baseline"
 
 

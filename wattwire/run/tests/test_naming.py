@@ -69,6 +69,9 @@ def test_the_last_value_of_a_printed_figure_counts_and_its_name_gives_its_unit()
     assert units == {"p50_ms": "ms", "rate_per_s": "1/s"}
     assert resolve("value.rate_per_s").more_is_better
     assert not resolve("value.p50_ms").more_is_better
+    assert resolve("value.qps").more_is_better
+    assert not resolve("value.errors_per_s").more_is_better
+    assert not resolve("value.score").more_is_better, "a lower value is better by default"
     for expression in ("(", "no group in here"):
         with pytest.raises(UsageError, match="--value-from"):
             ValueReader([expression])
