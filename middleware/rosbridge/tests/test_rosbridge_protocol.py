@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from middleware.rosbridge.tests.conftest import Services
 from middleware.rosbridge.tests.websocket_peer import HANDSHAKE, HANG_S, WebSocketPeer, frame
 
 TOPICS_MAX = 256
+UNREAD_S = 40
+"""Time after which the defaults of websockets close a connection without an answer to a ping."""
 BYTES = "std_msgs/UInt8MultiArray"
 
 
@@ -186,6 +189,16 @@ def test_a_client_that_does_not_read_loses_the_oldest_messages_and_delays_no_oth
             numbers.append(int(idle.receive()["msg"]["data"].split()[0]))
         assert numbers == sorted(numbers)
         assert len(numbers) < count
+
+
+@pytest.mark.matrix
+def test_a_client_that_does_not_read_for_long_keeps_its_connection(services: Services) -> None:
+    """The library's defaults would cut it off after UNREAD_S, so that a slow machine loses it."""
+    with contextlib.closing(WebSocketPeer(services.websocket)) as peer:
+        opened(peer, "/unread", "std_msgs/String")
+        time.sleep(UNREAD_S + 5)
+        peer.send(op="publish", topic="/unread", msg={"data": "still there"})
+        assert peer.receive()["msg"]["data"] == "still there"
 
 
 def test_a_page_of_the_web_cannot_connect(services: Services) -> None:

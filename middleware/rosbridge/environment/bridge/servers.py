@@ -38,9 +38,12 @@ class Servers:
             await self.converse(connection, connection.send)
 
         # Browsers send an Origin, so no page of the web can connect to a bridge of this machine.
+        # By default the library pings a client in the window, and cuts it off if it is stopped or
+        # does not read for 40 s. rosbridge_suite does not ping by default either.
         return await serve(
-            on_connection, host, port, compression=None, max_size=MESSAGE_BYTES_MAX, origins=[None]
-        )
+            on_connection, host, port, compression=None, max_size=MESSAGE_BYTES_MAX,
+            origins=[None], ping_interval=None,
+        )  # fmt: skip
 
     async def tcp(self, host: str, port: int) -> asyncio.Server:
         """Return a server that accepts connections. Messages follow each other on a connection."""
