@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -153,7 +154,7 @@ def many_rows(rows: pl.DataFrame, keys: Sequence[str]) -> Iterator[Remark]:
     """Yield a remark if so many rows of a treatment and block count as runs that they may be
     samples.
     """
-    most = rows.group_by(keys).len()["len"].max()
+    most = rows.select(pl.len().over(keys).max()).item()
     if isinstance(most, int) and most > ROWS_MAX:
         yield Remark(
             "Each row counts as a run",
@@ -174,9 +175,7 @@ def status_remarks(
         distinct = rows[name].n_unique()
         if not 1 < distinct <= (rows.height / 2 if named else VALUES_MAX):
             continue
-        frequencies = rows.group_by(name, maintain_order=True).len()
-        frequencies = frequencies.sort("len", descending=True, maintain_order=True)
-        counts: dict[str, int] = dict(frequencies.iter_rows())
+        counts = dict(Counter(rows[name].to_list()).most_common())
         if named or any(value.lower() in STATUS_VALUES for value in counts):
             values = [f'"{value}" in {plural(n, "row")}' for value, n in counts.items()]
             in_file_order = rows[name].unique(maintain_order=True)
