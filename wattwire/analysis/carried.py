@@ -39,6 +39,8 @@ COST = re.compile(r"(?!time_us).*_per_message(_above_silent)?(\..+)?")
 """Costs per message; `time_us_per_message` is a rate."""
 OF_FLOW = ("undelivered", "unsent_after_warmup", "backlog_growth")
 """Counts of a flow that are above 0 if the flow is saturated."""
+OTHER_CAUSES = (Outcome.HELD_UP, Outcome.DIED, Outcome.TIMED_OUT)
+"""Outcomes that explain why messages of a flow were never sent."""
 
 
 def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
@@ -85,10 +87,16 @@ def saturated(frame: pl.DataFrame, name: str = "") -> NDArray[np.bool_]:
     """
     if suffix := flow_suffix(name):
         counts = np.stack([column(frame, f"{count}{suffix}") for count in OF_FLOW])
-        return np.asarray((np.nan_to_num(counts) > 0).any(axis=0), dtype=np.bool_)
+        is_above = np.asarray((np.nan_to_num(counts) > 0).any(axis=0), dtype=np.bool_)
+        return is_above & ~_has_outcome(frame, *OTHER_CAUSES)
+    return _has_outcome(frame, Outcome.SATURATED)
+
+
+def _has_outcome(frame: pl.DataFrame, *outcomes: Outcome) -> NDArray[np.bool_]:
     if "outcome" not in frame.columns:
         return np.zeros(frame.height, dtype=np.bool_)
-    return np.asarray((frame["outcome"] == Outcome.SATURATED.value).fill_null(False).to_numpy())
+    is_one = frame["outcome"].is_in([outcome.value for outcome in outcomes]).fill_null(False)
+    return np.asarray(is_one.to_numpy(), dtype=np.bool_)
 
 
 def void(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:

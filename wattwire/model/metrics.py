@@ -82,7 +82,7 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric("block", "", "identity", "block, from 1; settling runs have 0"),
     Metric("position", "", "identity", "place in the block, from 1"),
     Metric("verdict", "", "verdict", "valid, invalid or failed"),
-    Metric("outcome", "", "measured", "completed, saturated, timed_out or died"),
+    Metric("outcome", "", "measured", "completed, saturated, held_up, timed_out or died"),
     Metric("treatment", "", "identity", "hash of all levels"),
     Metric(
         "control",

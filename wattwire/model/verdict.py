@@ -13,8 +13,14 @@ class Outcome(str, Enum):
 
     COMPLETED = "completed"
     SATURATED = "saturated"
+    HELD_UP = "held_up"
+    """Calls without a reply, not the load, kept a sender from its schedule."""
     TIMED_OUT = "timed_out"
     DIED = "died"
+
+
+COMPLETE = (Outcome.COMPLETED, Outcome.SATURATED, Outcome.HELD_UP)
+"""Outcomes of runs whose nodes all ended normally."""
 
 
 def ended_unsent(row: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from wattwire.design import PlannedRun
 from wattwire.model.study import Study
-from wattwire.model.verdict import Outcome
+from wattwire.model.verdict import COMPLETE
 from wattwire.rig.observed import ObservedRun, note_run
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.record import RunRecord
@@ -20,7 +20,7 @@ REACHED_SHARE = 0.95
 
 def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_s: float) -> None:
     """Store the duration of a design run. `elapsed_s` excludes the wait for a quiet machine."""
-    complete = record.outcome in (Outcome.COMPLETED, Outcome.SATURATED)
+    complete = record.outcome in COMPLETE
     if not complete or planned.control or not record.nodes:
         return
     nodes = len(record.nodes)

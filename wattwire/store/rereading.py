@@ -18,7 +18,7 @@ from wattwire.model.deliveries import LatencyTally, announced, deliveries
 from wattwire.model.deployment import Flow, deployment_of_run
 from wattwire.model.errors import WattwireError
 from wattwire.model.hosts.clocks import clocks_of_run
-from wattwire.model.verdict import Outcome
+from wattwire.model.verdict import COMPLETE
 from wattwire.store.messages import Messages
 
 COUNTS = ("latency_samples", "expected_after_warmup", "failed_after_warmup", "lost_after_warmup")
@@ -111,7 +111,7 @@ def _with_unsent(tally: LatencyTally, unsent: int) -> dict[str, float | None]:
 def _unsent(document: Mapping[str, Any], flows: Sequence[Flow]) -> dict[int, int]:
     """Return sender → deliveries of its messages that were due in an open loop and never sent."""
     levels = {**(document.get("levels") or {}), **(document.get("treatment") or {})}
-    has_ended = document.get("outcome") not in (Outcome.COMPLETED, Outcome.SATURATED)
+    has_ended = document.get("outcome") not in COMPLETE
     if levels.get("loop") == "closed" or has_ended:
         return {}
     lines = {node["node"]: node.get("sent") or {} for node in document.get("nodes", [])}

@@ -17,7 +17,14 @@ from wattwire.model.hosts.clocks import NodeClocks
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
 from wattwire.run.results.hops import HopTally, Undelivered
-from wattwire.run.results.saturation import BacklogTally, Drain, GrowthTally, Schedule
+from wattwire.run.results.saturation import (
+    BacklogTally,
+    Drain,
+    GrowthTally,
+    Schedule,
+    Waits,
+    WaitTally,
+)
 from wattwire.store import Messages
 
 RESTING_ON_SENT = (
@@ -262,6 +269,8 @@ class Tallied:
     """Deliveries that the schedules require of messages that were never sent."""
     backlogs: dict[int, tuple[int, ...]]
     """Sender whose backlog grew until the end of its schedule → its backlogs (`BacklogTally`)."""
+    waits: dict[int, Waits]
+    """Sender of calls → how long its calls occupied it."""
 
 
 class PartTally(Protocol):
@@ -297,7 +306,7 @@ def tallied(
     counts: Counter[str] = Counter()
     latency, hops = LatencyTally(), HopTally(flows, unrecorded, drain)
     growth, variation, backlog = GrowthTally(), VariationTally(), BacklogTally(schedules)
-    one_way = [flow for flow in flows if not flow.result]
+    one_way, waits = [flow for flow in flows if not flow.result], WaitTally(flows)
     order = OrderTally(one_way)
     late_us: list[pl.Series] = []
     for part in messages.parts():
@@ -307,6 +316,7 @@ def tallied(
         for tally in (growth, variation, backlog, order):
             tally.add(expected)
         hops.add(part)
+        waits.add(part)
         if further is not None:
             further.add(part, expected, late_after_ns)
         late_us.append(lateness_us(part))
@@ -332,6 +342,7 @@ def tallied(
     return Tallied(
         dict(counts), quantiles, lateness, hops.summary(), variation.summary(), between_clocks,
         undelivered, max(0, scheduled - counts["expected"]), backlog.growing(),
+        waits.waits,
     )  # fmt: skip
 
 

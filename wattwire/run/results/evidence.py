@@ -17,7 +17,7 @@ from wattwire.model.validity import (
     due_ticks,
     missed_ticks_share,
 )
-from wattwire.model.verdict import Outcome, Reason, Verdict
+from wattwire.model.verdict import COMPLETE, Outcome, Reason, Verdict
 from wattwire.model.words import plural
 from wattwire.rig import AgentClient, host
 from wattwire.run.node_specs import SECOND_NS
@@ -183,4 +183,4 @@ def _clock_step_ms(record: HostRecord) -> float | None:
 
 def is_complete(outcome: Outcome) -> bool:
     """Return whether all nodes ended normally, so that all their files must exist."""
-    return outcome in (Outcome.COMPLETED, Outcome.SATURATED)
+    return outcome in COMPLETE

@@ -17,6 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from wattwire.model.deployment import Flow
+from wattwire.model.sample_codes import FLAG_FAILED, FLAG_TIMEOUT
+
 Mask = npt.NDArray[np.bool_]
 GROWTH = "latency_growth_us_per_s"
 GROWTH_SHARE_MAX, GROWTH_MIN, GROWTH_MIN_NS = 0.02, 3, 50_000_000
@@ -180,6 +183,47 @@ class BacklogTally:
 def backlog_growth(backlogs: Mapping[int, Sequence[int]]) -> int:
     """Return the largest growth of the `backlogs` that grew until the end; 0 without any."""
     return max((of_stream[-1] - of_stream[0] for of_stream in backlogs.values()), default=0)
+
+
+@dataclass
+class Waits:
+    """Numbers of a sender's calls: sent, answered, and without a reply at `timeout_ms`."""
+
+    sent: int = 0
+    answered: int = 0
+    answered_ns: int = 0
+    timed_out: int = 0
+
+
+class WaitTally:
+    """How long each sender's calls occupied it, accumulated from parts of a run."""
+
+    def __init__(self, flows: Sequence[Flow]) -> None:
+        self._kinds = {flow.sender: flow.result for flow in flows if flow.result}
+        self.waits = {sender: Waits() for sender in self._kinds}
+
+    def add(self, part: pl.DataFrame) -> None:
+        """Add the records of one part."""
+        for sender, kind in self._kinds.items():
+            calls = part.filter(pl.col("node") == sender, pl.col("kind") == kind)
+            answered = calls.filter((pl.col("flags") & (FLAG_TIMEOUT | FLAG_FAILED)) == 0)
+            waits = self.waits[sender]
+            waits.sent += len(calls)
+            waits.answered += len(answered)
+            waits.answered_ns += int((answered["end_ns"] - answered["begin_ns"]).sum())
+            waits.timed_out += len(calls.filter((pl.col("flags") & FLAG_TIMEOUT) != 0))
+
+
+def is_held_up(spec: Mapping[str, Any], waits: Waits, late: int) -> bool:
+    """Return whether calls without a reply explain why `late` messages were late or never sent.
+
+    Such a call occupies one of `outstanding_max` calls until `timeout_ns`. The calls with a reply
+    must show that the sender would otherwise have kept up with its period.
+    """
+    at_once, period_ns = int(spec["outstanding_max"]), int(spec["period_ns"])
+    held_ns = waits.timed_out * int(spec["timeout_ns"])
+    keeps_up = waits.answered_ns <= waits.answered * period_ns * at_once
+    return bool(waits.timed_out) and keeps_up and late * period_ns * at_once <= held_ns
 
 
 class GrowthTally:

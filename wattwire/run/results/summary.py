@@ -17,7 +17,7 @@ from wattwire.model.flows import flow_parts
 from wattwire.model.hosts.clocks import ONE_CLOCK
 from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
-from wattwire.model.verdict import Outcome, Reason, Verdict, worst
+from wattwire.model.verdict import COMPLETE, Outcome, Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import number, plural
 from wattwire.run.node_specs import MILLISECOND_NS, SECOND_NS, warm_up_calls
@@ -40,7 +40,7 @@ from wattwire.run.results.convert import (
 )
 from wattwire.run.results.costs import costs_of_hosts
 from wattwire.run.results.flows import FlowFacts, FlowTallies
-from wattwire.run.results.saturation import Drain, Schedule, backlog_growth
+from wattwire.run.results.saturation import Drain, Schedule, Waits, backlog_growth, is_held_up
 from wattwire.run.results.throughput import throughput
 from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
 from wattwire.run.services import COUNTER_METRIC
@@ -69,6 +69,7 @@ class Collected:
         self.folder, self.before = folder, before
         self._without_records: list[int] = []
         self._backlogs: dict[int, tuple[int, ...]] = {}
+        self._waits: dict[int, Waits] = {}
         self.messages, file_reasons = self._messages()
         self.quantities = self._quantities()
         self.readings = self._read()
@@ -267,7 +268,7 @@ class Collected:
             self._drain(),
             schedules,
         )
-        self._backlogs = tally.backlogs
+        self._backlogs, self._waits = tally.backlogs, tally.waits
         counts: dict[str, int | None] = {**tally.counts}
         latency = {**tally.latency}
         if self._sent_is_unknown():
@@ -425,6 +426,10 @@ class Collected:
         The load was then above the capacity, and the latency depends on the length of the run.
         """
         row, record = self.row, self.record
+        may_be_held = record.outcome in COMPLETE and not row.get("undelivered")
+        if may_be_held and (held := self._held_up()):
+            record.outcome, record.outcome_detail = Outcome.HELD_UP, held
+            return
         if record.outcome is not Outcome.COMPLETED:
             return
         if row.get("undelivered"):
@@ -461,6 +466,33 @@ class Collected:
             f", growth of latency {number(growth)} µs/s" if growth is not None else ""
         )
 
+    def _held_up(self) -> str:
+        """Return which calls without a reply held up the senders; "" if they are not the cause."""
+        record, schedules, details = self.record, self._schedules(), []
+        nodes = [node for node in record.nodes if node.node in schedules]
+        for node in nodes if not self._sent_is_unknown() else ():
+            waits = self._waits.get(node.node, Waits())
+            scheduled, backlogs = schedules[node.node].scheduled, self._backlogs.get(node.node)
+            unsent = scheduled - waits.sent if node.node in self._waits else 0
+            late = max(unsent, backlogs[-1] - backlogs[0] if backlogs else 0)
+            if not self._fell_behind(node.process) and not backlogs:
+                continue
+            if not is_held_up(node.spec, waits, late):
+                return ""
+            flow = record.deployment.flow_names.get(node.node, "")
+            details.append(
+                f"{plural(waits.timed_out, 'call')} without a reply held "
+                f"{f'the sender of flow {flow}' if flow else 'a sender'} for "
+                f"{number(int(node.spec['timeout_ns']) / SECOND_NS)} s each (timeout_ms), so it "
+                f"sent {waits.sent} of {plural(scheduled, 'scheduled message')}"
+            )
+        return details[0] if details else ""
+
+    def _fell_behind(self, process: str) -> bool:
+        """Return whether a sender left out more messages than it reported as skipped slots."""
+        sent = self.record.processes.states[process].lines.get("SENT")
+        return bool(sent) and sent["scheduled"] - sent["sent"] > sent["skipped"]
+
     def _rates_span_ns(self, sender: int | None = None) -> tuple[int, int]:
         """Return the begin and the end (ns) of the span of a run's rates, or of one sender's.
 
@@ -486,11 +518,15 @@ class Collected:
         return begin_ns, max(begin_ns, min(end_ns, window.get("end_ns", 0)))
 
     def _schedules(self) -> dict[int, Schedule]:
-        """Return sender → schedule of an open loop; empty if the run ended before its schedule."""
+        """Return sender → schedule of an open loop; empty if the run ended before its window.
+
+        The schedule remains when a node dies: messages that were due later were never sent.
+        """
         record, is_open = self.record, self.planned.treatment["loop"] == "open"
-        if not is_open or record.outcome not in (Outcome.COMPLETED, Outcome.SATURATED):
-            return {}
         start_ns = record.window.get("start_ns", 0)
+        ended_early = record.outcome not in COMPLETE and not start_ns
+        if not is_open or ended_early or self._sent_is_unknown():
+            return {}
         return {
             node.node: Schedule.of(node.spec, start_ns)
             for node in record.nodes

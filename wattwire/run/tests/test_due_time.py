@@ -3,6 +3,8 @@
 A sender offers 100 messages per second for two seconds, the first 0.2 s of which are warm-up.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,10 +13,12 @@ from wattwire.analysis import carried
 from wattwire.model.deliveries import deliveries, latency_summary
 from wattwire.model.deployment import deployment_of
 from wattwire.model.derived import with_derived
-from wattwire.model.sample_codes import FLAG_WARM_UP
+from wattwire.model.sample_codes import FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.model.treatment import Treatment
+from wattwire.model.verdict import Outcome
 from wattwire.run.results import delivery
-from wattwire.run.results.saturation import Schedule
+from wattwire.run.results.saturation import Schedule, is_held_up
+from wattwire.run.results.summary import Collected
 from wattwire.store import Messages
 
 MS = 1_000_000
@@ -172,3 +176,69 @@ def test_a_schedule_counts_the_messages_of_the_warm_up_by_their_due_time():
     assert (late.scheduled, late.warm_up) == (COUNT, 2), "due at 7, 17 and 27 ms"
     short = Schedule.of({**SPEC, "duration_ns": 7 * MS, "phase_ns": 7 * MS}, START_NS)
     assert (short.scheduled, short.warm_up) == (0, 0)
+
+
+HELD_SPEC = {**SPEC, "timeout_ns": 1000 * MS, "outstanding_max": 1}
+
+
+def held_calls(lost, service_ns=MS):
+    """Return the calls of a sequential client that waits 1 s for each of the `lost` replies.
+
+    Like a sender, it ends after the end of its schedule plus 0.5 s.
+    """
+    rows, free_ns = [], 0
+    for n in range(COUNT):
+        begin_ns = max(due_ns(n), free_ns)
+        if begin_ns > due_ns(COUNT) + 500 * MS:
+            break
+        free_ns = begin_ns + (1000 * MS if n in lost else service_ns)
+        end_ns, flags = (None, FLAG_TIMEOUT) if n in lost else (free_ns, 0)
+        flags |= FLAG_WARM_UP * (n < WARM_UP)
+        rows.append((1, 1, n, "call", due_ns(n), begin_ns, end_ns, flags, 64))
+    return rows
+
+
+def test_calls_without_a_reply_that_held_a_sender_are_not_a_load_above_the_capacity():
+    rows = held_calls({50, 60})
+    result = tallied("service", rows)
+    assert result.unsent == COUNT - 61
+    waits = result.waits[1]
+    assert (waits.sent, waits.timed_out) == (61, 2)
+    assert is_held_up(HELD_SPEC, waits, result.unsent)
+    assert result.latency["latency_p99_us"] is None, "an upper limit is still broken"
+
+
+def test_a_sender_that_could_not_keep_up_anyway_is_saturated():
+    slow = tallied("service", held_calls({50, 60}, service_ns=12 * MS))
+    assert not is_held_up(HELD_SPEC, slow.waits[1], slow.unsent), "a reply takes 12 of 10 ms"
+    none_lost = tallied("service", calls(lambda _: MS, count=110))
+    assert not is_held_up(HELD_SPEC, none_lost.waits[1], none_lost.unsent)
+    few = tallied("service", held_calls({50}))
+    assert not is_held_up(HELD_SPEC, few.waits[1], late=101), "one call explains 100 messages"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "window", "without_records", "senders"),
+    [
+        (Outcome.DIED, {"start_ns": START_NS}, [], [1]),
+        (Outcome.DIED, {}, [], []),
+        (Outcome.DIED, {"start_ns": START_NS}, [1], []),
+        (Outcome.HELD_UP, {"start_ns": START_NS}, [], [1]),
+    ],
+)
+def test_messages_that_were_due_after_a_server_died_are_unsent(
+    outcome, window, without_records, senders
+):
+    node = SimpleNamespace(node=1, sends=True, spec=SPEC)
+    run = Collected.__new__(Collected)
+    run.record = SimpleNamespace(outcome=outcome, window=window, nodes=[node])
+    run.planned = SimpleNamespace(treatment={"loop": "open"})
+    run._without_records = without_records
+    assert list(run._schedules()) == senders
+
+
+@pytest.mark.parametrize("outcome", [Outcome.HELD_UP, Outcome.DIED, Outcome.SATURATED])
+def test_unsent_messages_of_a_flow_saturate_it_only_without_another_cause(outcome):
+    row = {"outcome": outcome.value, "unsent_after_warmup.flow.control": 3}
+    saturated = carried.saturated(pl.DataFrame([row]), "latency_p50_us.flow.control")
+    assert saturated.tolist() == [outcome is Outcome.SATURATED]
