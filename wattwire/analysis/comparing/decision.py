@@ -21,6 +21,7 @@ SHARE_MARGIN = 0.01
 """Largest increase of a loss or failure share that is not worse, regardless of the margin."""
 Estimate = stats.Interval | stats.TooFew | stats.NotComputable
 NO_RATIO = stats.NotComputable("a share, not a ratio")
+FROM_ZERO = stats.NotComputable("0 in all runs of one side, so there is no ratio")
 
 
 class Method(Enum):
@@ -107,6 +108,8 @@ class Item:
     shares: tuple[float, float] | None = None
     """Means of base and head if the response is a share, which has a difference and no ratio."""
     difference: Estimate | None = None
+    values: tuple[float, float] | None = None
+    """Means of base and head if one of them is 0 in all runs, which has no ratio either."""
 
     @property
     def unremarkable(self) -> bool:
@@ -213,6 +216,8 @@ def judged(item: Item, margin: float) -> Item:
     worse: the whole interval is within the margin.
     """
     flip = item.response.more_is_better
+    if item.values is not None:
+        return _judged_from_zero(item)
     if item.exact is not None:
         harm = 1.0 / item.exact if flip else item.exact
         verdict = WORSE if harm > 1.0 + margin else NOT_WORSE
@@ -229,6 +234,24 @@ def judged(item: Item, margin: float) -> Item:
     if item.noise is not None and abs(math.log(item.ratio.estimate)) <= item.noise:
         return replace(item, verdict=UNCLEAR, why=WithinNoise(item.noise))
     return replace(item, verdict=WORSE)
+
+
+def _judged_from_zero(item: Item) -> Item:
+    """Return the item with its verdict: worse if the whole interval of the difference is harmful.
+
+    A relative margin of 0 is 0.
+    """
+    difference = item.difference
+    if not isinstance(difference, stats.Interval):
+        return replace(item, verdict=UNCLEAR, why=difference)
+    low, high = difference.low, difference.high
+    if item.response.more_is_better:
+        low, high = -high, -low
+    if high <= 0:
+        return replace(item, verdict=NOT_WORSE)
+    if low > 0:
+        return replace(item, verdict=WORSE)
+    return replace(item, verdict=UNCLEAR, why=Cause.INCLUDES_MARGIN)
 
 
 def completion(

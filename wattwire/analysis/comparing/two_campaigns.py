@@ -28,6 +28,7 @@ from wattwire.analysis.comparing.common import (
     why_not_compared,
 )
 from wattwire.analysis.comparing.decision import (
+    FROM_ZERO,
     NO_RATIO,
     Item,
     Judged,
@@ -51,8 +52,10 @@ from wattwire.analysis.comparing.notes import (
 from wattwire.analysis.comparing.other_placements import in_equal_placements, shares_of_runs
 from wattwire.analysis.comparing.undelivered import (
     difference_of_occasions,
+    from_zero,
     has_width,
     judged_share,
+    means,
     noise_of_share,
     shares_note,
     to_compare,
@@ -110,8 +113,10 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
     )
     family += sum(
         has_width(difference_of_occasions(*_values(sides, tables, key, response), CONFIDENCE))
-        for key in common
-        for response in shares
+        for key, response in (
+            *((key, share) for key in common for share in shares),
+            *((k, r) for k, r, _ in drafts if _ratio(sides, tables, k, r, CONFIDENCE) is FROM_ZERO),
+        )
     )
     level = single_level(family, 1, *sides)
     items: list[Item] = []
@@ -304,7 +309,7 @@ def _ratio(
         if few := why_not_compared(side, [table[key]], response):
             return few
     lower, upper = _values(sides, tables, key, response)
-    return stats.welch_ratio(upper, lower, level)
+    return FROM_ZERO if from_zero(lower, upper) else stats.welch_ratio(upper, lower, level)
 
 
 def _placements(
@@ -339,6 +344,9 @@ def _with_ratio(
     ratio = _ratio(sides, tables, key, response, level)
     lower, upper = _values(sides, tables, key, response)
     item = replace(item, by_ranks=ratio_by_ranks(upper, lower, level))
+    if ratio is FROM_ZERO:
+        difference = difference_of_occasions(lower, upper, level)
+        return replace(item, ratio=ratio, values=means(lower, upper), difference=difference)
     if constant(lower) and constant(upper):
         return replace(item, ratio=ratio, exact=float(upper[0] / lower[0]))
     return replace(item, ratio=ratio)

@@ -86,6 +86,18 @@ def _without_scatter(first: FloatArray, second: FloatArray, level: float) -> sta
     return stats.Interval(centre, centre, centre, level, int(first.size), SAME)
 
 
+def from_zero(base: FloatArray, head: FloatArray) -> bool:
+    """Return whether one side is 0 in all runs and the other has finite counts or amounts."""
+    values = np.concatenate([base, head])
+    is_amount = bool((np.isfinite(values) & (values >= 0)).all())
+    return bool(base.size and head.size) and is_amount and not (base.any() and head.any())
+
+
+def means(base: FloatArray, head: FloatArray) -> tuple[float, float]:
+    """Return the mean of each side."""
+    return float(base.mean()), float(head.mean())
+
+
 def has_width(estimate: Estimate) -> bool:
     """Return whether `estimate` is an interval of nonzero width; only these count in the family."""
     return isinstance(estimate, stats.Interval) and estimate.low < estimate.high

@@ -29,6 +29,7 @@ from wattwire.analysis.comparing.common import (
     why_not_compared,
 )
 from wattwire.analysis.comparing.decision import (
+    FROM_ZERO,
     NO_RATIO,
     UNCLEAR,
     WORSE,
@@ -56,8 +57,10 @@ from wattwire.analysis.comparing.notes import (
 from wattwire.analysis.comparing.other_placements import in_equal_placements, shares_of_runs
 from wattwire.analysis.comparing.undelivered import (
     difference_of_blocks,
+    from_zero,
     has_width,
     judged_share,
+    means,
     noise_of_share,
     shares_note,
     to_compare,
@@ -128,7 +131,10 @@ def compare_inside(
     failures = sum(_any_failed(evidence, pairing) for pairing in pairings)
     estimates = [_estimates(evidence, pairings, response, CONFIDENCE) for response in responses]
     have_interval = [isinstance(estimate, stats.Interval) for row in estimates for estimate in row]
-    family = max(1, failures + sum(have_interval) + _share_intervals(evidence, pairings, shares))
+    without_ratio = [*shares, *(r for r, row in zip(responses, estimates, strict=True)
+                                if any(estimate is FROM_ZERO for estimate in row))]  # fmt: skip
+    differing = _intervals_of_differences(evidence, pairings, without_ratio)
+    family = max(1, failures + sum(have_interval) + differing)
     level = single_level(family, tests, evidence)
     items: list[Item] = []
     added = _in_added_blocks(evidence, pairings) if looks > 1 else []
@@ -325,6 +331,8 @@ def _refusal(base: FloatArray, head: FloatArray, response: Response) -> Estimate
     unbounded = int(np.isinf(values).sum())
     if unbounded:
         return stats.NotComputable(f"unbounded in {unbounded} of {values.size} runs (loss)")
+    if from_zero(base, head):
+        return FROM_ZERO
     not_positive = int((values <= 0).sum())
     if not_positive:
         return stats.NotComputable(
@@ -349,7 +357,7 @@ def _item(
     level: float,
 ) -> Item:
     base, head = _paired_values(evidence, pairing, response)
-    exact = None
+    is_from_zero, exact = ratio is FROM_ZERO, None
     if constant(base) and constant(head):
         exact = float(head[0] / base[0])
     ranks: Estimate | None = None
@@ -358,6 +366,8 @@ def _item(
     return Item(
         pairing.title, response, base_name, pairing.head_name, ratio, ranks,
         int(base.size), int(head.size), noise_of(evidence, response), exact,
+        values=means(base, head) if is_from_zero else None,
+        difference=difference_of_blocks(base, head, level) if is_from_zero else None,
     )  # fmt: skip
 
 
@@ -373,10 +383,10 @@ def _share(
     )  # fmt: skip
 
 
-def _share_intervals(
+def _intervals_of_differences(
     evidence: Evidence, pairings: Sequence[Pairing], shares: Sequence[Response]
 ) -> int:
-    """Return the number of share differences whose interval has a nonzero width."""
+    """Return the number of differences whose interval has a nonzero width."""
     return sum(
         has_width(difference_of_blocks(*_paired_values(evidence, pairing, response), CONFIDENCE))
         for pairing in pairings

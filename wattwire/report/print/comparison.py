@@ -293,6 +293,7 @@ def _item_json(item: Item) -> dict[str, Any]:
         if by_ranks
         else None,
         "shares": [_finite(share) for share in item.shares] if item.shares else None,
+        "values": list(item.values) if item.values else None,
         "difference": [difference.estimate, difference.low, difference.high]
         if difference
         else None,

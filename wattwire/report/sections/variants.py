@@ -69,7 +69,7 @@ def _row(item: Item) -> dict[str, Any]:
         "ranks": ranks,
         "level": 100 * ranks.level if isinstance(ranks, stats.Interval) else None,
         "runs": item.base_runs + item.head_runs,
-        "why": comparing.why(item) if item.shares is None else comparing.result_of(item),
+        "why": comparing.result_of(item) if item.shares or item.values else comparing.why(item),
     }
 
 

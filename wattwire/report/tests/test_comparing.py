@@ -40,6 +40,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU, Response
 from wattwire.cli.verbs.compare import exit_code
+from wattwire.model import words
 from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_NOTHING_USABLE, UsageError
 from wattwire.report.print import comparison
 from wattwire.report.sections import variants as section
@@ -743,3 +744,36 @@ def test_a_percentile_of_few_messages_is_refused_for_its_messages_not_for_its_bl
         told = " ".join(comparison.text_lines(judged_))
         assert "messages in a run, and at least 1\u202f000 are needed" in told, told
         assert "0 blocks" not in told
+
+
+@pytest.mark.parametrize(("base", "head", "verdict"), [(0, 7, WORSE), (7, 0, NOT_WORSE)])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_count_that_is_zero_on_one_side_has_a_difference_and_a_verdict(
+    tmp_path, inside, base, head, verdict
+):
+    """A gate on errors must be able to fail while its base has none."""
+    if inside:
+        campaign = of_variants(tmp_path / "c")
+        for path in campaign.path.glob("runs/*/summary.json"):
+            row = row_of(path)
+            errors = base if row["factor.variant"].item() == FAST else head
+            row.with_columns(pl.lit(float(errors)).alias("value.errors")).pipe(put_row, path)
+        found = comparing.compare_variants(Campaign(campaign.path), Wanted(("value.errors",)))
+    else:
+        sides = [
+            changed(made(tmp_path / name, seed), **{"value.errors": number})
+            for seed, (name, number) in enumerate((("base", base), ("head", head)))
+        ]
+        found = two(*sides, "value.errors")
+    assert verdicts(found, "value.errors") == {verdict}
+    item = next(item for item in found.items if item.values)
+    assert item.values == (base, head)
+    assert f"a difference of {words.number(head - base)}" in result_of(item)
+
+
+def test_a_rate_that_falls_to_zero_is_worse(tmp_path):
+    base, head = (
+        changed(made(tmp_path / name, 1), **{"value.calls_per_s": number})
+        for name, number in (("base", 900), ("head", 0))
+    )
+    assert verdicts(two(base, head, "value.calls_per_s"), "value.calls_per_s") == {WORSE}

@@ -63,6 +63,11 @@ PHRASES = Phrases(
         "ratio": "{ratio:factor} times ({low:factor} to {high:factor})",
         "exact": "{ratio:factor} times",
         "shares": "{head} {head_share:percent}, {base} {base_share:percent}; {difference}",
+        "values": (
+            "{head} {head_value:number}{unit}, {base} {base_value:number}{unit}; {difference}"
+        ),
+        "value_difference": "a difference of {change:number}{unit}",
+        "value_interval": ("a difference of {change:number}{unit} ({low:number} to {high:number})"),
         "difference": "{points:points} percentage points",
         "difference_interval": (
             "{points:points} percentage points ({low:points} to {high:points})"
@@ -209,12 +214,32 @@ def result_of(item: Item) -> Phrase:
             base_share=base_share,
             difference=_difference(item),
         )
+    if item.values is not None:
+        return _values(item, *item.values)
     if isinstance(item.ratio, stats.Interval):
         ratio = item.ratio
         return PHRASES("ratio", ratio=ratio.estimate, low=ratio.low, high=ratio.high)
     if item.exact is not None:
         return PHRASES("exact", ratio=item.exact)
     return why(item) or PHRASES("reason", reason=item.ratio)
+
+
+def _values(item: Item, base: float, head: float) -> Phrase:
+    """Return both means and their difference, of a response that is 0 on one side."""
+    difference, unit = item.difference, f" {item.response.unit}" if item.response.unit else ""
+    if not isinstance(difference, stats.Interval):
+        change = why(item) or PHRASES("reason", reason=difference)
+    elif difference.low < difference.high:
+        low, high = difference.low, difference.high
+        change = PHRASES(
+            "value_interval", change=difference.estimate, unit=unit, low=low, high=high
+        )
+    else:
+        change = PHRASES("value_difference", change=difference.estimate, unit=unit)
+    return PHRASES(
+        "values", head=item.head, head_value=head, unit=unit, base=item.base, base_value=base,
+        difference=change,
+    )  # fmt: skip
 
 
 def _difference(item: Item) -> Phrase:

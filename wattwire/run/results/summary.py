@@ -479,7 +479,8 @@ class Collected:
                 continue
             if not is_held_up(node.spec, waits, late):
                 return ""
-            flow = record.deployment.flow_names.get(node.node, "")
+            name = record.deployment.flow_names.get(node.node, node.process)
+            flow = "" if name == node.process else name
             details.append(
                 f"{plural(waits.timed_out, 'call')} without a reply held "
                 f"{f'the sender of flow {flow}' if flow else 'a sender'} for "
@@ -491,7 +492,7 @@ class Collected:
     def _fell_behind(self, process: str) -> bool:
         """Return whether a sender left out more messages than it reported as skipped slots."""
         sent = self.record.processes.states[process].lines.get("SENT")
-        return bool(sent) and sent["scheduled"] - sent["sent"] > sent["skipped"]
+        return sent is not None and bool(sent["scheduled"] - sent["sent"] > sent["skipped"])
 
     def _rates_span_ns(self, sender: int | None = None) -> tuple[int, int]:
         """Return the begin and the end (ns) of the span of a run's rates, or of one sender's.
