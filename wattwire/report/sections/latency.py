@@ -339,6 +339,7 @@ def _head(data: PageData) -> list[HeadLine]:
     return [
         HeadLine(TITLE, steady_state.unsettled_sentence(data.evidence, data.series)),
         HeadLine(TITLE, concurrency.sentence(data.evidence)),
+        HeadLine(LATE_SENDERS, due_time.outages(data.evidence)),
         HeadLine(LATE_SENDERS, due_time.late_senders(data.evidence)),
     ]
 

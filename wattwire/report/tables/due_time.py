@@ -10,7 +10,7 @@ import polars as pl
 
 from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.model.derived import column
+from wattwire.model.derived import column, without_arrival
 from wattwire.report.parts import Column
 from wattwire.report.words.phrases import Phrase, Phrases
 from wattwire.stats import Interval
@@ -19,10 +19,18 @@ PHRASES = Phrases(
     "due_time",
     {
         "late": (
-            "Senders were late: the {percentile} latency is {latency:number} µs from the due time, "
-            "and {since_send:number} µs from the send call{treatment}{more}. Answers use the first "
-            "number."
+            "Messages waited before they were sent: on average over runs, the {percentile} latency "
+            "is {latency:number} µs from the due time, and {since_send:number} µs from the send "
+            "call{treatment}{more}. Answers use the first number."
         ),
+        "outage": (
+            "Run {run}{treatment} had an outage: {gone:plural message was/messages were} lost, "
+            "failed or never sent, and its {percentile} latency is {latency}; the median of the "
+            "other runs is {others:number} µs{more}."
+        ),
+        "finite": "{latency:number} µs",
+        "infinite": "infinite",
+        "more_outages": "; {more:plural further run/further runs}",
         "treatment": " ({treatment})",
         "more": "; {more:plural further treatment/further treatments}",
     },
@@ -30,6 +38,8 @@ PHRASES = Phrases(
 
 LATE_FACTOR = 2.0
 """Smallest ratio of both figures that the first lines of the page report."""
+OUTAGE_FACTOR = 100.0
+"""Smallest ratio of a run's percentile to the median of the treatment's other runs in an outage."""
 DIFFERENCE_MIN = 0.1
 """Smallest relative difference with which the table shows both figures."""
 PERCENTILES = ("p50", "p99")
@@ -74,6 +84,45 @@ def late_senders(evidence: Evidence) -> Phrase:
         treatment=PHRASES("treatment", treatment=treatment) if treatment else "",
         more=PHRASES("more", more=more) if more else "",
     )
+
+
+def outages(evidence: Evidence) -> Phrase:
+    """Return a sentence on the first run in which a treatment failed for a time; "" without any.
+
+    A median over few runs hides such a run.
+    """
+    found = list(_outages(evidence))
+    if not found:
+        return Phrase()
+    run, treatment, name, latency, others, gone = found[0]
+    more = len({case[0] for case in found}) - 1
+    return PHRASES(
+        "outage",
+        run=run,
+        treatment=PHRASES("treatment", treatment=treatment) if treatment else "",
+        gone=gone,
+        percentile=name,
+        latency=PHRASES("finite", latency=latency) if np.isfinite(latency) else PHRASES("infinite"),
+        others=others,
+        more=PHRASES("more_outages", more=more) if more else "",
+    )
+
+
+def _outages(evidence: Evidence) -> Iterator[tuple[str, str, str, float, float, int]]:
+    """Yield the run, the treatment, the percentile, its value, that of others and the losses."""
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        title = evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
+        gone = np.nan_to_num(without_arrival(frame))
+        for name in PERCENTILES:
+            values = column(frame, f"latency_{name}_us")
+            for row, value in enumerate(values):
+                others = np.delete(values, row)
+                others = others[~np.isnan(others)]
+                if not others.size or not gone[row]:
+                    continue
+                usual = float(np.median(others))
+                if 0 < usual < np.inf and value >= OUTAGE_FACTOR * usual:
+                    yield str(frame["run"][row]), title, name, float(value), usual, int(gone[row])
 
 
 def _cases(evidence: Evidence) -> Iterator[tuple[float, str, str, float, float]]:

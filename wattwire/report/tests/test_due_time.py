@@ -11,7 +11,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import all_series
 from wattwire.report.sections.latency import section
-from wattwire.report.tables.due_time import differs, late_senders
+from wattwire.report.tables.due_time import differs, late_senders, outages
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import SLOW, Shape, put_row, row_of, write_campaign
 from wattwire.report.words.answers import headline
@@ -101,3 +101,22 @@ def test_costs_per_message_of_lossy_runs_are_compared_with_a_sentence_on_the_los
         assert bool(sentences) == is_named
         for sentence in sentences:
             assert sentence.values["share"] == pytest.approx(0.6, abs=0.15)
+
+
+@pytest.mark.parametrize(("factor", "lost", "is_named"), [(348.0, 2, True), (348.0, 0, False),
+                                                         (20.0, 2, False)])  # fmt: skip
+def test_the_page_names_a_run_with_an_outage(tmp_path, factor, lost, is_named):
+    """The median over the runs of a treatment hides a server that froze in one of them."""
+    campaign = write_campaign(tmp_path / "c", SHAPE)
+    path = sorted(campaign.glob("runs/b*-1/summary.json"))[0]
+    row = row_of(path).with_columns(
+        latency_p99_us=pl.col("latency_p99_us") * factor,
+        lost=pl.lit(lost),
+        lost_after_warmup=pl.lit(lost),
+    )
+    put_row(row, path)
+    sentence = outages(gather(Campaign(campaign)))
+    assert bool(sentence) == is_named
+    if is_named:
+        values = only(sentence, "due_time.outage").values
+        assert (values["run"], values["gone"]) == (row["run"].item(), 2)

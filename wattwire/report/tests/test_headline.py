@@ -12,12 +12,14 @@ import pytest
 
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answers
-from wattwire.analysis.best_alternative import choices
+from wattwire.analysis.best_alternative import Choice, Placed, choices
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.responses import resolve
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.planted import planted
 from wattwire.report.words.answers import claim, headline
+from wattwire.report.words.headlines.best_headline import _wins_all
 
 CPU, WIRE = "cpu_us_per_message", "wire_bytes_per_message"
 LOSS, RATE = "loss_share", "rate_hz_delivered"
@@ -216,3 +218,17 @@ def test_a_loss_that_never_occurred_is_a_result(tmp_path) -> None:
     text = headline(*measured(tmp_path, values))
     assert only(text, "headline.never").values["responses"] == ["share of messages lost"]
     assert phrases_in(text, "headline.unknown") == []
+
+
+@pytest.mark.parametrize(("group", "wins"), [("equal", True), ("open", False), ("higher", False)])
+def test_a_response_in_which_the_leader_is_equivalent_to_the_best_is_no_defeat(group, wins):
+    """In an open loop, all alternatives deliver the offered rate, and noise orders them."""
+
+    def placed(title, group):
+        return Placed(title, (title,), 1.0, 1.0, 1.0, group, 1)
+
+    latency = Choice(resolve(CPU), (placed("rust", "lowest"), placed("go", "higher")))
+    rate = Choice(resolve(CPU), (placed("python", "lowest"), placed("rust", group)))
+    assert _wins_all([latency, rate], {}) == wins
+    shares = {resolve(LOSS): {"rust": 0.1, "go": 0.0}}
+    assert not _wins_all([latency, rate], shares)

@@ -71,6 +71,7 @@ PHRASES = Phrases(
 
 EQUAL_SHARES = 0.001
 """Smallest difference of two mean shares that decides between alternatives."""
+BEST_GROUPS = ("lowest", "equal")
 NAMES_MAX_EACH = 3
 """Maximum number of alternatives that the sentence names in each of several responses."""
 CONDITIONS = ("payload_bytes", "literal", "clients", "rate_hz", "interval_s")
@@ -124,14 +125,19 @@ def headline(evidence: Evidence, choices: Sequence[Choice], growth: str = "") ->
 
 
 def _wins_all(compared: Sequence[Choice], shares: Mapping[Response, Mapping[str, float]]) -> bool:
-    """Return whether one alternative is the best in each ranked response and in each share."""
+    """Return whether one alternative is the best in each ranked response and in each share.
+
+    An alternative that is equivalent to the best counts as the best, but it must lead somewhere.
+    """
     leaders = {choice.placed[0].title for choice in compared}
-    if len(leaders) > 1:
-        return False
-    (leader,) = leaders
-    return all(
-        leader in means and means[leader] - min(means.values()) < EQUAL_SHARES
-        for means in shares.values()
+    for choice in compared:
+        leaders &= {placed.title for placed in choice.placed if placed.group in BEST_GROUPS}
+    return any(
+        all(
+            leader in means and means[leader] - min(means.values()) < EQUAL_SHARES
+            for means in shares.values()
+        )
+        for leader in leaders
     )
 
 
