@@ -117,6 +117,12 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[str]:
             "plan.duration_s has no effect in closed loop, in which each client makes `count` "
             "calls; to change the window, set count"
         )
+    rates = [name for name in ("rate_hz", "interval_s") if name in {*study.factors, *study.fixed}]
+    if closed and rates:
+        sentences.append(
+            f"{rates[0]} has no effect in closed loop, in which each client calls again after its "
+            'reply; delete it, or set loop = "open"'
+        )
     if (
         "payload_bytes" in study.fixed
         and treatments

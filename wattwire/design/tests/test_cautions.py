@@ -51,7 +51,7 @@ def test_a_level_that_changes_nothing_is_named():
 
 def test_a_factor_that_no_question_names_is_named_with_its_average():
     (sentence,) = said(factors={"reply": ["echo", "ack"]})
-    assert sentence.startswith("no question names reply, so every answer is an average")
+    assert sentence.startswith("no question names reply, so an answer is an average")
     assert said(factors={"reply": ["echo"]}) == []
     question = {"id": "C", "factors": ["variant"], "responses": ["latency_p50_us"]}
     variants = {"loop": ["open"], "variant": ["base", "head"], "reply": ["echo", "ack"]}
@@ -85,4 +85,16 @@ def test_a_rate_that_no_sender_reaches_is_cautioned_against():
     (sentence,) = said(factors={"loop": ["open"]}, fixed={"interval_s": 1e-5})
     assert "rate_hz = 100\u202f000 per ping leaves 10 µs" in sentence
     assert said(factors={"loop": ["open"]}, fixed={"rate_hz": 1000.0}) == []
-    assert said(factors={"loop": ["closed"]}, fixed={"rate_hz": 1e6}) == []
+    (sentence,) = said(factors={"loop": ["closed"]}, fixed={"rate_hz": 1e6})
+    assert sentence.startswith("rate_hz has no effect in closed loop")
+
+
+def test_a_rate_in_closed_loop_has_no_effect():
+    """A factor with two rates would measure the same treatment twice."""
+    closed, rates = ["closed"], [50.0, 400.0]
+    for said_of in (
+        said(factors={"loop": closed}, fixed={"rate_hz": 50.0}),
+        said(factors={"loop": closed, "rate_hz": rates}),
+    ):
+        assert any(one.startswith("rate_hz has no effect in closed loop") for one in said_of)
+    assert said(fixed={"rate_hz": 50.0}) == [], "one of the two loops is open"
