@@ -137,6 +137,18 @@ def _check_format(path: Path, text: str) -> None:
         )
 
 
+def check_no_log(path: Path, header: Sequence[str]) -> None:
+    """Raise UsageError if the columns are those of a load generator's log of requests."""
+    tool = formats.log_of(header)
+    if tool:
+        raise UsageError(
+            f"{path}: line 1: these are the columns of {tool}, whose rows are requests within a "
+            "run and not independent runs. Name the column of the run with --run COL, or write a "
+            f"number of each log, such as its median, to {formats.ROW_PER_RUN}. If each row is a "
+            "run, add --rows-are-runs."
+        )
+
+
 def _delimiter(text: str) -> str:
     """Return the delimiter with which all sampled lines have the same number of cells.
 
@@ -166,6 +178,11 @@ def _header(path: Path, lines: Sequence[tuple[int, list[str]]], delimiter: str) 
         raise UsageError(f"{path}: the file is empty; its first line must name the columns")
     if len(lines) == 1:
         raise UsageError(f"{path}: the file has a header but no rows; add at least one row")
+    if len(header) == 1 and header[0].count("|") > 1:
+        raise UsageError(
+            f'{path}: line {line}: the columns are separated by "|". Separate them with commas, '
+            "semicolons or tabs."
+        )
     if len(header) == 1 and _ALIGNED.search(header[0]):
         raise UsageError(
             f"{path}: line {line}: the columns are aligned with spaces. Separate them with commas, "
@@ -185,8 +202,9 @@ def _header(path: Path, lines: Sequence[tuple[int, list[str]]], delimiter: str) 
     ]
     if numeric and all(NUMBER.fullmatch(header[index]) for index in numeric):
         raise UsageError(
-            f"{path}: line {line}: found numbers ({_short(', '.join(header))}) instead of names "
-            "of columns. Add a header line. If these are names, add a letter to each."
+            f"{path}: line {line}: found numbers instead of names of columns "
+            f"({_short(', '.join(header))}). Add a header line. If these are names, add a letter "
+            "to each."
         )
     return header
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 COMPRESSED = {
@@ -58,6 +59,22 @@ KNOWN = (
         "`time --append --output runs.csv --format LEVEL,%e,%M`, and add a header line.",
     ),
 )
+
+
+LOGS = {
+    "k6's CSV": {"metric_name", "timestamp", "metric_value"},
+    "ghz's CSV": {"duration (ms)", "status", "error"},
+    "JMeter's log": {"timeStamp", "elapsed", "label", "responseCode"},
+    "oha's CSV": {"request-start", "request-duration"},
+    "hey's CSV": {"response-time", "DNS+dialup", "status-code"},
+}
+"""Logs of load generators with a row per request → columns that they have."""
+
+
+def log_of(header: Iterable[str]) -> str | None:
+    """Return the log of requests that has these columns, or None."""
+    columns = set(header)
+    return next((name for name, known in LOGS.items() if known <= columns), None)
 
 
 def compression(start: bytes) -> str | None:

@@ -15,12 +15,15 @@ from wattwire.imports.imported import Remark
 from wattwire.model.errors import UsageError
 from wattwire.model.words import listed, listed_first, number, plural
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-"})
+"""Texts of a missing number, in lower case. As a level, all but the empty text are words."""
 CORRELATED_ROWS_MIN = 50
 CORRELATION_MAX = 0.5
 """Largest lag-one rank correlation of rows that count as runs. Among CORRELATED_ROWS_MIN
 independent rows, it is exceeded with a probability of 0.0002.
 """
+LOG_ROWS_MAX = 30
+"""Number of rows as of ROWS_MAX if the table is in the order of a column of times."""
 ROWS_MAX = 200
 """Number of rows per treatment and block above which a remark asks whether they are runs."""
 STATUS_COLUMNS = frozenset(
@@ -88,7 +91,9 @@ def check_no_series(
 
     At least REGULAR_SHARE of the steps between neighbours in the file of the same treatment and
     block are equal, and at least SAMPLES_MIN rows are part of such steps. Unlike a correlation, a
-    regular step is visible in a few rows. Runs in a random order have few such neighbours.
+    regular step is visible in a few rows. Runs in a random order have few such neighbours. The log
+    of a load that mixes treatments has regular steps between successive rows of a treatment, or
+    between all rows. So may alternating runs, so this takes CORRELATED_ROWS_MIN rows per treatment.
     """
     for name in header:
         if name in keys or not TIME_COLUMN.fullmatch(name):
@@ -97,18 +102,31 @@ def check_no_series(
         if times is None:
             continue
         follows = pl.all_horizontal(pl.col(key) == pl.col(key).shift(1) for key in keys)
-        steps = rows.select(follows, times.diff().alias(_ROWS)).filter(keys[0])[_ROWS].drop_nulls()
-        common = steps.mode().sort().first() if len(steps) else None
-        if not isinstance(common, float) or common <= 0.0:
-            continue
-        regular = int((steps == common).sum())
-        if regular >= max(SAMPLES_MIN - 1, REGULAR_SHARE * len(steps)):
-            raise UsageError(
-                f"{path}: {name}: {plural(regular, 'step')} between neighbouring rows of a "
-                f"treatment are {common:.6g} long, so the rows are samples within runs and not "
-                "independent runs. Name the column of the run with --run COL; wattwire then "
-                "averages its rows. If each row is a run, add --rows-are-runs."
-            )
+        steps = rows.select(*keys, times.diff().alias(_ROWS), follows=follows)
+        neighbours = steps.filter("follows")[_ROWS].drop_nulls()
+        series = [("neighbouring rows of a treatment", neighbours)]
+        if rows.height >= CORRELATED_ROWS_MIN * rows.select(keys).n_unique():
+            own = rows.select(*keys, times.alias(_ROWS)).select(pl.col(_ROWS).diff().over(keys))
+            series += [("successive rows of a treatment", own[_ROWS].drop_nulls())]
+            series += [("successive rows", steps[_ROWS].drop_nulls())]
+        for between, lengths in series:
+            common = lengths.mode().sort().first() if len(lengths) else None
+            if not isinstance(common, float) or common <= 0.0:
+                continue
+            regular = int((lengths == common).sum())
+            if regular >= max(SAMPLES_MIN - 1, REGULAR_SHARE * len(lengths)):
+                unit = "" if is_numeric(rows, name) else " s"
+                raise UsageError(
+                    f"{path}: {name}: {plural(regular, 'step')} between {between} are "
+                    f"{common:.6g}{unit} long, so the rows are samples within runs and not "
+                    "independent runs. Name the column of the run with --run COL; wattwire then "
+                    "averages its rows. If each row is a run, add --rows-are-runs."
+                )
+
+
+def is_numeric(rows: pl.DataFrame, name: str) -> bool:
+    """Return whether all texts of a column are numbers."""
+    return bool(rows.select(is_number(name).all()).item())
 
 
 def _seconds(texts: pl.Series) -> pl.Series | None:
@@ -150,18 +168,27 @@ def as_number(name: str) -> pl.Expr:
     return pl.col(name).str.strip_prefix("+").cast(pl.Float64, strict=False)
 
 
-def many_rows(rows: pl.DataFrame, keys: Sequence[str]) -> Iterator[Remark]:
+def many_rows(header: Sequence[str], rows: pl.DataFrame, keys: Sequence[str]) -> Iterator[Remark]:
     """Yield a remark if so many rows of a treatment and block count as runs that they may be
     samples.
+
+    A column of times that never decreases, as in a log, makes this likely for fewer rows.
     """
     most = rows.select(pl.len().over(keys).max()).item()
-    if isinstance(most, int) and most > ROWS_MAX:
+    rows_max = LOG_ROWS_MAX if any(_is_log(rows, name) for name in header) else ROWS_MAX
+    if isinstance(most, int) and most > rows_max:
         yield Remark(
             "Each row counts as a run",
             f"A treatment has up to {plural(most, 'row')} per block, and the intervals treat them "
-            "as independent runs. If rows are samples or messages within a run, import again with "
-            "--run COL.",
+            "as independent runs. If rows are requests, samples or messages within a run, import "
+            "again with --run COL.",
+            at_top=True,
         )
+
+
+def _is_log(rows: pl.DataFrame, name: str) -> bool:
+    times = _seconds(rows[name]) if TIME_COLUMN.fullmatch(name) else None
+    return times is not None and times.is_sorted()
 
 
 def status_remarks(
@@ -175,6 +202,9 @@ def status_remarks(
         distinct = rows[name].n_unique()
         if not 1 < distinct <= (rows.height / 2 if named else VALUES_MAX):
             continue
+        is_code = name.lower().endswith(("code", "status"))
+        if distinct > 2 and not is_code and is_numeric(rows, name):
+            continue  # a count, such as the errors of a run
         counts = dict(Counter(rows[name].to_list()).most_common())
         if named or any(value.lower() in STATUS_VALUES for value in counts):
             values = [f'"{value}" in {plural(n, "row")}' for value, n in counts.items()]
@@ -185,6 +215,7 @@ def status_remarks(
                 f"{path.name} has {name} {listed_first(values, VALUES_MAX)}, and all of these rows "
                 "count. A failed request has no valid time. To import only successful rows, add "
                 f"--where {shlex.quote(f'{name}={successful}')}.",
+                at_top=True,
             )
 
 
@@ -195,8 +226,8 @@ def value_remarks(path: Path, rows: pl.DataFrame, responses: Sequence[str]) -> I
     """
     with_response = rows.filter(~pl.all_horizontal(*map(is_absent, responses)))
     for name in responses:
-        missing = with_response.filter(is_absent(name))[LINE]
-        if len(missing):
+        missing = rows.filter(is_absent(name))[LINE]
+        if with_response.select(is_absent(name).any()).item():
             yield Remark(
                 f"Rows without {name}",
                 f"{path.name} has no number for {name} in {len(missing)} of "

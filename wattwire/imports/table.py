@@ -11,14 +11,14 @@ from typing import Any
 import polars as pl
 
 from wattwire.imports import row_checks
-from wattwire.imports.csv_text import LINE, NUMBER, read_table
+from wattwire.imports.csv_text import LINE, NUMBER, check_no_log, read_table
 from wattwire.imports.imported import PROVENANCE, Imported, Remark, SetAside
 from wattwire.imports.row_checks import as_number, is_absent, is_number
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.metrics import HIGHER, LOWER, METRICS, direction_of
 from wattwire.model.study import LEVEL_TYPES
 from wattwire.model.treatment import is_setting
-from wattwire.model.words import COLUMN, listed, listed_first
+from wattwire.model.words import COLUMN, listed, listed_first, plural
 
 UNBOUNDED = ("inf", "infinity", "nan", "∞")
 RUN_COLUMN = "row"
@@ -30,6 +30,8 @@ SORTED_RUNS = 1 << 16
 """Runs whose provenance is sorted at once, because sorting doubles its memory."""
 ROWS_LISTED = 1000
 """Maximum number of excluded rows that are listed by line, per reason."""
+SHARED_NAMES = 0.5
+"""Share of the names of runs that occur in several treatments if names restart in each."""
 VALUES_LISTED = 20
 """Maximum number of values of a column that a message lists completely."""
 SUMMARY_COLUMN = re.compile(
@@ -98,11 +100,13 @@ def read(path: Path, request: TableRequest) -> Imported:
     _check_roles(path, header, request)
     rows, set_aside = _where(path, all_rows, request)
     del all_rows
+    rows, run_remarks = _with_whole_run_names(rows, request)
     _check_runs(path, rows, request)
     runs, provenance = run_tables(path, rows, request)
     _check_repeated(path, header, runs, request)
     keys = [*request.factors, *filter(None, [request.block])]
     if request.run is None and not request.rows_are_runs:
+        check_no_log(path, header)
         row_checks.check_no_series(path, header, rows, keys)
         row_checks.check_independent(path, rows, keys, request.response_columns)
     is_empty = pl.all_horizontal(*map(is_absent, request.response_columns))
@@ -124,7 +128,7 @@ def read(path: Path, request: TableRequest) -> Imported:
     if all(len(levels) == 1 for levels in study["factors"].values()):
         study["comparable"] = _comparable_columns(header, rows, request)
     remarks = (
-        *(row_checks.many_rows(rows, keys) if request.run is None else ()),
+        *(row_checks.many_rows(header, rows, keys) if request.run is None else ()),
         *row_checks.status_remarks(path, header, rows, _with_role(request)),
         *row_checks.unequal_remarks(rows, request.factors, request.response_columns),
         *row_checks.spelling_remarks(path, rows, request.factors),
@@ -132,6 +136,7 @@ def read(path: Path, request: TableRequest) -> Imported:
         *_merged_levels(path, runs, request),
         *row_checks.value_remarks(path, rows, request.response_columns),
         *_direction_remarks(directions),
+        *run_remarks,
     )
     runs = _with_positions(runs)
     return Imported(study, runs, provenance, tuple(set_aside), columns, reasons, remarks=remarks)
@@ -191,7 +196,7 @@ def _where(
                     f'{path}: --where {name}: no row has the value "{value}"; the column has '
                     f"{listed_first(sorted(present), row_checks.VALUES_MAX)}"
                 )
-        reason = f"{name} is not {' or '.join(values)} (--where)"
+        reason = f"{name} is not {' or '.join(value or 'empty' for value in values)} (--where)"
         meets = rows[name].is_in(values)
         set_aside += excluded_rows(path, rows.filter(~meets)[LINE], reason)
         rows = rows.filter(meets)
@@ -220,7 +225,7 @@ def column(name: str) -> str:
 
 def _title(name: str) -> str:
     """Return the words for a response in sentences."""
-    return " ".join(re.sub(r"[_\s]+", " ", name).split()) or name
+    return " ".join(name.split()) or name
 
 
 def factor(name: str) -> str:
@@ -275,11 +280,40 @@ def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> No
         )
 
 
+def _with_whole_run_names(
+    rows: pl.DataFrame, request: TableRequest
+) -> tuple[pl.DataFrame, list[Remark]]:
+    """Return the rows with unique names of runs, and a remark if they got longer names.
+
+    If at least half of the names occur in several treatments or blocks, as numbers that restart in
+    each, a run is named by its block, its levels and its name.
+    """
+    keys = [*filter(None, [request.block]), *request.factors]
+    if request.run is None:
+        return rows, []
+    places = rows.select(request.run, *keys).unique().group_by(request.run).len()
+    shared = int((places["len"] > 1).sum())
+    if shared < max(2, SHARED_NAMES * places.height):
+        return rows, []
+    remark = Remark(
+        f"Names of runs in {request.run}",
+        f"The names restart in each level or block ({shared} of {plural(places.height, 'name')} "
+        f"occur in several), so a run is a name at one level of {listed(keys)}.",
+    )
+    name = pl.concat_str([*keys, request.run], separator=" ")
+    return rows.with_columns(
+        pl.when((pl.col(request.run) == "") | pl.any_horizontal(pl.col(key) == "" for key in keys))
+        .then(pl.col(request.run))
+        .otherwise(name)
+        .alias(request.run)
+    ), [remark]
+
+
 def _check_runs(path: Path, rows: pl.DataFrame, request: TableRequest) -> None:
     """Raise UsageError if a run, level or block is missing, or if a run has several of them."""
     fixed_columns = [*request.factors, *([request.block] if request.block else [])]
     run = [request.run] if request.run else []
-    faults = [is_absent(name) for name in (*run, *fixed_columns)]
+    faults = [pl.col(name) == "" for name in (*run, *fixed_columns)]
     firsts = [pl.col(name).first().over(run) for name in (fixed_columns if run else [])]
     faults += [pl.col(n) != first for n, first in zip(fixed_columns, firsts, strict=False)]
     faulty = rows.with_row_index(ROW).filter(pl.any_horizontal(*faults)).head(1)
@@ -289,12 +323,12 @@ def _check_runs(path: Path, rows: pl.DataFrame, request: TableRequest) -> None:
     row = rows.row(index, named=True)
     first, of_run = row, ""
     if request.run:
-        if _is_missing(row[request.run]):
+        if not row[request.run]:
             raise UsageError(f"{path}: line {line}: {request.run}: found nothing; name the run")
         first = rows.filter(pl.col(request.run) == row[request.run]).row(0, named=True)
         of_run = f"run {row[request.run]}"
     for name in fixed_columns:
-        if _is_missing(row[name]):
+        if not row[name]:
             raise UsageError(
                 f"{path}: line {line}: {name}: found nothing; each row needs a level."
                 + _cause_of_no_level(row, request)
@@ -424,7 +458,7 @@ def _cause_of_no_number(name: str, text: str) -> str:
             ". If the comma separates thousands, save the table without it; if it is a decimal "
             "comma, save the table with decimal points"
         )
-    if re.fullmatch(r"[+-]?\d*,\d+", text):
+    if re.fullmatch(r"[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+", text):
         return ". If the comma is a decimal comma, save the table with decimal points"
     unit = re.fullmatch(rf"{NUMBER.pattern}\s*([^\d\s]+)", text)
     if unit:

@@ -147,8 +147,12 @@ NAMED = ("cores",)
 
 
 def factor_title(factor: str) -> str:
-    """Return a factor's name as a table heading."""
-    factor = factor.removeprefix(COLUMN)
+    """Return a factor's name as a table heading.
+
+    A column of an imported table that is named like a factor of measured studies keeps its name.
+    """
+    if factor.startswith(COLUMN):
+        return factor.removeprefix(COLUMN)
     name = factor.removeprefix("settings.").replace("outer_settings.", "outer ", 1)
     return FACTOR_TITLES.get(factor, name.replace("_", " "))
 
@@ -213,18 +217,18 @@ def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]
     study_title = titles.get(factor, {}).get(plain(level))
     if study_title:
         return study_title
-    factor = factor.removeprefix(COLUMN)
+    title, factor = factor_title(factor), factor.removeprefix(COLUMN)
     if level == "":
-        return f"no {factor_title(factor)}"
+        return f"no {title}"
     unit = FACTOR_UNITS.get(factor)
     if unit:
         return f"{plain(level)} {unit}"
     if factor in NAMED:
         return f"{factor} {level}"
     if isinstance(level, bool):
-        return f"{factor_title(factor)} {'on' if level else 'off'}"
+        return f"{title} {'on' if level else 'off'}"
     if isinstance(level, (int, float)):
         if factor in COUNTED:
             return f"{plain(level)} {factor.removesuffix('s') if level == 1 else factor}"
-        return f"{factor_title(factor)} {plain(level)}"
+        return f"{title} {plain(level)}"
     return plain(level)

@@ -69,7 +69,7 @@ def test_report_says_which_limits_are_broken_by_its_exit_code(tmp_path, monkeypa
         "wattwire.cli.verbs.report.write_report", lambda c, printed: c.path / "page"
     )
     assert main(["report", "c"]) == 1
-    assert "1 of 2 limits broken: power w at most 5.50" in capsys.readouterr().out
+    assert "1 of 2 limits broken: power_w at most 5.50" in capsys.readouterr().out
     (tmp_path / "c/study.json").write_text(
         (tmp_path / "c/study.json").read_text().replace("5.5", "55")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -101,7 +102,11 @@ def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
         ("lang,lang\n1,2\n", request(), 'two columns "lang"'),
         (PLAIN, request("lang", "size", "day"), "no repeated runs, because each combination"),
         (PLAIN, request("lang", "lang"), "column lang: named twice, in --factor and in --factor"),
-        (PLAIN, request("lang", run="day"), "line 4: found lang py for run mon; line 2 has c"),
+        (
+            "run,lang,power\na,c,1\na,py,2\nb,c,3\n",
+            request("lang", run="run"),
+            "line 3: found lang py for run a; line 2 has c",
+        ),
         (b"lang,power\n\xff\xfe,1\n", request(), "not UTF-8 text"),
         (
             f"lang,power\nc,{'1' * 200_000}\n",
@@ -128,7 +133,10 @@ CAUSES = {
     "comment": ("# host x\nlang,power\nc,1\nc,2\n", "line 1: found .# host x.*Delete comments"),
     "late comment": ("lang,power\nc,1\n# warm-up, b, c\nc,2\n", "line 3.*like a comment"),
     "aligned": ("lang   power\nc      1\nc      2\n", "aligned with spaces"),
-    "no header": ("c,1,1.5\nc,2,1.7\n", r"line 1: found numbers \(c, 1, 1.5\) instead of names"),
+    "no header": (
+        "c,1,1.5\nc,2,1.7\n",
+        r"line 1: found numbers instead of names of columns \(c, 1, 1.5\)",
+    ),
     "decimal commas": ("lang,power\nc,1,5\nc,1,6\n", "line 2: found 3 cells.*A comma may be part"),
     "thousands": ('lang,power\nc,"1,234"\n', "the comma separates thousands"),
     "unit": ("lang,power\nc,480us\n", "without it, and name the unit .*power:us"),
@@ -351,7 +359,7 @@ SERIES = (
 
 def test_a_few_rows_at_a_constant_step_are_samples_and_no_runs(tmp_path) -> None:
     with pytest.raises(
-        UsageError, match="3 steps between neighbouring rows of a treatment are 1 long, .*--run"
+        UsageError, match="3 steps between neighbouring rows of a treatment are 1 s long, .*--run"
     ):
         read(tmp_path, SERIES)
     accepted = replace(request(), rows_are_runs=True)
@@ -496,6 +504,7 @@ def test_a_rate_counts_for_the_higher_level_and_an_unknown_direction_for_none(tm
     wanted = request("server", responses="p99_ms:ms score", block="day")
     imported = read(tmp_path, SERVERS, wanted)
     assert any("Unknown: score;" in remark.text for remark in imported.remarks)
+    assert imported.columns["p99_ms"]["title"] == "p99_ms", "as in the table"
     evidence = campaign_of(tmp_path / "unknown", SERVERS, wanted)
     text = headline(evidence, answer_all(evidence))
     assert only(text, "headline.no_direction").values["responses"] == 2
@@ -518,3 +527,102 @@ def test_a_direction_without_a_response_is_refused(tmp_path, higher, lower, word
     wanted = request("server", responses="p99_ms:ms rps", block="day")
     with pytest.raises(UsageError, match=words):
         read(tmp_path, SERVERS, replace(wanted, higher_is_better=higher, lower_is_better=lower))
+
+
+def test_rows_without_any_response_count_as_rows_without_each(tmp_path) -> None:
+    text = "lang,t,power\nc,1,1\nc,,\nc,,2\npy,2,\npy,3,4\n"
+    remarks = read(tmp_path, text, request(responses="t:s power:W")).remarks
+    found = {remark.title: remark.text for remark in remarks}
+    assert "no number for t in 2 of 5 rows (lines 3, 4)" in found["Rows without t"]
+    assert "no number for power in 2 of 5 rows (lines 3, 5)" in found["Rows without power"]
+
+
+@pytest.mark.parametrize("level", ["None", "null", "NA", "nan", "-"])
+def test_a_word_for_nothing_is_a_level(tmp_path, level: str) -> None:
+    text = f"auth,power\n{level},1\n{level},2\nbasic,3\nbasic,#N/A\n"
+    imported = read(tmp_path, text, request("auth"))
+    assert imported.study["factors"] == {"auth": [level, "basic"]}
+    assert imported.runs["power"].to_list() == [1.0, 2.0, 3.0, None]
+
+
+def test_names_of_runs_that_restart_in_each_level_are_runs_of_their_level(tmp_path) -> None:
+    rows = [f"{lang},{run},{run + sample}" for lang in "ab" for run in (1, 2) for sample in (0, 2)]
+    imported = read(tmp_path, "\n".join(["lang,run,power", *rows]), request("lang", run="run"))
+    assert imported.runs["run"].to_list() == ["a 1", "a 2", "b 1", "b 2"]
+    assert imported.runs["power"].to_list() == [2.0, 3.0, 2.0, 3.0]
+    (remark,) = imported.remarks
+    assert "2 of 2 names occur in several" in remark.text and "at one level of lang" in remark.text
+
+
+@pytest.mark.parametrize(
+    ("header", "tool"),
+    [
+        ("metric_name,timestamp,metric_value,url", "k6's CSV"),
+        ("duration (ms),status,error", "ghz's CSV"),
+        ("timeStamp,elapsed,label,responseCode", "JMeter's log"),
+        ("response-time,DNS+dialup,status-code,offset", "hey's CSV"),
+        ("request-start,request-duration,status", "oha's CSV"),
+    ],
+)
+def test_a_log_of_requests_is_refused_by_its_columns(tmp_path, header: str, tool: str) -> None:
+    columns = header.split(",")
+    text = "\n".join([header, *(",".join([str(row)] * len(columns)) for row in (1, 1, 2, 2))])
+    wanted = table.TableRequest(((columns[0], ""),), (columns[1],))
+    with pytest.raises(UsageError, match=f"columns of {re.escape(tool)}, .* --run COL"):
+        read(tmp_path, text, wanted)
+    accepted = read(tmp_path, text, replace(wanted, rows_are_runs=True))
+    assert accepted.runs.height == 4
+
+
+@pytest.mark.parametrize("order", ["alternating", "random"])
+def test_a_log_that_mixes_treatments_at_a_constant_step_is_no_table_of_runs(tmp_path, order):
+    rng = np.random.default_rng(1)
+    labels = ["c", "py"] * 60 if order == "alternating" else rng.permutation(["c", "py"] * 60)
+    text = "elapsed_ms,lang,power\n" + "".join(
+        f"{10 * at},{lang},{rng.normal(9):.5f}\n" for at, lang in enumerate(labels)
+    )
+    with pytest.raises(UsageError, match="steps between .* long, .*--run COL"):
+        read(tmp_path, text)
+
+
+def test_a_log_at_uneven_times_is_remarked_at_the_top(tmp_path) -> None:
+    rng = np.random.default_rng(1)
+    times = np.cumsum(rng.exponential(size=100))
+    text = "timestamp,lang,power\n" + "".join(
+        f"{time:.6f},{lang},{rng.normal(9):.5f}\n"
+        for time, lang in zip(times, rng.permutation(["c", "py"] * 50), strict=True)
+    )
+    (remark,) = read(tmp_path, text).remarks
+    assert remark.title == "Each row counts as a run" and remark.at_top
+    unordered = read(tmp_path, "timestamp,lang,power\n" + "\n".join(sorted(text.split("\n")[1:])))
+    assert unordered.remarks == (), "sorted as texts, so the times are in no order"
+
+
+def test_a_count_of_errors_does_not_mark_failed_rows(tmp_path) -> None:
+    rows = [f"{'cpy'[at % 2]},{at % 3},{at}" for at in range(12)]
+    assert read(tmp_path, "\n".join(["lang,errors,power", *rows])).remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("lang|block|power\nc|1|2\nc|2|3\n", 'separated by "\\|". Separate them with commas'),
+        ('lang,power\nc,"1.500,0"\nc,"1.600,0"\n', "with decimal points"),
+        ("cpp,0,0.8\ncpp,1,0.9\n", "found numbers instead of names of columns .cpp, 0, 0.8."),
+    ],
+)
+def test_the_cause_of_an_unreadable_table_is_named(tmp_path, text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        read(tmp_path, text)
+
+
+def test_a_condition_on_empty_cells_is_named(tmp_path) -> None:
+    text = "lang,error,power\nc,,1\nc,,2\nc,timeout,3\n"
+    imported = read(tmp_path, text, replace(request(), where=(("error", ""),)))
+    assert [one.why for one in imported.set_aside] == ["error is not empty (--where)"]
+
+
+def test_a_factor_named_like_one_of_measured_studies_keeps_its_name() -> None:
+    assert model_words.factor_title("rate_hz") == "rate per sender"
+    assert model_words.factor_title(table.factor("rate_hz")) == "rate_hz"
+    assert model_words.level_title(table.factor("rate_hz"), 50, {}) == "50 Hz"

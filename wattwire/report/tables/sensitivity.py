@@ -33,14 +33,21 @@ PHRASES = Phrases(
         "title": "Sensitivity checks: ranks, effect sizes, assumptions",
         "assumed": (
             "Assumption of the intervals: the blocks are independent. Treatments may scatter "
-            "differently. The runs of a block may depend on each other, because their order is "
-            "random; if levels of one factor are next to each other, each interval uses only the "
-            "scatter between blocks. In simulations of 2 to 13 treatments in 5 to 20 blocks, "
+            "differently. {order} In simulations of 2 to 13 treatments in 5 to 20 blocks, "
             "intervals of nominal 95 % were simultaneously correct in at least 94 % of campaigns "
             "with unequal variances (0.25 to 16 times), heavy tails, outliers and autocorrelation "
             "of the machine up to 0.8 between runs. A drift that affects only some treatments "
             "violates the assumption. Outliers widen the intervals. F tests pool the error over "
             "treatments. With few runs, only large violations can be detected."
+        ),
+        "random_order": (
+            "The runs of a block may depend on each other, because their order is random; if "
+            "levels of one factor are next to each other, each interval uses only the scatter "
+            "between blocks."
+        ),
+        "unknown_order": (
+            "The order of imported runs is unknown; if it is not random, a drift within blocks "
+            "adds to the differences."
         ),
         "by_ranks": "By ranks",
         "by_ranks_note": (
@@ -108,7 +115,8 @@ def parts(evidence: Evidence, answers: Answers) -> list[Any]:
     effects, sentences = _effects(evidence, responses)
     contents += [effects, *(Text(sentence, "item") for sentence in sentences)]
     contents += [Text(sentence) for sentence in _identical(evidence, responses)]
-    contents.append(Text(PHRASES("assumed"), "note"))
+    order = PHRASES("unknown_order") if evidence.imported else PHRASES("random_order")
+    contents.append(Text(PHRASES("assumed", order=order), "note"))
     return [*warnings, Fold(PHRASES("title"), contents)]
 
 
