@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import sqlite3
@@ -524,6 +525,8 @@ def test_variants_of_a_command_are_compared_in_blocks_and_the_exit_code_is_a_gat
     assert columns["value.p50_ms"]["unit"] == "ms"
     page = (cli.folder / "out" / "report" / "index.html").read_text()
     assert "Costs of the processes of head" in page
+    title = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)
+    assert title is not None and "head is worse than base" in title[1]
     again = cli("compare", "out", "--response", "value.p50_ms")
     assert again.code == 1 and "2.00 times" in again.out
 

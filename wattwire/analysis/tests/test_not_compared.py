@@ -84,7 +84,8 @@ def test_a_treatment_without_a_bound_is_refused_whole_and_the_others_are_answere
     evidence, answers = answers_of(folder)
     healthy = result_of(answers, "latency_p50_us", 2)
     assert isinstance(healthy.result, stats.Ratio), healthy.result
-    assert healthy.result.run_count == 20, "no run of the treatment is in the fit"
+    # Both languages with 1 and 2 clients; the treatment with 4 clients decides nothing.
+    assert healthy.result.run_count == 16, "no run of the treatment is in the contrast"
     for level in (FAST, 4):
         refused = result_of(answers, "latency_p50_us", level).result
         assert f"no finite median latency in {runs} of " in str(refused), refused

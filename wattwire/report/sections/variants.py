@@ -10,7 +10,7 @@ from wattwire.analysis.comparing.decision import WORSE, Item
 from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence
 from wattwire.model.errors import UsageError
-from wattwire.report.page_parts import TITLE, HeadLine, PagePart
+from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Fold, Section, Table, Text
 from wattwire.report.print.comparison import basis, completed
 from wattwire.report.words import comparing
@@ -21,7 +21,6 @@ PHRASES = Phrases(
     "variants",
     {
         "title": "Variants",
-        "none": "The variants cannot be compared: {reason}",
         "table": "Verdicts by treatment",
         "basis": "Basis of these verdicts",
     },
@@ -36,7 +35,7 @@ def section(evidence: Evidence) -> Section | None:
     try:
         judged = compare_inside(evidence, Wanted())
     except UsageError as error:
-        part.parts.append(Text(PHRASES("none", reason=str(error)), "warning"))
+        part.parts.append(Text(comparing.PHRASES("no_verdict", reason=str(error)), "warning"))
         return part
     part.parts.append(
         Text(comparing.first_line(judged), "warning" if judged.verdict == WORSE else "lead")
@@ -45,16 +44,6 @@ def section(evidence: Evidence) -> Section | None:
     part.parts.append(_table([_row(item) for item in judged.shown], basis(judged)))
     part.parts.append(Fold(PHRASES("basis"), [Text(note) for note in notes(judged)]))
     return part
-
-
-def headline(evidence: Evidence) -> str:
-    """Return the verdict on the variants, or why there is none; "" for a study without variants."""
-    if not comparing.judges_variants(evidence):
-        return ""
-    try:
-        return comparing.first_line(compare_inside(evidence, Wanted()))
-    except UsageError as error:
-        return PHRASES("none", reason=str(error))
 
 
 def _row(item: Item) -> dict[str, Any]:
@@ -94,8 +83,12 @@ def _table(rows: list[dict[str, Any]], note: str) -> Table:
     )
 
 
-PART = PagePart(
-    20,
-    lambda data: [section(data.evidence)],
-    lambda data: [HeadLine(TITLE, headline(data.evidence))],
-)
+def _head(data: PageData) -> list[HeadLine]:
+    """Return the verdict on commands; in other campaigns, the headline of the answers has it."""
+    evidence = data.evidence
+    if evidence.study.request is None or not comparing.judges_variants(evidence):
+        return []
+    return [HeadLine(TITLE, comparing.verdict(evidence))]
+
+
+PART = PagePart(20, lambda data: [section(data.evidence)], _head)

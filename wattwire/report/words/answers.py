@@ -425,7 +425,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
     texts = [PHRASES("incomplete", tried=runs - untried, runs=runs)] if untried else []
     if comparing.judges_variants(evidence):
-        return joined(texts)  # the verdict on the variants follows (sections/variants.py)
+        return joined([*texts, comparing.verdict(evidence)])
     growth = best_headline.growth(evidence, answers)
     chosen = choices(evidence, answers)
     if evidence.study.flows:

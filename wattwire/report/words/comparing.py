@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from wattwire import stats
+from wattwire.analysis.comparing.common import Wanted
 from wattwire.analysis.comparing.decision import (
     UNCLEAR,
     WORSE,
@@ -18,8 +19,10 @@ from wattwire.analysis.comparing.decision import (
     WithinNoise,
 )
 from wattwire.analysis.comparing.notes import AcrossMachines
+from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response
+from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
 from wattwire.report.tables.placements import PLACES
 from wattwire.report.words.phrases import Phrase, Phrases, joined
@@ -28,6 +31,7 @@ PHRASES = Phrases(
     "comparing",
     {
         # The first line.
+        "no_verdict": "The variants cannot be compared: {reason}",
         "across": (
             "The comparison is across machines ({reason}), so the machine may cause the "
             "difference. "
@@ -129,6 +133,14 @@ NAMED_MAX = 3
 def judges_variants(evidence: Evidence) -> bool:
     """Return whether the study compares variants. An imported column may have the factor's name."""
     return not evidence.imported and len(evidence.factors.get(FACTOR, ())) > 1
+
+
+def verdict(evidence: Evidence) -> Phrase:
+    """Return the first line on the variants of a study, or the reason for its absence."""
+    try:
+        return first_line(compare_inside(evidence, Wanted()))
+    except UsageError as error:
+        return PHRASES("no_verdict", reason=str(error))
 
 
 def first_line(judged: Judged) -> Phrase:
