@@ -592,9 +592,9 @@ def item(low: float, high: float, **more: Any) -> Item:
      (0.5, 0.6, NOT_WORSE), (1.2, 1.3, WORSE)],
 )  # fmt: skip
 def test_worse_lies_beyond_the_margin_with_the_whole_interval(low, high, verdict):
-    assert judged(item(low, high), 0.05).verdict == expected
+    assert judged(item(low, high), 0.05).verdict == verdict
     rate = Response("rate_hz_achieved", "rate", "Hz")
-    assert judged(item(1 / high, 1 / low, response=rate), 0.05).verdict == expected
+    assert judged(item(1 / high, 1 / low, response=rate), 0.05).verdict == verdict
 
 
 def test_no_effect_within_the_noise_of_identical_labels_is_claimed():
