@@ -468,6 +468,8 @@ class Collected:
 
     def _held_up(self) -> str:
         """Return which calls without a reply held up the senders; "" if they are not the cause."""
+        if not self._waits:  # no calls, as in the window of a command
+            return ""
         record, schedules, details = self.record, self._schedules(), []
         nodes = [node for node in record.nodes if node.node in schedules]
         for node in nodes if not self._sent_is_unknown() else ():
