@@ -40,6 +40,10 @@ class Link:
         except OSError as error:
             raise MiddlewareFailed(f"bind @{self.name}: {error}") from error
         self._messages = 0
+        has_fault = kit.setting("fault_role") in ("any", kit.spec["role"])
+        # Read once: the number of look-ups in the window must not depend on the messages sent.
+        self._die_at = kit.setting("die_at") if has_fault else ""
+        self._hang_at = kit.setting("hang_at") if has_fault else ""
         self._records = kit.encoding == "record"
         self._drops = _counters(kit)
         self._drop_every: int = kit.setting("drop_every")
@@ -82,11 +86,9 @@ class Link:
 
     def fault(self, stage: str) -> None:
         """Kill or hang the node if the settings request it for this stage."""
-        if self.kit.setting("fault_role") not in ("any", self.kit.spec["role"]):
-            return
-        if self.kit.setting("die_at") == stage:
+        if self._die_at == stage:
             os.kill(os.getpid(), signal.SIGKILL)
-        while self.kit.setting("hang_at") == stage:
+        while self._hang_at == stage:
             time.sleep(3600)
 
     def count_message(self) -> None:

@@ -21,6 +21,7 @@ PHRASES = Phrases(
     "variants",
     {
         "title": "Variants",
+        "none": "The variants cannot be compared: {reason}",
         "table": "Verdicts by treatment",
         "basis": "Basis of these verdicts",
     },
@@ -35,7 +36,7 @@ def section(evidence: Evidence) -> Section | None:
     try:
         judged = compare_inside(evidence, Wanted())
     except UsageError as error:
-        part.parts.append(Text(comparing.PHRASES("no_verdict", reason=str(error)), "warning"))
+        part.parts.append(Text(PHRASES("none", reason=str(error)), "warning"))
         return part
     part.parts.append(
         Text(comparing.first_line(judged), "warning" if judged.verdict == WORSE else "lead")
