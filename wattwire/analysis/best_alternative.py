@@ -75,6 +75,8 @@ class Choice:
     reversals: tuple[Reversal, ...] = ()
     saturated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Ranked alternative → its saturated runs and all its runs."""
+    degrees: int | None = None
+    """Degrees of freedom of the error of the ranking."""
 
     def titles(self, group: str) -> list[str]:
         """Return the names of the alternatives of one group, best first."""
@@ -166,7 +168,7 @@ def _choice(
     ]
     return Choice(
         response, tuple(placed), without=without, reversals=tuple(reversals),
-        saturated=_saturated(evidence, frame, factors, response),
+        saturated=_saturated(evidence, frame, factors, response), degrees=ranking.degrees,
     )  # fmt: skip
 
 
@@ -227,7 +229,8 @@ def _saturated(
         for levels in zip(*(levels_of(frame, name) for name in factors), strict=True)
     ]
     all_runs = Counter(titles)
-    flags = saturated(frame, response.column).tolist()
+    is_left_out = not_compared.left_out(evidence, frame, response)
+    flags = (saturated(frame, response.column) & ~is_left_out).tolist()
     counts = Counter(title for title, flag in zip(titles, flags, strict=True) if flag)
     return {title: (runs, all_runs[title]) for title, runs in counts.items()}
 
@@ -246,7 +249,7 @@ def _geometric_means(
     evidence: Evidence, frame: pl.DataFrame, factors: Sequence[str], response: Response
 ) -> dict[tuple[str, ...], float]:
     """Return the geometric mean of each alternative over its runs, in the response's unit."""
-    values = column(frame, response.column)
+    values = not_compared.comparable_values(evidence, frame, response)
     levels_by_run = zip(*(levels_of(frame, name) for name in factors), strict=True)
     logs: dict[tuple[str, ...], list[float]] = {}
     for value, levels in zip(values.tolist(), levels_by_run, strict=True):

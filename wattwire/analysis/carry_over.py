@@ -104,7 +104,7 @@ def _predecessor(evidence: Evidence, response: Response) -> Effect | TooFew | No
         previous_levels[entry["run"]] = previous
         previous = evidence.word(evidence.primary, all_levels(entry).get(evidence.primary))
     values = column(evidence.usable, response.column)
-    known_indices = np.flatnonzero(values == values)
+    known_indices = np.flatnonzero(not_compared.compared(evidence, evidence.usable, response))
     runs, blocks = evidence.usable["run"].to_list(), evidence.usable["block"].to_list()
     factors = {name: levels_of(evidence.usable, name) for name in evidence.varied}
     return stats.predecessor_effect(

@@ -126,6 +126,11 @@ def left_out(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mas
     return np.asarray(void & np.array(is_minority, dtype=np.bool_), dtype=np.bool_)
 
 
+def void_not_left_out(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mask:
+    """Return the runs whose saturation takes the response from their treatment, shape (runs,)."""
+    return carried.void(frame, response.column) & ~left_out(evidence, frame, response)
+
+
 def comparable_values(
     evidence: Evidence, frame: pl.DataFrame, response: Response
 ) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from wattwire import stats
 from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.block_models import block_table, usable_fit
+from wattwire.analysis.carry_over import carry_over
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import resolve
@@ -235,6 +236,23 @@ def test_a_minority_of_saturated_runs_is_left_out_and_every_contrast_stays(
     counted = only(headline(evidence, answers), "not_compared.left_out").values
     assert (counted["saturated"], counted["runs"], len(counted["treatments"])) == (2, 24, 2)
     assert phrases_in(headline(evidence, answers), "not_compared.failed") == []
+
+
+def test_a_minority_of_saturated_runs_is_in_no_mean_of_a_ranking_and_in_no_test_of_predecessors(
+    tmp_path: Path,
+) -> None:
+    folder = campaign(tmp_path / "campaign", answers={"best_of": ["language"]})
+    clean = carry_over(answers_of(folder)[0])
+    assert isinstance(clean.previous, stats.Effect)
+    high = {"outcome": "saturated", "latency_p50_us": 1e9, "cpu_us_per_message": 1e9}
+    changed(folder, {"language": FAST, "clients": 4}, 1, **high)
+    evidence, answers = answers_of(folder)
+    for choice in lowest.choices(evidence, answers):
+        assert max(placed.typical for placed in choice.placed) < 1e5
+        assert choice.saturated == {}
+    previous = carry_over(evidence).previous
+    assert isinstance(previous, stats.Effect)
+    assert previous.error_degrees == clean.previous.error_degrees - 1
 
 
 def test_a_treatment_of_which_half_is_saturated_is_in_no_ratio_and_the_other_levels_stay(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wattwire.analysis import not_compared
 from wattwire.analysis.carried import saturated
 from wattwire.analysis.dataset import (
     Evidence,
@@ -162,26 +163,29 @@ def _table(
         {factor: evidence.title(factor, level) for factor, level in levels.items()}
         for levels in combinations
     ]
+    is_left_out = not_compared.left_out(evidence, evidence.usable, response)
+    is_void = not_compared.void_not_left_out(evidence, evidence.usable, response)
     values = values_of(evidence, evidence.usable, response, role) / value.divide_by
     published_tables = [name for name in spec.published if _is_printed(printed, name, role, value)]
     columns = [Column(name, words.factor_title(name), factor=name) for name in spec.rows]
     counts, is_saturated = [], False
     for place, level in enumerate(column_levels):
         group = evidence.title(spec.columns, level) if spec.columns else ""
-        medians = []
+        medians, in_ratios = [], []
         for row, row_levels in zip(rows, combinations, strict=True):
             levels = row_levels | ({spec.columns: level} if spec.columns else {})
-            is_here = rows_at(evidence.usable, levels)
+            is_here = rows_at(evidence.usable, levels) & ~is_left_out
             cell_values = values[is_here & np.isfinite(values)]
             counts += [cell_values.size] if cell_values.size else []
             medians.append(float(np.median(cell_values)) if cell_values.size else None)
+            in_ratios.append(None if (is_here & is_void).any() else medians[-1])
             for name in published_tables:
                 row[f"{place} {name}"] = printed.text(name, levels, role, value.published)
                 row[f"{place} {name} ratio"] = printed.text(name, levels, role, value.ratio)
             cell = _cell(evidence, levels, is_here, medians[-1], was_measured)
             is_saturated |= isinstance(cell, Marked) and bool(cell.mark)
             row[f"{place} here"] = cell
-        _put_ratios(rows, place, medians, was_measured)
+        _put_ratios(rows, place, in_ratios, was_measured)
         # A table of a paper rarely has every column, and empty columns would hide the others.
         filled = [name for name in published_tables if any(row[f"{place} {name}"] for row in rows)]
         columns += _columns(spec, value, printed, filled, place, group, was_measured)

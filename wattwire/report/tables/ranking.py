@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.analysis.carried import void
+from wattwire.analysis import not_compared
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import BOTH, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
@@ -78,7 +78,7 @@ def parts(
     unranked = [
         evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
         for key, frame in by_treatment(evidence, evidence.usable).items()
-        if _is_void(frame, (first, second))
+        if _is_void(evidence, frame, (first, second))
     ]
     if unranked:
         contents.append(Text(PHRASES("saturated", treatments=unranked), "warning"))
@@ -103,9 +103,12 @@ def parts(
     return contents
 
 
-def _is_void(frame: pl.DataFrame, responses: tuple[Response, Response]) -> bool:
-    """Return whether saturation makes one of the responses void in a run."""
-    return any(bool(void(frame, response.column).any()) for response in responses)
+def _is_void(evidence: Evidence, frame: pl.DataFrame, responses: tuple[Response, Response]) -> bool:
+    """Return whether saturation takes one of the responses from a treatment."""
+    return any(
+        bool(not_compared.void_not_left_out(evidence, frame, response).any())
+        for response in responses
+    )
 
 
 def _why_not(missing: list[Response]) -> Phrase:
@@ -120,11 +123,12 @@ def _rows(
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
-        product = values_of(evidence, frame, responses[0], BOTH) * values_of(
-            evidence, frame, responses[1], BOTH
-        )
+        product = np.ones(frame.height)
+        for response in responses:
+            is_left_out = not_compared.left_out(evidence, frame, response)
+            product *= np.where(is_left_out, np.nan, values_of(evidence, frame, response, BOTH))
         product = product[np.isfinite(product) & (product > 0)]
-        if product.size and not _is_void(frame, responses):
+        if product.size and not _is_void(evidence, frame, responses):
             row["order"] = float(np.exp(np.mean(np.log(product))))
             mean = stats.geometric_mean(product)
             row[HERE] = mean if isinstance(mean, stats.Interval) else row["order"]

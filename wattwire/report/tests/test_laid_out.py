@@ -209,6 +209,31 @@ def test_a_treatment_above_the_capacity_has_no_rank(tmp_path) -> None:
     assert "Not ranked, because the load was above the capacity (saturated): Swift" in texts(part)
 
 
+@pytest.mark.parametrize(("saturated", "is_ranked"), [(1, True), (2, False)])
+def test_a_minority_of_saturated_runs_is_left_out_of_rankings_and_tables(
+    tmp_path, saturated, is_ranked
+) -> None:
+    evidence = evidence_of(tmp_path, measured_energy=True)
+    levels = zip(*(levels_of(evidence.usable, name) for name in evidence.varied), strict=True)
+    is_here = [dict(zip(evidence.varied, run, strict=True)) == {"language": FAST, "clients": 2}
+               for run in levels]  # fmt: skip
+    is_saturated = [here and sum(is_here[:at]) < saturated for at, here in enumerate(is_here)]
+    plant(
+        evidence,
+        energy_message_j=column(evidence.usable, "sent") / 1e6 * np.where(is_saturated, 1e6, 1.0),
+        outcome=pl.Series(["saturated" if it else "completed" for it in is_saturated]),
+    )
+    found = tables(requested_tables.section(evidence))
+    rows = {(row["language"], row["clients"]): row for row in found["ranking-1"].rows}
+    ranked = rows.get((FAST, "2"), {})
+    assert (ranked.get("rank_here") is not None) == is_ranked
+    if is_ranked:
+        assert ranked["order"] < 100 * rows[(FAST, "1")]["order"]
+    cpu_time = {row["language"]: row for row in found["laid-out-1-2"].rows}["Swift"]
+    assert isinstance(cpu_time["1 here"], Marked) != is_ranked
+    assert ("1 best" in cpu_time) == is_ranked
+
+
 def test_an_estimate_is_never_ranked_and_the_published_ranking_stands_alone(tmp_path) -> None:
     evidence = evidence_of(tmp_path)
     assert any("energy_estimate" in name for name in evidence.usable.columns)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from wattwire.analysis import not_compared
 from wattwire.analysis.best_alternative import Choice, factors_of
-from wattwire.analysis.carried import void
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.flows.results import FlowResult, results
 from wattwire.model.derived import column
@@ -178,12 +178,16 @@ def _by_condition(evidence: Evidence, choice: Choice) -> Phrase:
 
 
 def _means(evidence: Evidence, choice: Choice) -> dict[str, dict[str, float]]:
-    """Return condition → alternative → geometric mean; without void or unbounded values."""
+    """Return condition → alternative → geometric mean; without void or unbounded values.
+
+    Saturated runs that are left out of the answers are left out here too.
+    """
     alternatives = factors_of(evidence)
     means: dict[str, dict[str, float]] = {}
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        values = column(frame, choice.response.column)
-        is_void = void(frame, choice.response.column).any()
+        is_left_out = not_compared.left_out(evidence, frame, choice.response)
+        is_void = not_compared.void_not_left_out(evidence, frame, choice.response).any()
+        values = column(frame, choice.response.column)[~is_left_out]
         if is_void or not (np.isfinite(values) & (values > 0)).all():
             continue
         titles: tuple[list[str], list[str]] = ([], [])
