@@ -38,6 +38,11 @@ PHRASES = Phrases(
     {
         "title": "Latency",
         "none": "No valid run has a latency.",
+        "of_flows": (
+            "The curves and percentiles are those of each flow, in the section on flows: a "
+            "percentile over the messages of {flows:listed} together describes none of them. "
+            "Everything below is over the messages of all flows of a run."
+        ),
         "what": (
             "Latency ends at the callback of a message (topics, pipelines), at the reply to a "
             "call, or at the result of a goal. {start} Lost messages and failed calls count as "
@@ -135,8 +140,12 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
         part.parts.append(Text(text, "warning"))
     if not series:
         return part
-    part.parts.append(_curves(evidence, series))
-    part.parts.append(_percentiles(evidence, series))
+    if len(evidence.study.flows) > 1:
+        flows = [flow.name for flow in evidence.study.flows]
+        part.parts.append(Text(PHRASES("of_flows", flows=flows)))
+    else:
+        part.parts.append(_curves(evidence, series))
+        part.parts.append(_percentiles(evidence, series))
     if late := due_time.late_senders(evidence):
         part.parts.append(Text(late, "warning"))
     unsent = sum(s.unsent for s in series.values())

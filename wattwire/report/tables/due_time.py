@@ -19,9 +19,9 @@ PHRASES = Phrases(
     "due_time",
     {
         "late": (
-            "Messages waited before they were sent: on average over runs, the {percentile} latency "
-            "is {latency:number} µs from the due time, and {since_send:number} µs from the send "
-            "call{treatment}{more}. Answers use the first number."
+            "Messages waited before they were sent: on average over runs, the {percentile} latency"
+            "{of_flows} is {latency:number} µs from the due time, and {since_send:number} µs from "
+            "the send call{treatment}{more}. Answers use the first number."
         ),
         "outage": (
             "Run {run}{treatment} had an outage: {gone:plural message was/messages were} lost, "
@@ -31,6 +31,7 @@ PHRASES = Phrases(
         "finite": "{latency:number} µs",
         "infinite": "infinite",
         "more_outages": "; {more:plural further run/further runs}",
+        "of_flows": " over the messages of all flows",
         "treatment": " ({treatment})",
         "more": "; {more:plural further treatment/further treatments}",
     },
@@ -79,6 +80,7 @@ def late_senders(evidence: Evidence) -> Phrase:
     return PHRASES(
         "late",
         percentile=name,
+        of_flows=PHRASES("of_flows") if len(evidence.study.flows) > 1 else "",
         latency=latency,
         since_send=prompt,
         treatment=PHRASES("treatment", treatment=treatment) if treatment else "",

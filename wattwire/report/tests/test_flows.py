@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
@@ -12,17 +13,21 @@ import pytest
 
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.flows.growth import growths
 from wattwire.analysis.interactions import by_level
+from wattwire.analysis.latency import all_series
 from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
+from wattwire.report import html
 from wattwire.report.parts import Text
-from wattwire.report.sections import flows
+from wattwire.report.sections import flows, latency
 from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.words.answers import headline
 from wattwire.report.words.headlines import best_headline, flow_headline
 from wattwire.report.words.phrases import Phrase, joined
+from wattwire.store import Campaign
 
 ALONE, BOTH = "command", "command+image"
 GROWTH = {"native": 1.5, "wifi": 4.0}
@@ -185,6 +190,21 @@ def test_a_condition_in_which_the_flow_itself_is_saturated_is_in_no_mean(
     assert everywhere["highest"] == pytest.approx(highest_us, rel=0.02)
 
 
+def test_a_minority_of_saturated_runs_takes_no_condition_from_the_headline():
+    found = evidence()
+    ranked = choices(found, answer_all(found))
+    latency = "latency_p50_us.flow.command"
+    one_run = (pl.col("factor.network") == "wifi") & (pl.col("block") == 1)
+    found.usable = found.usable.with_columns(
+        pl.when(one_run).then(50).otherwise(0).alias("undelivered.flow.command"),
+        pl.when(one_run).then(1e6).otherwise(pl.col(latency)).alias(latency),
+    )
+    sentence = flow_headline.sentence(found, ranked, Phrase())
+    everywhere = only(sentence, "flow_headline.everywhere").values
+    assert everywhere["conditions"] == 4
+    assert everywhere["highest"] == pytest.approx(400, rel=0.02)
+
+
 def test_the_first_words_are_what_does_not_arrive():
     found = evidence(lost=150)
     sentence = headline(found, answer_all(found))
@@ -264,6 +284,24 @@ def test_the_table_has_a_row_for_each_flow_of_each_treatment():
     commands = [row for row in rows if row["flow"] == "command"]
     assert {row["lost"] for row in commands} == {0}
     assert all(row["latency_p50_us"] > 0 for row in commands)
+
+
+def test_no_percentile_is_over_the_messages_of_several_flows_and_names_are_not_capitalized(
+    tmp_path,
+):
+    campaign = Campaign(write_campaign(tmp_path / "campaign", Shape(blocks=2)))
+    found = gather(campaign)
+    series = all_series(found)
+    ids = [getattr(part, "id", "") for part in latency.section(found, series).parts]
+    assert {"latency-ecdf", "latency-percentiles"} <= set(ids)
+    found.study = replace(found.study, flows=stored_study(DOCUMENT, "study.toml").flows)
+    parts = latency.section(found, series).parts
+    assert not {"latency-ecdf", "latency-percentiles"} & {getattr(one, "id", "") for one in parts}
+    texts = [part.words for part in parts if isinstance(part, Text)]
+    (told,) = (phrase for text in texts for phrase in phrases_in(text, "latency.of_flows"))
+    assert told.values == {"flows": ["command", "image"]}
+    css = (Path(html.__file__).parent / "templates" / "page.css").read_text()
+    assert "text-transform: uppercase" not in css and "text-transform: capitalize" not in css
 
 
 def test_a_response_of_a_flow_that_one_level_does_not_send_names_that_level():
