@@ -283,7 +283,7 @@ def test_as_json_it_has_numbers_and_reasons():
     assert few["rows"][1]["ratio_to_baseline"].startswith("there are only")
 
 
-def test_two_blocks_say_beside_their_interval_how_little_they_tell():
+def test_two_blocks_have_no_number_in_the_headline_and_the_table_says_how_little_they_tell():
     two, three = (Made({("a", 64): 30.0, ("b", 64): 10.0}, blocks=blocks) for blocks in (2, 3))
     evidence, enough = gather(shaken(two)), gather(shaken(three))
     # Quantile of Student's t at 95 %: 12.7 for one degree of freedom, 2.78 for four.
@@ -292,9 +292,11 @@ def test_two_blocks_say_beside_their_interval_how_little_they_tell():
     assert warning["few_limit"] == pytest.approx(12.7, rel=0.01)
     assert warning["enough_limit"] == pytest.approx(2.78, rel=0.01)
     first = headline(evidence, answer_all(evidence))
-    assert only(first, "answer.too_few_runs").values == {"degrees": 1}
+    told = only(first, "answer.too_few_to_tell").values
+    assert (told["blocks"], told["degrees"]) == (2, 1)
+    assert "times" not in first and phrases_in(first, "answer.ratio") == []
     assert few_degrees(answer_all(enough)) == ""
-    assert phrases_in(headline(enough, answer_all(enough)), "answer.too_few_runs") == []
+    assert phrases_in(headline(enough, answer_all(enough)), "answer.too_few_to_tell") == []
 
 
 def test_a_trial_whose_nodes_all_died_before_ready_has_no_usable_run():

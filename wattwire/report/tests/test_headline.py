@@ -84,6 +84,24 @@ def test_without_a_winner_in_all_responses_each_response_names_its_better_level(
     assert only(text, "headline.undecided").values["responses"] == ["bytes on the wire per message"]
 
 
+@pytest.mark.parametrize("latencies", [(30.0, 20.0, 10.0), (10.0, 40.0, 20.0)])
+def test_of_several_levels_the_best_is_in_the_headline_and_not_the_first(
+    tmp_path, latencies
+) -> None:
+    of = dict(zip(("cpp", "go", "rust"), latencies, strict=True))
+    document = {
+        "factors": {"language": list(of)},
+        "question": [
+            {"id": "Q", "text": "?", "factors": ["language"], "responses": ["latency_p50_us"]}
+        ],
+    }
+    treatments = [{"language": language} for language in of]
+    evidence = planted(tmp_path / "c", document, treatments, lambda at: of[at["language"]])
+    ratio = only(headline(evidence, answer_all(evidence)), "answer.ratio").values
+    # The best against the baseline, or the next best against the best, which is the baseline.
+    assert {ratio["level"], ratio["baseline"]} == {"cpp", "rust"}
+
+
 def test_a_response_that_depends_on_another_factor_is_named_as_such(tmp_path) -> None:
     evidence, answers = measured(tmp_path, {CPU: {"cpp": 20.0, "python": 90.0}})
     cpu = next(item for item in answers.items if item.response.column == CPU)

@@ -12,7 +12,7 @@ from scipy import special
 
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
-from wattwire.analysis.answering.confidence import CONFIDENCE
+from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, by_treatment
@@ -102,8 +102,10 @@ PHRASES = Phrases(
             "The result depends on {other}: {lowest:number} at {lowest_level} and "
             "{highest:number} at {highest_level}."
         ),
-        "too_few_runs": (
-            "The estimate is imprecise: the error has only {degrees:plural degree} of freedom."
+        "too_few_to_tell": (
+            "Too few repetitions to tell whether {level} and {baseline} differ in {response}: "
+            "{blocks:plural block leaves/blocks leave} {degrees:plural degree} of freedom for the "
+            "error. Measure more blocks."
         ),
         # Sentences in place of an answer.
         "all_ended": "{which} {outcomes} {when}.",
@@ -154,10 +156,8 @@ AGREEMENT = 0.02
 """Largest |log| of a ratio over the quotient of the means that a sentence states."""
 ROUNDING = 1e-12
 """Share of the largest value of a response up to which a difference is a rounding error."""
-FEW_DEGREES, ENOUGH_DEGREES = 1, 4
-"""A warning appears for at most FEW_DEGREES degrees of freedom. It compares the interval with the
-interval for ENOUGH_DEGREES.
-"""
+ENOUGH_DEGREES = 4
+"""A warning of few degrees of freedom compares the interval with the one for this number."""
 
 
 def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> Phrase | None:
@@ -359,9 +359,7 @@ def _basis(result: stats.Ratio | stats.Difference) -> Phrase:
 def few_degrees(answers: Answers) -> Phrase:
     """Return a warning if the error has few degrees of freedom, otherwise ""."""
     intervals = [item.interval for item in (*answers.computed(), *answers.differences())]
-    few = [
-        interval for interval in intervals if interval.degrees and interval.degrees <= FEW_DEGREES
-    ]
+    few = [interval for interval in intervals if has_few_degrees(interval.degrees)]
     if not few:
         return Phrase()
     least = min(few, key=lambda interval: interval.degrees or 0)
@@ -371,7 +369,7 @@ def few_degrees(answers: Answers) -> Phrase:
     return PHRASES(
         "few_degrees",
         blocks=answers.block_count,
-        degrees=round(least.degrees or 0),
+        degrees=max(1, int(least.degrees or 0)),
         few_limit=float(few_limit),
         enough=ENOUGH_DEGREES,
         enough_limit=float(enough_limit),
@@ -442,6 +440,9 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     if not candidates:
         return joined([*texts, _without_contrast(evidence, answers)])
     first = extreme_answer(evidence, answers, candidates[0])
+    if has_few_degrees(first.interval.degrees):
+        shares = exact_shares(answers, first)
+        return joined([*texts, *shares, _too_few_to_tell(evidence, answers, first)])
     outcome = answers.outcome(first)
     if outcome == "depends":
         answer = PHRASES(
@@ -463,10 +464,19 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
         texts += _dependences(evidence, answers, first)
     else:
         texts += along_factor(evidence, answers, first) or _dependences(evidence, answers, first)
-    degrees = first.interval.degrees or 0
-    if 0 < degrees <= FEW_DEGREES:
-        texts.append(PHRASES("too_few_runs", degrees=round(degrees)))
     return joined(texts)
+
+
+def _too_few_to_tell(evidence: Evidence, answers: Answers, first: Answer) -> Phrase:
+    """Return a sentence without a number: an interval of so few degrees decides nothing."""
+    return PHRASES(
+        "too_few_to_tell",
+        level=evidence.title(first.factor, first.level),
+        baseline=evidence.title(first.factor, first.baseline),
+        response=first.response.title,
+        blocks=answers.block_count,
+        degrees=max(1, int(first.interval.degrees or 0)),
+    )
 
 
 def _undecided(

@@ -188,16 +188,20 @@ def exact_shares(answers: Answers, first: Answer) -> Sequence[Phrase]:
 def extreme_answer(evidence: Evidence, answers: Answers, first: Answer) -> Answer:
     """Return the answer on the level that is farthest from the baseline.
 
-    The result is `first` unless the factor is numeric and has several answers.
+    For a factor that is not numeric, it is the answer on the best of the levels with the outcome of
+    `first`: the best level against the baseline, or the next best if the baseline is the best.
     """
     same = [
         item
         for item in (*answers.computed(), *answers.differences())
         if item.factor == first.factor and item.response == first.response
     ]
-    if len(same) < 2 or not _is_numeric(evidence, first.factor):
-        return first
-    return max(same, key=lambda item: abs(float(item.level) - float(item.baseline)))
+    if _is_numeric(evidence, first.factor):
+        return max(same, key=lambda item: abs(float(item.level) - float(item.baseline)))
+    outcome = answers.outcome(first)
+    alike = [item for item in same if answers.outcome(item) == outcome]
+    pick = max if first.response.more_is_better else min
+    return pick(alike, key=lambda item: item.interval.estimate)
 
 
 def along_factor(evidence: Evidence, answers: Answers, first: Answer) -> list[Phrase]:

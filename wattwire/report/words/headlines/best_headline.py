@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
-from wattwire.analysis.answering.confidence import CONFIDENCE
+from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
 from wattwire.analysis.best_alternative import Choice, mean_shares
 from wattwire.analysis.dataset import Evidence, held_levels
 from wattwire.analysis.flows.growth import Growth, growths
@@ -49,6 +49,7 @@ PHRASES = Phrases(
         "growth_at": "{interval:interval} at {level}",
         "simultaneous": "simultaneous ",
         "no_difference": "no difference detected",
+        "too_few": "too few repetitions to tell",
         "within_noise": "not larger than the A/A noise",
         "depends": "no common answer",
         "with_conditions": "With {conditions:listed}, ",
@@ -80,8 +81,11 @@ CONDITIONS = ("payload_bytes", "literal", "clients", "rate_hz", "interval_s")
 def headline(evidence: Evidence, choices: Sequence[Choice], growth: str = "") -> Phrase:
     """Return a sentence on all responses, or "" if no response can be compared.
 
+    A ranking whose error has few degrees of freedom is in the table only.
+
     `growth` is a clause on the growth of latency, with which the sentence ends.
     """
+    choices = [choice for choice in choices if not has_few_degrees(choice.degrees)]
     compared = [choice for choice in choices if choice.placed]
     if not compared:
         return Phrase()
@@ -177,6 +181,9 @@ def growth(evidence: Evidence, answers: Answers) -> Phrase:
 
 def _growth_ratios(evidence: Evidence, answers: Answers, item: Growth) -> list[Phrase]:
     """Return the ratios at the levels that change the growth, or the decided ratio over them."""
+    of_change = [interval for _, interval in item.change.levels] if item.change else []
+    if any(has_few_degrees(interval.degrees) for interval in of_change):
+        return []
     if item.change is not None:
         other = item.change.other
         at_levels = [
@@ -188,6 +195,8 @@ def _growth_ratios(evidence: Evidence, answers: Answers, item: Growth) -> list[P
         return []
     if answers.outcome(item.answer) not in ("different", "equivalent"):
         return []
+    if has_few_degrees(item.answer.interval.degrees):
+        return []
     family = PHRASES("simultaneous") if answers.family > 1 else ""
     interval = item.answer.interval
     return [PHRASES("growth_ratio", interval=interval, confidence=CONFIDENCE, family=family)]
@@ -197,6 +206,8 @@ def _growth_outcome(answers: Answers, answer: Answer) -> str:
     """Return the outcome in the words of the table, or the reason for the lack of a number."""
     if not isinstance(answer.result, NUMBER):
         return str(answer.result)
+    if has_few_degrees(answer.interval.degrees):
+        return PHRASES("too_few")
     outcome = answers.outcome(answer)
     if outcome == "depends":
         return PHRASES("depends")
