@@ -234,8 +234,11 @@ def test_percentage_points_of_an_imported_percentage_are_not_percent(tmp_path) -
 def test_a_loss_that_never_occurred_is_a_result(tmp_path) -> None:
     values = {CPU: {"cpp": 20.0, "python": 90.0}, LOSS: {"cpp": 0.0, "python": 0.0}}
     text = headline(*measured(tmp_path, values))
-    assert only(text, "headline.never").values["responses"] == ["share of messages lost"]
+    assert only(text, "headline.winner").values["responses"] == 2
     assert phrases_in(text, "headline.unknown") == []
+    undecided = {CPU: {"cpp": 90.0, "python": 20.0}, LOSS: {"cpp": 0.0, "python": 0.0}}
+    text = headline(*measured(tmp_path / "undecided", undecided))
+    assert only(text, "headline.never").values["responses"] == ["share of messages lost"]
 
 
 @pytest.mark.parametrize(("group", "wins"), [("equal", True), ("open", False), ("higher", False)])

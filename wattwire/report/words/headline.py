@@ -74,7 +74,7 @@ def same_pair(answers: Answers, first: Answer) -> list[Answer]:
 def winner_sentence(evidence: Evidence, answers: Answers, first: Answer) -> Phrase:
     """Return the level that is better in all responses, or the better level of each response.
 
-    The result is "" if the study compares the two levels of `first` in one response only.
+    The result is "" if the two levels of `first` are compared in one response only.
     """
     items = same_pair(answers, first)
     if len(items) < 2:
@@ -94,7 +94,9 @@ def winner_sentence(evidence: Evidence, answers: Answers, first: Answer) -> Phra
             parts=joined(_groups(groups, titles), "; "),
         )
     winners = [side for side in titles if side in groups]
-    responses = len(items)
+    responses = len(items) - len(groups.get("never", ()))  # what never occurred has no better side
+    if responses < 2:
+        return Phrase()
     if len(winners) == 1:
         (side,) = winners
         winner, better = titles[side], len(groups.pop(side))
