@@ -214,7 +214,8 @@ def test_a_pipeline_names_its_extremes_the_slope_per_node_and_the_payload(tmp_pa
     extremes = only(text, "answer.ratio").values
     assert (extremes["level"], extremes["baseline"]) == ("10 nodes", "3 nodes")
     slope = only(text, "headline.slope").values
-    assert slope["step"] == "node"
+    assert (slope["step"], slope["response"]) == ("node", "median latency")
+    assert only(text, "headline.averaged").values["factors"] == ["payload"]
     # The mean over both payloads grows by 125 µs per node.
     assert slope["slope"].low < 125 < slope["slope"].high
     payload = only(text, "headline.other_factor").values

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.model.deployment import Request
 from wattwire.report.sections import design
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import Shape, write_campaign
-from wattwire.report.words.threats import threats
+from wattwire.report.words.threats import _warm_up, threats
 from wattwire.store import Campaign
 
 SHAPE = Shape(blocks=2, patterns=("service",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
@@ -99,3 +101,22 @@ def test_levels_that_a_variant_changes_and_rates_of_closed_loops_are_not_held(
     (table,) = [p for p in design.section(evidence).parts if getattr(p, "id", "") == "what-was-run"]
     facts = {row["what"]: row["value"] for row in table.rows}
     assert facts["in all runs"] == "loopback, pingpong, 64 B"
+
+
+@pytest.mark.parametrize(
+    ("request_of_study", "includes_start"),
+    [
+        (Request(command=("make",)), True),
+        (Request(command=("make",), warmup_s=2.0), False),
+        (Request(attached=(1,)), False),  # the processes ran before
+    ],
+)
+def test_the_window_includes_the_start_only_of_a_command_without_a_warm_up(
+    request_of_study, includes_start
+):
+    study = SimpleNamespace(request=request_of_study, variants={})
+    evidence = SimpleNamespace(warmup_calls=0, study=study)
+    sentences = list(_warm_up(evidence))
+    assert bool(phrases_in(sentences[0] if sentences else "", "threats.start_included")) == (
+        includes_start
+    )

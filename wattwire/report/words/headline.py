@@ -44,9 +44,10 @@ PHRASES = Phrases(
         "exact": "{response:capital}: {reason}.",
         # A numeric factor with several levels.
         "slope": (
-            "Each further {step} adds {slope:estimate}{unit} ({confidence:confidence} CI "
-            "{slope:limits}){curved}."
+            "Each further {step} adds {slope:estimate}{unit} to the {response} "
+            "({confidence:confidence} CI {slope:limits}{averaged}){curved}."
         ),
+        "averaged": "; mean over the levels of {factors:listed}",
         "curved": "; the levels deviate from a line",
         "other_factor": ("{level} had {ratio:number} times the {response} of {baseline}."),
     },
@@ -215,12 +216,15 @@ def along_factor(evidence: Evidence, answers: Answers, first: Answer) -> list[Ph
     if fit is None:
         return []
     unit = f" {first.response.unit}" if first.response.unit else ""
+    others = [words.factor_title(name) for name in evidence.varied if name != first.factor]
     texts = [
         PHRASES(
             "slope",
             step=words.step(first.factor),
             slope=fit.slope,
             unit=unit,
+            response=first.response.title,
+            averaged=PHRASES("averaged", factors=others) if others else "",
             confidence=CONFIDENCE,
             curved=PHRASES("curved") if fit.lack_of_fit.p < 1 - CONFIDENCE else "",
         )

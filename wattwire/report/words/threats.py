@@ -429,7 +429,9 @@ def _warm_up(evidence: Evidence) -> Iterator[Phrase]:
         if unknown_cells := settling.unknown(evidence.warm_up):
             yield PHRASES("settling_unknown", cells=unknown_cells)
     elif evidence.study.request is not None:
-        yield PHRASES("start_included")
+        request = evidence.study.request
+        if (request.command or evidence.study.variants) and not request.warms_up:
+            yield PHRASES("start_included")
     elif not evidence.study.plan.warmup_s:
         yield PHRASES("no_warm_up")
 
