@@ -513,6 +513,7 @@ def test_variants_of_a_command_are_compared_in_blocks_and_the_exit_code_is_a_gat
         "--variant", f"head={prints(3, 9.0)}",
     )  # fmt: skip
     assert result.code == 1, result.err
+    assert "repeat 1 of 3: variant=head" in result.err and "(control a)" in result.err
     output = " ".join(result.out.split())
     assert "Variant base:" in output and "Variant head:" in output
     assert "value.p50_ms = 9.00 [9.00; 9.00] ms" in output and "Noise floor of" in output

@@ -85,7 +85,10 @@ def execute(options: argparse.Namespace) -> int:
     name = name_of(request)
     folder = Path(options.campaign or f"campaigns/{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     runner = campaigns.begin(
-        folder, Catalog(), _Progress(options.repeat, request), (name, None, study)
+        folder,
+        Catalog(),
+        _Progress(options.repeat, request, bool(options.variants)),
+        (name, None, study),
     )
     interrupted = False
     try:
@@ -133,13 +136,17 @@ def _print(
 class _Progress:
     """Prints progress to standard error, because standard output is for the result."""
 
-    def __init__(self, repeats: int, request: Request) -> None:
-        self._repeats, self._request = repeats, request
+    def __init__(self, repeats: int, request: Request, has_variants: bool = False) -> None:
+        self._repeats, self._request, self._has_variants = repeats, request, has_variants
         self._notes: set[str] = set()
 
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "run" and self._repeats > 1:
-            print(f"wattwire: repeat {fields['block']} of {self._repeats}", file=sys.stderr)
+            of_variant = f": {fields['label']}" if self._has_variants else ""
+            print(
+                f"wattwire: repeat {fields['block']} of {self._repeats}{of_variant}",
+                file=sys.stderr,
+            )
         elif kind == "phase" and fields["phase"] in ("window", WARM_UP):
             self._tell_phase(fields["phase"])
         elif kind == "note" and fields["text"] not in self._notes:

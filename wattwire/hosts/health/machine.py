@@ -212,7 +212,8 @@ def program_findings(host: Host, languages: Mapping[str, Sequence[str]]) -> Iter
         if names:
             yield finding(
                 host, f"language {language}", f"lacks {', '.join(names)}",
-                "its cells cannot be built on the host, so treatments that place them there fail",
-                f"install {', '.join(names)} on {host.name}", "cell",
+                "its cells cannot be built on the host, so treatments that place them there fail. "
+                "`wattwire doctor` names the packages of these programs",
+                "", "cell",
                 state=NOTE,
             )  # fmt: skip
