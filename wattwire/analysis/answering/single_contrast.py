@@ -152,6 +152,8 @@ def _typical_difference(
     if isinstance(interval, stats.TooFew) and frame["block"].n_unique() > 1:
         # The error comes only from these pairs, so an outlier does not affect other contrasts.
         (interval,), kind = stats.block_intervals([pairs[:, 0] - pairs[:, 1]], level), "pair means"
+        if isinstance(interval, stats.Interval):
+            interval = replace(interval, method="t over pairs")
     if (
         not isinstance(interval, stats.Interval)
         or interval.level < level
