@@ -179,9 +179,9 @@ def many_rows(header: Sequence[str], rows: pl.DataFrame, keys: Sequence[str]) ->
     if isinstance(most, int) and most > rows_max:
         yield Remark(
             "Each row counts as a run",
-            f"A treatment has up to {plural(most, 'row')} per block, and the intervals treat them "
-            "as independent runs. If rows are requests, samples or messages within a run, import "
-            "again with --run COL.",
+            f"A treatment has up to {plural(most, 'row')} per block. In a single block, the "
+            "intervals treat them as independent runs; several blocks are averaged. If rows are "
+            "requests, samples or messages within a run, import again with --run COL.",
             at_top=True,
         )
 

@@ -11,9 +11,9 @@ from wattwire.imports.row_checks import ROWS_MAX, many_rows, status_remarks
 @pytest.mark.parametrize("name", ["len", "count", "literal", "index", "lib"])
 def test_many_rows_of_a_treatment_are_named_whatever_the_columns_are_called(name: str) -> None:
     rows = pl.DataFrame({name: ["a"] * (ROWS_MAX + 1) + ["b"], "block": [1] * (ROWS_MAX + 2)})
-    (remark,) = many_rows(rows, [name, "block"])
+    (remark,) = many_rows(rows.columns, rows, [name, "block"])
     assert str(ROWS_MAX + 1) in remark.text
-    assert list(many_rows(rows.tail(5), [name, "block"])) == []
+    assert list(many_rows(rows.columns, rows.tail(5), [name, "block"])) == []
 
 
 @pytest.mark.parametrize("name", ["status", "len", "count"])
